@@ -1,0 +1,27 @@
+"""Compare neural-network representations: measures with proven claims, and one fast engine for all pairs."""
+
+from .catalogue import get_measure, list_measures, preset
+from .compare import compare
+from .comparison import Comparison, load
+from .measure import Measure, measure
+from .measures import *  # noqa: F403
+from .measures import __all__ as _measures
+from .representation import Representation, Undefined, as_representation, join_samples
+
+__version__ = "0.1.0"
+
+__all__ = [  # noqa: PLE0604
+    "Comparison",
+    "Measure",
+    "Representation",
+    "Undefined",
+    "as_representation",
+    "compare",
+    "get_measure",
+    "join_samples",
+    "list_measures",
+    "load",
+    "measure",
+    "preset",
+    *_measures,
+]

@@ -1,0 +1,86 @@
+"""The few things the array API does not say: gradients, precision, and the way out to NumPy."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+Array = Any  # any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array-API namespace the arrays share (mixing libraries raises ``TypeError``)."""
+    return array_api_compat.array_namespace(*arrays)
+
+
+def is_torch(array: Array) -> bool:
+    """Say whether this is a PyTorch tensor, without importing PyTorch."""
+    return "torch" in sys.modules and array_api_compat.is_torch_array(array)
+
+
+def carries_gradient(array: Array) -> bool:
+    """Say whether operations on this array are being recorded for differentiation."""
+    return is_torch(array) and bool(array.requires_grad)
+
+
+def detach(array: Array) -> Array:
+    """Return the same values outside any gradient graph."""
+    return array.detach() if is_torch(array) else array
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """Copy an array to NumPy: the one door through which an algorithm leaves the array API."""
+    if isinstance(array, np.ndarray):
+        return array
+    if is_torch(array):
+        array = array.detach().cpu()
+        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
+    return np.asarray(np.from_dlpack(array)) if hasattr(array, "__dlpack__") else np.asarray(array)
+
+
+def like(values: np.ndarray | float, array: Array) -> Array:
+    """Bring NumPy values back to the library, precision and device of ``array``."""
+    xp = namespace(array)
+    device = array_api_compat.device(array)
+    dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
+    return xp.asarray(np.asarray(values), dtype=dtype, device=device)
+
+
+def epsilon(array: Array) -> float:
+    """Return the machine epsilon of the array's dtype."""
+    return float(namespace(array).finfo(array.dtype).eps)
+
+
+def root(values: Array) -> Array:
+    """Square root of non-negative values whose gradient at 0 is 0 instead of infinite."""
+    xp = namespace(values)
+    positive = values > 0
+    return xp.where(positive, xp.sqrt(xp.where(positive, values, xp.ones_like(values))), xp.zeros_like(values))
+
+
+def inner(a: Array, b: Array) -> Array:
+    """Sum of the products of all entries (the Frobenius inner product), accumulated by BLAS."""
+    xp = namespace(a, b)
+    return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
+
+
+def norm(values: Array, axis: int | None = None) -> Array:
+    """Euclidean norm that neither overflows nor underflows: the largest magnitude is divided out first."""
+    xp = namespace(values)
+    largest = detach(xp.max(xp.abs(values), axis=axis, keepdims=True))
+    scale = xp.where(largest > 0, largest, xp.ones_like(largest))
+    squares = xp.sum((values / scale) ** 2, axis=axis)
+    return xp.reshape(scale, squares.shape) * root(squares)
+
+
+def scatter(values: Array, order: Array) -> Array:
+    """Return ``result`` with ``result[order] = values``, for a permutation ``order``."""
+    if isinstance(values, np.ndarray) or is_torch(values):
+        result = namespace(values).empty_like(values)
+        result[order] = values
+        return result
+    xp = namespace(values)  # the standard has no assignment by index; inverting the permutation costs a second sort
+    return xp.take(values, xp.argsort(order))

@@ -1,0 +1,101 @@
+"""Find measures: by name, by label, by what they are invariant to, or as the list a paper used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from . import measures
+from .measure import FAMILIES, INVARIANCES, Measure, did_you_mean, implied
+
+
+def list_measures(*, family: str | None = None, invariant_to: str | set[str] | None = None) -> list[Measure]:
+    """Return the measures of the catalogue, by family and name, that are of this family and have these invariances.
+
+    Raises ``ValueError`` for a family or an invariance that does not exist.
+    """
+    if family is not None and family not in FAMILIES:
+        raise ValueError(f"no family {family!r}{did_you_mean(family, FAMILIES)}")
+    wanted = {invariant_to} if isinstance(invariant_to, str) else set(invariant_to or ())
+    for name in wanted - set(INVARIANCES):
+        raise ValueError(f"no invariance {name!r}{did_you_mean(name, INVARIANCES)}")
+    found = [m for m in _catalogue().values() if family in (None, m.family) and implied(wanted) <= m.invariant_to]
+    return sorted(found, key=lambda m: (FAMILIES.index(m.family), m.name))
+
+
+def get_measure(spec: str | Measure) -> Measure:
+    """Return a measure by name (``"cka"``), label (``"CKA"``), or specification (``"cka[estimator=debiased]"``).
+
+    Raises ``ValueError`` with the closest name when there is none.
+    """
+    if isinstance(spec, Measure):
+        return spec
+    match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", spec)
+    if match is None:
+        raise ValueError(f"not a measure: {spec!r}; write a name, or name[parameter=value,...]")
+    name, parameters = match[1], match[2]
+    by_name = _catalogue() | {m.label: m for m in _catalogue().values()}
+    lowered = {key.lower(): m for key, m in by_name.items()}
+    if name.lower() not in lowered:
+        raise ValueError(f"no measure {name!r}{did_you_mean(name.lower(), lowered)}")
+    return lowered[name.lower()].where(**_parse(parameters)) if parameters else lowered[name.lower()]
+
+
+def preset(name: str) -> tuple[Measure, ...]:
+    """Return a published list of measures with the parameters its authors used.
+
+    ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the authors' code
+    computed for the published numbers (IMD: the value its random estimate scatters around). ``"default"``: the same 24
+    by the definitions of the papers that introduced them.
+    """
+    presets = {"resi": tuple(m.where(**p) for m, p in _RESI), "default": tuple(m for m, _ in _RESI)}
+    if name not in presets:
+        raise ValueError(f"no preset {name!r}; known: {', '.join(sorted(presets))}")
+    return presets[name]
+
+
+_RESI: tuple[tuple[Measure, dict[str, Any]], ...] = (
+    (measures.pwcca, {"directions": "resi"}),
+    (measures.svcca, {"truncation": "resi"}),
+    (measures.aligned_cosine, {}),
+    (measures.angular_shape, {}),
+    (measures.hard_correlation_match, {}),
+    (measures.linear_regression, {"predict": "first"}),
+    (measures.procrustes, {}),
+    (measures.permutation_procrustes, {}),
+    (measures.procrustes_size_shape, {}),
+    (measures.soft_correlation_match, {}),
+    (measures.cka, {}),
+    (measures.distance_correlation, {}),
+    (measures.eigenspace_overlap, {}),
+    (measures.gulp, {"squared": True}),
+    (measures.rsa, {}),
+    (measures.rsm_norm_difference, {"norm": "spectral"}),
+    (measures.second_order_cosine, {"of": "distance"}),
+    (measures.jaccard, {}),
+    (measures.rank_similarity, {}),
+    (measures.imd, {}),
+    (measures.rtd, {}),
+    (measures.concentricity_difference, {}),
+    (measures.magnitude_difference, {}),
+    (measures.uniformity_difference, {"rows": "raw"}),
+)
+
+
+def _catalogue() -> dict[str, Measure]:
+    return {name: getattr(measures, name) for name in measures.__all__}
+
+
+def _parse(parameters: str) -> dict[str, Any]:
+    """Read ``a=1,b=word``: values are Python literals, or else words."""
+    parsed = {}
+    for part in parameters.split(","):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"expected parameter=value, got {part!r}")
+        try:
+            parsed[name.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            parsed[name.strip()] = value.strip()
+    return parsed

@@ -1,0 +1,323 @@
+"""The engine: all pairs of representations by many measures, every shared part computed once."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from threadpoolctl import threadpool_limits
+
+from .catalogue import get_measure, preset
+from .comparison import Comparison, assemble, describe, info_of
+from .measure import Measure, require
+from .representation import Representation, Undefined, as_representation, comparing, fingerprint
+from .store import Cell, Store
+from .tiles import Tile, group_measures, parse_bytes, tiles
+
+Progress = bool | Callable[[int, int], None]
+
+
+class Task(NamedTuple):
+    """A tile with the representations it needs and the cells still to compute: all that travels to a worker."""
+
+    measures: tuple[Measure, ...]
+    representations: Mapping[int, Representation]
+    wanted: tuple[tuple[int, int, tuple[int, ...]], ...]  # row, column, positions of the measures to compute
+    both_orders: bool  # of asymmetric measures: needed for all pairs of one list, not for a rectangle
+
+
+def compare(
+    representations: Any,
+    other: Any = None,
+    *,
+    measures: Iterable[str | Measure] | str | Measure | None = None,
+    executor: Executor | None = None,
+    memory: int | str = "2GB",
+    tile: int | None = None,
+    progress: Progress = True,
+    save: str | Path | None = None,
+) -> Comparison:
+    """Compare representations of the same samples by many measures, each shared part computed once.
+
+    Parameters
+    ----------
+    representations : a mapping from names to (n_samples, n_features) arrays, a sequence of arrays or
+        :class:`Representation`, or one array. Their rows are the same samples in the same order.
+    other : the same, for the columns of a rectangle; without it all pairs of ``representations`` are compared.
+    measures : measures, names, labels or specifications such as ``"cka[estimator=debiased]"``; or the name of a preset.
+        Default: the 24 measures of ``preset("default")``; one whose optional dependency is missing is then recorded
+        as failed, while a measure asked for by name raises ``ImportError``.
+    executor : any ``concurrent.futures.Executor``. Blocks of pairs are its tasks; the values are the same, to the last
+        bit, for every executor.
+    memory : budget in bytes for the views held at a time, per task. Numbers do not depend on it.
+    tile : largest number of representations in one side of a block (default: what fits ``memory``; with an executor, a
+        quarter of them at most).
+    progress : show a bar on standard error, or call ``progress(done, total)``.
+    save : file in which every result is kept as soon as it is computed. Run again with the same file, only what is
+        missing is computed: after an interruption, or for more measures and representations.
+
+    Returns
+    -------
+    :class:`Comparison`. A pair that a measure cannot handle is NaN there, with the reason; nothing else is caught.
+
+    Raises ``ValueError`` when representations have different numbers of samples, sample ids or array libraries, or when
+    two have the same name. BLAS runs on one thread while it works (it is faster on many small problems, and the same on
+    every machine); the setting is restored.
+    """
+    rows = _named(representations, "x")
+    columns = None if other is None else _named(other, "y")
+    every = rows + (columns or [])
+    _check(rows, columns)
+    chosen, missing = _choose(measures)
+    infos = tuple(info_of(m) for m in (*chosen, *missing))
+    provenance = _provenance(rows, columns or rows)
+    names, column_names = [r.name for r in rows], [r.name for r in columns or rows]
+
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(save)) if save is not None else None
+        done = {c[:4]: c for c in store.cells()} if store else {}
+        if store:
+            store.describe(describe(names, column_names, infos, provenance))
+        stack.enter_context(single_threaded())
+        budget = parse_bytes(memory)
+        block = tile or (max(1, -(-len(every) // 4)) if executor else None)
+        plan = _plan(chosen, every, len(rows), columns is not None, budget, block)
+        tasks = [task for t in plan if (task := _task(t, every, set(done), both_orders=columns is None)).wanted]
+        show = stack.enter_context(_reporting(progress, sum(len(w[2]) for t in tasks for w in t.wanted)))
+        for cells in _run(tasks, executor):
+            done |= {c[:4]: c for c in cells}
+            show(len(cells))
+            if store:
+                store.put(cells)
+    absent = [_absent(m, x, y) for m in missing for x in rows for y in columns or rows]
+    return assemble(names, column_names, infos, [*done.values(), *absent], provenance)
+
+
+# ------------------------------------------------------------------------------------------------ running the tasks
+
+
+def _run(tasks: Sequence[Task], executor: Executor | None) -> Iterator[list[Cell]]:
+    """Yield finished cells: pair by pair in this process, task by task from an executor."""
+    if executor is None:
+        for position, task in enumerate(tasks):
+            yield from _pairs(task)
+            following = tasks[position + 1] if position + 1 < len(tasks) else None
+            kept = set(following.representations) if following and following.measures == task.measures else set()
+            for index in set(task.representations) - kept:
+                task.representations[index].forget()
+        return
+    pending: set[Future[list[Cell]]] = {executor.submit(run_task, task) for task in tasks}
+    try:
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in finished)
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def run_task(task: Task) -> list[Cell]:
+    """Compute one task in a worker, on fresh representations, so that their views end with it."""
+    fresh = {i: _copy(r) for i, r in task.representations.items()}
+    with single_threaded():
+        return [cell for cells in _pairs(task._replace(representations=fresh)) for cell in cells]
+
+
+def _pairs(task: Task) -> Iterator[list[Cell]]:
+    for row, column, positions in task.wanted:
+        x, y = task.representations[row], task.representations[column]
+        with comparing(x, y):
+            yield [cell for p in positions for cell in _cells(task.measures[p], x, y, task.both_orders)]
+
+
+def _cells(measure: Measure, x: Representation, y: Representation, both_orders: bool) -> Iterator[Cell]:
+    yield _cell(measure, x, y)
+    if both_orders and not measure.symmetric and x is not y:
+        yield _cell(measure, y, x)
+
+
+def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
+    start, value, reason = time.perf_counter(), None, None
+    try:
+        value = float(measure.evaluate(x, y))
+    except (Undefined, np.linalg.LinAlgError) as error:
+        reason = str(error)
+    seconds = time.perf_counter() - start
+    return Cell(measure.spec, measure.version, fingerprint(x), fingerprint(y), value, seconds, reason)
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Run BLAS, OpenMP and PyTorch on one thread inside this block."""
+    torch = sys.modules.get("torch")
+    threads = torch.get_num_threads() if torch else 1
+    with threadpool_limits(limits=1):
+        if torch:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if torch:
+                torch.set_num_threads(threads)
+
+
+# ------------------------------------------------------------------------------------------------- what is to be done
+
+
+def _plan(
+    measures: Sequence[Measure],
+    every: Sequence[Representation],
+    rows: int,
+    rectangle: bool,
+    memory: int,
+    block: int | None,
+) -> Iterator[Tile]:
+    n, d = every[0].shape[0], max(r.shape[1] for r in every)
+    groups = group_measures(measures, n, d, len(every), memory)
+    for t in tiles(groups, rows, len(every) - rows if rectangle else None, memory, block):
+        yield t._replace(columns=tuple(c + rows for c in t.columns)) if rectangle else t
+
+
+def _task(t: Tile, every: Sequence[Representation], done: set[Any], both_orders: bool) -> Task:
+    """Leave out of a tile the lower half of a diagonal block and every cell that is already there."""
+    wanted = []
+    for i in t.rows:
+        for j in (j for j in t.columns if i <= j):
+            x, y = fingerprint(every[i]), fingerprint(every[j])
+            missing = tuple(p for p, m in enumerate(t.measures) if not _is_done(m, x, y, done, both_orders))
+            wanted += [(i, j, missing)] if missing else []
+    needed = {k for i, j, _ in wanted for k in (i, j)}
+    return Task(t.measures, {k: every[k] for k in sorted(needed)}, tuple(wanted), both_orders)
+
+
+def _is_done(m: Measure, x: str, y: str, done: set[Any], both_orders: bool) -> bool:
+    forward, backward = (m.spec, m.version, x, y) in done, (m.spec, m.version, y, x) in done
+    if m.symmetric:
+        return forward or backward
+    return forward and (backward or not both_orders)
+
+
+def _named(representations: Any, prefix: str) -> list[Representation]:
+    if isinstance(representations, Mapping):
+        return [_renamed(as_representation(data), str(name)) for name, data in representations.items()]
+    if isinstance(representations, Measure | str) or not isinstance(representations, Sequence):
+        representations = [representations]
+    if any(isinstance(entry, Measure) for entry in representations):
+        raise ValueError("measures go by keyword: compare(representations, measures=[...])")
+    reps = [as_representation(data) for data in representations]
+    return [r if r.name else _renamed(r, f"{prefix}{i}") for i, r in enumerate(reps)]
+
+
+def _renamed(x: Representation, name: str) -> Representation:
+    return x if x.name == name else _copy(x, name)
+
+
+def _copy(x: Representation, name: str | None = None) -> Representation:
+    data = x.path if x.path is not None else x.source
+    return Representation(data, x.name if name is None else name, ids=x.ids, dtype=x.dtype)
+
+
+def _check(rows: Sequence[Representation], columns: Sequence[Representation] | None) -> None:
+    if not rows or columns == []:
+        raise ValueError("compare: there is nothing to compare")
+    for side in (rows, columns or []):
+        names = [r.name for r in side]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"compare: two representations are called {twice[0]!r}; names must be unique")
+    first = rows[0]
+    for r in [*rows, *(columns or [])]:
+        if r.shape[0] != first.shape[0]:
+            raise ValueError(
+                f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has {r.shape[0]}; "
+                "all must be representations of the same samples"
+            )
+        if r.ids is not None and first.ids is not None and r.ids != first.ids:
+            raise ValueError(f"compare: {r.name!r} has other sample ids than {first.name!r}; see join_samples")
+
+
+def _choose(measures: Any) -> tuple[list[Measure], list[Measure]]:
+    """Return the measures to compute, and those of the default list whose optional dependency is missing."""
+    if measures is None:
+        default = preset("default")
+        usable = [m for m in default if not m.extra or _installed(m)]
+        return usable, [m for m in default if m not in usable]
+    if isinstance(measures, str) and measures in ("default", "resi"):
+        measures = preset(measures)
+    chosen = list(
+        dict.fromkeys(get_measure(m) for m in ([measures] if isinstance(measures, str | Measure) else measures))
+    )
+    if not chosen:
+        raise ValueError("compare: measures is empty")
+    for m in chosen:
+        require(m)
+    return chosen, []
+
+
+def _installed(m: Measure) -> bool:
+    try:
+        require(m)
+    except ImportError:
+        return False
+    return True
+
+
+def _absent(m: Measure, x: Representation, y: Representation) -> Cell:
+    reason = f'needs an optional dependency: pip install "resemblance[{m.extra}]"'
+    return Cell(m.spec, m.version, fingerprint(x), fingerprint(y), None, 0.0, reason)
+
+
+def _provenance(rows: Sequence[Representation], columns: Sequence[Representation]) -> dict[str, Any]:
+    from . import __version__
+
+    libraries = {"numpy": np.__version__, "scipy": scipy.__version__}
+    for name in {type(r.source).__module__.split(".")[0] for r in [*rows, *columns]} - set(libraries):
+        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return {
+        "resemblance": __version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "libraries": libraries,
+        "n_samples": rows[0].shape[0],
+        "rows": {r.name: _identity(r) for r in rows},
+        "columns": {r.name: _identity(r) for r in columns},
+    }
+
+
+def _identity(x: Representation) -> dict[str, Any]:
+    return {
+        "fingerprint": fingerprint(x),
+        "n_features": x.shape[1],
+        "dtype": str(x.source.dtype).removeprefix("torch."),
+        "computed_in": x.precision,
+    }
+
+
+@contextmanager
+def _reporting(progress: Progress, total: int) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is told how many more cells are done."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if callable(progress):
+            progress(min(done, total), total)
+
+    if progress is not True or not total:
+        yield count
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        job = bar.add_task("comparing", total=total)
+        yield lambda more: bar.advance(job, more)

@@ -1,0 +1,217 @@
+"""The result of comparing representations: one matrix per measure, with what is needed to trust it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .measure import Measure, did_you_mean
+from .store import Cell, Store
+
+
+class MeasureInfo(NamedTuple):
+    """What a result needs to know of a measure: not how it is computed."""
+
+    spec: str
+    label: str
+    family: str
+    larger_is_more_similar: bool
+    range: tuple[float, float]
+    symmetric: bool
+    version: int
+    parameters: Mapping[str, Any]
+
+
+class Failure(NamedTuple):
+    """A pair for which a measure has no value, and why."""
+
+    measure: str
+    x: str
+    y: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
+
+    A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per measure; views that
+    several measures share are counted for the first that took them. ``provenance`` says what it was computed from and
+    with: fingerprints of the data, versions, precision.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    measures: tuple[MeasureInfo, ...]
+    values: Mapping[str, np.ndarray]
+    seconds: Mapping[str, float]
+    failures: tuple[Failure, ...]
+    provenance: Mapping[str, Any]
+
+    def info(self, measure: str | Measure) -> MeasureInfo:
+        """Return the description of a measure of this comparison, by specification, name or label."""
+        wanted = str(measure)
+        exact = [m for m in self.measures if m.spec == wanted]
+        found = exact or [m for m in self.measures if wanted.lower() in (m.label.lower(), m.spec.split("[")[0])]
+        if len(found) != 1:
+            known = [m.spec for m in self.measures]
+            problem = f"{len(found)} measures called" if found else "no measure"
+            raise KeyError(f"{problem} {wanted!r} in this comparison{did_you_mean(wanted, known)}")
+        return found[0]
+
+    def __getitem__(self, measure: str | Measure) -> np.ndarray:
+        return self.values[self.info(measure).spec]
+
+    def difference(self, measure: str | Measure) -> np.ndarray:
+        """Return the matrix with larger always meaning more different: largest possible similarity minus similarity.
+
+        The only place where a direction is turned round. A similarity without an upper bound is negated.
+        """
+        info, values = self.info(measure), self[measure]
+        if not info.larger_is_more_similar:
+            return values
+        return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record per measure and pair: measure, label, x, y, value (None if it failed), reason."""
+        reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
+        return [
+            {"measure": m.spec, "label": m.label, "x": x, "y": y,
+             "value": None if np.isnan(self.values[m.spec][i, j]) else float(self.values[m.spec][i, j]),
+             "reason": reasons.get((m.spec, x, y))}
+            for m in self.measures for i, x in enumerate(self.rows) for j, y in enumerate(self.columns)
+        ]  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
+        return _import("pandas").DataFrame(self.records())
+
+    def to_xarray(self) -> Any:
+        """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
+        data = {m.spec: (("x", "y"), self.values[m.spec], m._asdict()) for m in self.measures}
+        return _import("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file that :func:`load` reads, and that ``compare(..., save=path)`` continues."""
+        prints = _fingerprints(self.provenance, "rows"), _fingerprints(self.provenance, "columns")
+        reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
+        pairs = len(self.rows) * len(self.columns)
+        cells = [
+            Cell(m.spec, m.version, prints[0][x], prints[1][y], None if np.isnan(v) else float(v),
+                 self.seconds[m.spec] / pairs, reasons.get((m.spec, x, y)))
+            for m in self.measures
+            for i, x in enumerate(self.rows) for j, y in enumerate(self.columns)
+            for v in [self.values[m.spec][i, j]]
+        ]  # fmt: skip
+        with Store(path) as store:
+            store.put(cells)
+            store.describe(describe(self.rows, self.columns, self.measures, self.provenance))
+
+    def __repr__(self) -> str:
+        head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {len(self.measures)} measures"
+        lines = [f"  {row[0]:<{_width(self)}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}" for row in self._summary()]
+        return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        names = ("measure", "label", "smallest", "largest", "", "seconds")
+        header = "".join(f"<th>{name}</th>" for name in names)
+        rows = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in self._summary())
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        size = f"{len(self.rows)} x {len(self.columns)} representations"
+        return f"<table><caption>Comparison of {size}</caption><tr>{header}</tr>{body}</table>"
+
+    def _summary(self) -> Iterable[tuple[str, str, str, str, str, str]]:
+        for m in self.measures:
+            values = self.values[m.spec][~np.isnan(self.values[m.spec])]
+            low, high = (f"{values.min():.4g}", f"{values.max():.4g}") if values.size else ("-", "-")
+            missing = self.values[m.spec].size - values.size
+            note = f"{missing} of {self.values[m.spec].size} failed" if missing else ""
+            yield m.spec, m.label, low, high, note, f"{self.seconds[m.spec]:.2f}"
+
+
+def load(path: str | Path) -> Comparison:
+    """Read a comparison that was saved; one that was interrupted says in ``failures`` which pairs are missing.
+
+    Raises ``ValueError`` for a file that is not there or not a comparison.
+    """
+    if not Path(path).is_file():
+        raise ValueError(f"no comparison at {path}")
+    with Store(path) as store:
+        description, cells = store.description(), store.cells()
+    infos = tuple(_info_from(entry) for entry in description["measures"])
+    return assemble(description["rows"], description["columns"], infos, cells, description["provenance"])
+
+
+def assemble(
+    rows: Iterable[str],
+    columns: Iterable[str],
+    infos: tuple[MeasureInfo, ...],
+    cells: Iterable[Cell],
+    provenance: Mapping[str, Any],
+) -> Comparison:
+    """Put cells, found by the fingerprints of both sides, into one matrix per measure."""
+    rows, columns = tuple(rows), tuple(columns)
+    of_row, of_column = _fingerprints(provenance, "rows"), _fingerprints(provenance, "columns")
+    found = {(c.measure, c.version, c.x, c.y): c for c in cells}
+    values = {m.spec: np.full((len(rows), len(columns)), np.nan) for m in infos}
+    seconds = dict.fromkeys(values, 0.0)
+    failures = []
+    for m in infos:
+        used = set()
+        for i, x in enumerate(rows):
+            for j, y in enumerate(columns):
+                a, b = of_row[x], of_column[y]
+                mirrored = found.get((m.spec, m.version, b, a)) if m.symmetric else None
+                cell = found.get((m.spec, m.version, a, b)) or mirrored
+                if cell is None or cell.value is None:
+                    failures.append(Failure(m.spec, x, y, (cell and cell.reason) or "not computed"))
+                    continue
+                values[m.spec][i, j] = cell.value
+                used.add(cell)
+        seconds[m.spec] = sum(cell.seconds for cell in used)
+        values[m.spec].flags.writeable = False
+    return Comparison(rows, columns, infos, values, seconds, tuple(failures), provenance)
+
+
+def describe(
+    rows: Iterable[str], columns: Iterable[str], infos: Iterable[MeasureInfo], provenance: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the JSON-able description of a comparison (infinite ranges become null)."""
+    measures = [m._asdict() | {"range": [r if np.isfinite(r) else None for r in m.range]} for m in infos]
+    return {"rows": list(rows), "columns": list(columns), "measures": measures, "provenance": dict(provenance)}
+
+
+def _info_from(entry: dict[str, Any]) -> MeasureInfo:
+    low, high = entry["range"]
+    bounds = (-np.inf if low is None else low, np.inf if high is None else high)
+    return MeasureInfo(**(entry | {"range": bounds}))
+
+
+def info_of(measure: Measure) -> MeasureInfo:
+    """Return what a result keeps of a measure."""
+    return MeasureInfo(
+        measure.spec, measure.label, measure.family, measure.larger_is_more_similar, measure.range, measure.symmetric,
+        measure.version, dict(measure.parameters),
+    )  # fmt: skip
+
+
+def _fingerprints(provenance: Mapping[str, Any], side: str) -> dict[str, str]:
+    return {name: identity["fingerprint"] for name, identity in provenance[side].items()}
+
+
+def _width(comparison: Comparison) -> int:
+    return max((len(m.spec) for m in comparison.measures), default=0)
+
+
+def _import(package: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        raise ImportError(f'{package} is not installed: pip install "resemblance[frames]"') from error

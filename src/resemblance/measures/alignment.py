@@ -1,0 +1,246 @@
+"""Alignment: how close two representations come when one is rotated, matched or regressed onto the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import Array, epsilon, inner, like, namespace, norm, root, to_numpy
+from ..measure import measure, when
+from ..representation import Representation, Undefined
+from ..views.pairs import (
+    assignment,
+    basis_overlap,
+    correlations,
+    cross_products,
+    feature_products,
+    nuclear_norm,
+    rotated_residual,
+    row_direction_products,
+)
+from ..views.points import norm_of, row_norms, size, unit
+from ..views.spectra import decomposition
+
+RIGID = {"orthogonal", "translation"}
+
+
+@measure(
+    label="AlignCos", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    reference="hamilton2016cultural", invariant_to={"orthogonal", "isotropic_scaling"},
+)  # fmt: skip
+def aligned_cosine(x: Representation, y: Representation) -> Array:
+    r"""Aligned cosine similarity: mean cosine between corresponding rows after the best rotation.
+
+    .. math:: \frac{1}{n} \sum_i \cos\left( (XQ)_i, Y_i \right), \qquad
+        Q = \arg\min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
+
+    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows that are all zero
+    on either side have no direction and are left out of the mean. Raises ``Undefined`` when no row is left.
+
+    Reference: Hamilton et al. 2016. It rewards a common offset: two unrelated representations with large means
+    are similar under it.
+    """
+    xp = x.xp
+    directed = (row_norms(x) > 0) & (row_norms(y) > 0)
+    count = int(xp.sum(xp.astype(directed, xp.int64)))
+    if count == 0:
+        raise Undefined("aligned_cosine: no sample has a direction (a non-zero row) in both representations")
+    u, _, vt = xp.linalg.svd(cross_products(x, y, centered=False), full_matrices=False)
+    return inner(u @ vt, row_direction_products(x, y)) / count
+
+
+@measure(
+    label="AngShape", family="alignment", larger_is_more_similar=False, range=(0, np.pi / 2), symmetric=True, metric=True,
+    reference="williams2021generalized", invariant_to=RIGID | {"isotropic_scaling"},
+)  # fmt: skip
+def angular_shape(x: Representation, y: Representation) -> Array:
+    r"""Angular shape distance: the angle, in radians, between two representations after the best rotation.
+
+    .. math:: \arccos \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
+        \qquad (X, Y \text{ centred})
+
+    X is (n, d), Y is (n, e). It is the Riemannian distance of Kendall's shape space, 0 for shapes that are rotations of
+    each other and pi/2 when no column of one correlates with any of the other. Raises ``Undefined`` for a constant
+    representation.
+
+    Reference: Williams et al. 2021, Eq. 8. A monotone function of :func:`procrustes`: both rank pairs alike.
+    Computed as 2 arcsin of half the chord, which keeps its digits for nearly equal shapes where arccos loses half.
+    """
+    return 2 * x.xp.asin(_chord(x, y) / 2)
+
+
+@measure(
+    label="HardCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"},
+)  # fmt: skip
+def hard_correlation_match(
+    x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
+) -> Array:
+    r"""Hard correlation match: mean correlation of neurons matched one to one.
+
+    .. math:: \frac{1}{\min(d, e)} \max_{\pi} \sum_i \operatorname{corr}\left( x_i, y_{\pi(i)} \right)
+
+    X is (n, d), Y is (n, e); with different widths the neurons left over on the wider side are not matched. A constant
+    (dead) column correlates 0 with every other, and with itself. ``matching="optimal"`` solves the assignment problem;
+    ``"greedy"`` takes the largest remaining correlation again and again (ties: first in row-major order).
+
+    Reference: Li et al. 2015, Section 3. The ReSi paper says greedy and its code solves the assignment.
+    """
+    c = correlations(x, y)
+    rows, columns = assignment(c) if matching == "optimal" else _greedy(to_numpy(c))
+    return _sum_at(c, rows, columns) / len(rows)
+
+
+@measure(
+    label="LinReg", family="alignment", larger_is_more_similar=True, range=(0, 1), symmetric=False,
+    reference="kornblith2019similarity", invariant_to=RIGID | {"isotropic_scaling"},
+)  # fmt: skip
+def linear_regression(x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second") -> Array:
+    r"""Linear regression: the fraction of the variance of Y that a linear map of X explains (R squared, in sample).
+
+    .. math:: R^2 = \frac{\lVert U_X^\top Y \rVert_F^2}{\lVert Y \rVert_F^2}
+        \qquad (X, Y \text{ centred, } U_X \text{ an orthonormal basis of the columns of } X)
+
+    X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y. In sample, so it
+    is 1 whenever the predictor has n - 1 independent columns. Raises ``Undefined`` for a constant representation.
+
+    Reference: Kornblith et al. 2019, Section 3. The ReSi code predicts its first argument from the second, and inverts
+    a covariance: with dead units it fails or exceeds 1 where the basis used here gives the exact value.
+    """
+    if predict == "first":
+        x, y = y, x
+    explained = basis_overlap(x, y) * decomposition(y).singular[None, :]
+    value = inner(explained, explained)
+    return x.xp.where(value < 1, value, x.xp.ones_like(value))
+
+
+@measure(
+    label="OrthProc", family="alignment", larger_is_more_similar=False, range=(0, 2**0.5), symmetric=True, metric=True,
+    reference="ding2021grounding", invariant_to=RIGID | {"isotropic_scaling"},
+    changes=(when({"squared": True}, metric=False, range=(0, 2)),),
+)  # fmt: skip
+def procrustes(x: Representation, y: Representation, *, squared: bool = False) -> Array:
+    r"""Orthogonal Procrustes distance between two representations centred and scaled to unit size.
+
+    .. math:: \min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
+        = \sqrt{2 - 2 \lVert X^\top Y \rVert_*}
+        \qquad (X, Y \text{ centred}, \lVert X \rVert_F = \lVert Y \rVert_F = 1)
+
+    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. ``squared=True`` is the squared distance
+    of Ding et al., which is not a metric. Raises ``Undefined`` for a constant representation.
+
+    Reference: Williams et al. 2021; Ding et al. 2021, Section 2. For nearly equal shapes the formula above loses half
+    the digits, so the residual XQ - Y itself is computed then.
+    """
+    chord = _chord(x, y)
+    return chord**2 if squared else chord
+
+
+@measure(
+    label="PermProc", family="alignment", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
+    reference="williams2021generalized", invariant_to={"permutation"},
+)  # fmt: skip
+def permutation_procrustes(x: Representation, y: Representation) -> Array:
+    r"""Permutation Procrustes distance: how far two representations are apart after the best matching of neurons.
+
+    .. math:: \min_{P \in \text{permutations}} \lVert XP - Y \rVert_F
+
+    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred or scaled, so the value
+    is in the units of the activations. Defined for all finite data.
+
+    Reference: Williams et al. 2021, Section 2.3.
+    """
+    a, b = norm_of(x), norm_of(y)
+    if float(a) == 0 or float(b) == 0:
+        return a + b
+    products = feature_products(x, y, centered=False)
+    rows, columns = assignment(products)
+    chord = _distance(2 - 2 * _sum_at(products, rows, columns), lambda: _matched_residual(x, y, rows, columns))
+    return _with_sizes(chord, a, b)
+
+
+@measure(
+    label="ProcDist", family="alignment", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
+    reference="williams2021generalized", invariant_to=RIGID,
+)  # fmt: skip
+def procrustes_size_shape(x: Representation, y: Representation) -> Array:
+    r"""Procrustes size-and-shape distance: the distance after the best rotation, sizes kept.
+
+    .. math:: \min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
+        = \sqrt{\lVert X \rVert_F^2 + \lVert Y \rVert_F^2 - 2 \lVert X^\top Y \rVert_*}
+        \qquad (X, Y \text{ centred})
+
+    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. In the units of the activations; a constant
+    representation is at the distance of its size from any other. Defined for all finite data.
+
+    Reference: Williams et al. 2021, Section 2.2.
+    """
+    a, b = size(x), size(y)
+    if float(a) == 0 or float(b) == 0:
+        return a + b
+    return _with_sizes(_chord(x, y), a, b)
+
+
+@measure(
+    label="SoftCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"},
+)  # fmt: skip
+def soft_correlation_match(x: Representation, y: Representation) -> Array:
+    r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both sides.
+
+    .. math:: \frac{1}{2} \left( \frac{1}{d} \sum_i \max_j \operatorname{corr}(x_i, y_j)
+        + \frac{1}{e} \sum_j \max_i \operatorname{corr}(x_i, y_j) \right)
+
+    X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column correlates 0 with every other.
+
+    Reference: Li et al. 2015. Not the "soft matching" distance of Khosla and Williams (2024), which some packages
+    give the same name.
+    """
+    xp, c = x.xp, correlations(x, y)
+    return (xp.mean(xp.max(c, axis=1)) + xp.mean(xp.max(c, axis=0))) / 2
+
+
+def _chord(x: Representation, y: Representation) -> Array:
+    """Distance between two pre-shapes after the best rotation."""
+    return _distance(2 - 2 * nuclear_norm(x, y), lambda: rotated_residual(x, y))
+
+
+def _distance(squared: Array, residual: Callable[[], Array]) -> Array:
+    """Root of a squared distance between unit vectors; near zero, where it cancels, the residual itself."""
+    return residual() if float(squared) < epsilon(squared) ** 0.4 else root(squared)
+
+
+def _with_sizes(chord: Array, a: Array, b: Array) -> Array:
+    """Distance between shapes of sizes a and b whose unit shapes are ``chord`` apart.
+
+    |aX - bY|^2 = (a - b)^2 + a b |X - Y|^2 for unit X and Y: nothing overflows and nothing cancels.
+    """
+    return norm(namespace(a).stack([a - b, root(a) * root(b) * chord]))
+
+
+def _greedy(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    c, pairs = c.copy(), []
+    for _ in range(min(c.shape)):
+        row, column = np.unravel_index(np.argmax(c), c.shape)
+        pairs.append((row, column))
+        c[row, :], c[:, column] = -np.inf, -np.inf
+    rows, columns = zip(*pairs, strict=True)
+    return np.asarray(rows), np.asarray(columns)
+
+
+def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+    """Sum of the entries at (rows, columns), written as a mask so that gradients pass."""
+    chosen = np.zeros(tuple(matrix.shape))
+    chosen[rows, columns] = 1
+    return inner(matrix, like(chosen, matrix))
+
+
+def _matched_residual(x: Representation, y: Representation, rows: np.ndarray, columns: np.ndarray) -> Array:
+    """Norm of the difference of the matched columns of two unit-size representations, unmatched ones included."""
+    xp, a, b = x.xp, unit(x, centered=False), unit(y, centered=False)
+    difference = xp.take(a, like(rows, a), axis=1) - xp.take(b, like(columns, b), axis=1)
+    wide, used = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
+    left_over = np.setdiff1d(np.arange(wide.shape[1]), used)
+    return norm(xp.concat([difference, xp.take(wide, like(left_over, wide), axis=1)], axis=1))

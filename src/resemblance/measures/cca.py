@@ -1,0 +1,123 @@
+"""Canonical correlation analysis: how far linear maps can make two representations correlate."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..arrays import Array
+from ..measure import measure, when
+from ..representation import Representation
+from ..views.authors import resi_pwcca, resi_svcca_components
+from ..views.pairs import basis_overlap
+from ..views.points import centered, size
+from ..views.spectra import components_for, decomposition
+
+
+@measure(
+    label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True, reference="raghu2017svcca",
+    invariant_to={"affine"}, min_samples=3,
+)  # fmt: skip
+def mean_cca(x: Representation, y: Representation, *, aggregation: Literal["mean", "mean_squared"] = "mean") -> Array:
+    r"""Mean canonical correlation: the average cosine between the column spaces of two centred representations.
+
+    .. math:: \frac{1}{r} \sum_{i=1}^{r} \rho_i^p, \qquad
+        \rho = \text{singular values of } U_X^\top U_Y, \quad r = \min(\operatorname{rank} X, \operatorname{rank} Y)
+
+    with :math:`U` an orthonormal basis of the centred columns and :math:`p = 1` (``"mean"``) or :math:`p = 2`
+    (``"mean_squared"``, Yanai's generalised coefficient of determination, :math:`R^2_{CCA}`).
+
+    X is (n, d), Y is (n, e). With n <= d or n <= e both spaces fill each other and the value is 1 whatever the data.
+    Raises ``Undefined`` for a constant representation.
+
+    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 3. Ours averages over the common rank,
+    not over min(d, e), so dead units do not lower the value; covariances are never inverted.
+    """
+    rho = canonical_correlations(basis_overlap(x, y), x)
+    return x.xp.mean(rho if aggregation == "mean" else rho**2)
+
+
+@measure(
+    label="SVCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True, reference="raghu2017svcca",
+    invariant_to={"orthogonal", "isotropic_scaling", "translation"}, min_samples=3,
+    changes=(when({"truncation": "resi"}, invariant_to={"orthogonal", "translation"}),),
+)  # fmt: skip
+def svcca(
+    x: Representation,
+    y: Representation,
+    *,
+    explained_variance: float = 0.99,
+    truncation: Literal["variance", "resi"] = "variance",
+) -> Array:
+    r"""Singular vector CCA: mean canonical correlation of the leading principal components.
+
+    .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of } U_{X,1:k}^\top U_{Y,1:l}
+
+    where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the smallest number whose
+    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y.
+
+    X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
+
+    Reference: Raghu et al. 2017, Section 2. Implementations disagree most on this measure: some cut at a fraction of the
+    summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of the ReSi code, which compares the
+    *fraction* explained with 0.99 times the *total variance*: above a total variance of 1/0.99 no fraction passes and
+    exactly one component is kept, so its SVCCA is the absolute correlation of the two first principal components.
+    """
+    if truncation == "variance":
+        k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
+    else:
+        k, l = (resi_svcca_components(r, explained_variance=explained_variance) for r in (x, y))
+    return x.xp.mean(canonical_correlations(basis_overlap(x, y)[:k, :l], x))
+
+
+@measure(
+    label="PWCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=False,
+    reference="morcos2018insights", invariant_to={"permutation", "isotropic_scaling", "translation"}, min_samples=3,
+    changes=(
+        when({"weights": "symmetric"}, symmetric=True),
+        when({"directions": "resi"}, invariant_to={"isotropic_scaling"}, differentiable=False),
+    ),
+)  # fmt: skip
+def pwcca(
+    x: Representation,
+    y: Representation,
+    *,
+    weights: Literal["first", "second", "symmetric"] = "first",
+    directions: Literal["canonical", "resi"] = "canonical",
+) -> Array:
+    r"""Projection-weighted CCA: canonical correlations weighted by how much of one representation they account for.
+
+    .. math:: \frac{\sum_i \alpha_i \rho_i}{\sum_i \alpha_i}, \qquad
+        \alpha_i = \sum_j \left| \langle h_i, x_j \rangle \right|
+
+    where :math:`h_i` is the i-th canonical variate (unit norm) and :math:`x_j` the j-th centred column of the
+    representation that gives the weights: X (``weights="first"``), Y (``"second"``), or the mean of both values
+    (``"symmetric"``).
+
+    X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting representation, because its
+    columns enter one by one. Raises ``Undefined`` for a constant representation.
+
+    Reference: Morcos et al. 2018, Section 2. ``directions="resi"`` is what the ReSi code computes: directions without
+    the whitening factor, with the column means added back, orthonormalised by QR and projected on the uncentred
+    columns, so it depends on translation and, slightly, on the signs LAPACK happens to choose. It is undefined for
+    d > e and for n <= d.
+    """
+    if directions == "resi":
+        return resi_pwcca(x, y)
+    if weights == "symmetric":
+        return (_weighted(x, y) + _weighted(y, x)) / 2
+    return _weighted(x, y) if weights == "first" else _weighted(y, x)
+
+
+def canonical_correlations(overlap: Array, x: Representation) -> Array:
+    """Singular values of a basis overlap, at most 1 (rounding can exceed it)."""
+    rho = x.xp.linalg.svdvals(overlap)
+    return x.xp.where(rho < 1, rho, x.xp.ones_like(rho))
+
+
+def _weighted(x: Representation, y: Representation) -> Array:
+    xp = x.xp
+    left, rho, _ = xp.linalg.svd(basis_overlap(x, y), full_matrices=False)
+    variates = xp.matrix_transpose(left)  # coordinates of the canonical variates in the basis of x
+    columns = xp.matrix_transpose(decomposition(x).basis) @ (centered(x) / size(x))
+    alpha = xp.sum(xp.abs(variates @ columns), axis=1)
+    return xp.sum(alpha * xp.where(rho < 1, rho, xp.ones_like(rho))) / xp.sum(alpha)

@@ -1,0 +1,86 @@
+"""Outputs: compare what two models say instead of how they represent it. X and Y are (n_samples, n_classes)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..arrays import Array, namespace, to_numpy
+from ..measure import measure
+from ..representation import Representation
+
+
+@measure(
+    label="AccDiff", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True,
+    reference="klabunde2025resi", invariant_to={"isotropic_scaling"}, differentiable=False, min_samples=1,
+)  # fmt: skip
+def accuracy_difference(x: Representation, y: Representation, *, labels: tuple[int, ...] = ()) -> float:
+    r"""Accuracy difference: the absolute difference of the accuracies of two classifiers.
+
+    .. math:: \left| \tfrac{1}{n} \sum_i [\arg\max_c X_{ic} = l_i] - \tfrac{1}{n} \sum_i [\arg\max_c Y_{ic} = l_i] \right|
+
+    X and Y are outputs (n, classes): logits or probabilities; ties go to the first class. ``labels`` are the n true
+    classes. Raises ``ValueError`` without them.
+
+    Reference: Klabunde et al. 2025, Section 3.1.
+    """
+    if len(labels) != x.shape[0]:
+        raise ValueError(f"accuracy_difference needs labels=, one class per sample; got {len(labels)} for {x.shape[0]}")
+    correct = [(to_numpy(r.array).argmax(axis=1) == labels).mean() for r in (x, y)]
+    return float(abs(correct[0] - correct[1]))
+
+
+@measure(
+    label="Disagreement", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True, metric=True,
+    reference="klabunde2025resi", invariant_to={"isotropic_scaling"}, differentiable=False, min_samples=1,
+)  # fmt: skip
+def disagreement(x: Representation, y: Representation) -> float:
+    r"""Disagreement: the fraction of samples for which two classifiers predict different classes.
+
+    .. math:: \tfrac{1}{n} \sum_i \left[ \arg\max_c X_{ic} \neq \arg\max_c Y_{ic} \right]
+
+    X and Y are outputs (n, classes): logits or probabilities; ties go to the first class.
+
+    Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004.
+    """
+    return float((to_numpy(x.array).argmax(axis=1) != to_numpy(y.array).argmax(axis=1)).mean())
+
+
+@measure(
+    label="JSD", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True,
+    reference="klabunde2025resi", min_samples=1,
+)  # fmt: skip
+def jensen_shannon(
+    x: Representation, y: Representation, *, outputs: Literal["logits", "probabilities"] = "logits"
+) -> Array:
+    r"""Jensen-Shannon divergence: the mean divergence, in bits, between two classifiers' predicted distributions.
+
+    .. math:: \tfrac{1}{n} \sum_i \tfrac{1}{2} \left( \operatorname{KL}(p_i \| m_i)
+        + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
+
+    X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes non-negative rows
+    that sum to 1 and raises ``ValueError`` for others. 0 log 0 = 0.
+
+    Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its code, like ours, 1/N.
+    """
+    p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
+    m = (p + q) / 2
+    divergence = x.xp.sum(_relative_entropy(p, m) + _relative_entropy(q, m), axis=1) / 2
+    return x.xp.mean(divergence) / 0.6931471805599453  # nats to bits
+
+
+def _softmax(x: Representation) -> Array:
+    shifted = x.xp.exp(x.array - x.xp.max(x.array, axis=1, keepdims=True))
+    return shifted / x.xp.sum(shifted, axis=1, keepdims=True)
+
+
+def _checked(x: Representation) -> Array:
+    values = to_numpy(x.array)
+    if values.min() < 0 or abs(values.sum(axis=1) - 1).max() > 1e-3:
+        raise ValueError('jensen_shannon: rows are not probabilities; pass outputs="logits" for logits')
+    return x.array
+
+
+def _relative_entropy(p: Array, m: Array) -> Array:
+    xp = namespace(p)
+    safe = xp.where(p > 0, p, xp.ones_like(p))
+    return xp.where(p > 0, p * xp.log(safe / xp.where(p > 0, m, xp.ones_like(m))), xp.zeros_like(p))

@@ -1,0 +1,254 @@
+"""Representational similarity matrices: compare how two representations see the similarities between samples."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy.sparse.linalg import eigsh
+from scipy.stats import kendalltau
+
+from ..arrays import Array, epsilon, inner, namespace, root, to_numpy
+from ..measure import measure, when
+from ..representation import Representation, Undefined
+from ..views.distances import distance_deviation, distance_norm, distances, double_centered_distances, rdm_vector
+from ..views.grams import gram_diagonal, gram_energy
+from ..views.pairs import basis_overlap, gram_inner, overlap_energy
+from ..views.points import size
+from ..views.spectra import decomposition
+
+RIGID = {"orthogonal", "translation"}
+Estimator = Literal["biased", "debiased", "lange"]
+
+
+@measure(
+    label="CKA", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    reference="kornblith2019similarity", invariant_to=RIGID | {"isotropic_scaling"},
+    changes=(
+        when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
+        when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
+    ),
+)  # fmt: skip
+def cka(
+    x: Representation,
+    y: Representation,
+    *,
+    kernel: Literal["linear", "rbf"] = "linear",
+    estimator: Estimator = "biased",
+    bandwidth: float = 1.0,
+) -> Array:
+    r"""Centered kernel alignment: the cosine between two centred Gram matrices.
+
+    .. math:: \frac{\operatorname{HSIC}(K, L)}{\sqrt{\operatorname{HSIC}(K, K)\, \operatorname{HSIC}(L, L)}}, \qquad
+        \operatorname{HSIC}(K, L) = \langle HKH, HLH \rangle_F, \quad H = I - \tfrac{1}{n} 1 1^\top
+
+    ``kernel="linear"``: K = X Xᵀ, so that CKA = ‖XᵀY‖²/(‖XᵀX‖ ‖YᵀY‖) for centred X, Y. ``kernel="rbf"``:
+    K = exp(-d²/(2 σ²)), σ = ``bandwidth`` times the median distance between samples.
+
+    ``estimator``: ``"biased"`` is the formula above; for independent representations it is far from 0 unless
+    n >> d (0.79 at n = 200, d = 768). ``"debiased"`` uses the unbiased HSIC of Song et al. 2012 (U-centred Gram
+    matrices), 0 on average for independent data. ``"lange"`` leaves out the diagonals of the centred Gram matrices
+    (Lange et al. 2023). Both may be negative.
+
+    X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for the linear kernel when d, e <= n.
+    Raises ``Undefined`` for a constant representation, or when an estimate of a self-similarity is not positive.
+
+    Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the median *distance*, as
+    in Kornblith et al. and the google code, not of the median squared distance.
+    """
+    n = x.shape[0]
+    k, l = (gram_diagonal(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y))
+    xy = _hsic(gram_inner(x, y, kernel=kernel, bandwidth=bandwidth), k, l, n, estimator)
+    xx = _hsic(gram_energy(x, kernel=kernel, bandwidth=bandwidth), k, k, n, estimator)
+    yy = _hsic(gram_energy(y, kernel=kernel, bandwidth=bandwidth), l, l, n, estimator)
+    if float(xx) <= 0 or float(yy) <= 0:
+        raise Undefined(f"cka: the {estimator} self-similarity is not positive ({n} samples are too few)")
+    return xy / (xx**0.5 * yy**0.5)
+
+
+def _hsic(gram_product: Array, k: Array, l: Array, n: int, estimator: Estimator) -> Array:
+    """HSIC up to a factor of n, from the inner product of two centred Gram matrices and their diagonals k, l."""
+    if estimator == "biased":
+        return gram_product
+    xp, diagonal = namespace(k), inner(k, l)
+    if estimator == "lange":
+        return gram_product - diagonal
+    # Song et al. 2012, Eq. 5, simplified for centred K and L: their rows sum to zero.
+    return gram_product - diagonal * n / (n - 2) + xp.sum(k) * xp.sum(l) / ((n - 1) * (n - 2))
+
+
+@measure(
+    label="DistCorr", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    reference="szekely2007measuring", invariant_to=RIGID | {"isotropic_scaling"},
+)  # fmt: skip
+def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
+    r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
+
+    .. math:: \sqrt{\frac{\langle A, B \rangle_F}{\lVert A \rVert_F \lVert B \rVert_F}}, \qquad
+        A = H D_X H, \; B = H D_Y H, \quad (D_X)_{ij} = \lVert x_i - x_j \rVert
+
+    X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this (biased) sample version is
+    well above 0 for independent data in many dimensions. ``squared=True`` leaves out the root. O(n^2 d) time, one
+    n x n matrix per representation. Raises ``Undefined`` for a constant representation.
+
+    Reference: Székely et al. 2007, Definition 4. The ReSi paper's Eq. 20 is the squared version; its code takes the
+    root, like ours.
+    """
+    product = inner(double_centered_distances(x), double_centered_distances(y))
+    value = product / (distance_deviation(x) * distance_deviation(y))
+    value = x.xp.where(value > 0, value, x.xp.zeros_like(value))  # non-negative but for rounding
+    value = x.xp.where(value < 1, value, x.xp.ones_like(value))
+    return value if squared else root(value)
+
+
+@measure(
+    label="EOS", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    reference="may2019downstream", invariant_to={"invertible_linear"},
+)  # fmt: skip
+def eigenspace_overlap(x: Representation, y: Representation) -> Array:
+    r"""Eigenspace overlap score: how much of the column spaces two representations share.
+
+    .. math:: \frac{1}{\max(d, e)} \lVert U_X^\top U_Y \rVert_F^2
+
+    with :math:`U` an orthonormal basis of the columns, not centred. X is (n, d), Y is (n, e). The divisor is the
+    number of columns, not the rank, so a representation with dead units scores rank/d with itself.
+    Raises ``Undefined`` for an all-zero representation.
+
+    Reference: May et al. 2019, Definition 1. The rank rule is NumPy's, as in the ReSi code.
+    """
+    return overlap_energy(x, y, centered=False) / max(x.shape[1], y.shape[1])
+
+
+@measure(
+    label="GULP", family="similarity_matrix", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
+    reference="boixadsera2022gulp", invariant_to={"affine"},
+    changes=(when({"squared": True}, metric=False),),
+)  # fmt: skip
+def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False) -> Array:
+    r"""GULP: how differently two representations predict, at worst on average over all targets, by ridge regression.
+
+    .. math:: d^2 = \operatorname{tr} \left( \Sigma_X^{-\lambda} \Sigma_X \right)^2
+        + \operatorname{tr} \left( \Sigma_Y^{-\lambda} \Sigma_Y \right)^2
+        - 2 \operatorname{tr} \left( \Sigma_X^{-\lambda} \Sigma_{XY} \Sigma_Y^{-\lambda} \Sigma_{YX} \right)
+
+    where :math:`\Sigma^{-\lambda} = (\Sigma + \lambda I)^{-1}`, X and Y centred and scaled to mean squared row norm 1,
+    and :math:`\lambda` = ``ridge``. At 0 the inverse is a pseudo-inverse:
+    d² = rank X + rank Y - 2 times the sum of the squared canonical correlations.
+
+    X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps (the claims are for it); a positive
+    ridge only to rotation, scaling and translation. ``squared=True`` leaves out the root, as the ReSi code does, and is
+    not a metric. Raises ``Undefined`` for a constant representation and ``ValueError`` for a negative ridge.
+
+    Reference: Boix-Adserà et al. 2022, Definition 1. The ReSi code inverts covariances without a tolerance, so with dead
+    units its value counts rounding noise; a rank tolerance is used here. Distances below 1e-7 times the root of the
+    ranks are not resolved and are 0.
+    """
+    if ridge < 0:
+        raise ValueError(f"gulp: ridge must not be negative; got {ridge}")
+    a, b = _shrinkage(x, ridge), _shrinkage(y, ridge)
+    overlap = root(a)[:, None] * basis_overlap(x, y) * root(b)[None, :]
+    total = inner(a, a) + inner(b, b)
+    value = total - 2 * inner(overlap, overlap)
+    value = x.xp.where(value > 64 * epsilon(total) * total, value, x.xp.zeros_like(value))  # below is rounding
+    return value if squared else root(value)
+
+
+def _shrinkage(x: Representation, ridge: float) -> Array:
+    """Eigenvalues of the ridge regression smoother, in [0, 1]; all 1 without a ridge."""
+    variance = decomposition(x).singular ** 2
+    return variance / (variance + ridge)
+
+
+@measure(
+    label="RSA", family="similarity_matrix", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    reference="kriegeskorte2008representational", invariant_to={"permutation", "isotropic_scaling"}, min_samples=3,
+    differentiable=False,
+    changes=(
+        when({"compare": "pearson"}, differentiable=True),
+        when({"compare": "cosine"}, differentiable=True),
+        when({"rdm": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
+        when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
+        when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
+    ),
+)  # fmt: skip
+def rsa(
+    x: Representation,
+    y: Representation,
+    *,
+    rdm: Literal["correlation", "cosine", "euclidean", "sqeuclidean"] = "correlation",
+    compare: Literal["spearman", "pearson", "cosine", "kendall"] = "spearman",
+) -> Array:
+    r"""Representational similarity analysis: the correlation of two matrices of dissimilarities between samples.
+
+    .. math:: \operatorname{corr} \left( \operatorname{vec}_{i<j} D_X, \operatorname{vec}_{i<j} D_Y \right)
+
+    ``rdm`` is the dissimilarity within a representation: ``"correlation"`` (1 - Pearson over features), ``"cosine"``,
+    ``"euclidean"``, ``"sqeuclidean"``. ``compare`` is the correlation of the two upper triangles: ``"spearman"``
+    (average ranks for ties), ``"pearson"``, ``"cosine"`` (uncentred), ``"kendall"`` (tau-b).
+
+    X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has dissimilarity 1 to
+    all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log n)) time, n^2/2 numbers
+    per representation. Raises ``Undefined`` when all dissimilarities of a representation are equal.
+
+    Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the features unless it is the
+    same for all of them, so it is not translation invariant, whatever is often said.
+    """
+    if compare == "kendall":
+        a, b = (to_numpy(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
+        return float(kendalltau(a, b).statistic)
+    value = inner(rdm_vector(x, kind=rdm, compare=compare), rdm_vector(y, kind=rdm, compare=compare))
+    return x.xp.where(value < 1, value, x.xp.ones_like(value))
+
+
+@measure(
+    label="RSMDiff", family="similarity_matrix", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    metric=True, reference="shahbazi2021using", invariant_to=RIGID,
+    changes=(when({"norm": "spectral"}, differentiable=False),),
+)  # fmt: skip
+def rsm_norm_difference(
+    x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
+) -> Array:
+    r"""RSM norm difference: the norm of the difference of two matrices of Euclidean distances.
+
+    .. math:: \lVert D_X - D_Y \rVert, \qquad (D_X)_{ij} = \lVert x_i - x_j \rVert
+
+    ``norm="frobenius"`` is the root of the summed squares over all n x n entries; ``"spectral"`` the largest absolute
+    eigenvalue, which is what the ReSi code computes.
+
+    X is (n, d), Y is (n, e). In the units of the activations and growing with n. One n x n matrix per representation.
+    Defined for all finite data (a constant representation has no distances). A metric between distance matrices.
+
+    Reference: Shahbazi et al. 2021; Yin and Shen 2018 (for word embeddings). A similarity matrix other than Euclidean
+    distances is out of scope here.
+    """
+    a, b = size(x), size(y)
+    if float(a) == 0 or float(b) == 0:
+        return sum(s * _distance_norm(r, norm) for r, s in ((x, a), (y, b)) if float(s) > 0) + 0.0 * (a + b)
+    scale = x.xp.where(a > b, a, b)
+    return scale * _difference_norm(x, y, a / scale, b / scale, norm)
+
+
+def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, norm: str) -> Array:
+    """Norm of a D_X - b D_Y for distances in unit size."""
+    if norm == "spectral":
+        return _largest_eigenvalue(float(a) * to_numpy(distances(x)) - float(b) * to_numpy(distances(y)))
+    p, q = a * distance_norm(x), b * distance_norm(y)
+    product = a * b * inner(distances(x), distances(y))
+    squared = (p - q) ** 2 + 2 * (p * q - product)
+    if float(squared) > 1e-6 * float(p * q):
+        return root(squared)
+    difference = a * distances(x) - b * distances(y)  # the formula above cancels for nearly equal matrices
+    return root(inner(difference, difference))
+
+
+def _distance_norm(x: Representation, norm: str) -> Array:
+    return distance_norm(x) if norm == "frobenius" else _largest_eigenvalue(to_numpy(distances(x)))
+
+
+def _largest_eigenvalue(symmetric: np.ndarray) -> float:
+    """Largest absolute eigenvalue: the 2-norm of a symmetric matrix, by Lanczos from a fixed start."""
+    n = symmetric.shape[0]
+    if n < 20 or not symmetric.any():
+        return float(np.abs(np.linalg.eigvalsh(symmetric)).max())
+    values = eigsh(symmetric, k=1, which="LM", v0=np.ones(n), tol=1e-12, return_eigenvectors=False)
+    return float(abs(values[0]))

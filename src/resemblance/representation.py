@@ -1,0 +1,255 @@
+"""A representation: one (n_samples, n_features) array that remembers every view taken of it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import array_api_compat
+import numpy as np
+
+from .arrays import Array, carries_gradient, is_torch, namespace, to_numpy
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Undefined(ValueError):
+    """A measure has no value for these data (a constant representation, too few samples, a NaN ...).
+
+    Raised by a single call; recorded, with its reason, by :func:`resemblance.compare`.
+    """
+
+
+class Representation:
+    """One (n_samples, n_features) array with a name, optional sample ids, and the views taken of it.
+
+    ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API standard, the path
+    of a ``.npy`` file, or anything ``numpy.asarray`` understands. It is computed in float64 on the CPU, whatever its
+    own precision (most measures subtract nearly equal numbers), and in its own precision, at least float32, on an
+    accelerator; ``dtype`` says otherwise. The data must not be changed while the representation is in use.
+
+    Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids that do not fit.
+    """
+
+    def __init__(self, data: Any, name: str = "", *, ids: Sequence[Hashable] | None = None, dtype: str | None = None):
+        self.path = Path(data).resolve() if isinstance(data, str | Path) else None
+        self.source: Array = np.load(self.path, mmap_mode="r") if self.path else _as_array(data)
+        self.name = name or (self.path.stem if self.path else "")
+        self.dtype = dtype
+        self.ids = None if ids is None else tuple(ids)
+        self._views: dict[Hashable, Any] = {}
+        self._lock = threading.RLock()
+        _check_shape(self)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features)."""
+        n, d = self.source.shape
+        return int(n), int(d)
+
+    @property
+    def precision(self) -> str:
+        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, at least float32 elsewhere."""
+        own = str(self.source.dtype).removeprefix("torch.")
+        on_cpu = str(array_api_compat.device(self.source)).lower().startswith("cpu")
+        return self.dtype or ("float64" if on_cpu or own == "float64" else "float32")
+
+    @property
+    def array(self) -> Array:
+        """The values in the precision they are computed in."""
+        return values(self)
+
+    @property
+    def xp(self) -> Any:
+        """The array-API namespace of the values."""
+        return namespace(self.source)
+
+    def forget(self) -> None:
+        """Drop every remembered view (they are computed again when needed)."""
+        self._views.clear()
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"Representation({self.name!r}, n_samples={n}, n_features={d}, dtype={self.source.dtype})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Views do not travel: they are cheaper to compute again than to send. A file travels as its path.
+        kept = {"path": self.path, "name": self.name, "dtype": self.dtype, "ids": self.ids}
+        return kept | {"source": None if self.path else self.source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.path:
+            self.source = np.load(self.path, mmap_mode="r")
+        self._views, self._lock = {}, threading.RLock()
+
+
+def as_representation(data: Any, name: str = "") -> Representation:
+    """Return ``data`` if it is a :class:`Representation`, else make one of it: the one door for inputs."""
+    return data if isinstance(data, Representation) else Representation(data, name)
+
+
+def join_samples(*representations: Representation) -> tuple[Representation, ...]:
+    """Restrict representations with sample ids to the ids all of them have, in the order of the first.
+
+    Raises ``ValueError`` when one has no ids, repeats one, or when no id is common to all.
+    """
+    for r in representations:
+        if r.ids is None or len(set(r.ids)) < len(r.ids):
+            raise ValueError(f"join_samples: {r.name or 'a representation'} needs one unique id per sample")
+    common = set.intersection(*(set(r.ids or ()) for r in representations))
+    order = [i for i in representations[0].ids or () if i in common]
+    if not order:
+        raise ValueError("join_samples: no sample id is common to all representations")
+    return tuple(_select(r, order) for r in representations)
+
+
+def _select(x: Representation, ids: list[Hashable]) -> Representation:
+    row = {sample: i for i, sample in enumerate(x.ids or ())}
+    rows = x.xp.asarray([row[i] for i in ids])
+    return Representation(x.xp.take(x.source, rows, axis=0), x.name, ids=ids, dtype=x.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------- views
+
+
+def _key(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
+    """Return what turns arguments into a cache key that does not care how, or whether, a default was spelled out."""
+    parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
+    defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
+    return lambda args, named: (function, tuple(sorted((defaults | dict(zip(parameters, args)) | named).items())))
+
+
+def view(function: Callable[Concatenate[Representation, P], T]) -> Callable[Concatenate[Representation, P], T]:
+    """Make ``function(representation, **parameters)`` remembered by the representation.
+
+    It is computed once per representation and set of parameters, however many pairs and measures ask for it. Values
+    that carry gradients are never remembered, so a graph is never kept alive or used twice.
+    """
+    key_of = _key(function, arrays=1)
+
+    @wraps(function)
+    def remembered(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
+        if carries_gradient(x.source):
+            return function(x, *args, **parameters)
+        key = key_of(args, parameters)
+        with x._lock:
+            if key not in x._views:
+                x._views[key] = function(x, *args, **parameters)
+            value: T = x._views[key]
+            return value
+
+    return remembered
+
+
+_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar("pair", default=None)
+
+
+@contextmanager
+def comparing(x: Representation, y: Representation) -> Iterator[None]:
+    """Keep what the measures of one pair share (their cross products) alive inside this block."""
+    current = _pair.get()
+    if current is not None and current[0] is x and current[1] is y:
+        yield  # already comparing this pair: a measure that calls another one shares its views
+        return
+    token = _pair.set((x, y, {}))
+    try:
+        yield
+    finally:
+        _pair.reset(token)
+
+
+def pair_view(
+    *, swap: Callable[[Any], Any]
+) -> Callable[
+    [Callable[Concatenate[Representation, Representation, P], T]],
+    Callable[Concatenate[Representation, Representation, P], T],
+]:
+    """Make ``function(x, y, **parameters)`` shared by all measures of the pair being compared.
+
+    ``swap`` turns the value for (x, y) into the value for (y, x): a transpose for a cross product, nothing for a
+    symmetric number. So both orders of an asymmetric measure cost one product.
+    """
+
+    def decorate(
+        function: Callable[Concatenate[Representation, Representation, P], T],
+    ) -> Callable[Concatenate[Representation, Representation, P], T]:
+        key_of = _key(function, arrays=2)
+
+        @wraps(function)
+        def shared(x: Representation, y: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
+            current = _pair.get()
+            if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
+                return function(x, y, *args, **parameters)
+            first, second, cache = current
+            key = key_of(args, parameters)
+            if key not in cache:
+                cache[key] = function(first, second, *args, **parameters)
+            value: T = cache[key]
+            return value if x is first else swap(value)
+
+        return shared
+
+    return decorate
+
+
+@view
+def values(x: Representation) -> Array:
+    """The array in the precision it is computed in (see :class:`Representation`)."""
+    return x.xp.astype(x.xp.asarray(x.source), getattr(x.xp, x.precision), copy=False)
+
+
+@view
+def fingerprint(x: Representation) -> str:
+    """Hash of the values as given, their dtype and shape: two equal fingerprints are the same data."""
+    source = np.ascontiguousarray(to_numpy(x.source))
+    digest = hashlib.blake2b(f"{source.dtype.str}{source.shape}{x.dtype}".encode(), digest_size=16)
+    digest.update(memoryview(source).cast("B") if source.size else b"")
+    return digest.hexdigest()
+
+
+@view
+def finite(x: Representation) -> bool:
+    """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite."""
+    bad = to_numpy(~x.xp.isfinite(x.array))
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        title = f"representation {x.name!r}" if x.name else "a representation"
+        count = int(bad.sum())
+        raise Undefined(f"{title} has {count} NaN or infinite value(s), the first at row {row}, column {column}")
+    return True
+
+
+def _as_array(data: Any) -> Array:
+    if isinstance(data, np.ma.MaskedArray):
+        raise ValueError("masked arrays are not supported: drop or fill the masked samples first")
+    if type(data).__module__.startswith("scipy.sparse"):
+        raise ValueError("sparse matrices are not supported: pass data.toarray()")
+    if array_api_compat.is_array_api_obj(data):
+        return np.asarray(data) if isinstance(data, np.matrix) else data
+    return np.asarray(data)
+
+
+def _check_shape(x: Representation) -> None:
+    """Turn the usual mistakes into errors that say what to do."""
+    source, title = x.source, f"representation {x.name!r}" if x.name else "a representation"
+    kinds = {3: 'rs.from_tokens(X, pool="mean")', 4: 'rs.from_maps(X, pool="mean")'}
+    if source.ndim != 2:
+        remedy = f"; pool it first, for example {kinds[source.ndim]}" if source.ndim in kinds else ""
+        raise ValueError(f"{title} must be (n_samples, n_features); got shape {tuple(source.shape)}{remedy}")
+    if 0 in source.shape:
+        raise ValueError(f"{title} is empty: shape {tuple(source.shape)}")
+    if isinstance(source, np.ndarray) and source.dtype.kind not in "fiub":
+        raise ValueError(f"{title} must hold real numbers; got dtype {source.dtype}")
+    if is_torch(source) and source.is_complex():
+        raise ValueError(f"{title} must hold real numbers; got dtype {source.dtype}")
+    if x.ids is not None and len(x.ids) != source.shape[0]:
+        raise ValueError(f"{title} has {source.shape[0]} samples but {len(x.ids)} ids")

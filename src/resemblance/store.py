@@ -1,0 +1,81 @@
+"""The only serialisation: comparisons in one SQLite file that survives a kill and can be resumed. No pickle."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FORMAT = 1
+
+
+class Cell(NamedTuple):
+    """One computed value: the measure with its version, the fingerprints of both sides, and the value or the reason."""
+
+    measure: str
+    version: int
+    x: str
+    y: str
+    value: float | None
+    seconds: float
+    reason: str | None
+
+
+class Store:
+    """A file of cells, keyed by what they were computed from, and the description of the last comparison.
+
+    A cell is found again whenever the same measure, version and data are asked for, in whatever comparison. Writes are
+    atomic (SQLite in WAL mode), so a process killed at any moment leaves a file that can be read and continued, and two
+    processes may write at once. On network file systems, which WAL does not support, use one process.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        try:
+            self._db = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
+            self._check_format()
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.executescript(
+                """CREATE TABLE IF NOT EXISTS cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL,
+                     seconds REAL, reason TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID;
+                   CREATE TABLE IF NOT EXISTS header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT);"""
+            )
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.path} cannot be used as a comparison file: {error}") from error
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._db.close()
+
+    def describe(self, description: dict[str, Any]) -> None:
+        """Say which comparison the cells are for (the last description counts)."""
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO header VALUES (0, ?)", [json.dumps(description)])
+
+    def description(self) -> dict[str, Any]:
+        """Return the description; ``ValueError`` if the file has none."""
+        row = self._db.execute("SELECT description FROM header").fetchone()
+        if row is None:
+            raise ValueError(f"{self.path} holds no comparison")
+        found: dict[str, Any] = json.loads(row[0])
+        return found
+
+    def put(self, cells: Iterable[Cell]) -> None:
+        """Add cells in one transaction; one that is already there stays as it is."""
+        with self._db:
+            self._db.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", cells)
+
+    def cells(self) -> list[Cell]:
+        """Return all cells."""
+        return [Cell(*row) for row in self._db.execute("SELECT * FROM cells")]
+
+    def _check_format(self) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and version != FORMAT:
+            raise ValueError(f"{self.path} has format {version}; this version of resemblance reads format {FORMAT}")
+        self._db.execute(f"PRAGMA user_version = {FORMAT}")

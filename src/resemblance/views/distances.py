@@ -1,0 +1,129 @@
+"""Views of the distances between samples, always in unit size: multiply by ``size(x)`` for the actual ones.
+
+They are built in blocks of rows of a fixed height, so that besides the result only one block is in memory, and the
+numbers do not depend on how much memory there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..arrays import Array, epsilon, inner, namespace, root, scatter
+from ..representation import Representation, Undefined, view
+from .points import preshape, standardized_rows, unit_rows
+
+ROWS = 512  # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
+
+
+def row_blocks(n: int, height: int = ROWS) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of consecutive blocks of rows."""
+    return ((start, min(start + height, n)) for start in range(0, n, height))
+
+
+def squared_distance_block(points: Array, start: int, stop: int) -> Array:
+    """Squared Euclidean distances of rows start..stop to all rows.
+
+    Distances below the rounding error of the products they are computed from are set to zero, so a row and its
+    duplicate are at distance 0, not 1e-8.
+    """
+    xp = namespace(points)
+    squares = xp.sum(points * points, axis=1)
+    both = squares[start:stop, None] + squares[None, :]
+    block = both - 2 * (points[start:stop, :] @ xp.matrix_transpose(points))
+    return xp.where(block > 4 * epsilon(points) * both, block, xp.zeros_like(block))
+
+
+def distance_matrix(points: Array) -> Array:
+    """Euclidean distances between all rows, shape (n, n)."""
+    xp, n = namespace(points), points.shape[0]
+    result = xp.empty((n, n), dtype=points.dtype, device=points.device)
+    for start, stop in row_blocks(n):
+        result[start:stop, :] = root(squared_distance_block(points, start, stop))
+    return result
+
+
+@view
+def distances(x: Representation) -> Array:
+    """Euclidean distances between the samples of the pre-shape, shape (n, n)."""
+    return distance_matrix(preshape(x))
+
+
+@view
+def double_centered_distances(x: Representation) -> Array:
+    """Distances minus their row and column means plus their mean, shape (n, n)."""
+    xp, a = x.xp, distance_matrix(preshape(x))
+    means = xp.mean(a, axis=0)
+    for start, stop in row_blocks(a.shape[0]):
+        a[start:stop, :] = a[start:stop, :] - means[start:stop, None] - (means - xp.mean(means))[None, :]
+    return a
+
+
+@view
+def distance_deviation(x: Representation) -> Array:
+    """Frobenius norm of the double-centred distances (n times the distance standard deviation)."""
+    a = double_centered_distances(x)
+    return inner(a, a) ** 0.5
+
+
+@view
+def distance_norm(x: Representation) -> Array:
+    """Frobenius norm of the distance matrix."""
+    a = distances(x)
+    return inner(a, a) ** 0.5
+
+
+# ------------------------------------------------------------------------- representational dissimilarity matrices
+
+
+def rdm(x: Representation, kind: str) -> Array:
+    """Upper triangle of the dissimilarities between samples, shape (n (n - 1) / 2,).
+
+    ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine), "euclidean",
+    "sqeuclidean". A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
+    """
+    rows, n = _dissimilarity(x, kind), x.shape[0]
+    index = x.xp.arange(n, device=x.array.device)
+    pieces = [rows(a, b)[index[None, :] > index[a:b, None]] for a, b in row_blocks(n)]
+    return x.xp.concat(pieces)
+
+
+@view
+def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
+    """The RDM made ready to be compared by an inner product.
+
+    ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks), "cosine" (unit norm),
+    "kendall" (as it is). Raises :class:`Undefined` when all dissimilarities are equal.
+    """
+    vector = rdm(x, kind)
+    if float(x.xp.max(vector)) == float(x.xp.min(vector)):
+        raise Undefined(f"all {kind} dissimilarities between samples are equal, so they cannot be correlated")
+    if compare == "kendall":
+        return vector
+    if compare == "spearman":
+        vector = average_ranks(vector)
+    if compare != "cosine":
+        vector = vector - x.xp.mean(vector)
+    return vector / inner(vector, vector) ** 0.5
+
+
+def average_ranks(vector: Array) -> Array:
+    """Ranks from 1 to n; equal values share the mean of their ranks."""
+    xp = namespace(vector)
+    order = xp.argsort(vector)
+    ordered = xp.take(vector, order)
+    ranks = xp.astype(xp.arange(1, vector.shape[0] + 1, device=vector.device), vector.dtype)
+    if bool(xp.any(ordered[1:] == ordered[:-1])):
+        first = xp.searchsorted(ordered, ordered, side="left")
+        last = xp.searchsorted(ordered, ordered, side="right")
+        ranks = xp.astype(first + last + 1, vector.dtype) / 2
+    return scatter(ranks, order)
+
+
+def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:
+    """Return the function that gives rows start..stop of the dissimilarity matrix."""
+    if kind == "sqeuclidean":
+        return lambda start, stop: squared_distance_block(preshape(x), start, stop)
+    if kind == "euclidean":
+        return lambda start, stop: root(squared_distance_block(preshape(x), start, stop))
+    rows = unit_rows(x) if kind == "cosine" else standardized_rows(x)
+    return lambda start, stop: 1 - rows[start:stop, :] @ x.xp.matrix_transpose(rows)

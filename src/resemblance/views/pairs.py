@@ -1,0 +1,94 @@
+"""Views of a pair: cross products and what follows from them, shared by all measures of the pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ..arrays import Array, inner, namespace, norm, to_numpy
+from ..representation import Representation, pair_view
+from .grams import rbf_gram
+from .points import column_norms, is_rotated, preshape, row_directions, size, unit
+from .spectra import decomposition
+
+
+def _transpose(matrix: Array) -> Array:
+    return namespace(matrix).matrix_transpose(matrix)
+
+
+def _same(value: Array) -> Array:
+    return value
+
+
+@pair_view(swap=_transpose)
+def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
+    """Inner products between the columns of both, each representation in unit size, shape (d_x, d_y)."""
+    return _transpose(unit(x, centered=centered)) @ unit(y, centered=centered)
+
+
+@pair_view(swap=_transpose)
+def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
+    """:func:`feature_products` up to rotations of both: never more than n rows or columns."""
+    if is_rotated(x) or is_rotated(y):
+        return _transpose(preshape(x, centered=centered)) @ preshape(y, centered=centered)
+    return feature_products(x, y, centered=centered)
+
+
+@pair_view(swap=_transpose)
+def correlations(x: Representation, y: Representation) -> Array:
+    """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant column."""
+    xp, c = x.xp, feature_products(x, y)
+    sx, sy = column_norms(x) / size(x), column_norms(y) / size(y)
+    scale = sx[:, None] * sy[None, :]
+    return xp.where(scale > 0, c / xp.where(scale > 0, scale, xp.ones_like(scale)), xp.zeros_like(c))
+
+
+@pair_view(swap=_same)
+def nuclear_norm(x: Representation, y: Representation) -> Array:
+    """Sum of the singular values of the cross products: the cosine of the best rotation, in [0, 1]."""
+    xp = x.xp
+    total = xp.sum(xp.linalg.svdvals(cross_products(x, y)))
+    return xp.where(total < 1, total, xp.ones_like(total))
+
+
+@pair_view(swap=_transpose)
+def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
+    """Inner products between the orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
+    return _transpose(decomposition(x, centered=centered).basis) @ decomposition(y, centered=centered).basis
+
+
+@pair_view(swap=_same)
+def overlap_energy(x: Representation, y: Representation, centered: bool = True) -> Array:
+    """Squared Frobenius norm of the basis overlap: the sum of the squared canonical correlations."""
+    overlap = basis_overlap(x, y, centered=centered)
+    return inner(overlap, overlap)
+
+
+@pair_view(swap=_same)
+def gram_inner(x: Representation, y: Representation, kernel: str, bandwidth: float) -> Array:
+    """Inner product of the centred Gram matrices."""
+    if kernel == "linear":
+        c = cross_products(x, y)
+        return inner(c, c)
+    return inner(rbf_gram(x, bandwidth=bandwidth), rbf_gram(y, bandwidth=bandwidth))
+
+
+@pair_view(swap=_transpose)
+def row_direction_products(x: Representation, y: Representation) -> Array:
+    """Inner products between the columns of the row-normalised points, in the frame of uncentred cross products."""
+    return _transpose(row_directions(x)) @ row_directions(y)
+
+
+@pair_view(swap=_same)
+def rotated_residual(x: Representation, y: Representation) -> Array:
+    """Norm of the difference of two pre-shapes after the best rotation, computed from the difference itself."""
+    xp, a, b = x.xp, preshape(x), preshape(y)
+    if a.shape[1] > b.shape[1]:
+        a, b = b, a
+    u, _, vt = xp.linalg.svd(_transpose(a) @ b, full_matrices=False)
+    return norm(a @ (u @ vt) - b)
+
+
+def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the one-to-one matching of largest total weight (leaves the array API)."""
+    return linear_sum_assignment(to_numpy(weights), maximize=True)  # type: ignore[no-any-return]

@@ -1,0 +1,116 @@
+"""Views that are the points themselves: centred, scaled, reduced to the dimensions they span."""
+
+from __future__ import annotations
+
+from ..arrays import Array, detach, namespace, norm
+from ..representation import Representation, Undefined, view
+
+
+@view
+def mean(x: Representation) -> Array:
+    """Mean row, shape (d,), accumulated around the first row so that a large common offset costs no digits."""
+    first = detach(x.array[:1, :])
+    return x.xp.mean(x.array - first, axis=0) + first[0, :]
+
+
+@view
+def centered(x: Representation) -> Array:
+    """Rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
+    shifted = x.array - detach(x.array[:1, :])
+    return shifted - x.xp.mean(shifted, axis=0, keepdims=True)
+
+
+_centered = centered  # the name that a parameter ``centered`` leaves free
+
+
+@view
+def size(x: Representation) -> Array:
+    """Frobenius norm of the centred points (Kendall's centroid size)."""
+    return norm(centered(x))
+
+
+@view
+def norm_of(x: Representation) -> Array:
+    """Frobenius norm of the points as they are."""
+    return norm(x.array)
+
+
+@view
+def unit(x: Representation, centered: bool = True) -> Array:
+    """The points with unit Frobenius norm, centred unless told otherwise; :class:`Undefined` when that norm is 0."""
+    points, length = (_centered(x), size(x)) if centered else (x.array, norm_of(x))
+    if float(length) == 0:
+        what = "is constant (all its rows are equal)" if centered else "is all zero"
+        title = f"representation {x.name!r}" if x.name else "a representation"
+        raise Undefined(f"{title} {what}: it has no shape to compare")
+    return points / length
+
+
+@view
+def preshape(x: Representation, centered: bool = True) -> Array:
+    """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
+
+    A rotation changes neither distances nor inner products between samples, so a measure that no rotation can change
+    may use this view, and never meets a product wider than n.
+    """
+    points = unit(x, centered=centered)
+    if not is_rotated(x):
+        return points
+    # The basis needs no gradient: a rotation-invariant function does not change, to first order, along directions
+    # outside the row space.
+    return points @ x.xp.linalg.qr(x.xp.matrix_transpose(detach(points)))[0]
+
+
+def is_rotated(x: Representation) -> bool:
+    """Say whether :func:`preshape` rotates the points."""
+    return x.shape[1] > x.shape[0]
+
+
+@view
+def row_norms(x: Representation) -> Array:
+    """Euclidean norm of every row, shape (n,)."""
+    return norm(x.array, axis=1)
+
+
+@view
+def unit_rows(x: Representation) -> Array:
+    """Rows scaled to unit length, shape (n, d); a zero row stays zero."""
+    return _scaled_rows(x.array)
+
+
+@view
+def row_directions(x: Representation) -> Array:
+    """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
+    return unit_rows(x) if not is_rotated(x) else _scaled_rows(preshape(x, centered=False))
+
+
+def standardized_rows(x: Representation) -> Array:
+    """Rows minus their own mean over the features, at unit length; a constant row becomes zero."""
+    shifted = x.array - detach(x.array[:, :1])
+    rows = shifted - x.xp.mean(shifted, axis=1, keepdims=True)
+    return _scaled_rows(rows)
+
+
+@view
+def unit_columns(x: Representation) -> Array:
+    """Centred columns at unit length, shape (n, d); a constant column becomes zero."""
+    return _scaled(centered(x), column_norms(x)[None, :])
+
+
+def _scaled_rows(rows: Array) -> Array:
+    return _scaled(rows, norm(rows, axis=1)[:, None])
+
+
+def _scaled(points: Array, lengths: Array) -> Array:
+    xp = namespace(points)
+    return points / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+@view
+def column_norms(x: Representation) -> Array:
+    """Euclidean norm of every centred column, shape (d,)."""
+    return norm(centered(x), axis=0)
+
+
+def _named(x: Representation) -> str:
+    return f": {x.name!r}" if x.name else ""

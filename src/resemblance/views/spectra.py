@@ -1,0 +1,53 @@
+"""Views that decompose one representation: singular values, bases, and the energy of its Gram matrix."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..arrays import Array, epsilon, inner
+from ..representation import Representation, view
+from .points import preshape
+
+
+class Decomposition(NamedTuple):
+    """Thin singular value decomposition restricted to the numerical rank r."""
+
+    basis: Array  # (n, r), orthonormal columns
+    singular: Array  # (r,), decreasing; squares sum to 1
+    directions: Array  # (r, min(n, d)), orthonormal rows
+
+
+@view
+def decomposition(x: Representation, centered: bool = True) -> Decomposition:
+    """Thin SVD of the pre-shape, cut at the numerical rank.
+
+    A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule. The
+    covariance is never formed, so a condition number of kappa costs kappa, not kappa squared.
+    """
+    u, s, vt = x.xp.linalg.svd(preshape(x, centered=centered), full_matrices=False)
+    rank = int(x.xp.sum(x.xp.astype(s > max(x.shape) * epsilon(s) * s[0], x.xp.int64)))
+    return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
+
+
+def rank(x: Representation, centered: bool = True) -> int:
+    """Numerical rank, by the rule of :func:`decomposition`."""
+    return int(decomposition(x, centered=centered).singular.shape[0])
+
+
+@view
+def components_for(x: Representation, explained_variance: float) -> int:
+    """Smallest number of principal components whose variance is at least this fraction of the total."""
+    variance = decomposition(x).singular ** 2
+    explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
+    # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
+    missing = x.xp.astype(explained < explained_variance - 8 * epsilon(variance), x.xp.int64)
+    return min(int(x.xp.sum(missing)) + 1, rank(x))
+
+
+@view
+def energy(x: Representation) -> Array:
+    """Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in linear CKA."""
+    points = preshape(x)
+    n, d = points.shape
+    gram = x.xp.matrix_transpose(points) @ points if d < n else points @ x.xp.matrix_transpose(points)
+    return inner(gram, gram) ** 0.5
