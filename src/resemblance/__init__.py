@@ -7,16 +7,19 @@ from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
 from .representation import Representation, Undefined, as_representation, join_samples
+from .sources.layouts import from_maps, from_tokens
 
 __version__ = "0.1.0"
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "Comparison",
     "Measure",
     "Representation",
     "Undefined",
     "as_representation",
     "compare",
+    "from_maps",
+    "from_tokens",
     "get_measure",
     "join_samples",
     "list_measures",

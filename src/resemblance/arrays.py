@@ -31,6 +31,11 @@ def detach(array: Array) -> Array:
     return array.detach() if is_torch(array) else array
 
 
+def scalar(value: Array) -> float:
+    """Return a 0-d array, or a number, as a ``float`` outside any gradient graph."""
+    return float(detach(value))
+
+
 def to_numpy(array: Array) -> np.ndarray:
     """Copy an array to NumPy: the one door through which an algorithm leaves the array API."""
     if isinstance(array, np.ndarray):

@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
+from .arrays import scalar
 from .catalogue import get_measure, preset
 from .comparison import Comparison, assemble, describe, info_of
 from .measure import Measure, require
@@ -147,7 +148,7 @@ def _cells(measure: Measure, x: Representation, y: Representation, both_orders: 
 def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
     start, value, reason = time.perf_counter(), None, None
     try:
-        value = float(measure.evaluate(x, y))
+        value = scalar(measure.evaluate(x, y))
     except (Undefined, np.linalg.LinAlgError) as error:
         reason = str(error)
     seconds = time.perf_counter() - start

@@ -13,11 +13,12 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .arrays import Array, like
+from .arrays import Array, like, scalar
 from .representation import Representation, Undefined, as_representation, comparing, finite
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
@@ -26,18 +27,21 @@ Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topolog
 
 
 class Change(NamedTuple):
-    """Claims that differ when some parameters have these values."""
+    """Claims that differ when some parameters have these values, or values that satisfy these conditions."""
 
     parameters: Mapping[str, Any]
     claims: Mapping[str, Any]
 
 
 def when(parameters: Mapping[str, Any], **claims: Any) -> Change:
-    """State which claims change under which parameters, e.g. ``when({"squared": True}, metric=False)``."""
+    """State which claims change under which parameters, e.g. ``when({"squared": True}, metric=False)``.
+
+    A value may be a condition: ``when({"ridge": lambda ridge: ridge > 0}, ...)``.
+    """
     return Change(parameters, claims)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Measure:
     """A function of two representations together with what is claimed of it.
 
@@ -47,7 +51,7 @@ class Measure:
     it never returns NaN.
     """
 
-    function: Callable[..., Any] = field(repr=False)
+    function: Callable[..., Any] = field()
     name: str
     label: str
     family: Family
@@ -75,8 +79,8 @@ class Measure:
     def __call__(self, X: Any, Y: Any, **parameters: Any) -> Any:
         """Return the value of the measure for two representations of the same samples."""
         measure = self.where(**parameters) if parameters else self
-        x = as_representation(X)
-        y = x if Y is X else as_representation(Y)
+        x = _argument(X, "X")
+        y = x if Y is X else _argument(Y, "Y")
         return measure.evaluate(x, y)
 
     def evaluate(self, x: Representation, y: Representation) -> Any:
@@ -85,9 +89,12 @@ class Measure:
         require(self)
         with comparing(x, y):
             value = self.function(x, y, **dict(self.parameters))
-        if not math.isfinite(float(value)):
+        number = scalar(value)
+        if not math.isfinite(number):
             raise Undefined(f"{self}: the value overflows for these data; rescale both representations")
-        return float(value) if isinstance(x.source, np.ndarray) else _as_0d(value, x.array)
+        if isinstance(x.source, np.ndarray):
+            return number
+        return _as_0d(value if self.differentiable else number, x.array)
 
     def where(self, **parameters: Any) -> Measure:
         """Return the measure with parameters fixed; it is named after them, ``cka[estimator=debiased]``.
@@ -98,7 +105,7 @@ class Measure:
         fixed = dict(self.parameters) | {k: _hashable(v) for k, v in parameters.items()}
         claims: dict[str, Any] = {}
         for change in self.changes:
-            if all(self._value(fixed, k) == v for k, v in change.parameters.items()):
+            if all(_holds(self._value(fixed, k), wanted) for k, wanted in change.parameters.items()):
                 claims |= change.claims
         if "invariant_to" in claims:
             claims["invariant_to"] = implied(claims["invariant_to"])
@@ -126,6 +133,9 @@ class Measure:
     def __str__(self) -> str:
         return self.spec
 
+    def __repr__(self) -> str:
+        return f"<measure {self.spec}>"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Measure) and (self.function, self.spec) == (other.function, other.spec)
 
@@ -152,6 +162,9 @@ class Measure:
         if x.ids is not None and y.ids is not None and x.ids != y.ids:
             order = "in another order" if set(x.ids) == set(y.ids) else "of other samples"
             raise ValueError(f"{self}: the sample ids of Y are {order} than those of X; see resemblance.join_samples")
+        if x.precision != y.precision:
+            how = f"X is computed in {x.precision} and Y in {y.precision}"
+            raise ValueError(f"{self}: {how}; give both the same, for example Representation(X, dtype='float64')")
         if n < self.min_samples:
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
         finite(x), finite(y)
@@ -264,14 +277,22 @@ def _bytes(value: Any, scale: Mapping[int, int]) -> int:
     return int(math.prod(scale.get(length, length) for length in value.shape) * value.itemsize)
 
 
+def _holds(value: Any, wanted: Any) -> bool:
+    return bool(wanted(value)) if callable(wanted) else value == wanted
+
+
 def _as_0d(value: Any, array: Array) -> Array:
     return value if hasattr(value, "dtype") and not isinstance(value, np.generic) else like(float(value), array)
 
 
+def _argument(data: Any, name: str) -> Representation:
+    """Make a representation that error messages can name: X or Y, unless it is a file, which has a name."""
+    return as_representation(data, "" if isinstance(data, str | Path) else name)
+
+
 def _hashable(value: Any) -> Any:
-    if isinstance(value, np.ndarray | list | tuple):
-        return tuple(_hashable(v) for v in (value.tolist() if isinstance(value, np.ndarray) else value))
-    return value.item() if isinstance(value, np.generic) else value
+    value = value.tolist() if hasattr(value, "tolist") else value  # an array, tensor or scalar of any library
+    return tuple(_hashable(v) for v in value) if isinstance(value, list | tuple) else value
 
 
 def _brief(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import array_api_compat
 import numpy as np
 
-from .arrays import Array, carries_gradient, is_torch, namespace, to_numpy
+from .arrays import Array, carries_gradient, namespace, to_numpy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,8 +41,8 @@ class Representation:
 
     def __init__(self, data: Any, name: str = "", *, ids: Sequence[Hashable] | None = None, dtype: str | None = None):
         self.path = Path(data).resolve() if isinstance(data, str | Path) else None
-        self.source: Array = np.load(self.path, mmap_mode="r") if self.path else _as_array(data)
         self.name = name or (self.path.stem if self.path else "")
+        self.source: Array = as_array(np.load(self.path, mmap_mode="r") if self.path else data, self.name)
         self.dtype = dtype
         self.ids = None if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
@@ -58,9 +58,7 @@ class Representation:
     @property
     def precision(self) -> str:
         """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, at least float32 elsewhere."""
-        own = str(self.source.dtype).removeprefix("torch.")
-        on_cpu = str(array_api_compat.device(self.source)).lower().startswith("cpu")
-        return self.dtype or ("float64" if on_cpu or own == "float64" else "float32")
+        return self.dtype or working_precision(self.source)
 
     @property
     def array(self) -> Array:
@@ -204,7 +202,8 @@ def pair_view(
 @view
 def values(x: Representation) -> Array:
     """The array in the precision it is computed in (see :class:`Representation`)."""
-    return x.xp.astype(x.xp.asarray(x.source), getattr(x.xp, x.precision), copy=False)
+    source = np.asarray(x.source) if isinstance(x.source, np.ndarray) else x.source  # a memory map reads as an array
+    return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
 
 
 @view
@@ -212,7 +211,7 @@ def fingerprint(x: Representation) -> str:
     """Hash of the values as given, their dtype and shape: two equal fingerprints are the same data."""
     source = np.ascontiguousarray(to_numpy(x.source))
     digest = hashlib.blake2b(f"{source.dtype.str}{source.shape}{x.dtype}".encode(), digest_size=16)
-    digest.update(memoryview(source).cast("B") if source.size else b"")
+    digest.update(source.data)
     return digest.hexdigest()
 
 
@@ -222,34 +221,61 @@ def finite(x: Representation) -> bool:
     bad = to_numpy(~x.xp.isfinite(x.array))
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
-        title = f"representation {x.name!r}" if x.name else "a representation"
-        count = int(bad.sum())
-        raise Undefined(f"{title} has {count} NaN or infinite value(s), the first at row {row}, column {column}")
+        raise Undefined(
+            f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, column {column}; "
+            "leave those samples out or fill them in"
+        )
     return True
 
 
-def _as_array(data: Any) -> Array:
+def title(x: Representation | str) -> str:
+    """Return what error messages call a representation, or one of this name."""
+    name = x if isinstance(x, str) else x.name
+    return f"representation {name!r}" if name else "a representation"
+
+
+def working_precision(array: Array) -> str:
+    """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32 elsewhere."""
+    own = str(array.dtype).rpartition(".")[2]
+    on_cpu = "cpu" in str(array_api_compat.device(array)).lower()
+    return "float64" if on_cpu or own == "float64" else "float32"
+
+
+def as_array(data: Any, name: str = "") -> Array:
+    """Return ``data`` as an array of its library, or of NumPy; raise ``ValueError`` unless it holds real numbers."""
+    source = _as_array(data, title(name))
+    if not namespace(source).isdtype(source.dtype, ("bool", "integral", "real floating")):
+        is_complex = "complex" in str(source.dtype)
+        remedy = "take abs(X), or X.real and X.imag side by side" if is_complex else "convert them first"
+        raise ValueError(f"{title(name)} must hold real numbers; got dtype {source.dtype}; {remedy}")
+    return source
+
+
+def _as_array(data: Any, called: str) -> Array:
     if isinstance(data, np.ma.MaskedArray):
-        raise ValueError("masked arrays are not supported: drop or fill the masked samples first")
+        raise ValueError(f"{called} is a masked array, which is not supported: drop or fill the masked samples first")
     if type(data).__module__.startswith("scipy.sparse"):
-        raise ValueError("sparse matrices are not supported: pass data.toarray()")
+        raise ValueError(f"{called} is a sparse matrix, which is not supported: pass data.toarray()")
     if array_api_compat.is_array_api_obj(data):
         return np.asarray(data) if isinstance(data, np.matrix) else data
-    return np.asarray(data)
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"{called} is not an array of numbers: its rows have different lengths") from error
 
 
 def _check_shape(x: Representation) -> None:
     """Turn the usual mistakes into errors that say what to do."""
-    source, title = x.source, f"representation {x.name!r}" if x.name else "a representation"
-    kinds = {3: 'rs.from_tokens(X, pool="mean")', 4: 'rs.from_maps(X, pool="mean")'}
+    source = x.source
+    remedies = {
+        1: "; for one feature per sample write X[:, None]",
+        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
+        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
+    }
     if source.ndim != 2:
-        remedy = f"; pool it first, for example {kinds[source.ndim]}" if source.ndim in kinds else ""
-        raise ValueError(f"{title} must be (n_samples, n_features); got shape {tuple(source.shape)}{remedy}")
+        remedy = remedies.get(source.ndim, "")
+        raise ValueError(f"{title(x)} must be (n_samples, n_features); got shape {tuple(source.shape)}{remedy}")
     if 0 in source.shape:
-        raise ValueError(f"{title} is empty: shape {tuple(source.shape)}")
-    if isinstance(source, np.ndarray) and source.dtype.kind not in "fiub":
-        raise ValueError(f"{title} must hold real numbers; got dtype {source.dtype}")
-    if is_torch(source) and source.is_complex():
-        raise ValueError(f"{title} must hold real numbers; got dtype {source.dtype}")
+        raise ValueError(f"{title(x)} is empty: shape {tuple(source.shape)}")
     if x.ids is not None and len(x.ids) != source.shape[0]:
-        raise ValueError(f"{title} has {source.shape[0]} samples but {len(x.ids)} ids")
+        raise ValueError(f"{title(x)} has {source.shape[0]} samples but {len(x.ids)} ids")

@@ -48,7 +48,8 @@ def group_measures(measures: Sequence[Measure], n: int, d: int, count: int, memo
     for m in measures:
         home = next((g for g in groups if (g[1] & quadratic[m]) or not (g[1] or quadratic[m])), None)
         if home is None:
-            groups.append((home := ([], set())))  # type: ignore[arg-type]
+            home = ([], set())
+            groups.append(home)
         home[0].append(m)
         home[1].update(quadratic[m])
     return [_group(members, views) for members, _ in groups if members]

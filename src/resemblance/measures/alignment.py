@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, epsilon, inner, like, namespace, norm, root, to_numpy
+from ..arrays import Array, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
 from ..views.pairs import (
@@ -52,8 +52,8 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="AngShape", family="alignment", larger_is_more_similar=False, range=(0, np.pi / 2), symmetric=True, metric=True,
-    reference="williams2021generalized", invariant_to=RIGID | {"isotropic_scaling"},
+    label="AngShape", family="alignment", larger_is_more_similar=False, range=(0, np.pi / 2), symmetric=True,
+    metric=True, reference="williams2021generalized", invariant_to=RIGID | {"isotropic_scaling"},
 )  # fmt: skip
 def angular_shape(x: Representation, y: Representation) -> Array:
     r"""Angular shape distance: the angle, in radians, between two representations after the best rotation.
@@ -61,8 +61,8 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     .. math:: \arccos \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
         \qquad (X, Y \text{ centred})
 
-    X is (n, d), Y is (n, e). It is the Riemannian distance of Kendall's shape space, 0 for shapes that are rotations of
-    each other and pi/2 when no column of one correlates with any of the other. Raises ``Undefined`` for a constant
+    X is (n, d), Y is (n, e). It is the Riemannian distance of Kendall's shape space, 0 for shapes that are rotations
+    of each other and pi/2 when no column of one correlates with any of the other. Raises ``Undefined`` for a constant
     representation.
 
     Reference: Williams et al. 2021, Eq. 8. A monotone function of :func:`procrustes`: both rank pairs alike.
@@ -122,7 +122,7 @@ def linear_regression(x: Representation, y: Representation, *, predict: Literal[
     changes=(when({"squared": True}, metric=False, range=(0, 2)),),
 )  # fmt: skip
 def procrustes(x: Representation, y: Representation, *, squared: bool = False) -> Array:
-    r"""Orthogonal Procrustes distance between two representations centred and scaled to unit size.
+    r"""Orthogonal Procrustes distance: how far two shapes of unit size are apart after the best rotation.
 
     .. math:: \min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
         = \sqrt{2 - 2 \lVert X^\top Y \rVert_*}
@@ -153,7 +153,7 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
     Reference: Williams et al. 2021, Section 2.3.
     """
     a, b = norm_of(x), norm_of(y)
-    if float(a) == 0 or float(b) == 0:
+    if scalar(a) == 0 or scalar(b) == 0:
         return a + b
     products = feature_products(x, y, centered=False)
     rows, columns = assignment(products)
@@ -178,7 +178,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     Reference: Williams et al. 2021, Section 2.2.
     """
     a, b = size(x), size(y)
-    if float(a) == 0 or float(b) == 0:
+    if scalar(a) == 0 or scalar(b) == 0:
         return a + b
     return _with_sizes(_chord(x, y), a, b)
 
@@ -209,7 +209,7 @@ def _chord(x: Representation, y: Representation) -> Array:
 
 def _distance(squared: Array, residual: Callable[[], Array]) -> Array:
     """Root of a squared distance between unit vectors; near zero, where it cancels, the residual itself."""
-    return residual() if float(squared) < epsilon(squared) ** 0.4 else root(squared)
+    return residual() if scalar(squared) < epsilon(squared) ** 0.4 else root(squared)
 
 
 def _with_sizes(chord: Array, a: Array, b: Array) -> Array:

@@ -8,14 +8,13 @@ from ..arrays import Array
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
-from ..views.pairs import basis_overlap
-from ..views.points import centered, size
-from ..views.spectra import components_for, decomposition
+from ..views.pairs import basis_overlap, canonical_decomposition
+from ..views.spectra import basis_coordinates, components_for
 
 
 @measure(
-    label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True, reference="raghu2017svcca",
-    invariant_to={"affine"}, min_samples=3,
+    label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
 )  # fmt: skip
 def mean_cca(x: Representation, y: Representation, *, aggregation: Literal["mean", "mean_squared"] = "mean") -> Array:
     r"""Mean canonical correlation: the average cosine between the column spaces of two centred representations.
@@ -57,10 +56,11 @@ def svcca(
 
     X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
 
-    Reference: Raghu et al. 2017, Section 2. Implementations disagree most on this measure: some cut at a fraction of the
-    summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of the ReSi code, which compares the
-    *fraction* explained with 0.99 times the *total variance*: above a total variance of 1/0.99 no fraction passes and
-    exactly one component is kept, so its SVCCA is the absolute correlation of the two first principal components.
+    Reference: Raghu et al. 2017, Section 2. Implementations disagree most on this measure: some cut at a fraction of
+    the summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of the ReSi code, which
+    compares the *fraction* explained with 0.99 times the *total variance*: above a total variance of 1/0.99 no
+    fraction passes and exactly one component is kept, so its SVCCA is the absolute correlation of the two first
+    principal components.
     """
     if truncation == "variance":
         k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
@@ -116,8 +116,6 @@ def canonical_correlations(overlap: Array, x: Representation) -> Array:
 
 def _weighted(x: Representation, y: Representation) -> Array:
     xp = x.xp
-    left, rho, _ = xp.linalg.svd(basis_overlap(x, y), full_matrices=False)
-    variates = xp.matrix_transpose(left)  # coordinates of the canonical variates in the basis of x
-    columns = xp.matrix_transpose(decomposition(x).basis) @ (centered(x) / size(x))
-    alpha = xp.sum(xp.abs(variates @ columns), axis=1)
-    return xp.sum(alpha * xp.where(rho < 1, rho, xp.ones_like(rho))) / xp.sum(alpha)
+    variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
+    alpha = xp.sum(xp.abs(xp.matrix_transpose(variates) @ basis_coordinates(x)), axis=1)
+    return xp.sum(alpha * rho) / xp.sum(alpha)

@@ -42,12 +42,13 @@ def jaccard(x: Representation, y: Representation, *, k: int = 10, metric: Metric
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}),),
 )  # fmt: skip
 def rank_similarity(x: Representation, y: Representation, *, k: int = 10, metric: Metric = "cosine") -> float:
-    r"""Rank similarity: do common nearest neighbours also have the same rank, close ones counting most?
+    r"""Rank similarity: how similarly common nearest neighbours are ranked, the closest counting most.
 
     .. math:: \frac{1}{n} \sum_i \frac{1}{H_{|J_i|}} \sum_{j \in J_i}
         \frac{2}{(1 + |r_j - s_j|)(r_j + s_j)}, \qquad J_i = N_X(i) \cap N_Y(i)
 
-    where :math:`r_j, s_j \in 1 \ldots k` are the ranks of j in both neighbourhoods of i and :math:`H_m = 1 + \ldots + 1/m`.
+    where :math:`r_j, s_j` are the ranks (1 to k) of j in both neighbourhoods of i, and
+    :math:`H_m = 1 + 1/2 + \ldots + 1/m`.
     A sample without common neighbours contributes 0. X is (n, d), Y is (n, e), n > k.
 
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
@@ -69,7 +70,7 @@ def rank_similarity(x: Representation, y: Representation, *, k: int = 10, metric
 def second_order_cosine(
     x: Representation, y: Representation, *, k: int = 10, of: Literal["similarity", "distance"] = "similarity"
 ) -> float:
-    r"""Second-order cosine: do samples have the same profile of cosines to their neighbours?
+    r"""Second-order cosine: the similarity of the profiles of cosines that samples have to their neighbours.
 
     .. math:: \frac{1}{n} \sum_i \cos\left( \left( \cos(x_i, x_j) \right)_{j \in U_i},
         \left( \cos(y_i, y_j) \right)_{j \in U_i} \right), \qquad U_i = N_X(i) \cup N_Y(i)

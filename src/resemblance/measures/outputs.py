@@ -16,7 +16,8 @@ from ..representation import Representation
 def accuracy_difference(x: Representation, y: Representation, *, labels: tuple[int, ...] = ()) -> float:
     r"""Accuracy difference: the absolute difference of the accuracies of two classifiers.
 
-    .. math:: \left| \tfrac{1}{n} \sum_i [\arg\max_c X_{ic} = l_i] - \tfrac{1}{n} \sum_i [\arg\max_c Y_{ic} = l_i] \right|
+    .. math:: \left| \tfrac{1}{n} \sum_i [\arg\max_c X_{ic} = l_i]
+        - \tfrac{1}{n} \sum_i [\arg\max_c Y_{ic} = l_i] \right|
 
     X and Y are outputs (n, classes): logits or probabilities; ties go to the first class. ``labels`` are the n true
     classes. Raises ``ValueError`` without them.
@@ -42,6 +43,7 @@ def disagreement(x: Representation, y: Representation) -> float:
 
     Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004.
     """
+    _check_classes("disagreement", x, y)
     return float((to_numpy(x.array).argmax(axis=1) != to_numpy(y.array).argmax(axis=1)).mean())
 
 
@@ -58,14 +60,20 @@ def jensen_shannon(
         + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
 
     X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes non-negative rows
-    that sum to 1 and raises ``ValueError`` for others. 0 log 0 = 0.
+    that sum to 1 and raises ``ValueError`` for others, and for different numbers of classes. 0 log 0 = 0.
 
     Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its code, like ours, 1/N.
     """
+    _check_classes("jensen_shannon", x, y)
     p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
     m = (p + q) / 2
     divergence = x.xp.sum(_relative_entropy(p, m) + _relative_entropy(q, m), axis=1) / 2
     return x.xp.mean(divergence) / 0.6931471805599453  # nats to bits
+
+
+def _check_classes(name: str, x: Representation, y: Representation) -> None:
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
 
 
 def _softmax(x: Representation) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse.linalg import eigsh
 from scipy.stats import kendalltau
 
-from ..arrays import Array, epsilon, inner, namespace, root, to_numpy
+from ..arrays import Array, epsilon, inner, namespace, root, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
 from ..views.distances import distance_deviation, distance_norm, distances, double_centered_distances, rdm_vector
@@ -61,7 +61,7 @@ def cka(
     xy = _hsic(gram_inner(x, y, kernel=kernel, bandwidth=bandwidth), k, l, n, estimator)
     xx = _hsic(gram_energy(x, kernel=kernel, bandwidth=bandwidth), k, k, n, estimator)
     yy = _hsic(gram_energy(y, kernel=kernel, bandwidth=bandwidth), l, l, n, estimator)
-    if float(xx) <= 0 or float(yy) <= 0:
+    if scalar(xx) <= 0 or scalar(yy) <= 0:
         raise Undefined(f"cka: the {estimator} self-similarity is not positive ({n} samples are too few)")
     return xy / (xx**0.5 * yy**0.5)
 
@@ -120,9 +120,12 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="GULP", family="similarity_matrix", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
-    reference="boixadsera2022gulp", invariant_to={"affine"},
-    changes=(when({"squared": True}, metric=False),),
+    label="GULP", family="similarity_matrix", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    metric=True, reference="boixadsera2022gulp", invariant_to={"affine"},
+    changes=(
+        when({"squared": True}, metric=False),
+        when({"ridge": lambda ridge: ridge > 0}, invariant_to=RIGID | {"isotropic_scaling"}),
+    ),
 )  # fmt: skip
 def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False) -> Array:
     r"""GULP: how differently two representations predict, at worst on average over all targets, by ridge regression.
@@ -135,13 +138,13 @@ def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: b
     and :math:`\lambda` = ``ridge``. At 0 the inverse is a pseudo-inverse:
     d² = rank X + rank Y - 2 times the sum of the squared canonical correlations.
 
-    X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps (the claims are for it); a positive
-    ridge only to rotation, scaling and translation. ``squared=True`` leaves out the root, as the ReSi code does, and is
+    X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps, a positive ridge only to rotation,
+    scaling and translation. ``squared=True`` leaves out the root, as the ReSi code does, and is
     not a metric. Raises ``Undefined`` for a constant representation and ``ValueError`` for a negative ridge.
 
-    Reference: Boix-Adserà et al. 2022, Definition 1. The ReSi code inverts covariances without a tolerance, so with dead
-    units its value counts rounding noise; a rank tolerance is used here. Distances below 1e-7 times the root of the
-    ranks are not resolved and are 0.
+    Reference: Boix-Adserà et al. 2022, Definition 1. The ReSi code inverts covariances without a tolerance, so with
+    dead units its value counts rounding noise; a rank tolerance is used here. Distances below 1e-7 times the root of
+    the ranks are not resolved and are 0.
     """
     if ridge < 0:
         raise ValueError(f"gulp: ridge must not be negative; got {ridge}")
@@ -222,8 +225,8 @@ def rsm_norm_difference(
     distances is out of scope here.
     """
     a, b = size(x), size(y)
-    if float(a) == 0 or float(b) == 0:
-        return sum(s * _distance_norm(r, norm) for r, s in ((x, a), (y, b)) if float(s) > 0) + 0.0 * (a + b)
+    if scalar(a) == 0 or scalar(b) == 0:
+        return sum(s * _distance_norm(r, norm) for r, s in ((x, a), (y, b)) if scalar(s) > 0) + 0.0 * (a + b)
     scale = x.xp.where(a > b, a, b)
     return scale * _difference_norm(x, y, a / scale, b / scale, norm)
 
@@ -231,11 +234,11 @@ def rsm_norm_difference(
 def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, norm: str) -> Array:
     """Norm of a D_X - b D_Y for distances in unit size."""
     if norm == "spectral":
-        return _largest_eigenvalue(float(a) * to_numpy(distances(x)) - float(b) * to_numpy(distances(y)))
+        return _largest_eigenvalue(scalar(a) * to_numpy(distances(x)) - scalar(b) * to_numpy(distances(y)))
     p, q = a * distance_norm(x), b * distance_norm(y)
     product = a * b * inner(distances(x), distances(y))
     squared = (p - q) ** 2 + 2 * (p * q - product)
-    if float(squared) > 1e-6 * float(p * q):
+    if scalar(squared) > 1e-6 * scalar(p * q):
         return root(squared)
     difference = a * distances(x) - b * distances(y)  # the formula above cancels for nearly equal matrices
     return root(inner(difference, difference))
@@ -248,7 +251,10 @@ def _distance_norm(x: Representation, norm: str) -> Array:
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:
     """Largest absolute eigenvalue: the 2-norm of a symmetric matrix, by Lanczos from a fixed start."""
     n = symmetric.shape[0]
-    if n < 20 or not symmetric.any():
+    if not symmetric.any():
+        return 0.0
+    if n < 20:
         return float(np.abs(np.linalg.eigvalsh(symmetric)).max())
-    values = eigsh(symmetric, k=1, which="LM", v0=np.ones(n), tol=1e-12, return_eigenvectors=False)
+    # The error of an eigenvalue is quadratic in that of its vector: a tolerance of 1e-8 gives all digits.
+    values = eigsh(symmetric, k=1, which="LM", v0=np.ones(n), ncv=8, tol=1e-8, return_eigenvectors=False)
     return float(abs(values[0]))

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, inner, to_numpy
-from ..representation import Representation, Undefined, view
+from ..arrays import Array, carries_gradient, inner, like, namespace, root, scalar, to_numpy
+from ..representation import Representation, Undefined, title, view
 from .distances import row_blocks, squared_distance_block
 from .points import preshape
 from .spectra import energy
 
 
 @view
-def median_distance(x: Representation) -> float:
-    """Median Euclidean distance between two different samples of the pre-shape."""
-    points, values = preshape(x), []
+def median_distance(x: Representation) -> Array:
+    """Median Euclidean distance between two different samples of the pre-shape, a 0-d array."""
+    points = preshape(x)
+    values: list[np.ndarray] = []
     for start, stop in row_blocks(points.shape[0]):
         block = to_numpy(squared_distance_block(points, start, stop))
         values.extend(block[i, start + i + 1 :] for i in range(stop - start))
-    return float(np.median(np.concatenate(values))) ** 0.5
+    squared = np.concatenate(values)
+    if carries_gradient(points):
+        return _distance_like(points, squared, float(np.median(squared)))
+    return like(np.median(np.sqrt(squared)), points)
+
+
+def _distance_like(points: Array, squared: np.ndarray, median: float) -> Array:
+    """The median distance again, from the one or two pairs of samples that have it, so that gradients pass."""
+    xp, n = namespace(points), points.shape[0]
+    ends = [squared[squared <= median].max(), squared[squared >= median].min()]
+    found = np.array([np.flatnonzero(squared == end)[0] for end in ends])
+    i, j = (like(indices[found], points) for indices in np.triu_indices(n, 1))
+    return xp.mean(root(xp.sum((xp.take(points, i, axis=0) - xp.take(points, j, axis=0)) ** 2, axis=1)))
 
 
 @view
 def rbf_gram(x: Representation, bandwidth: float) -> Array:
     """Centred Gram matrix of exp(-d^2 / (2 sigma^2)), sigma = bandwidth * median distance, shape (n, n)."""
     sigma = bandwidth * median_distance(x)
-    if sigma == 0:
-        raise Undefined("the median distance between samples is zero, so an RBF kernel has no width")
+    if scalar(sigma) == 0:
+        raise Undefined(f"the median distance between samples of {title(x)} is zero, so an RBF kernel has no width")
     points, n = preshape(x), x.shape[0]
     gram = x.xp.empty((n, n), dtype=points.dtype, device=points.device)
     for start, stop in row_blocks(n):

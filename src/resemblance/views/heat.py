@@ -30,7 +30,7 @@ def neighbour_operator(x: Representation, k: int) -> csr_array:
 def heat_trace(x: Representation, k: int) -> np.ndarray:
     r"""tr exp(-t L) / n at 256 temperatures t in [0.1, 10], L the normalised Laplacian I - A.
 
-    Exact to rounding, without eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a) with c_j(t) = (2 - [j = 0]) e^-t I_j(t),
+    Exact to rounding, without eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a), c_j(t) = (2 - [j = 0]) e^-t I_j(t),
     and the traces of the Chebyshev polynomials T_j(A) come from products of the first half of them.
     """
     moments = chebyshev_traces(neighbour_operator(x, k))

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import to_numpy
-from ..representation import Representation, Undefined, view
+from ..representation import Representation, Undefined, title, view
 from .distances import row_blocks
 from .points import preshape, unit_rows
 
@@ -24,7 +24,7 @@ def neighbours(x: Representation, k: int, metric: Metric) -> np.ndarray:
     """
     n = x.shape[0]
     if not 1 <= k < n:
-        raise Undefined(f"k must be at least 1 and below the number of samples; got k={k} for {n} samples")
+        raise Undefined(f"neighbours of {title(x)}: k must be from 1 to {n - 1} for its {n} samples; got k={k}")
     similarity = _similarity(x, metric)
     found = np.empty((n, k), dtype=np.int64)
     for start, stop in row_blocks(n):

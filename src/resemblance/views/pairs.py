@@ -57,6 +57,18 @@ def basis_overlap(x: Representation, y: Representation, centered: bool = True) -
     return _transpose(decomposition(x, centered=centered).basis) @ decomposition(y, centered=centered).basis
 
 
+def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    left, rho, right = parts
+    return _transpose(right), rho, _transpose(left)
+
+
+@pair_view(swap=_swapped)
+def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
+    """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates of y (rows)."""
+    left, rho, right = x.xp.linalg.svd(basis_overlap(x, y), full_matrices=False)
+    return left, x.xp.where(rho < 1, rho, x.xp.ones_like(rho)), right
+
+
 @pair_view(swap=_same)
 def overlap_energy(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Squared Frobenius norm of the basis overlap: the sum of the squared canonical correlations."""
@@ -91,4 +103,4 @@ def rotated_residual(x: Representation, y: Representation) -> Array:
 
 def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the one-to-one matching of largest total weight (leaves the array API)."""
-    return linear_sum_assignment(to_numpy(weights), maximize=True)  # type: ignore[no-any-return]
+    return linear_sum_assignment(to_numpy(weights), maximize=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..arrays import Array, detach, namespace, norm
-from ..representation import Representation, Undefined, view
+from ..arrays import Array, detach, namespace, norm, scalar
+from ..representation import Representation, Undefined, title, view
 
 
 @view
@@ -39,10 +39,9 @@ def norm_of(x: Representation) -> Array:
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred unless told otherwise; :class:`Undefined` when that norm is 0."""
     points, length = (_centered(x), size(x)) if centered else (x.array, norm_of(x))
-    if float(length) == 0:
+    if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
-        title = f"representation {x.name!r}" if x.name else "a representation"
-        raise Undefined(f"{title} {what}: it has no shape to compare")
+        raise Undefined(f"{title(x)} {what}: it has no shape to compare")
     return points / length
 
 
@@ -110,7 +109,3 @@ def _scaled(points: Array, lengths: Array) -> Array:
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""
     return norm(centered(x), axis=0)
-
-
-def _named(x: Representation) -> str:
-    return f": {x.name!r}" if x.name else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..arrays import Array, detach, namespace, norm
+from ..arrays import Array, detach, namespace, norm, scalar
 from ..representation import Representation, view
 from .distances import row_blocks, squared_distance_block
 from .points import centered, mean, preshape, size, unit_rows
@@ -43,12 +43,13 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     return _log_sum_exp(xp.stack(parts)) - math.log(n * n if self_pairs else n * (n - 1))
 
 
-def _raw_points(x: Representation) -> tuple[Array, float]:
+def _raw_points(x: Representation) -> tuple[Array, Array]:
     """Points in unit size and the factor that brings 2 d^2 back, kept finite: a larger one changes nothing."""
-    length = float(size(x))
-    if length == 0:
-        return centered(x), 0.0
-    return preshape(x), min(2.0 * length, 1e150) * min(length, 1e150)
+    length = size(x)
+    if scalar(length) == 0:
+        return centered(x), length
+    bounded = x.xp.where(length < 1e150, length, x.xp.full_like(length, 1e150))
+    return preshape(x), 2 * bounded * bounded
 
 
 def _log_sum_exp(exponents: Array) -> Array:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..arrays import Array, epsilon, inner
+from ..arrays import Array, carries_gradient, detach, epsilon, inner
 from ..representation import Representation, view
-from .points import preshape
+from .points import preshape, unit
 
 
 class Decomposition(NamedTuple):
@@ -24,9 +24,21 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule. The
     covariance is never formed, so a condition number of kappa costs kappa, not kappa squared.
     """
-    u, s, vt = x.xp.linalg.svd(preshape(x, centered=centered), full_matrices=False)
+    points = preshape(x, centered=centered)
+    u, s, vt = x.xp.linalg.svd(points, full_matrices=False)
     rank = int(x.xp.sum(x.xp.astype(s > max(x.shape) * epsilon(s) * s[0], x.xp.int64)))
+    if rank < s.shape[0] and carries_gradient(points):
+        # The derivative of an SVD divides by all singular values, so directions without variance are projected out.
+        spanned = detach(vt[:rank, :])
+        u, s, vt = x.xp.linalg.svd(points @ x.xp.matrix_transpose(spanned), full_matrices=False)
+        vt = vt @ spanned
     return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
+
+
+@view
+def basis_coordinates(x: Representation) -> Array:
+    """Centred columns in the coordinates of the orthonormal basis, in unit size, shape (r, d)."""
+    return x.xp.matrix_transpose(decomposition(x).basis) @ unit(x)
 
 
 def rank(x: Representation, centered: bool = True) -> int:

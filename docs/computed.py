@@ -1,0 +1,233 @@
+"""Compute the numbers that stand on the pages: simple cases, presets against recorded values, conventions, chance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import resemblance as rs
+
+GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
+GOLDEN_CASES = {
+    "pub01_gauss_indep": "Independent: two independent Gaussian representations, n = 200, d = 32 (``pub01``)",
+    "pub02_rot_noise": "Related: the second is the first rotated, scaled, shifted, plus noise, n = 200, d = 32 (``pub02``)",
+}
+
+# ------------------------------------------------------------------------------------------------------ simple cases
+
+
+class Cases(NamedTuple):
+    """Values of every measure between one representation and simple changes of it."""
+
+    description: str
+    names: tuple[str, ...]
+    values: dict[str, np.ndarray]
+
+    def of(self, m: rs.Measure) -> list[tuple[str, float]]:
+        return list(zip(self.names, self.values[m.name], strict=True))
+
+
+@cache
+def simple_cases() -> Cases:
+    rng = np.random.default_rng(2025)
+    n, d = 200, 16
+    mixing = rng.standard_normal((d, d)) * np.logspace(0, -1, d)
+    X = rng.standard_normal((n, d)) @ mixing + 0.5
+    scale = np.linalg.norm(X - X.mean(axis=0)) / np.sqrt(n * d)
+    rotation = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    others = {
+        "X itself": X,
+        "X with permuted columns": X[:, rng.permutation(d)],
+        "X rotated": X @ rotation,
+        "2 X": 2 * X,
+        "X plus a constant row": X + 2 * scale * rng.standard_normal(d),
+        "X times an invertible matrix": X @ rng.standard_normal((d, d)),
+        "X plus noise of half its size": X + 0.5 * scale * rng.standard_normal((n, d)),
+        "independent of X": rng.standard_normal((n, d)) @ mixing[:, ::-1] + 0.5,
+    }
+    labels = tuple((X + scale * rng.standard_normal((n, d))).argmax(axis=1).tolist())
+    measures = [m.where(labels=labels) if m.name == "accuracy_difference" else m for m in rs.list_measures()]
+    found = rs.compare({"X": X}, others, measures=measures, progress=False)
+    values = {m.name: found[m][0] for m in measures}
+    description = f"X is a correlated Gaussian representation with an offset, n = {n}, d = {d}."
+    return Cases(description, tuple(others), values)
+
+
+# ------------------------------------------------------------------------------------------------------- the ReSi code
+
+
+class ResiRow(NamedTuple):
+    name: str
+    default: float
+    spec: str
+    resi: float
+    recorded: float
+
+
+@cache
+def golden(case: str) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(GOLDEN / "resi_inputs.npz") as arrays:
+        return arrays[f"{case}__R"], arrays[f"{case}__Rp"]
+
+
+def resi_rows(case: str) -> list[ResiRow]:
+    """Return what the two presets give and what the ReSi code gave, for the 24 measures."""
+    X, Y = golden(case)
+    entries = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"][case]["measures"].values()
+    recorded = {entry["paper_name"]: entry["R_Rp"]["value"] for entry in entries}
+    default, resi = (
+        rs.compare([X], [Y], measures=rs.preset(name), progress=False) for name in ("default", "resi")
+    )
+    return [
+        ResiRow(m.name, float(default[m][0, 0]), p.spec, float(resi[p][0, 0]), float(recorded[m.label]))
+        for m, p in zip(rs.preset("default"), rs.preset("resi"), strict=True)
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- other conventions
+
+
+class Convention(NamedTuple):
+    measure: str
+    convention: str
+    used_by: str
+    independent: float
+    related: float
+    here: str
+
+
+def conventions() -> list[Convention]:
+    """Return what goes by one name in different codes, evaluated on both golden cases."""
+    rows = []
+    for measure, convention, used_by, function, here in _CONVENTIONS:
+        values = [float(function(*golden(case))) for case in GOLDEN_CASES]
+        rows.append(Convention(measure, convention, used_by, *values, here))
+    return rows
+
+
+def _centred(X: np.ndarray) -> np.ndarray:
+    return X - X.mean(axis=0)
+
+
+def _unit(X: np.ndarray) -> np.ndarray:
+    return _centred(X) / np.linalg.norm(_centred(X))
+
+
+def _nuclear(X: np.ndarray, Y: np.ndarray) -> float:
+    return float(np.linalg.svd(X.T @ Y, compute_uv=False).sum())
+
+
+def _uncentred_cka(X: np.ndarray, Y: np.ndarray) -> float:
+    return float(np.linalg.norm(X.T @ Y) ** 2 / (np.linalg.norm(X.T @ X) * np.linalg.norm(Y.T @ Y)))
+
+
+def _batch_mean_cka(X: np.ndarray, Y: np.ndarray, size: int = 16) -> float:
+    starts = range(0, len(X) - size + 1, size)
+    return float(np.mean([rs.cka(X[s : s + size], Y[s : s + size]) for s in starts]))
+
+
+def _rbf_cka(X: np.ndarray, Y: np.ndarray, sigma: float) -> float:
+    def gram(Z: np.ndarray) -> np.ndarray:
+        squares = (Z * Z).sum(axis=1)
+        K = np.exp(-(squares[:, None] + squares - 2 * Z @ Z.T) / (2 * sigma**2))
+        K = K - K.mean(axis=0)
+        return K - K.mean(axis=1, keepdims=True)
+
+    K, L = gram(X), gram(Y)
+    return float((K * L).sum() / (np.linalg.norm(K) * np.linalg.norm(L)))
+
+
+def _svcca(count: Callable[[np.ndarray], int]) -> Callable[[np.ndarray, np.ndarray], float]:
+    """Return mean CCA after keeping ``count(singular values)`` components of each side."""
+
+    def measure(X: np.ndarray, Y: np.ndarray) -> float:
+        bases = []
+        for Z in (X, Y):
+            u, s, _ = np.linalg.svd(_centred(Z), full_matrices=False)
+            bases.append(u[:, : count(s)])
+        return float(np.linalg.svd(bases[0].T @ bases[1], compute_uv=False).mean())
+
+    return measure
+
+
+def _share_of_sum(s: np.ndarray) -> int:
+    return int(np.searchsorted(np.cumsum(s) / s.sum(), 0.99)) + 1
+
+
+_CONVENTIONS: tuple[tuple[str, str, str, Callable[[np.ndarray, np.ndarray], float], str], ...] = (
+    ("CKA, linear", "biased HSIC", "the paper, ReSi, most packages", rs.cka, "``cka``"),
+    ("", "unbiased HSIC (Song et al.)", "thingsvision, torch-cka, Shesha", rs.cka.where(estimator="debiased"),
+     "``cka[estimator=debiased]``"),
+    ("", "diagonals left out after centring", "Lange et al.", rs.cka.where(estimator="lange"),
+     "``cka[estimator=lange]``"),
+    ("", "not centred", "codes that skip the centring", _uncentred_cka, "–"),
+    ("", "mean of biased CKA over batches of 16", "mini-batch codes without the unbiased HSIC", _batch_mean_cka, "–"),
+    ("CKA, RBF", "σ = median distance", "the paper, thingsvision", rs.cka.where(kernel="rbf"), "``cka[kernel=rbf]``"),
+    ("", "σ = half the median distance", "the paper's other setting",
+     rs.cka.where(kernel="rbf", bandwidth=0.5), "``cka[bandwidth=0.5,kernel=rbf]``"),
+    ("", "σ = 1 in the units of the data", "platonic-rep", lambda X, Y: _rbf_cka(X, Y, 1.0), "–"),
+    ("SVCCA", "99 % of the variance", "the paper, netrep, Ding et al.", rs.svcca, "``svcca``"),
+    ("", "99 % of the sum of the singular values", "google/svcca tutorial, anatome", _svcca(_share_of_sum), "–"),
+    ("", "10 components", "platonic-rep (which standardises and adds noise, too)", _svcca(lambda s: 10), "–"),
+    ("", "explained *fraction* against 0.99 × *total variance*: one component", "ReSi",
+     rs.svcca.where(truncation="resi"), "``svcca[truncation=resi]``"),
+    ("PWCCA", "weights from X", "the paper", rs.pwcca, "``pwcca``"),
+    ("", "weights from Y", "the same, arguments swapped", rs.pwcca.where(weights="second"), "``pwcca[weights=second]``"),
+    ("", "directions not whitened, means added back", "google/svcca and its copies, ReSi",
+     rs.pwcca.where(directions="resi"), "``pwcca[directions=resi]``"),
+    ("Procrustes", "distance, unit size", "Williams et al., ReSi", rs.procrustes, "``procrustes``"),
+    ("", "squared, unit size", "Ding et al.", rs.procrustes.where(squared=True), "``procrustes[squared=True]``"),
+    ("", "best scaling too: 1 − ν², ν the nuclear norm", "scipy.spatial.procrustes",
+     lambda X, Y: 1 - _nuclear(_unit(X), _unit(Y)) ** 2, "–"),
+    ("", "similarity ν", "anatome, Shesha", lambda X, Y: _nuclear(_unit(X), _unit(Y)), "``cos(angular_shape)``"),
+    ("", "sizes kept", "netrep, ReSi (ProcDist)", rs.procrustes_size_shape, "``procrustes_size_shape``"),
+    ("Linear regression", "R², Y from X", "default here", rs.linear_regression, "``linear_regression``"),
+    ("", "R², X from Y", "Kornblith et al. Eq. 5, ReSi", rs.linear_regression.where(predict="first"),
+     "``linear_regression[predict=first]``"),
+    ("Correlation match", "best partner of every unit, both sides", "Li et al., ReSi (SoftCorr)",
+     rs.soft_correlation_match, "``soft_correlation_match``"),
+    ("", "one-to-one, optimal; for d = e also the soft matching of Khosla and Williams", "ReSi (HardCorr)",
+     rs.hard_correlation_match, "``hard_correlation_match``"),
+    ("", "one-to-one, greedy", "the text of the ReSi paper", rs.hard_correlation_match.where(matching="greedy"),
+     "``hard_correlation_match[matching=greedy]``"),
+    ("Distance correlation", "square root", "the paper, ReSi code, dcor", rs.distance_correlation,
+     "``distance_correlation``"),
+    ("", "no root", "ReSi paper, Eq. 20", rs.distance_correlation.where(squared=True),
+     "``distance_correlation[squared=True]``"),
+    ("RSA", "correlation distance, Spearman", "ReSi, many", rs.rsa, "``rsa``"),
+    ("", "correlation distance, Pearson", "many", rs.rsa.where(compare="pearson"), "``rsa[compare=pearson]``"),
+    ("", "Euclidean distance, Pearson", "many", rs.rsa.where(rdm="euclidean", compare="pearson"),
+     "``rsa[compare=pearson,rdm=euclidean]``"),
+    ("RSM difference", "Frobenius norm", "Yin and Shen", rs.rsm_norm_difference, "``rsm_norm_difference``"),
+    ("", "spectral norm", "ReSi", rs.rsm_norm_difference.where(norm="spectral"),
+     "``rsm_norm_difference[norm=spectral]``"),
+    ("Jaccard, k = 10", "cosine of the rows as they are", "ReSi", rs.jaccard, "``jaccard``"),
+    ("", "cosine after centring the columns", "adapters that centre first",
+     lambda X, Y: rs.jaccard(_centred(X), _centred(Y)), "centre X and Y"),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------- chance level
+
+
+def chance_levels() -> tuple[list[tuple[int, int]], list[tuple[rs.Measure, list[float]]]]:
+    """Return the mean of each measure over 9 pairs of independent Gaussian representations of several sizes."""
+    sizes = [(200, 20), (200, 200), (200, 800), (1000, 200)]
+    chosen = [
+        rs.cka, rs.cka.where(estimator="debiased"), rs.mean_cca, rs.svcca, rs.pwcca, rs.linear_regression,
+        rs.procrustes, rs.angular_shape, rs.aligned_cosine, rs.hard_correlation_match, rs.soft_correlation_match,
+        rs.distance_correlation, rs.eigenspace_overlap, rs.rsa, rs.jaccard, rs.rank_similarity, rs.second_order_cosine,
+        rs.second_order_cosine.where(of="distance"),
+    ]  # fmt: skip
+    found = [_independent(n, d, chosen) for n, d in sizes]
+    return sizes, [(m, [comparison[m].mean() for comparison in found]) for m in chosen]
+
+
+def _independent(n: int, d: int, measures: list[rs.Measure]) -> rs.Comparison:
+    arrays = np.random.default_rng([n, d]).standard_normal((6, n, d))
+    return rs.compare(list(arrays[:3]), list(arrays[3:]), measures=measures, progress=False)

@@ -1,0 +1,274 @@
+"""Write the pages that follow from the catalogue: one per measure, the table of all, and the tables of numbers.
+
+Nothing here is written by hand: the text is the measure's docstring, the table its claims, the code its source, and
+the numbers are computed by :mod:`computed` when the pages are built.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import sys
+import textwrap
+import typing
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import computed
+
+import resemblance as rs
+from resemblance.measure import FAMILIES, INVARIANCES
+
+FAMILY_TITLES = {
+    "cca": "Canonical correlations",
+    "alignment": "Alignment",
+    "similarity_matrix": "Similarity matrices",
+    "neighbours": "Neighbourhoods",
+    "topology": "Topology",
+    "statistic": "Statistics",
+    "outputs": "Outputs",
+}
+INVARIANCE_TITLES = {
+    "permutation": "permuted columns",
+    "orthogonal": "rotation",
+    "isotropic_scaling": "scaling",
+    "translation": "translation",
+    "invertible_linear": "invertible linear map",
+    "affine": "affine map",
+}
+KNOWN = {math.inf: "∞", -math.inf: "−∞", math.pi / 2: "π/2", math.sqrt(2): "√2", 1e6 * math.exp(-4): "10⁶ e⁻⁴"}
+
+
+def main(folder: Path) -> None:
+    """Write every generated page into ``folder``, leaving alone what has not changed."""
+    folder.mkdir(exist_ok=True)
+    cases = computed.simple_cases()
+    pages = {f"{m.name}.rst": measure_page(m, cases) for m in rs.list_measures()}
+    pages["index.rst"] = index_page()
+    pages["_resi.rst"] = resi_tables()
+    pages["_conventions.rst"] = conventions_table()
+    pages["_chance.rst"] = chance_table()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    for path in folder.glob("*.rst"):
+        if path.name not in pages:
+            path.unlink()
+
+
+# ------------------------------------------------------------------------------------------------------- one measure
+
+
+def measure_page(m: rs.Measure, cases: computed.Cases) -> str:
+    """Return the page of a measure: text and formula, claims, what it says in simple cases, source."""
+    title = f"{m.label}: {m.name}"
+    parts = [
+        f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}\n\n.. py:currentmodule:: resemblance",
+        f".. py:function:: {m.name}{signature(m)}\n\n" + textwrap.indent(inspect.getdoc(m.function), "   "),
+        section("Claims", claims_table(m)),
+        section("Parameters", parameter_table(m)) if m.defaults else "",
+        section("Claims that change with a parameter", change_table(m)) if m.changes else "",
+        section("In simple cases", simple_cases(m, cases)),
+        section("The code", source(m)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def signature(m: rs.Measure) -> str:
+    parameters = [f"{name}={value!r}" for name, value in m.defaults.items()]
+    return f"({', '.join(['X', 'Y', *(['*'] if parameters else []), *parameters])})"
+
+
+def claims_table(m: rs.Measure) -> str:
+    kind = "similarity: larger is more similar" if m.larger_is_more_similar else "difference: smaller is more similar"
+    rows = [
+        ("direction", kind),
+        ("range", interval(m.range)),
+        ("symmetric", "yes" if m.symmetric else "no: m(X, Y) and m(Y, X) differ"),
+        ("metric", "yes: the triangle inequality holds" if m.metric else "no"),
+        ("unchanged by", ", ".join(invariances(m.invariant_to)) or "none of the transformations below"),
+        ("changed by", ", ".join(invariances(set(INVARIANCES) - m.invariant_to)) or "none of them"),
+        ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
+        ("deterministic", "yes" if m.deterministic else "no"),
+        ("samples", f"at least {m.min_samples}"),
+        ("family", FAMILY_TITLES[m.family].lower()),
+        ("version", str(m.version)),
+        ("needs", f"the extra ``{m.extra}``" if m.extra else "nothing optional"),
+        ("reference", f":cite:t:`{m.reference}`"),
+    ]
+    text = "Each line is tested. The transformations are applied to either argument alone."
+    return f"{text}\n\n{table(None, rows)}"
+
+
+def parameter_table(m: rs.Measure) -> str:
+    hints = typing.get_type_hints(m.function)
+    rows = []
+    for name, default in m.defaults.items():
+        choices = typing.get_args(hints[name]) if typing.get_origin(hints[name]) is typing.Literal else ()
+        kind = ", ".join(f"``{c!r}``" for c in choices) or f"``{getattr(hints[name], '__name__', hints[name])}``"
+        rows.append((f"``{name}``", kind, f"``{default!r}``"))
+    return table(("parameter", "values", "default"), rows)
+
+
+def change_table(m: rs.Measure) -> str:
+    rows = []
+    for change in m.changes:
+        changed = m.where(**change.parameters)
+        parameters = ", ".join(f"{k}={v!r}" for k, v in change.parameters.items())
+        claims = [f"{name.replace('_', ' ')}: {claim(name, getattr(changed, name))}" for name in change.claims]
+        rows.append((f"``{parameters}``", "; ".join(claims)))
+    return table(("with", "claim"), rows)
+
+
+def claim(name: str, value: object) -> str:
+    if name == "invariant_to":
+        return ", ".join(invariances(value)) or "nothing"
+    if name == "range":
+        return interval(value)
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def simple_cases(m: rs.Measure, cases: computed.Cases) -> str:
+    rows = [(name, number(value)) for name, value in cases.of(m)]
+    return f"{cases.description}\n\n{table(('Y is', m.label), rows, numbers=True)}"
+
+
+def source(m: rs.Measure) -> str:
+    """Return the function without decorator and docstring, as it is in the package."""
+    text = textwrap.dedent(inspect.getsource(m.function))
+    node = ast.parse(text).body[0]
+    lines = text.splitlines()
+    head = lines[node.lineno - 1 : node.body[0].lineno - 1]
+    code = "\n".join([*head, *lines[node.body[1].lineno - 1 :]])
+    file = "/".join(m.function.__module__.split("."))
+    return f"From ``src/{file}.py``, without the docstring:\n\n.. code-block:: python\n\n{textwrap.indent(code, '   ')}"
+
+
+# ----------------------------------------------------------------------------------------------------------- the tables
+
+
+def index_page() -> str:
+    """Return the page with the claims of all measures, grouped by family."""
+    count = len(rs.list_measures())
+    intro = f"""\
+The measures
+============
+
+There are {count} measures. Each is called as ``rs.name(X, Y)``, where the rows of X and Y are the same samples in the
+same order. The families are those of the survey by :cite:t:`klabunde2025similarity`, with the outputs of classifiers as
+a family of their own.
+
+The tables state what is claimed of each measure with its default parameters. The test suite checks every entry in both
+directions: a measure that claims to be unchanged by rotation is, and one that does not claim it is changed by it.
+
+*Direction*: ↑ larger is more similar, ↓ smaller is more similar. *Unchanged by*: P permuted columns, R rotation,
+S isotropic scaling, T translation, L invertible linear map, of either representation alone. *Metric*: the triangle
+inequality holds. *∇*: differentiable. *n*: fewest samples.
+
+Choose by what a comparison should ignore: :doc:`../choosing`. Where published codes disagree: :doc:`../disagreements`.
+"""
+    parts = [intro]
+    for family in FAMILIES:
+        members = rs.list_measures(family=family)
+        rows = [index_row(m) for m in members]
+        head = ("measure", "label", "", "range", "symmetric", "metric", "unchanged by", "∇", "n", "reference")
+        parts.append(f"{FAMILY_TITLES[family]}\n{'-' * len(FAMILY_TITLES[family])}\n\n{table(head, rows)}")
+        parts.append(f".. toctree::\n   :hidden:\n   :caption: {FAMILY_TITLES[family]}\n")
+        parts[-1] += "\n" + "\n".join(f"   {m.name}" for m in members)
+    return "\n\n".join(parts) + "\n"
+
+
+def index_row(m: rs.Measure) -> tuple[str, ...]:
+    letters = {"permutation": "P", "orthogonal": "R", "isotropic_scaling": "S", "translation": "T"}
+    letters["invertible_linear"] = "L"
+    kept = " ".join(letter for name, letter in letters.items() if name in m.invariant_to)
+    return (
+        f":ref:`{m.name} <measure-{m.name}>`", m.label, "↑" if m.larger_is_more_similar else "↓", interval(m.range),
+        mark(m.symmetric), mark(m.metric), kept or "–", mark(m.differentiable), str(m.min_samples),
+        f":cite:t:`{m.reference}`",
+    )  # fmt: skip
+
+
+def resi_tables() -> str:
+    """Return, for both golden cases, the default, the ReSi preset and the recorded value of the ReSi code."""
+    parts = []
+    for case, title in computed.GOLDEN_CASES.items():
+        rows = [
+            (f":ref:`{r.name} <measure-{r.name}>`", number(r.default), r.spec, number(r.resi), number(r.recorded),
+             number(r.resi - r.default) if r.resi != r.default else "0")
+            for r in computed.resi_rows(case)
+        ]  # fmt: skip
+        head = ("measure", "default", 'in ``preset("resi")``', "its value", "ReSi code, recorded", "preset − default")
+        parts.append(f"**{title}**\n\n{table(head, rows, numbers=True)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def conventions_table() -> str:
+    rows = [
+        (row.measure, row.convention, row.used_by, number(row.independent), number(row.related), row.here)
+        for row in computed.conventions()
+    ]
+    head = ("name", "convention", "found in", "independent", "related", "here")
+    return table(head, rows, numbers=True) + "\n"
+
+
+def chance_table() -> str:
+    sizes, rows = computed.chance_levels()
+    head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
+    body = [(f":ref:`{m.name} <measure-{m.name}>`" + parameters(m), *map(number, values)) for m, values in rows]
+    return table(head, body, numbers=True) + "\n"
+
+
+def parameters(m: rs.Measure) -> str:
+    return f" ``{m.spec.removeprefix(m.name)}``" if m.spec != m.name else ""
+
+
+# --------------------------------------------------------------------------------------------------------------- pieces
+
+
+def section(title: str, body: str) -> str:
+    return f"{title}\n{'-' * len(title)}\n\n{body}"
+
+
+def table(head: Sequence[str] | None, rows: Iterable[Sequence[str]], numbers: bool = False) -> str:
+    """Return a reStructuredText list table."""
+    lines = [".. list-table::"]
+    lines += ["   :header-rows: 1"] if head else ["   :stub-columns: 1"]
+    lines += ["   :class: numbers"] if numbers else []
+    lines.append("")
+    for row in [*([head] if head else []), *rows]:
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
+    return "\n".join(lines)
+
+
+def interval(bounds: object) -> str:
+    low, high = (KNOWN.get(value, f"{value:g}".replace("-", "−")) for value in bounds)
+    return f"{low} to {high}"
+
+
+def invariances(names: Iterable[str]) -> list[str]:
+    return [title for name, title in INVARIANCE_TITLES.items() if name in names]
+
+
+def mark(value: bool) -> str:
+    return "✓" if value else "–"
+
+
+def number(value: float | None) -> str:
+    """Return a number as it is printed everywhere: four significant digits, rounding noise as 0."""
+    if value is None or math.isnan(value):
+        return "none"
+    if abs(value) < 1e-7:
+        return "0"
+    text = f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.2g}"
+    if abs(value) >= 1e4:
+        text = f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+if __name__ == "__main__":
+    main(Path(__file__).parent / "measures")

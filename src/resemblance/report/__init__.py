@@ -1,0 +1,5 @@
+"""Reports: a comparison as one page for a person, and as tables in a terminal."""
+
+from .page import write_page
+
+__all__ = ["write_page"]

@@ -1,0 +1,125 @@
+"""A measure explained in a terminal: its docstring with readable formulas, its claims, its parameters."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from typing import Any
+
+from ..measure import INVARIANCES, Measure
+from .terminal import bounds, plain_table
+
+WIDTH = 88
+SYMBOLS = {
+    "lVert": "‖", "rVert": "‖", "|": "‖", "langle": "⟨", "rangle": "⟩", "sum": "Σ", "rho": "ρ", "alpha": "α",
+    "lambda": "λ", "Sigma": "Σ", "sigma": "σ", "pi": "π", "in": "∈", "cup": "∪", "cap": "∩", "neq": "≠", "le": "≤",
+    "ge": "≥", "ldots": "...", "cdot": "·", "infty": "∞", "quad": "\t", "qquad": "\t", ",": " ", ";": " ", "\\": "\t",
+    "left": "", "right": "", "operatorname": "", "text": "", "mathrm": "",
+}  # fmt: skip
+NESTING = ("frac", "tfrac", "sqrt")
+RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+LOWERED = str.maketrans("0123456789ij", "₀₁₂₃₄₅₆₇₈₉ᵢⱼ")
+
+
+def explain(measure: Measure) -> list[Any]:
+    """Return what to print: heading, definition, claims, and parameters."""
+    from rich.text import Text
+
+    heading = Text(f"{measure.label}   {measure.spec}   {measure.family.replace('_', ' ')}", style="bold")
+    shown: list[Any] = [heading, ""]
+    for paragraph in paragraphs(measure):
+        shown += [Text(paragraph), ""]
+    shown += [claims_table(measure), ""]
+    if measure.defaults:
+        shown += [parameter_table(measure)]
+    return shown
+
+
+def paragraphs(measure: Measure) -> list[str]:
+    """Return the docstring as wrapped text, formulas set apart."""
+    found = []
+    for block in (inspect.getdoc(measure.function) or "").split("\n\n"):
+        if block.lstrip().startswith(".. math::"):
+            formula = readable(block.split("::", 1)[1])
+            lines = formula.split("    ") if len(formula) > WIDTH else [formula]
+            found.append(textwrap.indent("\n".join(lines), "    "))
+        elif block.strip():
+            found.append(textwrap.fill(plain(block), WIDTH, break_long_words=False, break_on_hyphens=False))
+    return found
+
+
+def plain(text: str) -> str:
+    """Take the markup out of a docstring: roles, quotes of code, formulas."""
+    text = re.sub(r":math:`([^`]*)`", lambda match: readable(match[1]), text)
+    text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
+    return " ".join(text.split())
+
+
+def readable(formula: str) -> str:
+    """Write a LaTeX formula with the characters a terminal has; what is not known stays as it is, without backslash."""
+    text = " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
+    text = re.sub(r"\\bar\s*\{(\w)\}", "\\1\u0304", text)
+    text = re.sub(r"\\([a-zA-Z]+|[,;\\])", lambda m: SYMBOLS.get(m[1], m[0] if m[1] in NESTING else m[1]), text)
+    while (simpler := _innermost(text)) != text:
+        text = simpler
+    parts = [" ".join(part.split()) for part in re.sub("[{}]", "", text).split("\t")]
+    return "    ".join(part for part in parts if part)
+
+
+def _innermost(text: str) -> str:
+    """Resolve the braces that hold no others."""
+    text = re.sub(r"\\t?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", lambda m: _fraction(m[1], m[2]), text)
+    text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", r"√(\1)", text)
+    text = re.sub(r"([_^])\{([^{}]*)\}", lambda m: m[1] + _grouped(m[2]), text)
+    text = re.sub(r"\^([\d])", lambda m: m[1].translate(RAISED), text)
+    text = re.sub(r"_([\dij])(?!\w)", lambda m: m[1].translate(LOWERED), text)
+    return re.sub(r"(?<!frac)(?<!sqrt)(?<![_^}])\{([^{}\\]*)\}(?!\s*\{)", r"\1", text)
+
+
+def _fraction(above: str, below: str) -> str:
+    above, below = _grouped(above), _grouped(below)
+    return f"{above}/{below} " if len(above + below) < 4 else f"{above} / {below}"
+
+
+def _grouped(text: str) -> str:
+    text = text.strip()
+    return text if re.fullmatch(r"[\w.]+|‖[^‖]*‖|\|[^|]*\|", text) else f"({text})"
+
+
+def claims_table(measure: Measure) -> Any:
+    """Return the claims, one line each."""
+    invariant = [name for name in INVARIANCES if name in measure.invariant_to]
+    others = [name for name in INVARIANCES if name not in measure.invariant_to]
+    lines = {
+        "more similar is": "larger" if measure.larger_is_more_similar else "smaller",
+        "range": bounds(measure.range),
+        "symmetric": _yes(measure.symmetric),
+        "metric": _yes(measure.metric),
+        "unchanged by": _words(invariant),
+        "changed by": _words(others),
+        "differentiable": _yes(measure.differentiable),
+        "samples": f"at least {measure.min_samples}",
+        "needs": f'pip install "resemblance[{measure.extra}]"' if measure.extra else "",
+        "reference": measure.reference,
+    }
+    return plain_table(("", ""), [(name, value) for name, value in lines.items() if value], header_row=False)
+
+
+def parameter_table(measure: Measure) -> Any:
+    """Return the parameters with their values here and what else they can be."""
+    choices = measure._choices()
+    fixed = dict(measure.parameters)
+    rows = [
+        (name, repr(fixed.get(name, default)), " ".join(map(repr, choices.get(name, ()))))
+        for name, default in measure.defaults.items()
+    ]
+    return plain_table(("parameter", "value", "choices"), rows)
+
+
+def _words(names: list[str]) -> str:
+    return ", ".join(name.replace("_", " ") for name in names) or "nothing listed"
+
+
+def _yes(claim: bool) -> str:
+    return "yes" if claim else "no"

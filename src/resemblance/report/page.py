@@ -1,0 +1,105 @@
+"""One self-contained HTML page of a comparison: nothing is loaded from elsewhere, and it prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..comparison import Comparison
+from .data import HeatMap, agreement, failure_groups, heat_map, is_square, number, off_diagonal, provenance, summary
+from .figures import Figure, colour_table, draw
+
+
+class Plate(NamedTuple):
+    """A heat map as it stands on the page: its data and its drawing."""
+
+    data: HeatMap
+    figure: Figure
+
+
+def write_page(
+    comparison: Comparison,
+    path: str | Path,
+    *,
+    title: str = "Comparison of representations",
+    introduction: str = "",
+    facts: Mapping[str, str] | None = None,
+) -> Path:
+    """Write a comparison to one HTML file and return its path.
+
+    The page has a table of all measures, a heat map per measure, the reasons of failures, and the provenance. It needs
+    no network and runs no foreign code; two calls with the same comparison write the same bytes.
+
+    Parameters
+    ----------
+    comparison : what :func:`resemblance.compare` or :func:`resemblance.load` returned.
+    path : the file to write; its folder must exist.
+    title : the heading. introduction : one paragraph below it, as plain text.
+    facts : more lines for the provenance, such as accuracies.
+
+    Needs the extra ``report``.
+    """
+    plates = [_plate(heat_map(comparison, info.spec)) for info in comparison.measures]
+    overview = agreement(comparison)
+    html = _template().render(
+        title=title, introduction=introduction, comparison=comparison, square=is_square(comparison),
+        pairs=_count_pairs(comparison), measures=summary(comparison), plates=plates,
+        overview=overview and _plate(overview), failures=failure_groups(comparison), failed=len(comparison.failures),
+        provenance=provenance(comparison), facts=facts or {}, plate_width=plate_width(comparison), ramp=_ramp(),
+        data=page_data(comparison, [p.data for p in plates] + ([overview] if overview else [])),
+    )  # fmt: skip
+    target = Path(path)
+    target.write_text(html, encoding="utf-8")
+    return target
+
+
+def page_data(comparison: Comparison, maps: Iterable[HeatMap]) -> dict[str, Any]:
+    """Return the names and numbers that the page shows under the pointer; six digits, null where there is no value."""
+    return {
+        "rows": comparison.rows,
+        "columns": comparison.columns,
+        "maps": {m.name: _map_data(m, comparison) for m in maps},
+    }
+
+
+def plate_width(comparison: Comparison) -> int:
+    """Return the smallest width, in pixels, at which a heat map of this many names can be read."""
+    widest = max(len(comparison.rows), len(comparison.columns))
+    return 340 if widest <= 24 else 460 if widest <= 40 else 560
+
+
+def _map_data(heat: HeatMap, comparison: Comparison) -> dict[str, Any]:
+    values = [[float(f"{v:.6g}") if math.isfinite(v) else None for v in row] for row in heat.values.tolist()]
+    reasons = {f"{i},{j}": reason for (i, j), reason in heat.reasons.items()}
+    data: dict[str, Any] = {"values": values, "reasons": reasons}
+    own_names = (heat.rows, heat.columns) != (comparison.rows, comparison.columns)
+    return data | ({"rows": heat.rows, "columns": heat.columns} if own_names else {})
+
+
+def _plate(heat: HeatMap) -> Plate:
+    return Plate(heat, draw(heat))
+
+
+def _ramp() -> list[str]:
+    """Return the colours of the scale for a style sheet."""
+    return [f"rgb({r:.0f} {g:.0f} {b:.0f})" for r, g, b in 255 * colour_table(9)]
+
+
+def _count_pairs(comparison: Comparison) -> int:
+    pairs = int(off_diagonal(comparison).sum())
+    return pairs // 2 if is_square(comparison) else pairs
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ModuleNotFoundError as error:
+        raise ImportError('the page needs jinja2: pip install "resemblance[report]"') from error
+    source = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["number"] = number
+    return environment.from_string(source)

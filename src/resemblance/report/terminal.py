@@ -1,0 +1,139 @@
+"""Tables for a terminal: a comparison, and the catalogue with its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..comparison import Comparison, MeasureInfo
+from ..measure import INVARIANCES, Measure
+from .data import extremes, is_square, number, summary
+
+MATRIX = 8  # representations that still make a matrix one can read
+LETTERS = {name: name[0].upper() for name in INVARIANCES} | {"invertible_linear": "L", "isotropic_scaling": "S"}
+
+
+def comparison_tables(comparison: Comparison) -> list[Any]:
+    """Return what to print: a line per measure for two representations, small matrices for a few, else a summary."""
+    if is_square(comparison) and len(comparison.rows) == 2:
+        return [pair_table(comparison)]
+    if max(len(comparison.rows), len(comparison.columns)) <= MATRIX:
+        return [matrix_table(comparison, info) for info in comparison.measures]
+    return [summary_table(comparison)]
+
+
+def pair_table(comparison: Comparison) -> Any:
+    """Return one line per measure: its value for the two representations, in both orders if they differ."""
+    x, y = comparison.rows
+    reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
+    asymmetric = any(not info.symmetric for info in comparison.measures)
+    rows = []
+    for info in comparison.measures:
+        forward, backward = (_value(comparison.values[info.spec][i, 1 - i]) for i in (0, 1))
+        orders = [forward, "" if info.symmetric else backward] if asymmetric else [forward]
+        rows.append((info.label, info.spec, *orders, bounds(info.range), _direction(info), reasons.get(info.spec, "")))
+    values = (f"{x}, {y}", f"{y}, {x}") if asymmetric else (f"{x}, {y}",)
+    header = ("label", "measure", *values, "range", "more similar is", "why not" if reasons else "")
+    return plain_table(header, rows, right=range(2, 3 + len(values)))
+
+
+def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
+    """Return the matrix of one measure; the columns are numbered like the rows when all pairs were compared."""
+    square = is_square(comparison)
+    numbers = [str(j + 1) for j in range(len(comparison.columns))]
+    header = ["", *(numbers if square else comparison.columns)]
+    names = [f"{i + 1} {name}" if square else name for i, name in enumerate(comparison.rows)]
+    rows = [(name, *map(_value, values)) for name, values in zip(names, comparison.values[info.spec])]
+    title = f"{info.label}  {info.spec}  ({_direction(info)} is more similar)"
+    return plain_table(header, rows, right=range(1, len(header)), title=title)
+
+
+def summary_table(comparison: Comparison) -> Any:
+    """Return one line per measure: its values over the pairs, and the most and least similar pair."""
+    header = ("label", "measure", "smallest", "median", "largest", "most similar", "least similar", "failed")
+    rows = []
+    for m in summary(comparison):
+        most, least = map(_pair, extremes(comparison, m.name))
+        values = (number(v) for v in (m.smallest, m.median, m.largest))
+        rows.append((m.label, m.name, *values, most, least, str(m.failed or "")))
+    return plain_table(header, rows, right=(2, 3, 4, 7))
+
+
+def measure_table(measures: Sequence[Measure]) -> Any:
+    """Return the claims of measures, one line each."""
+    header = ("measure", "label", "family", "similar", "range", "sym", "metric", "invariant", "grad", "n")
+    rows = [
+        (
+            m.name, m.label, m.family, "larger" if m.larger_is_more_similar else "smaller", bounds(m.range),
+            _tick(m.symmetric), _tick(m.metric), invariance_letters(m), _tick(m.differentiable), f"≥{m.min_samples}",
+        )
+        for m in measures
+    ]  # fmt: skip
+    return plain_table(header, rows)
+
+
+def measure_legend() -> str:
+    """Return what the columns of :func:`measure_table` mean."""
+    words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
+    return f"invariant: {words}. sym: symmetric. grad: differentiable. n: samples needed."
+
+
+def invariance_letters(measure: Measure) -> str:
+    """Return one letter per invariance, in a fixed place, and a dot for each that is not claimed."""
+    return "".join(LETTERS[name] if name in measure.invariant_to else "·" for name in INVARIANCES)
+
+
+def measure_record(measure: Measure) -> dict[str, Any]:
+    """Return the claims of a measure as data for JSON; infinite ends of the range are null."""
+    return {
+        "name": measure.spec, "label": measure.label, "family": measure.family,
+        "larger_is_more_similar": measure.larger_is_more_similar,
+        "range": [float(end) if np.isfinite(end) else None for end in measure.range],
+        "symmetric": measure.symmetric, "metric": measure.metric, "invariant_to": sorted(measure.invariant_to),
+        "differentiable": measure.differentiable, "min_samples": measure.min_samples, "version": measure.version,
+        "reference": measure.reference, "extra": measure.extra, "summary": measure.summary,
+    }  # fmt: skip
+
+
+def bounds(ends: tuple[float, float]) -> str:
+    """Write a range."""
+    return f"{number(ends[0])} to {number(ends[1])}"
+
+
+def plain_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Iterable[int] = (),
+    title: str | None = None,
+    header_row: bool = True,
+) -> Any:
+    """Return a table with one line, below its header."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD if header_row else None, show_header=header_row, pad_edge=False)
+    table.title, table.title_justify = title, "left"
+    for i, name in enumerate(header):
+        table.add_column(name, justify="right" if i in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _direction(info: MeasureInfo) -> str:
+    return "larger" if info.larger_is_more_similar else "smaller"
+
+
+def _value(value: float) -> str:
+    return number(None if np.isnan(value) else float(value))
+
+
+def _pair(pair: tuple[str, str] | None) -> str:
+    return " · ".join(pair) if pair else "–"
+
+
+def _tick(claim: bool) -> str:
+    return "yes" if claim else "–"

@@ -1,0 +1,1 @@
+"""Sources: where representations and subjects come from."""

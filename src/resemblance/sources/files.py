@@ -1,0 +1,120 @@
+"""Files: .npy arrays, .npz archives and folders of them, as named representations."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..representation import Representation
+
+SUFFIXES = (".npy", ".npz")
+
+
+class Found(NamedTuple):
+    """An array in a file: its name, a longer one in case another is called the same, and the key in an archive."""
+
+    name: str
+    longer: str
+    path: Path
+    key: str | None = None
+
+
+def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
+    """Return the representations in files and folders, by name, in the order given.
+
+    A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An ``.npz`` archive
+    holds one per array, named "archive/key". A folder stands for all such files inside it, in natural order ("conv2"
+    before "conv10"), named by their path inside the folder. Names leave the suffix out; those that would be used twice
+    become the path as it was given. Files with Python objects are refused, because reading them would run code.
+
+    Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features) numbers.
+    """
+    found = [one for path in paths for one in _found(Path(path))]
+    uses = Counter(one.name for one in found)
+    representations: dict[str, Representation] = {}
+    for one in found:
+        name = printable(one.name if uses[one.name] == 1 else one.longer)
+        if name in representations:
+            raise ValueError(f"{one.path} is given twice, or two inputs are called {name!r}")
+        representations[name] = _read(one, name)
+    return representations
+
+
+def printable(name: str) -> str:
+    """Replace what cannot be printed or encoded: control characters, and bytes that are not UTF-8."""
+    text = os.fsencode(name).decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def _found(path: Path) -> Iterator[Found]:
+    if path.is_dir():
+        inside = sorted((p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()), key=_natural)
+        if not inside:
+            raise ValueError(f"{path} holds no .npy or .npz file")
+        for file in inside:
+            yield from _in_file(file, file.relative_to(path).with_suffix("").as_posix())
+    elif not path.exists():
+        raise ValueError(f"{path} does not exist")
+    elif path.suffix not in SUFFIXES:
+        raise ValueError(f"{path} is neither a .npy nor a .npz file nor a folder")
+    else:
+        yield from _in_file(path, path.stem)
+
+
+def _in_file(path: Path, name: str) -> Iterator[Found]:
+    longer = path.with_suffix("").as_posix()
+    if path.suffix == ".npy":
+        yield Found(name, longer, path)
+        return
+    keys = _archive_keys(path)
+    if not keys:
+        raise ValueError(f"{path} is an empty archive")
+    for key in keys:
+        yield Found(f"{name}/{key}", f"{longer}/{key}", path, key)
+
+
+def _archive_keys(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
+
+
+def _read(one: Found, name: str) -> Representation:
+    try:
+        data = one.path if one.key is None else _from_archive(one.path, one.key)
+        if one.key is None:
+            _check_array_file(one.path)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        where = one.path if one.key is None else f"{one.path}, array {one.key!r},"
+        holds_objects = "allow_pickle" in str(error) or "Python objects" in str(error)
+        reason = "it holds Python objects, not numbers" if holds_objects else str(error)
+        raise ValueError(f"{where} cannot be read: {reason}") from error
+    return Representation(data, name)
+
+
+def _from_archive(path: Path, key: str) -> np.ndarray:
+    with np.load(path, allow_pickle=False) as archive:
+        data: np.ndarray = archive[key]
+        return data
+
+
+def _check_array_file(path: Path) -> None:
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+    np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """Sort key under which numbers inside names count as numbers."""
+    parts = re.split(r"(\d+)", path.as_posix())
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

@@ -1,0 +1,202 @@
+"""Layouts: activations with tokens or positions, brought to one row of features per sample by a named pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..arrays import Array, like, namespace, to_numpy
+from ..representation import Representation, as_array, working_precision
+
+TokenPool = Literal["first", "last", "mean", "max", "flatten"]
+MapPool = Literal["mean", "max", "flatten", "positions"]
+ROWS = 512  # samples averaged at a time: the computing precision is held for these only
+
+
+def from_tokens(
+    X: Any, *, pool: TokenPool, mask: Any = None, name: str = "", ids: Sequence[Hashable] | None = None
+) -> Representation:
+    """Return one row per sample of activations that have one row per token.
+
+    Parameters
+    ----------
+    X : (n_samples, tokens, features), of any library, or the path of a ``.npy`` file.
+    pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or ``"flatten"``: all
+        tokens side by side, (n_samples, tokens * features).
+    mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the padding is. Without
+        one every token is real.
+    name, ids : as in :class:`Representation`.
+
+    Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for ``"flatten"`` with
+    padding, because its columns would mean different tokens in different rows.
+    """
+    X, name = _opened(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
+    _check_pool("from_tokens", pool, get_args(TokenPool))
+    real = None if mask is None else _real_tokens(mask, X, ids)
+    if pool == "flatten":
+        _check_no_padding(real)
+        return Representation(_flat(X), name, ids=ids)
+    if pool in ("first", "last"):
+        return Representation(_end_token(X, real, pool), name, ids=ids)
+    masked = [] if real is None else [like(real, X)]
+    return Representation(_in_blocks(_mean_token if pool == "mean" else _max_token, X, *masked), name, ids=ids)
+
+
+def from_maps(
+    X: Any,
+    *,
+    pool: MapPool,
+    size: tuple[int, int] | None = None,
+    name: str = "",
+    ids: Sequence[Hashable] | None = None,
+) -> Representation:
+    """Return one row per sample, or per position, of activations that are maps of channels.
+
+    Parameters
+    ----------
+    X : (n_samples, channels, height, width), of any library, or the path of a ``.npy`` file.
+    pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height * width); or
+        ``"positions"``: every position is a sample, (n_samples * height * width, channels), sample by sample and row
+        by row of the map. Sample ids then become (id, row, column).
+    size : (height, width) to which the maps are first brought by adaptive average pooling, as PyTorch defines it:
+        bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With it, maps of different sizes can be compared.
+    name, ids : as in :class:`Representation`.
+
+    Raises ``ValueError`` for another shape or pooling, for a size that is not two positive integers, and for ids that
+    do not fit.
+    """
+    X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
+    _check_pool("from_maps", pool, get_args(MapPool))
+    if size is not None and _checked_size(size) != tuple(X.shape[2:]):
+        X = _in_blocks(lambda block: _resized(block, *size), X)
+    if pool == "positions":
+        n, channels, height, width = X.shape
+        points = namespace(X).reshape(namespace(X).permute_dims(X, (0, 2, 3, 1)), (n * height * width, channels))
+        return Representation(points, name, ids=_position_ids(ids, n, height, width))
+    pooled = _flat(X) if pool == "flatten" else _in_blocks(_mean_map if pool == "mean" else _max_map, X)
+    return Representation(pooled, name, ids=ids)
+
+
+# --------------------------------------------------------------------------------------------------------- checking
+
+
+def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:
+    """Return the array and its name, or raise an error that names the function for the layout it has."""
+    is_path = isinstance(data, str | Path)
+    X = as_array(np.load(data, mmap_mode="r") if is_path else data, name)
+    shape = tuple(X.shape)
+    if len(shape) != dimensions:
+        others = {2: "use it as it is", 3: 'rs.from_tokens(X, pool="mean")', 4: 'rs.from_maps(X, pool="mean")'}
+        remedy = f"; for this shape: {others[len(shape)]}" if len(shape) in others else ""
+        raise ValueError(f"{function} needs X {layout}; got shape {shape}{remedy}")
+    if 0 in shape:
+        raise ValueError(f"{function}: X is empty: shape {shape}")
+    return X, name or (Path(data).stem if is_path else "")
+
+
+def _check_pool(function: str, pool: str, known: tuple[str, ...]) -> None:
+    if pool not in known:
+        raise ValueError(f"{function}: pool must be one of {', '.join(map(repr, known))}; got {pool!r}")
+
+
+def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
+    """Return the mask as booleans, shape (n, tokens), with at least one real token in every row."""
+    real = to_numpy(as_array(mask, "mask"))
+    if real.shape != tuple(X.shape[:2]):
+        raise ValueError(f"from_tokens: the mask of X {tuple(X.shape)} must be {tuple(X.shape[:2])}; got {real.shape}")
+    if not np.isin(real, (0, 1)).all():
+        raise ValueError("from_tokens: the mask must be 1 (or true) for real tokens and 0 for padding")
+    empty = np.flatnonzero(~real.astype(bool).any(axis=1))
+    if empty.size:
+        named = f" (id {ids[empty[0]]!r})" if ids is not None and len(ids) == len(real) else ""
+        raise ValueError(f"from_tokens: row {empty[0]}{named} has no real token in the mask; drop such samples first")
+    return real.astype(bool)
+
+
+def _check_no_padding(real: np.ndarray | None) -> None:
+    if real is not None and not real.all():
+        raise ValueError(
+            f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~real).sum())} of {real.size} are '
+            'padding; pool with "first", "last", "mean" or "max", or cut X to tokens that all samples have'
+        )
+
+
+def _checked_size(size: Any) -> tuple[int, ...]:
+    if isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(s, int) and s > 0 for s in size):
+        return tuple(size)
+    raise ValueError(f"from_maps: size must be (height, width), two positive integers; got {size!r}")
+
+
+def _position_ids(
+    ids: Sequence[Hashable] | None, n: int, height: int, width: int
+) -> list[tuple[Hashable, int, int]] | None:
+    if ids is None:
+        return None
+    if len(ids) != n:
+        raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
+    return [(sample, row, column) for sample in ids for row in range(height) for column in range(width)]
+
+
+# ---------------------------------------------------------------------------------------------------------- pooling
+
+
+def _in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Apply a function of samples to blocks of them, the first array in the precision a representation computes in."""
+    xp, precision, parts = namespace(arrays[0]), working_precision(arrays[0]), []
+    for start in range(0, arrays[0].shape[0], ROWS):
+        block, *others = (a[start : start + ROWS, ...] for a in arrays)
+        with np.errstate(all="ignore"):  # an infinite value is reported by the measure that meets it, with its place
+            parts.append(function(xp.astype(xp.asarray(block), getattr(xp, precision), copy=False), *others))
+    return xp.concat(parts)
+
+
+def _flat(X: Array) -> Array:
+    return namespace(X).reshape(X, (X.shape[0], -1))
+
+
+def _end_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
+    """First or last real token of every sample, shape (n, features)."""
+    n, tokens, features = X.shape
+    if real is None:
+        return X[:, 0, :] if pool == "first" else X[:, -1, :]
+    position = real.argmax(axis=1) if pool == "first" else tokens - 1 - real[:, ::-1].argmax(axis=1)
+    xp = namespace(X)
+    return xp.take(xp.reshape(X, (n * tokens, features)), like(np.arange(n) * tokens + position, X), axis=0)
+
+
+def _mean_token(X: Array, real: Array | None = None) -> Array:
+    xp = namespace(X)
+    if real is None:
+        return xp.mean(X, axis=1)
+    kept = xp.where(real[:, :, None], X, xp.zeros_like(X))  # padding may hold anything, even NaN
+    return xp.sum(kept, axis=1) / xp.sum(xp.astype(real, X.dtype), axis=1)[:, None]
+
+
+def _max_token(X: Array, real: Array | None = None) -> Array:
+    xp = namespace(X)
+    kept = X if real is None else xp.where(real[:, :, None], X, xp.full_like(X, -xp.inf))
+    return xp.max(kept, axis=1)
+
+
+def _mean_map(X: Array) -> Array:
+    return namespace(X).mean(X, axis=(2, 3))
+
+
+def _max_map(X: Array) -> Array:
+    return namespace(X).max(X, axis=(2, 3))
+
+
+def _resized(X: Array, height: int, width: int) -> Array:
+    """Adaptive average pooling of maps; a bin is a rectangle, so columns and rows are averaged one after the other."""
+    transpose = namespace(X).matrix_transpose
+    return transpose(_mean_of_bins(transpose(_mean_of_bins(X, width)), height))
+
+
+def _mean_of_bins(X: Array, bins: int) -> Array:
+    """Means over ``bins`` neighbouring, possibly overlapping, stretches of the last axis."""
+    xp, length = namespace(X), X.shape[-1]
+    stretches = [(i * length // bins, -(-(i + 1) * length // bins)) for i in range(bins)]
+    return xp.stack([xp.mean(X[..., start:stop], axis=-1) for start, stop in stretches], axis=-1)

@@ -1,0 +1,111 @@
+"""The house rules that a machine can check: who imports whom, no work at import, small pieces."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import resemblance
+
+ROOT = Path(resemblance.__file__).parent
+FILES = sorted(p for p in ROOT.rglob("*.py"))
+
+# Left may not import right. Modules of one entry may import each other.
+LAYERS = [
+    {"arrays", "rng"},
+    {"representation"},
+    {"views"},
+    {"measure"},
+    {"measures"},
+    {"catalogue"},
+    {"store", "tiles"},
+    {"comparison"},
+    {"compare"},
+    {"report"},
+    {"cli"},
+]
+SOURCES_MAY_IMPORT = {"arrays", "rng", "representation", "sources"}
+HEAVY = {"torch", "numba", "jinja2", "matplotlib", "pandas", "xarray", "sklearn", "rich", "typer", "dask", "pyarrow"}
+
+
+def part(path: Path) -> str:
+    relative = path.relative_to(ROOT)
+    return relative.parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    """Parts of this package that a file imports, at its top or inside functions."""
+    depth = len(path.relative_to(ROOT).parts)
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            inside = node.level < depth  # an import within its own sub-package
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            found |= {part(path)} if inside else {name.split(".")[0] for name in names if name}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    if path == ROOT / "__init__.py":
+        return
+    mine, imports = part(path), imported_parts(path) - {"__version__"}
+    if mine == "sources":
+        assert imports <= SOURCES_MAY_IMPORT
+        return
+    level = next(i for i, layer in enumerate(LAYERS) if mine in layer)
+    allowed = set().union(*LAYERS[: level + 1]) | ({"sources"} if mine == "cli" else set())
+    assert imports <= allowed, f"{mine} may not import {sorted(imports - allowed)}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_heavy_packages_are_imported_inside_functions(path):
+    if path.name in ("_cone.py", "cli.py"):  # themselves imported inside functions, or the command line
+        return
+    top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {(node.module if isinstance(node, ast.ImportFrom) else node.names[0].name) or "" for node in top}
+    assert not {name.split(".")[0] for name in names} & HEAVY
+
+
+def test_import_is_light_and_changes_nothing():
+    code = (
+        "import sys, numpy, warnings; state = numpy.random.get_state()[1].copy(); import resemblance;"
+        f"heavy = {sorted(HEAVY)!r};"
+        "assert not [m for m in heavy if m in sys.modules], [m for m in heavy if m in sys.modules];"
+        "assert (numpy.random.get_state()[1] == state).all()"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_pieces_are_small(path):
+    """No file over 400 lines and no function over 40 lines besides its docstring."""
+    source = path.read_text()
+    assert source.count("\n") <= 400
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            doc = ast.get_docstring(node, clean=False)
+            size = (node.end_lineno or 0) - node.lineno + 1 - (doc.count("\n") + 1 if doc else 0)
+            assert size <= 40, f"{node.name}: {size} lines"
+
+
+def test_no_classes_inherit_from_ours():
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                bases = {ast.unparse(base) for base in node.bases}
+                assert bases <= {"NamedTuple", "ValueError", "Protocol"}, (path, node.name, bases)
+
+
+def test_the_public_names_exist_and_are_documented():
+    assert len(set(resemblance.__all__)) == len(resemblance.__all__)
+    for name in resemblance.__all__:
+        assert getattr(resemblance, name).__doc__, name
+
+
+def test_typed():
+    assert (ROOT / "py.typed").exists()

@@ -1,0 +1,150 @@
+"""The catalogue describes itself: names, labels, claims, parameters, and how a measure is found and extended."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.measure import FAMILIES, INVARIANCES, implied
+
+TABLE_2 = """PWCCA SVCCA AlignCos AngShape HardCorr LinReg OrthProc PermProc ProcDist SoftCorr CKA DistCorr EOS GULP RSA
+RSMDiff 2nd-Cos Jaccard RankSim IMD RTD ConcDiff MagDiff UnifDiff""".split()
+every_measure = pytest.mark.parametrize("m", rs.list_measures(), ids=str)
+
+
+def test_presets_are_the_24_measures_of_the_paper_in_its_order():
+    assert [m.label for m in rs.preset("resi")] == TABLE_2
+    assert [m.label for m in rs.preset("default")] == TABLE_2
+    assert all(m.parameters == () for m in rs.preset("default"))
+
+
+def test_names_and_labels_are_unique():
+    measures = rs.list_measures()
+    names = [m.name.lower() for m in measures] + [m.label.lower() for m in measures]
+    shared = {m.name for m in measures if m.name.lower() == m.label.lower()}  # "cka" and "CKA" are one measure
+    assert len(set(names)) == len(names) - len(shared)
+
+
+@every_measure
+def test_every_measure_is_described(m):
+    text = inspect.getdoc(m.function)
+    body = len(inspect.getsource(m.function).splitlines()) - len(text.splitlines())
+    assert ".. math::" in text
+    assert "Reference: " in text
+    assert m.summary.endswith(".")
+    assert ":" in m.summary
+    assert m.family in FAMILIES
+    assert m.invariant_to == implied(m.invariant_to)
+    assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", m.reference)
+    assert m.range[0] < m.range[1]
+    assert not (m.metric and m.larger_is_more_similar)
+    assert len(text.splitlines()) > 4
+    assert body < 40
+    assert getattr(rs, m.name) is m
+    assert m.__doc__ == m.function.__doc__
+
+
+@every_measure
+def test_parameters_are_keyword_only_with_hashable_defaults(m):
+    for parameter in list(inspect.signature(m.function).parameters.values())[2:]:
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        assert parameter.default is not parameter.empty
+        hash(parameter.default)
+
+
+@every_measure
+def test_found_by_name_label_and_specification(m):
+    assert rs.get_measure(m.name) == rs.get_measure(m.label) == rs.get_measure(m.label.upper()) == m
+    assert m in rs.list_measures(family=m.family)
+    for invariance in m.invariant_to:
+        assert m in rs.list_measures(invariant_to=invariance)
+
+
+def test_specifications_round_trip():
+    for m in (*rs.preset("resi"), rs.cka.where(kernel="rbf", bandwidth=0.5), rs.pwcca.where(weights="symmetric")):
+        assert rs.get_measure(m.spec) == m
+        assert rs.get_measure(m.spec).parameters == m.parameters
+        assert pickle.loads(pickle.dumps(m)) == m
+
+
+def test_where_with_the_default_value_is_the_measure_itself():
+    assert rs.cka.where(estimator="biased") == rs.cka
+    assert rs.cka.where(estimator="biased").spec == "cka"
+    assert rs.cka.where(estimator="debiased").where(estimator="biased").range == (0, 1)
+    assert rs.cka.where(estimator="debiased").spec == "cka[estimator=debiased]"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rs.get_measure("ckaa"), "did you mean 'cka'"),
+        (lambda: rs.get_measure("cka[estimater=debiased]"), "did you mean 'estimator'"),
+        (lambda: rs.get_measure("cka[estimator=unbiased]"), "must be one of 'biased', 'debiased', 'lange'"),
+        (lambda: rs.get_measure("cka[debiased]"), "parameter=value"),
+        (lambda: rs.get_measure("cka["), "not a measure"),
+        (lambda: rs.procrustes.where(k=3), "no parameter 'k'"),
+        (lambda: rs.list_measures(family="ccaa"), "did you mean 'cca'"),
+        (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),
+        (lambda: rs.preset("resy"), "known: default, resi"),
+        (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must not be negative"),
+        (lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, sample=4), "seed must be a non-negative integer"),
+    ],
+)
+def test_mistakes_are_named_with_a_remedy(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+def test_implied_invariances():
+    assert implied({"affine"}) == set(INVARIANCES)
+    assert implied({"orthogonal"}) == {"orthogonal", "permutation"}
+    assert implied({"invertible_linear", "translation"}) == set(INVARIANCES)
+    with pytest.raises(ValueError, match="unknown invariances"):
+        implied({"rotation"})
+
+
+@rs.measure(
+    label="MeanDiff", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    reference="nobody2026nothing", invariant_to={"permutation"},
+)  # fmt: skip
+def mean_difference(x, y, *, power: float = 1.0):
+    """Mean difference: the difference of the overall means."""
+    return abs(x.xp.mean(x.array) - x.xp.mean(y.array)) ** power
+
+
+def test_a_user_writes_a_measure_and_compares_it_beside_the_others(rng):
+    reps = {"a": rng.standard_normal((20, 3)), "b": 2 + rng.standard_normal((20, 4))}
+    assert mean_difference(reps["a"], reps["b"]) == pytest.approx(abs(reps["a"].mean() - reps["b"].mean()))
+    result = rs.compare(reps, measures=["cka", mean_difference, mean_difference.where(power=2)], progress=False)
+    assert result["mean_difference"][0, 1] ** 2 == pytest.approx(result["mean_difference[power=2]"][0, 1])
+    assert pickle.loads(pickle.dumps(mean_difference)) == mean_difference
+
+
+def test_a_measure_that_calls_a_measure_shares_its_views(rng):
+    calls = []
+
+    @rs.measure(label="Two", family="statistic", larger_is_more_similar=True, range=(0, 2), symmetric=True,
+                reference="nobody2026nothing")  # fmt: skip
+    def two(x, y):
+        """Two: CKA twice."""
+        calls.append(1)
+        return rs.cka.function(x, y) + rs.cka.function(x, y)
+
+    x, y = rng.standard_normal((2, 20, 3))
+    assert two(x, y) == pytest.approx(2 * rs.cka(x, y))
+
+
+def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
+    @rs.measure(label="Broken", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+                reference="nobody2026nothing")  # fmt: skip
+    def broken(x, y):
+        """Broken: not a number."""
+        return float("nan")
+
+    with pytest.raises(rs.Undefined, match="broken"):
+        broken(*rng.standard_normal((2, 5, 3)))
