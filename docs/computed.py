@@ -14,8 +14,8 @@ import resemblance as rs
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
 GOLDEN_CASES = {
-    "pub01_gauss_indep": "Independent: two independent Gaussian representations, n = 200, d = 32 (``pub01``)",
-    "pub02_rot_noise": "Related: the second is the first rotated, scaled, shifted, plus noise, n = 200, d = 32 (``pub02``)",
+    "pub01_gauss_indep": "Independent: two independent Gaussian representations, n = 200, d = 32",
+    "pub02_rot_noise": "Related: the second is the first rotated, scaled, shifted, plus noise, n = 200, d = 32",
 }
 
 # ------------------------------------------------------------------------------------------------------ simple cases
@@ -170,8 +170,8 @@ _CONVENTIONS: tuple[tuple[str, str, str, Callable[[np.ndarray, np.ndarray], floa
     ("CKA, RBF", "σ = median distance", "the paper, thingsvision", rs.cka.where(kernel="rbf"), "``cka[kernel=rbf]``"),
     ("", "σ = half the median distance", "the paper's other setting",
      rs.cka.where(kernel="rbf", bandwidth=0.5), "``cka[bandwidth=0.5,kernel=rbf]``"),
-    ("", "σ = 1 in the units of the data", "platonic-rep", lambda X, Y: _rbf_cka(X, Y, 1.0), "–"),
-    ("SVCCA", "99 % of the variance", "the paper, netrep, Ding et al.", rs.svcca, "``svcca``"),
+    ("", "σ = 1 in the units of the data", "codes with an absolute width", lambda X, Y: _rbf_cka(X, Y, 1.0), "–"),
+    ("SVCCA", "99 % of the variance", "the paper, Ding et al.", rs.svcca, "``svcca``"),
     ("", "99 % of the sum of the singular values", "google/svcca tutorial, anatome", _svcca(_share_of_sum), "–"),
     ("", "10 components", "platonic-rep (which standardises and adds noise, too)", _svcca(lambda s: 10), "–"),
     ("", "explained *fraction* against 0.99 × *total variance*: one component", "ReSi",
@@ -184,8 +184,8 @@ _CONVENTIONS: tuple[tuple[str, str, str, Callable[[np.ndarray, np.ndarray], floa
     ("", "squared, unit size", "Ding et al.", rs.procrustes.where(squared=True), "``procrustes[squared=True]``"),
     ("", "best scaling too: 1 − ν², ν the nuclear norm", "scipy.spatial.procrustes",
      lambda X, Y: 1 - _nuclear(_unit(X), _unit(Y)) ** 2, "–"),
-    ("", "similarity ν", "anatome, Shesha", lambda X, Y: _nuclear(_unit(X), _unit(Y)), "``cos(angular_shape)``"),
-    ("", "sizes kept", "netrep, ReSi (ProcDist)", rs.procrustes_size_shape, "``procrustes_size_shape``"),
+    ("", "ν, or 1 − ν as a distance", "anatome, Shesha", lambda X, Y: _nuclear(_unit(X), _unit(Y)), "``cos(angular_shape)``"),
+    ("", "sizes kept", "netrep (Euclidean), ReSi (ProcDist)", rs.procrustes_size_shape, "``procrustes_size_shape``"),
     ("Linear regression", "R², Y from X", "default here", rs.linear_regression, "``linear_regression``"),
     ("", "R², X from Y", "Kornblith et al. Eq. 5, ReSi", rs.linear_regression.where(predict="first"),
      "``linear_regression[predict=first]``"),

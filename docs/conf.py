@@ -1,5 +1,6 @@
 """Sphinx configuration: everything is built without a network, and every number on a page is computed here."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -19,7 +20,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",
     "sphinx-mathjax-offline",
     "sphinxcontrib.bibtex",
 ]
@@ -30,10 +30,10 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 bibtex_bibfiles = ["../references.bib"]
 bibtex_reference_style = "author_year"
+nitpicky = True  # a reference that leads nowhere is an error
+nitpick_ignore = [("py:func", "when")]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-napoleon_google_docstring = False
-napoleon_use_rtype = False
 python_maximum_signature_line_length = 88
 pygments_style = "tango"
 
@@ -43,11 +43,15 @@ html_static_path = ["_static"]
 html_css_files = ["page.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_sidebars = {"*": [], "measures/*": ["sidebar-nav-bs"]}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_prev_next": False,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 8,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "measures/index": []},
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "tango",
@@ -55,5 +59,26 @@ html_theme_options = {
 
 
 def setup(app):
-    """Generate the pages that follow from the code before Sphinx reads any."""
+    """Generate the pages that follow from the code before Sphinx reads any, and read the sections of docstrings."""
     app.connect("builder-inited", lambda app: generate.main(DOCS / "measures"))
+    app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: sections(lines))
+
+
+def sections(lines):
+    """Turn underlined sections of a docstring into rubrics, and ``name : text`` in them into definition lists."""
+    result, inside = [], False
+    for position, line in enumerate(lines):
+        following = lines[position + 1] if position + 1 < len(lines) else ""
+        entry = re.match(r"(\w[\w, ]*) : (.*)", line)
+        if following and set(following) == {"-"}:
+            result += [f".. rubric:: {line}", ""]
+            inside = True
+        elif line and set(line) == {"-"}:
+            continue
+        elif inside and entry:
+            names = ", ".join(f"``{name.strip()}``" for name in entry[1].split(","))
+            result += [names, f"    {entry[2]}"]
+        else:
+            inside = inside and (not line or line.startswith(" "))
+            result.append(line)
+    lines[:] = result

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import re
 import sys
 import textwrap
 import typing
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import computed
 
 import resemblance as rs
-from resemblance.measure import FAMILIES, INVARIANCES
+from resemblance.measure import FAMILIES, INVARIANCES, implied
 
 FAMILY_TITLES = {
     "cca": "Canonical correlations",
@@ -100,7 +101,7 @@ def claims_table(m: rs.Measure) -> str:
         ("needs", f"the extra ``{m.extra}``" if m.extra else "nothing optional"),
         ("reference", f":cite:t:`{m.reference}`"),
     ]
-    text = "Each line is tested. The transformations are applied to either argument alone."
+    text = "The transformations are of either argument alone. The test suite checks these claims in both directions."
     return f"{text}\n\n{table(None, rows)}"
 
 
@@ -117,19 +118,28 @@ def parameter_table(m: rs.Measure) -> str:
 def change_table(m: rs.Measure) -> str:
     rows = []
     for change in m.changes:
-        changed = m.where(**change.parameters)
-        parameters = ", ".join(f"{k}={v!r}" for k, v in change.parameters.items())
-        claims = [f"{name.replace('_', ' ')}: {claim(name, getattr(changed, name))}" for name in change.claims]
-        rows.append((f"``{parameters}``", "; ".join(claims)))
+        conditions = ", ".join(condition(name, wanted) for name, wanted in change.parameters.items())
+        rows.append((f"``{conditions}``", "; ".join(claim(name, value) for name, value in change.claims.items())))
     return table(("with", "claim"), rows)
 
 
+def condition(name: str, wanted: object) -> str:
+    """Return ``name=value``, or the expression of a condition that is a function of the value."""
+    if not callable(wanted):
+        return f"{name}={wanted!r}"
+    found = re.search(rf"lambda {name}: ([^}},]+)", inspect.getsource(wanted))
+    return found[1] if found else f"some {name}"
+
+
 def claim(name: str, value: object) -> str:
+    titles = {"invariant_to": "unchanged by", "min_samples": "samples, at least", "differentiable": "gradients"}
     if name == "invariant_to":
-        return ", ".join(invariances(value)) or "nothing"
-    if name == "range":
-        return interval(value)
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+        text = ", ".join(invariances(implied(value))) or "nothing"
+    elif name == "range":
+        text = interval(value)
+    else:
+        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return f"{titles.get(name, name)}: {text}"
 
 
 def simple_cases(m: rs.Measure, cases: computed.Cases) -> str:
@@ -139,11 +149,10 @@ def simple_cases(m: rs.Measure, cases: computed.Cases) -> str:
 
 def source(m: rs.Measure) -> str:
     """Return the function without decorator and docstring, as it is in the package."""
-    text = textwrap.dedent(inspect.getsource(m.function))
-    node = ast.parse(text).body[0]
+    text = Path(inspect.getsourcefile(m.function)).read_text()
+    node = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == m.name)
     lines = text.splitlines()
-    head = lines[node.lineno - 1 : node.body[0].lineno - 1]
-    code = "\n".join([*head, *lines[node.body[1].lineno - 1 :]])
+    code = "\n".join([*lines[node.lineno - 1 : node.body[0].lineno - 1], *lines[node.body[1].lineno - 1 : node.end_lineno]])
     file = "/".join(m.function.__module__.split("."))
     return f"From ``src/{file}.py``, without the docstring:\n\n.. code-block:: python\n\n{textwrap.indent(code, '   ')}"
 
@@ -166,7 +175,7 @@ The tables state what is claimed of each measure with its default parameters. Th
 directions: a measure that claims to be unchanged by rotation is, and one that does not claim it is changed by it.
 
 *Direction*: ↑ larger is more similar, ↓ smaller is more similar. *Unchanged by*: P permuted columns, R rotation,
-S isotropic scaling, T translation, L invertible linear map, of either representation alone. *Metric*: the triangle
+S isotropic scaling, T translation, L invertible linear map, of either representation alone. *Sym.*: symmetric. *Metric*: the triangle
 inequality holds. *∇*: differentiable. *n*: fewest samples.
 
 Choose by what a comparison should ignore: :doc:`../choosing`. Where published codes disagree: :doc:`../disagreements`.
@@ -175,8 +184,8 @@ Choose by what a comparison should ignore: :doc:`../choosing`. Where published c
     for family in FAMILIES:
         members = rs.list_measures(family=family)
         rows = [index_row(m) for m in members]
-        head = ("measure", "label", "", "range", "symmetric", "metric", "unchanged by", "∇", "n", "reference")
-        parts.append(f"{FAMILY_TITLES[family]}\n{'-' * len(FAMILY_TITLES[family])}\n\n{table(head, rows)}")
+        head = ("measure", "label", "", "range", "sym.", "metric", "unchanged by", "∇", "n", "reference")
+        parts.append(f"{FAMILY_TITLES[family]}\n{'-' * len(FAMILY_TITLES[family])}\n\n{table(head, rows, numbers=True)}")
         parts.append(f".. toctree::\n   :hidden:\n   :caption: {FAMILY_TITLES[family]}\n")
         parts[-1] += "\n" + "\n".join(f"   {m.name}" for m in members)
     return "\n\n".join(parts) + "\n"
@@ -198,28 +207,28 @@ def resi_tables() -> str:
     parts = []
     for case, title in computed.GOLDEN_CASES.items():
         rows = [
-            (f":ref:`{r.name} <measure-{r.name}>`", number(r.default), r.spec, number(r.resi), number(r.recorded),
-             number(r.resi - r.default) if r.resi != r.default else "0")
+            (f":ref:`{r.name} <measure-{r.name}>`", number(r.default), number(r.resi), number(r.recorded),
+             number(r.resi - r.default) if r.spec != r.name else "", r.spec.removeprefix(r.name).strip("[]"))
             for r in computed.resi_rows(case)
         ]  # fmt: skip
-        head = ("measure", "default", 'in ``preset("resi")``', "its value", "ReSi code, recorded", "preset − default")
+        head = ("measure", "default", '``preset("resi")``', "ReSi code, recorded", "preset − default", "in the preset")
         parts.append(f"**{title}**\n\n{table(head, rows, numbers=True)}")
     return "\n\n".join(parts) + "\n"
 
 
 def conventions_table() -> str:
     rows = [
-        (row.measure, row.convention, row.used_by, number(row.independent), number(row.related), row.here)
+        (row.measure, row.convention, number(row.independent), number(row.related), row.here, row.used_by)
         for row in computed.conventions()
     ]
-    head = ("name", "convention", "found in", "independent", "related", "here")
-    return table(head, rows, numbers=True) + "\n"
+    head = ("name", "convention", "independent", "related", "here", "found in")
+    return table(head, rows) + "\n"
 
 
 def chance_table() -> str:
     sizes, rows = computed.chance_levels()
     head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
-    body = [(f":ref:`{m.name} <measure-{m.name}>`" + parameters(m), *map(number, values)) for m, values in rows]
+    body = [(f":ref:`{m.name} <measure-{m.name}>`" + parameters(m), *(decimal(v) for v in values)) for m, values in rows]
     return table(head, body, numbers=True) + "\n"
 
 
@@ -264,10 +273,16 @@ def number(value: float | None) -> str:
         return "none"
     if abs(value) < 1e-7:
         return "0"
-    text = f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.2g}"
-    if abs(value) >= 1e4:
+    if abs(value) >= 1000:
         text = f"{value:.0f}"
+    else:
+        text = f"{value:#.4g}" if abs(value) >= 1e-3 else f"{value:.2g}"
     return text.replace("-", "−")
+
+
+def decimal(value: float) -> str:
+    """Return a value between -1 and 2 with three digits after the point."""
+    return f"{value + 0.0:.3f}".replace("-0.000", "0.000").replace("-", "−")
 
 
 if __name__ == "__main__":

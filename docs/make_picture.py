@@ -25,11 +25,23 @@ def main() -> None:
     """Train, compare, draw."""
     networks = digits(seeds=3, shuffled=1)
     result = rs.compare(networks.representations, measures=list(MEASURES), progress=False)
+    check_caption(result)
     plt.rcParams |= {"svg.hashsalt": "resemblance", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
     figure, axes = plt.subplots(1, len(MEASURES), figsize=(11, 4.1), layout="constrained")
     for axis, (name, title) in zip(axes, MEASURES.items(), strict=True):
         draw(figure, axis, result, name, title, labels=axis is axes[0])
     figure.savefig(TARGET, metadata={"Date": None, "Creator": None})
+
+
+def check_caption(result: rs.Comparison) -> None:
+    """Stop unless it is true that, beyond the first layer, the seeds resemble each other most, layer by layer."""
+    for name in MEASURES:
+        difference = dict(zip(result.rows, result.difference(name), strict=True))
+        column = {row: i for i, row in enumerate(result.rows)}
+        for layer in ("conv2", "conv3", "linear"):
+            across = max(difference[f"seed {i}/{layer}"][column[f"seed {j}/{layer}"]] for i in range(3) for j in range(i))
+            shuffled = min(difference[f"seed {i}/{layer}"][column[f"shuffled 0/{layer}"]] for i in range(3))
+            assert across < shuffled, f"{name} of {layer}: {across:.3f} across seeds, {shuffled:.3f} to shuffled labels"
 
 
 def draw(figure, axis, result: rs.Comparison, name: str, title: str, labels: bool) -> None:

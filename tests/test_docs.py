@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import inspect
 import re
 import shlex
@@ -42,8 +41,11 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each page runs from top to bottom in one namespace and one empty folder, and prints what it says it prints."""
+    monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     namespace: dict[str, object] = {"__name__": f"page_{page.stem.replace('-', '_')}"}
@@ -55,7 +57,7 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         elif fence.language == "pycon":
             run_session(fence, namespace, page)
         elif fence.language == "console":
-            run_commands(fence, page)
+            run_commands(fence, page, capsys)
 
 
 def _module(namespace: dict[str, object]) -> object:
@@ -79,24 +81,25 @@ def run_session(fence: Fence, namespace: dict[str, object], page: Path) -> None:
     assert not runner.summarize(verbose=False).failed, "".join(messages)
 
 
-def run_commands(fence: Fence, page: Path) -> None:
-    """Run the ``$ resemblance ...`` lines of a fence; lines that follow one are what it must print."""
-    if importlib.util.find_spec("resemblance.cli") is None:
-        pytest.skip("the command line is not there yet")
-    from typer.testing import CliRunner
+def run_commands(fence: Fence, page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run the ``$ resemblance ...`` lines of a fence; the lines that follow one are what it must print.
 
-    from resemblance.cli import app
+    An ``error:`` line among them says that the command must fail, with that message on standard error.
+    """
+    from resemblance.cli import run
 
-    blocks = re.split(r"^\$ ", fence.text, flags=re.MULTILINE)[1:]
-    for block in blocks:
+    for block in re.split(r"^\$ ", fence.text, flags=re.MULTILINE)[1:]:
         command, _, expected = block.partition("\n")
         words = shlex.split(command, comments=True)
         if words[0] != "resemblance":
             continue
-        result = CliRunner().invoke(app, words[1:], env={"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"})
-        assert result.exit_code == 0, f"{name_of(page)}: {command}\n{result.output}\n{result.exception!r}"
+        capsys.readouterr()
+        code = run(words[1:])
+        got, errors = capsys.readouterr()
+        fails = re.search("^error: ", expected, flags=re.MULTILINE) is not None
+        assert (code != 0) == fails, f"{name_of(page)}: {command}\n{errors}"
+        got += errors if fails else ""
         if expected.strip():
-            got = result.output
             same = doctest.OutputChecker().check_output(expected, got, OPTIONS)
             assert same, f"{name_of(page)}: {command}\nexpected:\n{expected}\ngot:\n{got}"
 

@@ -160,3 +160,15 @@ def test_rtd_trials_on_more_samples_than_a_subset(golden_inputs):
     assert subsets(x, y) == subsets(x, y)
     assert subsets(x, y) != rs.rtd(x, y, sample=100, trials=3, seed=1)
     assert np.isfinite(subsets(x, y))
+
+
+@pytest.mark.parametrize("m", [m for m in rs.preset("default") if m.name != "rtd"], ids=str)
+def test_the_plain_per_pair_twin_of_the_benchmark_gives_the_same(m, golden_inputs, monkeypatch):
+    """``benchmarks/per_pair.py``: the same formulas written plainly with NumPy, SciPy and scikit-learn."""
+    monkeypatch.syspath_prepend(str(GOLDEN.parents[1] / "benchmarks"))
+    import per_pair
+
+    for case in ("pub01_gauss_indep", "pub02_rot_noise", "pub03_dim_32_vs_48"):
+        x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
+        # 1e-7: the twin takes the root of a cancellation for the distances
+        assert m(x, y) == pytest.approx(getattr(per_pair, m.name)(x, y), rel=1e-8, abs=1e-9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,12 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 from threadpoolctl import threadpool_limits
 
 from .arrays import scalar
 from .catalogue import get_measure, preset
-from .comparison import Comparison, assemble, describe, info_of
+from .comparison import Comparison, assemble, describe, info_of, provenance_of
 from .measure import Measure, require
 from .representation import Representation, Undefined, as_representation, comparing, fingerprint
 from .store import Cell, Store
@@ -79,7 +77,7 @@ def compare(
     _check(rows, columns)
     chosen, missing = _choose(measures)
     infos = tuple(info_of(m) for m in (*chosen, *missing))
-    provenance = _provenance(rows, columns or rows)
+    provenance = provenance_of(rows, columns or rows)
     names, column_names = [r.name for r in rows], [r.name for r in columns or rows]
 
     with ExitStack() as stack:
@@ -274,32 +272,6 @@ def _installed(m: Measure) -> bool:
 def _absent(m: Measure, x: Representation, y: Representation) -> Cell:
     reason = f'needs an optional dependency: pip install "resemblance[{m.extra}]"'
     return Cell(m.spec, m.version, fingerprint(x), fingerprint(y), None, 0.0, reason)
-
-
-def _provenance(rows: Sequence[Representation], columns: Sequence[Representation]) -> dict[str, Any]:
-    from . import __version__
-
-    libraries = {"numpy": np.__version__, "scipy": scipy.__version__}
-    for name in {type(r.source).__module__.split(".")[0] for r in [*rows, *columns]} - set(libraries):
-        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
-    return {
-        "resemblance": __version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "libraries": libraries,
-        "n_samples": rows[0].shape[0],
-        "rows": {r.name: _identity(r) for r in rows},
-        "columns": {r.name: _identity(r) for r in columns},
-    }
-
-
-def _identity(x: Representation) -> dict[str, Any]:
-    return {
-        "fingerprint": fingerprint(x),
-        "n_features": x.shape[1],
-        "dtype": str(x.source.dtype).removeprefix("torch."),
-        "computed_in": x.precision,
-    }
 
 
 @contextmanager

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from .measure import Measure, did_you_mean
+from .representation import Representation, fingerprint
 from .store import Cell, Store
 
 
@@ -198,6 +202,33 @@ def info_of(measure: Measure) -> MeasureInfo:
         measure.spec, measure.label, measure.family, measure.larger_is_more_similar, measure.range, measure.symmetric,
         measure.version, dict(measure.parameters),
     )  # fmt: skip
+
+
+def provenance_of(rows: Sequence[Representation], columns: Sequence[Representation]) -> dict[str, Any]:
+    """Return what a comparison was computed from and with."""
+    from . import __version__
+
+    libraries = {"numpy": np.__version__, "scipy": scipy.__version__}
+    for name in {type(r.source).__module__.split(".")[0] for r in [*rows, *columns]} - set(libraries):
+        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return {
+        "resemblance": __version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "libraries": libraries,
+        "n_samples": rows[0].shape[0],
+        "rows": {r.name: _identity(r) for r in rows},
+        "columns": {r.name: _identity(r) for r in columns},
+    }
+
+
+def _identity(x: Representation) -> dict[str, Any]:
+    return {
+        "fingerprint": fingerprint(x),
+        "n_features": x.shape[1],
+        "dtype": str(x.source.dtype).removeprefix("torch."),
+        "computed_in": x.precision,
+    }
 
 
 def _fingerprints(provenance: Mapping[str, Any], side: str) -> dict[str, str]:

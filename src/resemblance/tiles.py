@@ -58,11 +58,12 @@ def group_measures(measures: Sequence[Measure], n: int, d: int, count: int, memo
 def tiles(groups: Sequence[Group], rows: int, columns: int | None, memory: int, block: int | None) -> Iterator[Tile]:
     """Yield the tiles of every group; ``columns=None`` means all pairs of ``rows`` representations.
 
-    The block height is what fits the budget (two blocks hold views), or ``block`` if that is smaller. Consecutive tiles
-    share a block wherever possible: the columns are walked forwards and backwards in turn.
+    The block height is what fits the budget, or ``block`` if that is smaller: two blocks hold views, and as much as one
+    is left for what making a view takes. Consecutive tiles share a block wherever possible: the columns are walked
+    forwards and backwards in turn.
     """
     for group in groups:
-        height = max(1, memory // (2 * max(group.size, 1)))
+        height = max(1, memory // (3 * max(group.size, 1)))
         if group.size * (rows + (columns or 0)) <= memory:
             height = max(rows, columns or 0)
         height = min(height, block or height)

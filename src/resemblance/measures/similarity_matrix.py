@@ -11,7 +11,14 @@ from scipy.stats import kendalltau
 from ..arrays import Array, epsilon, inner, namespace, root, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
-from ..views.distances import distance_deviation, distance_norm, distances, double_centered_distances, rdm_vector
+from ..views.distances import (
+    distance_deviation,
+    distance_norm,
+    distances,
+    double_centered_distances,
+    rdm_vector,
+    row_blocks,
+)
 from ..views.grams import gram_diagonal, gram_energy
 from ..views.pairs import basis_overlap, gram_inner, overlap_energy
 from ..views.points import size
@@ -234,14 +241,23 @@ def rsm_norm_difference(
 def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, norm: str) -> Array:
     """Norm of a D_X - b D_Y for distances in unit size."""
     if norm == "spectral":
-        return _largest_eigenvalue(scalar(a) * to_numpy(distances(x)) - scalar(b) * to_numpy(distances(y)))
+        return _largest_eigenvalue(_difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b)))
     p, q = a * distance_norm(x), b * distance_norm(y)
     product = a * b * inner(distances(x), distances(y))
     squared = (p - q) ** 2 + 2 * (p * q - product)
     if scalar(squared) > 1e-6 * scalar(p * q):
         return root(squared)
-    difference = a * distances(x) - b * distances(y)  # the formula above cancels for nearly equal matrices
-    return root(inner(difference, difference))
+    # The formula above cancels for nearly equal matrices.
+    blocks = (a * distances(x)[i:j, :] - b * distances(y)[i:j, :] for i, j in row_blocks(x.shape[0]))
+    return root(sum(inner(block, block) for block in blocks))
+
+
+def _difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
+    """a P - b Q with one matrix of temporary memory, not three."""
+    difference = a * p
+    for start, stop in row_blocks(len(p)):
+        difference[start:stop] -= b * q[start:stop]
+    return difference
 
 
 def _distance_norm(x: Representation, norm: str) -> Array:

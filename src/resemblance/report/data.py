@@ -24,6 +24,13 @@ class Span(NamedTuple):
     stop: int
 
 
+class ColourLimits(NamedTuple):
+    """The ends of a colour scale."""
+
+    limits: tuple[float, float]
+    is_stretched: bool
+
+
 class HeatMap(NamedTuple):
     """One matrix to be coloured: NaN where there is no value, ``limits`` for the ends of the colour scale."""
 
@@ -34,6 +41,7 @@ class HeatMap(NamedTuple):
     columns: tuple[str, ...]
     values: np.ndarray
     limits: tuple[float, float]
+    is_stretched: bool  # the colours span the values, far less than the range
     larger_is_more_similar: bool
     reasons: Mapping[tuple[int, int], str]
 
@@ -101,7 +109,7 @@ def heat_map(comparison: Comparison, measure: str | Measure) -> HeatMap:
     reasons = {(row[f.x], column[f.y]): f.reason for f in comparison.failures if f.measure == info.spec}
     return HeatMap(
         info.spec, info.label, definition(info), comparison.rows, comparison.columns, values,
-        colour_limits(values, info.range), info.larger_is_more_similar, reasons,
+        *colour_limits(values, info.range), info.larger_is_more_similar, reasons,
     )  # fmt: skip
 
 
@@ -122,7 +130,7 @@ def agreement(comparison: Comparison) -> HeatMap | None:
     reasons = {(int(i), int(j)): constant for i, j in np.argwhere(np.isnan(values))}
     return HeatMap(
         "agreement", "Agreement", "Spearman correlation between the differences two measures find.", titles, titles,
-        values, colour_limits(values, (-1, 1)), True, reasons,
+        values, *colour_limits(values, (-1, 1)), True, reasons,
     )  # fmt: skip
 
 
@@ -147,7 +155,7 @@ def provenance(comparison: Comparison) -> Provenance:
         for side in sides
         for name, entry in comparison.provenance[side].items()
     ]
-    return Provenance(tuple((name.replace("_", " "), _as_text(value)) for name, value in settings), tuple(inputs))
+    return Provenance(tuple((name.removeprefix("n_").replace("_", " "), _as_text(value)) for name, value in settings), tuple(inputs))
 
 
 def is_square(comparison: Comparison) -> bool:
@@ -171,21 +179,22 @@ def spans(names: Sequence[str]) -> tuple[Span, ...]:
     return tuple(Span(models[start], start, stop) for start, stop in zip(starts, [*starts[1:], len(names)]))
 
 
-def colour_limits(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the values at the ends of the colour scale: the range of the measure where the values make use of it.
+def colour_limits(values: np.ndarray, bounds: tuple[float, float]) -> ColourLimits:
+    """Return the values at the ends of the colour scale, and whether they are those of the values instead of the range.
 
-    An infinite end becomes that of the values, a lower end of -1 becomes 0 if nothing is negative, and if the values
-    fill less than a third of what is left, they are the scale.
+    An infinite end becomes that of the values, and a lower end of -1 becomes 0 if nothing is negative. If three or more
+    representations fill less than a third of what is left, the scale is stretched to their values.
     """
     finite = values[np.isfinite(values)]
     if not finite.size:
-        return (0.0, 1.0)
+        return ColourLimits((0.0, 1.0), False)
     least, most = float(finite.min()), float(finite.max())
     low = 0.0 if bounds[0] == -1 and least >= 0 else bounds[0]
     low, high = (low if np.isfinite(low) else least), (bounds[1] if np.isfinite(bounds[1]) else most)
-    if most - least < (high - low) / 3:
+    is_stretched = min(values.shape) > 2 and most - least < (high - low) / 3
+    if is_stretched:
         low, high = least, most
-    return (float(low), float(high)) if high > low else (float(low), float(low) + 1.0)
+    return ColourLimits((float(low), float(high) if high > low else float(low) + 1.0), is_stretched)
 
 
 def definition(info: MeasureInfo) -> str:
@@ -212,9 +221,8 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-    return text.replace("-", "−").replace(",", "\u202f")
+        return "∞" if value > 0 else "-∞"
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _measure_row(comparison: Comparison, info: MeasureInfo) -> MeasureRow:

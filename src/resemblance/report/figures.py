@@ -167,11 +167,22 @@ def _write_values(axes: Any, heat_map: HeatMap, font: float) -> None:
     for (i, j), value in np.ndenumerate(heat_map.values):
         if np.isfinite(value):
             colour = "white" if dark[i, j] else INK
-            axes.text(j, i, brief(value), ha="center", va="center", fontsize=font, color=colour, rotation_mode="anchor")
+            axes.text(
+                j,
+                i,
+                brief(value, heat_map.limits),
+                ha="center",
+                va="center",
+                fontsize=font,
+                color=colour,
+                rotation_mode="anchor",
+            )
 
 
-def brief(value: float) -> str:
-    """Write a number in three significant digits."""
+def brief(value: float, limits: tuple[float, float]) -> str:
+    """Write a number in three significant digits; what is only rounding on this scale is 0."""
+    if abs(value) < 1e-9 * (limits[1] - limits[0]):
+        return "0"
     return f"{value:.2f}" if 0.01 <= abs(value) < 10 else f"{value:.3g}"
 
 

@@ -37,7 +37,7 @@ def write_page(
     comparison : what :func:`resemblance.compare` or :func:`resemblance.load` returned.
     path : the file to write; its folder must exist.
     title : the heading. introduction : one paragraph below it, as plain text.
-    facts : more lines for the provenance, such as accuracies.
+    facts : names and values to show at the top, such as accuracies.
 
     Needs the extra ``report``.
     """
@@ -101,5 +101,5 @@ def _template() -> Any:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["number"] = number
+    environment.filters["number"] = lambda value: number(value).replace("-", "−")
     return environment.from_string(source)

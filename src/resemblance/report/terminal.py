@@ -11,7 +11,7 @@ from ..comparison import Comparison, MeasureInfo
 from ..measure import INVARIANCES, Measure
 from .data import extremes, is_square, number, summary
 
-MATRIX = 8  # representations that still make a matrix one can read
+MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
 LETTERS = {name: name[0].upper() for name in INVARIANCES} | {"invertible_linear": "L", "isotropic_scaling": "S"}
 
 
@@ -19,9 +19,10 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
     """Return what to print: a line per measure for two representations, small matrices for a few, else a summary."""
     if is_square(comparison) and len(comparison.rows) == 2:
         return [pair_table(comparison)]
-    if max(len(comparison.rows), len(comparison.columns)) <= MATRIX:
-        return [matrix_table(comparison, info) for info in comparison.measures]
-    return [summary_table(comparison)]
+    lines = len(comparison.measures) * (len(comparison.rows) + 4)
+    if max(len(comparison.rows), len(comparison.columns)) <= MATRIX and lines <= LINES:
+        return [part for info in comparison.measures for part in (_title(info), matrix_table(comparison, info))]
+    return [summary_table(comparison), "Every value: --format csv or json, --html FILE"]
 
 
 def pair_table(comparison: Comparison) -> Any:
@@ -46,8 +47,7 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
     header = ["", *(numbers if square else comparison.columns)]
     names = [f"{i + 1} {name}" if square else name for i, name in enumerate(comparison.rows)]
     rows = [(name, *map(_value, values)) for name, values in zip(names, comparison.values[info.spec])]
-    title = f"{info.label}  {info.spec}  ({_direction(info)} is more similar)"
-    return plain_table(header, rows, right=range(1, len(header)), title=title)
+    return plain_table(header, rows, right=range(1, len(header)))
 
 
 def summary_table(comparison: Comparison) -> Any:
@@ -107,7 +107,6 @@ def plain_table(
     rows: Iterable[Sequence[str]],
     *,
     right: Iterable[int] = (),
-    title: str | None = None,
     header_row: bool = True,
 ) -> Any:
     """Return a table with one line, below its header."""
@@ -115,12 +114,15 @@ def plain_table(
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD if header_row else None, show_header=header_row, pad_edge=False)
-    table.title, table.title_justify = title, "left"
     for i, name in enumerate(header):
         table.add_column(name, justify="right" if i in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _title(info: MeasureInfo) -> str:
+    return f"{info.label}  {info.spec}  ({_direction(info)} is more similar)"
 
 
 def _direction(info: MeasureInfo) -> str:

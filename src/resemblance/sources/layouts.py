@@ -87,6 +87,7 @@ def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -
     """Return the array and its name, or raise an error that names the function for the layout it has."""
     is_path = isinstance(data, str | Path)
     X = as_array(np.load(data, mmap_mode="r") if is_path else data, name)
+    X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
     shape = tuple(X.shape)
     if len(shape) != dimensions:
         others = {2: "use it as it is", 3: 'rs.from_tokens(X, pool="mean")', 4: 'rs.from_maps(X, pool="mean")'}
@@ -146,10 +147,11 @@ def _position_ids(
 def _in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
     """Apply a function of samples to blocks of them, the first array in the precision a representation computes in."""
     xp, precision, parts = namespace(arrays[0]), working_precision(arrays[0]), []
-    for start in range(0, arrays[0].shape[0], ROWS):
-        block, *others = (a[start : start + ROWS, ...] for a in arrays)
+    n = arrays[0].shape[0]
+    for start in range(0, n, ROWS):
+        block, *others = (a[start : min(start + ROWS, n), ...] for a in arrays)
         with np.errstate(all="ignore"):  # an infinite value is reported by the measure that meets it, with its place
-            parts.append(function(xp.astype(xp.asarray(block), getattr(xp, precision), copy=False), *others))
+            parts.append(function(xp.astype(block, getattr(xp, precision), copy=False), *others))
     return xp.concat(parts)
 
 

@@ -7,18 +7,20 @@ r"""The first persistent homology of a mapping cone of Vietoris-Rips complexes: 
 * an edge e at m(e) for every pair of points, and a triangle at the largest m of its three edges;
 * the *cone triangle* of every edge e, spanned by e and the apex, at w(e).
 
-Since the apex joins everything at 0, every edge that enters bears a class of H1, and every class has died when the
-cone triangles of all edges are there. Sooner, in fact: from the *enclosing radius* :math:`\min_u \max_v w(u, v)` on,
-both complexes contain a star of one point, so that each is a cone itself and H1 is zero. There are no infinite bars.
+No bar of H1 is infinite. The apex joins all points at 0, so cycles come from the other edges, one from each, and the
+one of edge e is a boundary from w(e) on. All are from the *enclosing radius* :math:`r = \min_u \max_v w(u, v)` on: there
+some point u is joined to all others in VR(w), hence in VR(m), so both are contractible, and the mapping cone with them.
+Edges and triangles beyond r need not be looked at.
 
 **The algorithm.** Sweep the filtration upwards and keep for every edge e the value :math:`\varphi(e)` on it of a basis
 of the cocycles, a vector over :math:`\mathbb{F}_2` with one coordinate per class (an *annotation*: Dey, Fan and Wang,
 "Computing topological persistence for simplicial maps", 2014). A 1-cycle is a boundary iff its values sum to zero.
 Cocycles may be chosen to vanish on the apex's edges, hence
 
-* an edge in no triangle, without its cone triangle, bears a class: a new coordinate, 1 on this edge;
-* an edge that enters with triangles gets the value that the first of them dictates, :math:`\varphi(iv) + \varphi(jv)`;
-* every further triangle demands :math:`\varphi(ij) + \varphi(iv) + \varphi(jv) = 0`, a cone triangle
+* an edge that enters without any triangle gives birth to a class: a new coordinate, 1 on this edge and 0 elsewhere;
+* an edge that enters with its cone triangle, w(e) = m(e), has the value 0;
+* any other edge ij gets the value that its first triangle dictates, :math:`\varphi(iv) + \varphi(jv)`;
+* every further triangle demands :math:`\varphi(ij) + \varphi(iv) + \varphi(jv) = 0`, a later cone triangle
   :math:`\varphi(ij) = 0`. Where the left side is not yet zero, the youngest class in it dies, and from then on
   its coordinate equals the sum of the other, older ones.
 
@@ -29,15 +31,17 @@ already, and then the triangles iju and ijv demand the same. So one triangle for
 is one AND of two rows of the adjacency matrix and its components are found in a few more operations on whole rows.
 Links depend on m only: both directions of a cross-barcode share them.
 
-Dead coordinates are not eliminated from all vectors but kept as relations and removed from a vector when its zeroness
-is asked for. Coordinates are numbered from the youngest class to the oldest: the class that dies is the first bit.
+When a class dies, its coordinate is not eliminated from all vectors. The relation is kept, and applied to a vector
+when the question is whether it is zero. Coordinates are numbered from the youngest class to the oldest, so the class
+that dies is the first bit of a vector.
 
 Sets of points and vectors over :math:`\mathbb{F}_2` are rows of a matrix of 64-bit words, ``Words`` below.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numba import njit, types
@@ -46,6 +50,8 @@ from numba.extending import intrinsic
 Ints: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 NOTHING = np.uint64(0)
 ONE = np.uint64(1)
@@ -65,6 +71,11 @@ class Links(NamedTuple):
     points: Ints
 
 
+def compiled(function: Function) -> Function:
+    """Compile when first called, once per machine; threads may run it at the same time."""
+    return cast(Function, njit(cache=True, nogil=True)(function))
+
+
 # ------------------------------------------------------------------------------------------------------ bits
 
 
@@ -78,22 +89,22 @@ def trailing_zeros(context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_bit(words: Words, row: int) -> int:
     """Position of the lowest bit of a row, -1 if there is none."""
     for k in range(words.shape[1]):
         if words[row, k] != NOTHING:
-            return 64 * k + trailing_zeros(words[row, k])
+            return 64 * k + int(trailing_zeros(words[row, k]))
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def flip(words: Words, row: int, bit: int) -> None:
     """Change one bit of a row."""
     words[row, bit >> 6] ^= ONE << np.uint64(bit & 63)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add(words: Words, a: int, b: int, out: int) -> None:
     """Sum over F2 of two rows, into a third."""
     for k in range(words.shape[1]):
@@ -105,7 +116,7 @@ def add(words: Words, a: int, b: int, out: int) -> None:
 UNSEEN, SEEN = 0, 1  # rows of a search: points not reached yet; points reached whose neighbours were not
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def common_neighbours(adjacency: Words, i: int, j: int, search: Words) -> bool:
     """Make the common neighbours of i and j the unseen points; say whether there are any."""
     some = NOTHING
@@ -113,10 +124,10 @@ def common_neighbours(adjacency: Words, i: int, j: int, search: Words) -> bool:
         common = adjacency[i, k] & adjacency[j, k]
         search[UNSEEN, k] = common
         some |= common
-    return some != NOTHING
+    return bool(some != NOTHING)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def see_neighbours(adjacency: Words, point: int, search: Words) -> bool:
     """Move the unseen neighbours of a point to the seen points; say whether unseen points are left."""
     left = NOTHING
@@ -125,10 +136,10 @@ def see_neighbours(adjacency: Words, point: int, search: Words) -> bool:
         search[SEEN, k] |= new
         search[UNSEEN, k] &= ~new
         left |= search[UNSEEN, k]
-    return left != NOTHING
+    return bool(left != NOTHING)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def see_component(adjacency: Words, point: int, search: Words) -> bool:
     """Remove from the unseen points the component of one of them; say whether unseen points are left.
 
@@ -144,7 +155,7 @@ def see_component(adjacency: Words, point: int, search: Words) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def link_components(n: int, edges: Edges) -> Links:
     """One point of each component of the link of each edge, at the moment the edge enters."""
     adjacency = np.zeros((n, (n + 63) // 64), np.uint64)
@@ -170,12 +181,13 @@ def link_components(n: int, edges: Edges) -> Links:
 # --------------------------------------------------------------------------------------------------- classes
 #
 # The sweep keeps all its vectors in one matrix. First come three rows with a purpose, then the relation of each class,
-# then the values of edges. ``value[i, j]`` is the row of an edge's value; edges of equal value may share one.
+# then the values of edges. ``value[i, j]`` is the row of an edge's value. Edges of equal value may share a row: applying
+# relations to it changes how the value is written, not what it is.
 
 ZERO, WORK, DEAD, RELATIONS = 0, 1, 2, 3  # rows: always zero; for sums; the set of dead classes; relation of class 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reduce(vectors: Words, row: int) -> None:
     """Express a row in living classes. A relation begins with the class it removes, so one pass upwards is enough."""
     for k in range(vectors.shape[1]):
@@ -187,7 +199,7 @@ def reduce(vectors: Words, row: int) -> None:
             due = vectors[row, k] & vectors[DEAD, k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def annihilate(row: int, now: float, vectors: Words, bars: Floats) -> int:
     """Make a row zero: unless it is zero already, its youngest class dies. Number of deaths."""
     reduce(vectors, row)
@@ -200,7 +212,7 @@ def annihilate(row: int, now: float, vectors: Words, bars: Floats) -> int:
     return 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_triangle(i: int, j: int, point: int, now: float, value: Ints, vectors: Words, bars: Floats) -> int:
     """Make the sum over the edges of a triangle zero. Number of deaths."""
     a, b, c = value[i, j], value[i, point], value[j, point]
@@ -211,7 +223,7 @@ def fill_triangle(i: int, j: int, point: int, now: float, value: Ints, vectors: 
     return annihilate(WORK, now, vectors, bars)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_cone_triangle(i: int, j: int, now: float, value: Ints, vectors: Words, bars: Floats) -> int:
     """Make the value of an edge zero. Number of deaths."""
     row = value[i, j]
@@ -221,9 +233,9 @@ def fill_cone_triangle(i: int, j: int, now: float, value: Ints, vectors: Words, 
     return annihilate(row, now, vectors, bars)
 
 
-@njit(cache=True, nogil=True)
-def bear(now: float, born: int, row: int, vectors: Words, bars: Floats) -> int:
-    """Bear a class, after a number of older ones. The row of its vector."""
+@compiled
+def give_birth(now: float, born: int, row: int, vectors: Words, bars: Floats) -> int:
+    """Write a new class, born after ``born`` others, into a row. That row."""
     youngest = len(bars) - 1 - born
     bars[youngest, 0] = now
     add(vectors, ZERO, ZERO, row)
@@ -231,11 +243,11 @@ def bear(now: float, born: int, row: int, vectors: Words, bars: Floats) -> int:
     return row
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def inherit(a: int, b: int, row: int, vectors: Words) -> int:
-    """The row of the sum of two values: the given one only if there is no row of this value."""
+    """The row of the sum of two values: the third row, written now, unless a row of this value is known."""
     if a == ZERO or b == ZERO:
-        return a + b
+        return a + b  # the one that is not row 0
     if a == b:
         return ZERO
     add(vectors, a, b, row)
@@ -245,24 +257,24 @@ def inherit(a: int, b: int, row: int, vectors: Words) -> int:
 # ------------------------------------------------------------------------------------------------------ bars
 
 
-@njit(cache=True, nogil=True)
-def count_births(links: Links, filled: Any) -> int:
-    """Number of edges that bear a class."""
+@compiled
+def count_births(links: Links, filled: Flags) -> int:
+    """Number of edges that give birth to a class."""
     births = 0
     for e in range(len(filled)):
         births += not filled[e] and links.starts[e] == links.starts[e + 1]
     return births
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def no_vectors(births: int, values: int) -> Words:
-    """Room for the relations of a number of classes and for a number of values. Rows not used take no memory."""
+    """Room for the relations of all classes and for a number of values. Rows never written take no memory."""
     vectors = np.empty((RELATIONS + births + values, (births + 63) // 64), np.uint64)
     vectors[ZERO] = vectors[DEAD] = NOTHING
     return vectors
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def barcode(n: int, edges: Edges, links: Links, m: Floats, w: Floats, by_w: Ints) -> Floats:
     """Birth and death of all classes, zero-length bars included, shape (classes, 2).
 
@@ -277,21 +289,21 @@ def barcode(n: int, edges: Edges, links: Links, m: Floats, w: Floats, by_w: Ints
     filled = w == m  # the cone triangle comes with the edge, whose value is zero from the start
     births = count_births(links, filled)
     value, vectors = np.zeros((n, n), np.int32), no_vectors(births, len(m) - filled.sum())
-    bars = np.empty((births, 2))
-    row, born, dead, cone = RELATIONS + births, 0, 0, 0
+    bars = np.full((births, 2), np.inf)
+    row, born, dead, cone = RELATIONS + births, 0, 0, 0  # the next free row; the next of by_w
     for e in range(len(m) + 1):
         now = m[e] if e < len(m) else np.inf
         while cone < len(by_w) and w[by_w[cone]] < now:
             c = by_w[cone]
             dead += fill_cone_triangle(edges.first[c], edges.second[c], w[c], value, vectors, bars)
             cone += 1
-        if dead == births:
+        if e == len(m) or dead == births:
             break
         i, j = edges.first[e], edges.second[e]
         start, stop = links.starts[e], links.starts[e + 1]
         if not filled[e]:
             if start == stop:
-                here = bear(now, born, row, vectors, bars)
+                here = give_birth(now, born, row, vectors, bars)
                 born += 1
             else:
                 v = links.points[start]

@@ -1,4 +1,4 @@
-"""Cross-barcode of two distance matrices: the loops of one that the other fills, and how long they last."""
+"""Cross-barcode of two distance matrices: over which scales, and how often, their topology differs."""
 
 from __future__ import annotations
 
@@ -35,19 +35,23 @@ def cross_barcodes(w1: np.ndarray, w2: np.ndarray) -> tuple[np.ndarray, np.ndarr
         w2: other distances between the same n points.
 
     Returns:
-        Bars of w1 and bars of w2, each of shape (k, 2): birth and death, birth < death, sorted. O(n^3) time and, for
-        k bars, O(n^2 k) bits at the worst.
+        Bars of w1 and bars of w2, each of shape (k, 2): birth and death, birth < death, sorted.
+
+    Time grows about as n^3; memory is a few matrices of shape (n, n) and at most n^2 / 2 times the number of bars in
+    bits. Needs the extra ``topology``.
     """
     cone = _kernels()
     (a, radius_a), (b, radius_b) = _distances(w1, "w1"), _distances(w2, "w2")
     if a.shape != b.shape:
         raise ValueError(f"w1 and w2 must be distances between the same points, got shapes {w1.shape} and {w2.shape}")
     m = np.minimum(a, b)
-    # The order among equal values is free: it changes only bars of length zero. So no stable sort is needed.
+    # The order among equal values is free, as it changes bars of length zero only: the sort need not be stable.
     order = _ascending(m, m <= max(radius_a, radius_b))
     edges = cone.Edges(*_endpoints(len(w1), order))
     links = cone.link_components(len(w1), edges)
-    first, second = (_bars(cone, len(w1), edges, links, m[order], w[order], r) for w, r in ((a, radius_a), (b, radius_b)))
+    first, second = (
+        _bars(cone, len(w1), edges, links, m[order], w[order], r) for w, r in ((a, radius_a), (b, radius_b))
+    )
     return first, second
 
 
@@ -56,7 +60,7 @@ def _bars(cone: ModuleType, n: int, edges: Any, links: Any, m: np.ndarray, w: np
     size = np.searchsorted(m, radius, side="right")
     m, w = m[:size], w[:size]
     by_w = _ascending(w, (w > m) & (w <= radius))
-    bars = cone.barcode(n, edges, links, m, w, by_w)
+    bars: np.ndarray = cone.barcode(n, edges, links, m, w, by_w)
     bars = bars[bars[:, 0] < bars[:, 1]]
     return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
 

@@ -81,10 +81,14 @@ def rdm(x: Representation, kind: str) -> Array:
     ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine), "euclidean",
     "sqeuclidean". A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
     """
-    rows, n = _dissimilarity(x, kind), x.shape[0]
-    index = x.xp.arange(n, device=x.array.device)
-    pieces = [rows(a, b)[index[None, :] > index[a:b, None]] for a, b in row_blocks(n)]
-    return x.xp.concat(pieces)
+    rows, n, device = _dissimilarity(x, kind), x.shape[0], x.array.device
+    index = x.xp.arange(n, device=device)
+    vector, filled = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device), 0
+    for start, stop in row_blocks(n):
+        above = rows(start, stop)[index[None, :] > index[start:stop, None]]
+        vector[filled : filled + above.shape[0]] = above
+        filled += above.shape[0]
+    return vector
 
 
 @view
@@ -111,8 +115,9 @@ def average_ranks(vector: Array) -> Array:
     xp = namespace(vector)
     order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order, and unstable is 4 times faster
     ordered = xp.take(vector, order)
-    ranks = xp.astype(xp.arange(1, vector.shape[0] + 1, device=vector.device), vector.dtype)
     new = ordered[1:] != ordered[:-1]
+    del ordered  # as large as all distances: at most four such vectors are alive at a time
+    ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=vector.device)
     if not bool(xp.all(new)):
         last = xp.astype(xp.concat([xp.nonzero(new)[0] + 1, ranks[-1:]]), vector.dtype)  # rank of a group's last member
         first = xp.concat([ranks[:1], last[:-1] + 1])

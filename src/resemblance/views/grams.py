@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, inner, like, namespace, root, scalar, to_numpy
+from ..arrays import Array, carries_gradient, inner, like, namespace, norm, scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .distances import row_blocks, squared_distance_block
+from .distances import rdm, row_blocks, squared_distance_block
 from .points import preshape
 from .spectra import energy
 
@@ -14,24 +14,19 @@ from .spectra import energy
 @view
 def median_distance(x: Representation) -> Array:
     """Median Euclidean distance between two different samples of the pre-shape, a 0-d array."""
-    points = preshape(x)
-    values: list[np.ndarray] = []
-    for start, stop in row_blocks(points.shape[0]):
-        block = to_numpy(squared_distance_block(points, start, stop))
-        values.extend(block[i, start + i + 1 :] for i in range(stop - start))
-    squared = np.concatenate(values)
-    if carries_gradient(points):
-        return _distance_like(points, squared, float(np.median(squared)))
-    return like(np.median(np.sqrt(squared)), points)
+    distances = to_numpy(rdm(x, "euclidean"))
+    if carries_gradient(x.source):
+        return _differentiable_median(preshape(x), distances)
+    return like(np.median(distances, overwrite_input=True), x.array)
 
 
-def _distance_like(points: Array, squared: np.ndarray, median: float) -> Array:
-    """The median distance again, from the one or two pairs of samples that have it, so that gradients pass."""
-    xp, n = namespace(points), points.shape[0]
-    ends = [squared[squared <= median].max(), squared[squared >= median].min()]
-    found = np.array([np.flatnonzero(squared == end)[0] for end in ends])
-    i, j = (like(indices[found], points) for indices in np.triu_indices(n, 1))
-    return xp.mean(root(xp.sum((xp.take(points, i, axis=0) - xp.take(points, j, axis=0)) ** 2, axis=1)))
+def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
+    """The median again, from the one or two pairs of samples that have it, so that gradients pass."""
+    xp, median = namespace(points), np.median(distances)
+    ends = [distances[distances <= median].max(), distances[distances >= median].min()]
+    found = np.array([np.flatnonzero(distances == end)[0] for end in ends])
+    i, j = (like(indices[found], points) for indices in np.triu_indices(points.shape[0], 1))
+    return xp.mean(norm(xp.take(points, i, axis=0) - xp.take(points, j, axis=0), axis=1))
 
 
 @view

@@ -1,0 +1,68 @@
+"""Write a comparison: as a table for a person, as JSON, CSV or Parquet for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..comparison import Comparison, describe
+
+FORMATS = ("table", "json", "csv", "parquet")
+COLUMNS = ("measure", "label", "x", "y", "value", "reason")
+
+
+def emit(comparison: Comparison, kind: str, output: Path | None) -> None:
+    """Write a comparison in one of ``FORMATS``, to a file or to standard output."""
+    from .terminal import comparison_tables
+
+    if kind == "parquet":
+        comparison.to_pandas().to_parquet(output)
+    elif output is None and kind == "table":
+        show(comparison_tables(comparison))
+    else:
+        text = {"table": as_table, "json": as_json, "csv": as_csv}[kind](comparison)
+        if output:
+            output.write_text(text, encoding="utf-8", newline="")
+        else:
+            print(text, end="")
+
+
+def as_table(comparison: Comparison) -> str:
+    """Return the tables of a terminal as text."""
+    from .terminal import comparison_tables
+
+    target = io.StringIO()
+    show(comparison_tables(comparison), target)
+    return target.getvalue()
+
+
+def as_json(comparison: Comparison) -> str:
+    """Return the records with the measures and the provenance; a missing value is null and has a reason."""
+    head = describe(comparison.rows, comparison.columns, comparison.measures, comparison.provenance)
+    document = head | {"seconds": dict(comparison.seconds), "records": comparison.records()}
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Return the records as comma-separated values; a missing value is empty and has a reason."""
+    target = io.StringIO()
+    writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(comparison.records())
+    return target.getvalue()
+
+
+def show(parts: Sequence[Any], target: Any = None) -> None:
+    """Print texts and tables, by default to standard output; a file or a pipe has no edge at which to wrap."""
+    from rich.console import Console
+
+    target = target or sys.stdout
+    width = None if target.isatty() else 10_000
+    console = Console(file=target, width=width, markup=False, emoji=False, highlight=False)
+    for part in parts:
+        console.print(part)

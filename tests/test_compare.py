@@ -1,0 +1,478 @@
+"""The engine: the same numbers whatever the executor, tile, memory and order, and no work done twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import resemblance as rs
+from resemblance.comparison import Comparison
+from resemblance.store import Store
+
+FAST = [m for m in rs.preset("default") if m.name != "rtd"]
+
+
+@pytest.fixture(scope="module")
+def reps() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    latent = rng.standard_normal((40, 6))
+    return {
+        f"net/{i}": latent @ rng.standard_normal((6, 5 + i)) + 0.3 * rng.standard_normal((40, 5 + i)) for i in range(5)
+    }
+
+
+@pytest.fixture(scope="module")
+def plain(reps) -> Comparison:
+    return rs.compare(reps, progress=False)
+
+
+def same(a: Comparison, b: Comparison) -> bool:
+    return [m.spec for m in a.measures] == [m.spec for m in b.measures] and all(
+        np.array_equal(a[m.spec], b[m.spec], equal_nan=True) for m in a.measures
+    )
+
+
+def test_every_cell_is_the_single_call_to_the_last_bit(reps, plain):
+    names = list(reps)
+    for m in rs.preset("default"):
+        for i, x in enumerate(names):
+            for j, y in enumerate(names):
+                if i <= j or m.symmetric:
+                    expected = m(reps[names[min(i, j)]], reps[names[max(i, j)]])
+                    assert plain[m.name][i, j] == expected, (m.name, x, y)
+                else:  # the other order of an asymmetric measure comes from the transposed product: last digits
+                    assert plain[m.name][i, j] == pytest.approx(m(reps[x], reps[y]), rel=1e-12)
+
+
+@pytest.mark.parametrize("tile", [1, 2, 3, 100])
+def test_tiles_do_not_change_the_numbers(reps, plain, tile):
+    assert same(plain, rs.compare(reps, tile=tile, progress=False))
+
+
+@pytest.mark.parametrize("memory", [1, "20 kB", "1MB", "100GiB"])
+def test_memory_does_not_change_the_numbers(reps, plain, memory):
+    assert same(plain, rs.compare(reps, memory=memory, progress=False))
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_process_pool(reps, plain, method):
+    with ProcessPoolExecutor(2, mp_context=get_context(method)) as pool:
+        assert same(plain, rs.compare(reps, executor=pool, progress=False))
+
+
+def test_thread_pool(reps, plain):
+    with ThreadPoolExecutor(3) as pool:
+        assert same(plain, rs.compare(reps, executor=pool, tile=1, progress=False))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_local_cluster(reps, plain):
+    from dask.distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        assert same(plain, rs.compare(reps, executor=client.get_executor(), progress=False))
+
+
+def test_order_of_representations_only_permutes(reps, plain):
+    backwards = rs.compare(dict(reversed(reps.items())), progress=False)
+    for m in plain.measures:
+        assert backwards[m.spec][::-1, ::-1] == pytest.approx(plain[m.spec], rel=1e-9, abs=1e-9)
+
+
+def test_rectangle_and_one_pair(reps, plain):
+    names = list(reps)
+    rows, columns = ({k: reps[k] for k in part} for part in (names[:2], names[2:]))
+    rectangle = rs.compare(rows, columns, progress=False)
+    for m in rectangle.measures:
+        assert rectangle[m.spec].shape == (2, 3)
+        assert rectangle[m.spec] == pytest.approx(plain[m.spec][:2, 2:], rel=1e-12)
+    assert rs.compare(reps[names[0]], reps[names[1]], measures="cka", progress=False)["cka"].shape == (1, 1)
+    assert rs.compare(reps, reps, measures="LinReg", progress=False)["LinReg"] == pytest.approx(plain["LinReg"])
+
+
+def test_same_names_on_both_sides_of_a_rectangle(rng):
+    a, b = {"conv1": rng.standard_normal((20, 3))}, {"conv1": rng.standard_normal((20, 4))}
+    assert rs.compare(a, b, measures="cka", progress=False)["cka"][0, 0] == rs.cka(a["conv1"], b["conv1"])
+
+
+# ---------------------------------------------------------------------------------------------------- work is not done twice
+
+
+def counting(monkeypatch, module, name):
+    calls = []
+    function = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *args, **kwargs: (calls.append(args), function(*args, **kwargs))[1])
+    return calls
+
+
+def test_what_depends_on_one_representation_is_computed_once_per_representation(reps, monkeypatch):
+    import array_api_compat.numpy.linalg as linalg
+
+    from resemblance.views import distances, heat, neighbours, scalars
+
+    rs.compare(reps, measures=FAST, progress=False)  # the memory plan probes the measures once
+    svds = counting(monkeypatch, linalg, "svd")
+    work = {
+        "distance matrices": (counting(monkeypatch, distances, "distance_matrix"), 2),  # raw and double-centred
+        "sorts": (counting(monkeypatch, distances, "average_ranks"), 1),
+        "neighbour searches": (counting(monkeypatch, neighbours, "_similarity"), 2),  # cosine and Euclidean
+        "heat traces": (counting(monkeypatch, heat, "chebyshev_traces"), 1),
+        "uniformities": (counting(monkeypatch, scalars, "_log_sum_exp"), 2),  # one block, and their sum
+    }
+    rs.compare(reps, measures=FAST, progress=False)
+    for what, (calls, per_representation) in work.items():
+        assert len(calls) == per_representation * len(reps), what
+    factorisations = [args for args in svds if args[0].shape[0] == 40]
+    assert len(factorisations) == 2 * len(reps)  # centred and not
+
+
+def test_cross_products_are_computed_once_per_pair(reps, monkeypatch):
+    from resemblance.views import pairs
+
+    x, y = (rs.Representation(v) for v in list(reps.values())[:2])
+    products = counting(monkeypatch, pairs, "_transpose")
+    from resemblance.representation import comparing
+
+    with comparing(x, y):
+        for m in FAST:
+            m.evaluate(x, y)
+        first = len(products)
+        for m in FAST:
+            m.evaluate(x, y)
+    assert first > 0
+    assert len(products) == first
+
+
+def test_views_do_not_outlive_the_comparison(reps):
+    kept = [rs.Representation(data, name) for name, data in reps.items()]
+    rs.compare(kept, measures=["cka", "rsa"], progress=False)
+    assert all(not r._views for r in kept)
+
+
+def test_peak_memory_stays_within_the_budget():
+    """Six representations of 1,200 samples: one n x n matrix is 11.5 MB, and five measures want one of each."""
+    rng = np.random.default_rng(0)
+    reps = {str(i): rng.standard_normal((1200, 4)) for i in range(6)}
+    measures = ["rsa", "distance_correlation", "rsm_norm_difference", "cka[kernel=rbf]", "cka"]
+    peaks = {}
+    for memory in ("30MB", "2GB"):
+        tracemalloc.start()
+        result = rs.compare(reps, measures=measures, memory=memory, progress=False)
+        peaks[memory] = tracemalloc.get_traced_memory()[1] / 1e6, result
+        tracemalloc.stop()
+    assert same(peaks["30MB"][1], peaks["2GB"][1])
+    assert peaks["2GB"][0] > 200
+    assert peaks["30MB"][0] < 30 + 60  # transients: blocks of rows and the vectors being sorted
+
+
+# ------------------------------------------------------------------------------------------------------------- failures
+
+
+def test_failures_are_recorded_with_their_reason_and_spare_the_others(reps, plain):
+    bad = dict(reps)
+    bad["constant"] = np.ones((40, 3))
+    bad["nan"] = np.full((40, 3), np.nan)
+    result = rs.compare(bad, progress=False)
+    for m in result.measures:
+        assert np.array_equal(result[m.spec][:5, :5], plain[m.spec])
+        assert np.isnan(result[m.spec][6]).all()
+    reasons = {(f.measure, f.x, f.y): f.reason for f in result.failures}
+    assert "'constant' is constant" in reasons["cka", "net/0", "constant"]
+    assert "row 0, column 0" in reasons["magnitude_difference", "nan", "net/1"]
+    assert len(reasons) == sum(int(np.isnan(result[m.spec]).sum()) for m in result.measures)
+    assert np.isfinite(result["magnitude_difference"][5, :5]).all()
+
+
+def test_a_bug_in_a_measure_is_not_a_failure(reps):
+    @rs.measure(label="Bug", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+                reference="nobody2026nothing")  # fmt: skip
+    def bug(x, y):
+        """Bug: raises."""
+        raise KeyError("oops")
+
+    with pytest.raises(KeyError, match="oops"):
+        rs.compare(reps, measures=[bug], progress=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: rs.compare(r, [rs.cka]), "measures go by keyword"),
+        (lambda r: rs.compare(r, rs.cka), "measures go by keyword"),
+        (lambda r: rs.compare({}), "nothing to compare"),
+        (lambda r: rs.compare(r, measures=[]), "measures is empty"),
+        (lambda r: rs.compare(r, measures=["ckaa"]), "did you mean 'cka'"),
+        (lambda r: rs.compare(r, memory="lots"), "memory must be"),
+        (lambda r: rs.compare(r, memory=0), "memory must be"),
+        (lambda r: rs.compare({**r, "short": np.ones((30, 2))}), "'short' has 30"),
+        (lambda r: rs.compare([rs.Representation(np.ones((4, 2)), "a")] * 2), "two representations are called 'a'"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_computed(reps, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(reps)
+
+
+def test_sample_ids_must_match_and_can_be_joined(rng):
+    x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
+    a = rs.Representation(x, "a", ids="abcdef")
+    b = rs.Representation(y[::-1], "b", ids="fedcba")
+    with pytest.raises(ValueError, match=r"another order.*join_samples"):
+        rs.cka(a, b)
+    with pytest.raises(ValueError, match="join_samples"):
+        rs.compare([a, b], measures="cka", progress=False)
+    assert rs.cka(*rs.join_samples(a, b)) == pytest.approx(rs.cka(x, y))
+    short = rs.Representation(y[[4, 1, 2]], ids="ebc")
+    with pytest.raises(ValueError, match="same number of samples"):
+        rs.cka(a, short)
+    assert rs.cka(*rs.join_samples(a, short)) == pytest.approx(rs.cka(x[[1, 2, 4]], y[[1, 2, 4]]))
+    with pytest.raises(ValueError, match="one unique id per sample"):
+        rs.join_samples(a, rs.Representation(y))
+
+
+# ----------------------------------------------------------------------------------------------------- saving and resuming
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_save_and_load_give_everything_back(plain, tmp_path):
+    plain.save(tmp_path / "result.db")
+    back = rs.load(tmp_path / "result.db")
+    assert same(plain, back)
+    assert (back.rows, back.columns, back.failures) == (plain.rows, plain.columns, plain.failures)
+    assert [m._replace(range=tuple(m.range)) for m in back.measures] == list(plain.measures)
+    assert back.provenance == plain.provenance
+    assert not back["cka"].flags.writeable
+
+
+def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path):
+    path, seen = tmp_path / "run.db", []
+
+    def stop_half_way(done: int, total: int) -> None:
+        seen.append((done, total))
+        if done > total / 2:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        rs.compare(reps, save=path, progress=stop_half_way)
+    partial = rs.load(path)
+    assert {f.reason for f in partial.failures} == {"not computed"}
+    done_before = len(Store(path).cells())
+    assert done_before >= seen[-2][0]
+
+    seen.clear()
+    result = rs.compare(reps, save=path, progress=lambda done, total: seen.append((done, total)))
+    asymmetric = 2 * 10 + 5  # ordered pairs of pwcca and linear_regression; the others have 15
+    assert len(Store(path).cells()) == 22 * 15 + 2 * asymmetric
+    assert seen[-1][0] == seen[-1][1] < 24 * 15
+    assert same(plain, result)
+
+    seen.clear()
+    assert same(plain, rs.compare(reps, save=path, progress=lambda done, total: seen.append(done)))
+    assert not seen
+
+
+def test_more_measures_and_representations_compute_only_what_is_new(reps, plain, tmp_path):
+    path, seen = tmp_path / "run.db", []
+    few = dict(list(reps.items())[:3])
+    rs.compare(few, measures=["cka"], save=path, progress=False)
+    both = rs.compare(reps, measures=["cka", "rsa"], save=path, progress=lambda done, total: seen.append(total))
+    assert seen[-1] == 15 - 6 + 15
+    assert np.array_equal(both["cka"], plain["cka"])
+    assert np.array_equal(both["rsa"], plain["rsa"])
+
+
+def test_a_new_version_of_a_measure_or_other_data_are_computed_again(reps, tmp_path):
+    from dataclasses import replace
+
+    path, seen = tmp_path / "run.db", []
+    rs.compare(reps, measures=["cka"], save=path, progress=False)
+    newer = replace(rs.cka, version=2)
+    rs.compare(reps, measures=[newer], save=path, progress=lambda done, total: seen.append(total))
+    assert seen[-1] == 15
+    other = {name: data + (1e-9 if name == "net/0" else 0) for name, data in reps.items()}
+    rs.compare(other, measures=["cka"], save=path, progress=lambda done, total: seen.append(total))
+    assert seen[-1] == 5
+
+
+KILLED = """
+import sys, numpy as np, resemblance as rs
+rng = np.random.default_rng(0)
+reps = {str(i): rng.standard_normal((300, 20)) for i in range(12)}
+rs.compare(reps, measures=["imd", "cka", "rsa"], save=sys.argv[1], progress=False)
+print("finished")
+"""
+
+
+def test_kill_minus_nine_loses_at_most_the_pair_in_flight(tmp_path):
+    path = tmp_path / "killed.db"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)])
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if path.exists() and path.stat().st_size and _count(path) > 3:
+            break
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = _count(path)
+    assert before > 3
+    finished = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=True)
+    assert finished.stdout == "finished\n"
+    uninterrupted = tmp_path / "whole.db"
+    subprocess.run([sys.executable, "-c", KILLED, str(uninterrupted)], capture_output=True, check=True)
+    assert same(rs.load(path), rs.load(uninterrupted))
+    assert not rs.load(path).failures
+
+
+def _count(path) -> int:
+    import sqlite3
+
+    try:
+        connection = sqlite3.connect(path, timeout=10)
+        try:
+            return connection.execute("SELECT count(*) FROM cells").fetchone()[0]
+        finally:
+            connection.close()
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_two_processes_on_one_file(tmp_path):
+    path = tmp_path / "shared.db"
+    processes = [subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE) for _ in range(2)]
+    assert all(p.communicate(timeout=120)[0] == b"finished\n" for p in processes)
+    assert not rs.load(path).failures
+
+
+def test_files_that_are_not_comparisons(tmp_path):
+    with pytest.raises(ValueError, match="no comparison at"):
+        rs.load(tmp_path / "missing.db")
+    (tmp_path / "text.db").write_text("hello " * 1000)
+    with pytest.raises(ValueError, match="cannot be used as a comparison file"):
+        rs.load(tmp_path / "text.db")
+    import sqlite3
+
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    with pytest.raises(ValueError, match="has format 0"):
+        rs.load(tmp_path / "other.db")
+
+
+# -------------------------------------------------------------------------------------------------------------- the result
+
+
+def test_difference_is_larger_for_more_different(plain):
+    for m in plain.measures:
+        difference = plain.difference(m.spec)
+        assert np.all(np.diag(difference) <= difference.max())
+        off = difference[~np.eye(len(difference), dtype=bool)]
+        assert np.diag(difference).mean() <= off.mean()
+    assert plain.difference("cka") == pytest.approx(1 - plain["cka"])
+    assert plain.difference("procrustes") is plain["procrustes"]
+
+
+def test_lookup_by_name_label_or_measure(plain):
+    assert plain["CKA"] is plain["cka"] is plain[rs.cka]
+    with pytest.raises(KeyError, match="did you mean 'cka'"):
+        plain["ckaa"]
+
+
+def test_frames(plain, reps):
+    frame = plain.to_pandas()
+    assert len(frame) == 24 * 25
+    row = frame[(frame.measure == "cka") & (frame.x == "net/0") & (frame.y == "net/3")]
+    assert row.value.item() == plain["cka"][0, 3]
+    cube = plain.to_xarray()
+    assert cube["cka"].sel(x="net/0", y="net/3").item() == plain["cka"][0, 3]
+    assert set(cube) == {m.spec for m in plain.measures}
+
+
+def test_repr_and_notebook_html(plain):
+    assert "5 x 5 representations by 24 measures" in repr(plain)
+    assert "cka" in repr(plain)
+    page = plain._repr_html_()
+    assert page.count("<tr>") == 25
+    escaped = rs.compare({"<script>": np.eye(5), "b": np.eye(5)[::-1]}, measures="cka", progress=False)
+    assert "<script>" not in escaped._repr_html_()
+
+
+def test_provenance(plain, reps):
+    provenance = plain.provenance
+    assert provenance["n_samples"] == 40
+    assert provenance["rows"]["net/2"]["n_features"] == 7
+    assert provenance["rows"]["net/2"]["computed_in"] == "float64"
+    assert len({entry["fingerprint"] for entry in provenance["rows"].values()}) == 5
+    assert provenance["libraries"]["numpy"] == np.__version__
+    assert set(plain.seconds) == {m.spec for m in plain.measures}
+    assert all(s > 0 for s in plain.seconds.values())
+
+
+def test_blas_threads_are_pinned_during_a_run_and_restored(reps):
+    before = [(i["filepath"], i["num_threads"]) for i in threadpool_info()]
+    during = []
+
+    @rs.measure(label="Threads", family="statistic", larger_is_more_similar=True, range=(0, 9), symmetric=True,
+                reference="nobody2026nothing")  # fmt: skip
+    def threads(x, y):
+        """Threads: what BLAS uses now."""
+        during.extend(i["num_threads"] for i in threadpool_info())
+        return 0.0
+
+    rs.compare(reps, measures=[threads], progress=False)
+    assert set(during) == {1}
+    assert [(i["filepath"], i["num_threads"]) for i in threadpool_info()] == before
+
+
+def test_progress_bar_goes_to_standard_error(reps, capsys):
+    rs.compare(reps, measures=["cka"])
+    assert capsys.readouterr().out == ""
+
+
+def test_memory_mapped_files_are_compared_by_path(reps, plain, tmp_path):
+    for name, data in reps.items():
+        np.save(tmp_path / f"{name.replace('/', '_')}.npy", data)
+    paths = sorted(tmp_path.glob("*.npy"))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        result = rs.compare([rs.Representation(p) for p in paths], executor=pool, progress=False)
+    assert same(plain, result)
+    assert result.rows == tuple(f"net_{i}" for i in range(5))
+
+
+def test_tensors_are_compared_like_arrays(reps, plain):
+    import torch
+
+    tensors = {name: torch.from_numpy(data) for name, data in reps.items()}
+    result = rs.compare(tensors, progress=False)
+    for m in plain.measures:
+        assert result[m.spec] == pytest.approx(plain[m.spec], rel=1e-8, abs=1e-7), m.spec
+    assert "torch" in result.provenance["libraries"]
+
+
+def test_missing_optional_dependency(reps, monkeypatch):
+    import importlib.util
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "numba" else found(name, *a))
+    with pytest.raises(ImportError, match=r'pip install "resemblance\[topology\]"'):
+        rs.compare(reps, measures=["cka", "rtd"], progress=False)
+    result = rs.compare(reps, progress=False)  # nobody asked for rtd by name: recorded
+    assert np.isnan(result["rtd"]).all()
+    assert {f.reason for f in result.failures} == {
+        'needs an optional dependency: pip install "resemblance[topology]"'
+    }

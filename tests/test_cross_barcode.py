@@ -1,0 +1,312 @@
+"""Cross-barcodes against Ripser, GUDHI and a boundary matrix reduced in plain Python, and what must not change them."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial.distance import cdist, squareform
+
+from resemblance import views
+from resemblance.views.cross_barcode import cross_barcode_totals, cross_barcodes
+
+# --------------------------------------------------------------------------------------------- kinds of distances
+
+
+def euclidean(rng, n):
+    return cdist(*[rng.standard_normal((n, 3))] * 2)
+
+
+def lattice(rng, n):
+    """Many ties and, with more points than places, duplicates."""
+    return cdist(*[rng.integers(0, 3, (n, 2)).astype(float)] * 2)
+
+
+def duplicates(rng, n):
+    return cdist(*[rng.standard_normal((max(1, n // 2), 2))[rng.integers(0, max(1, n // 2), n)]] * 2)
+
+
+def clusters(rng, n):
+    return cdist(*[5 * rng.standard_normal((4, 3))[rng.integers(0, 4, n)] + 0.2 * rng.standard_normal((n, 3))] * 2)
+
+
+def circle(rng, n):
+    angle = 2 * np.pi * rng.random(n)
+    return cdist(*[np.column_stack([np.cos(angle), np.sin(angle)]) + 0.05 * rng.standard_normal((n, 2))] * 2)
+
+
+def arbitrary(rng, n):
+    """No triangle inequality."""
+    return squareform(rng.random(n * (n - 1) // 2), checks=False) if n > 1 else np.zeros((1, 1))
+
+
+def integers(rng, n):
+    """Neither a triangle inequality nor distinct values."""
+    return np.floor(4 * arbitrary(rng, n))
+
+
+KINDS = [euclidean, lattice, duplicates, clusters, circle, arbitrary, integers]
+
+
+def two(kind, n, seed=0):
+    rng = np.random.default_rng([seed, n])
+    return kind(rng, n), kind(rng, n)
+
+
+# ----------------------------------------------------------------------------------- independent implementations
+
+
+def doubled(w, m):
+    """Distances of the 2n points whose Vietoris-Rips complex Barannikov et al. take instead of the cone."""
+    return np.block([[np.zeros_like(w), w], [w, m]])
+
+
+def sorted_bars(bars):
+    bars = np.asarray(bars, dtype=np.float64).reshape(-1, 2)
+    bars = bars[bars[:, 0] < bars[:, 1]]
+    return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
+
+
+def gudhi_bars(w, m):
+    module = pytest.importorskip("gudhi.sklearn.rips_persistence")
+    transformer = module.RipsPersistence(homology_dimensions=1, input_type="full distance matrix")
+    return sorted_bars(transformer.fit_transform([doubled(w, m)])[0])
+
+
+def ripser_total(w, m):
+    ripser = pytest.importorskip("ripser")
+    bars = ripser.ripser(doubled(w, m), distance_matrix=True, maxdim=1)["dgms"][1].astype(np.float64)
+    return (bars[:, 1] - bars[:, 0]).sum()
+
+
+def cone_simplices(w, m):
+    """(value, simplex) of the cone up to dimension 2, faces before cofaces; the apex is point n."""
+    n = len(w)
+    simplices = [(0.0, (v,)) for v in range(n + 1)] + [(0.0, (v, n)) for v in range(n)]
+    for i, j in itertools.combinations(range(n), 2):
+        simplices += [(m[i, j], (i, j)), (w[i, j], (i, j, n))]
+    for i, j, k in itertools.combinations(range(n), 3):
+        simplices.append((max(m[i, j], m[i, k], m[j, k]), (i, j, k)))
+    return sorted(simplices, key=lambda entry: (entry[0], len(entry[1]), entry[1]))
+
+
+def textbook_bars(w, m):
+    """Bars of H1 by the reduction of the boundary matrix, column by column, modulo 2."""
+    simplices = cone_simplices(w, m)
+    position = {simplex: k for k, (_, simplex) in enumerate(simplices)}
+    reduced, bars, cycles = {}, [], set()
+    for k, (value, simplex) in enumerate(simplices):
+        column = {position[face] for face in itertools.combinations(simplex, len(simplex) - 1) if face}
+        while column and max(column) in reduced:
+            column ^= reduced[max(column)]
+        if column:
+            reduced[max(column)] = column
+        if not column and len(simplex) == 2:
+            cycles.add(k)
+        if column and len(simplex) == 3:
+            cycles.remove(max(column))
+            bars.append((simplices[max(column)][0], value))
+    assert not cycles, "an infinite bar"
+    return sorted_bars(bars)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 12])
+def test_bars_equal_textbook_reduction(kind, n):
+    w1, w2 = two(kind, n)
+    m = np.minimum(w1, w2)
+    for bars, w in zip(cross_barcodes(w1, w2), (w1, w2)):
+        assert np.array_equal(bars, textbook_bars(w, m))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 7, 20, 33, 60])
+def test_bars_equal_gudhi(kind, n):
+    w1, w2 = two(kind, n)
+    m = np.minimum(w1, w2)
+    for bars, total, w in zip(cross_barcodes(w1, w2), cross_barcode_totals(w1, w2), (w1, w2)):
+        expected = gudhi_bars(w, m)
+        assert np.array_equal(bars, expected)
+        assert total == pytest.approx((expected[:, 1] - expected[:, 0]).sum(), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "n"), [(kind, n) for kind in KINDS for n in (6, 25, 60)] + [(clusters, 150)])
+def test_totals_equal_ripser(kind, n):
+    w1, w2 = two(kind, n, seed=1)
+    m = np.minimum(w1, w2)
+    expected = [ripser_total(w, m) for w in (w1, w2)]  # in float32
+    assert cross_barcode_totals(w1, w2) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_different_kinds_equal_gudhi():
+    rng = np.random.default_rng(2)
+    w1, w2 = circle(rng, 70), clusters(rng, 70) / 5
+    m = np.minimum(w1, w2)
+    for bars, w in zip(cross_barcodes(w1, w2), (w1, w2)):
+        assert np.array_equal(bars, gudhi_bars(w, m))
+
+
+# ------------------------------------------------------------------------------------------------ closed forms
+
+
+def test_two_points_merge_later():
+    near, far = 1 - np.eye(2), 3 * (1 - np.eye(2))
+    bars_near, bars_far = cross_barcodes(near, far)
+    assert bars_near.shape == (0, 2)
+    assert np.array_equal(bars_far, [[1.0, 3.0]])
+
+
+def test_a_square_loses_its_loop():
+    """At side 1 and diagonal 2 the loop lives from 1 to 2; where all distances are 2, three merges are late as well."""
+    square = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], dtype=float)
+    flat = 2 * (1 - np.eye(4))
+    assert cross_barcode_totals(square, flat) == (0.0, 4.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 70])
+def test_all_distances_zero(n):
+    assert cross_barcode_totals(np.zeros((n, n)), np.zeros((n, n))) == (0.0, 0.0)
+
+
+# --------------------------------------------------------------------------------------------------- properties
+
+
+@st.composite
+def distances(draw, n=None):
+    n = draw(st.integers(1, 14)) if n is None else n
+    values = draw(st.sampled_from([st.integers(0, 3).map(float), st.floats(0, 8, width=32)]))
+    size = n * (n - 1) // 2
+    flat = np.array(draw(st.lists(values, min_size=size, max_size=size)))
+    result = np.zeros((n, n))
+    result[np.triu_indices(n, 1)] = flat
+    return result + result.T
+
+
+@st.composite
+def pairs(draw):
+    first = draw(distances())
+    return first, draw(distances(n=len(first)))
+
+
+quickly = settings(max_examples=60, deadline=None)
+
+
+@quickly
+@given(pairs())
+def test_property_bars_equal_textbook_reduction(pair):
+    m = np.minimum(*pair)
+    for bars, w in zip(cross_barcodes(*pair), pair):
+        assert np.array_equal(bars, textbook_bars(w, m))
+
+
+@quickly
+@given(distances())
+def test_identical_distances_have_no_bars(w):
+    assert cross_barcode_totals(w, w) == (0.0, 0.0)
+
+
+@quickly
+@given(pairs())
+def test_swapping_the_arguments_swaps_the_results(pair):
+    assert cross_barcode_totals(*pair) == cross_barcode_totals(*pair[::-1])[::-1]
+
+
+@quickly
+@given(pairs(), st.randoms(use_true_random=False))
+def test_order_of_points_is_irrelevant(pair, random):
+    order = list(range(len(pair[0])))
+    random.shuffle(order)
+    assert cross_barcode_totals(*(w[np.ix_(order, order)] for w in pair)) == cross_barcode_totals(*pair)
+
+
+@quickly
+@given(pairs(), st.floats(1e-3, 1e3))
+def test_scales_with_the_distances(pair, scale):
+    expected = [scale * total for total in cross_barcode_totals(*pair)]
+    assert cross_barcode_totals(*(scale * w for w in pair)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@quickly
+@given(pairs())
+def test_powers_of_two_scale_exactly(pair):
+    expected = tuple(total / 1024 for total in cross_barcode_totals(*pair))
+    assert cross_barcode_totals(*(w / 1024 for w in pair)) == pytest.approx(expected, rel=0, abs=0)
+
+
+@quickly
+@given(pairs())
+def test_the_smaller_distances_have_no_bars(pair):
+    """Where w <= w', the inclusion of VR(w) is the identity and its cone is contractible."""
+    smaller = np.minimum(*pair)
+    assert cross_barcode_totals(smaller, pair[0])[0] == 0.0
+
+
+@quickly
+@given(pairs())
+def test_at_least_the_difference_of_spanning_trees(pair):
+    """By the long exact sequence of the cone, this is the part of the total that comes from components."""
+    w1, w2 = (w + 1 - np.eye(len(w)) for w in pair)  # a sparse graph takes zero for "no edge"
+    shortest = minimum_spanning_tree(np.minimum(w1, w2)).sum()
+    for total, w in zip(cross_barcode_totals(w1, w2), (w1, w2)):
+        assert total >= minimum_spanning_tree(w).sum() - shortest - 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_inputs_are_left_alone(kind):
+    w1, w2 = two(kind, 20)
+    before = w1.copy(), w2.copy()
+    expected = cross_barcode_totals(w1, w2)
+    w1.flags.writeable = w2.flags.writeable = False
+    assert cross_barcode_totals(w1, w2) == expected
+    assert np.array_equal(w1, before[0])
+    assert np.array_equal(w2, before[1])
+    assert cross_barcode_totals(np.asfortranarray(w1), np.repeat(w2, 2, axis=0)[::2]) == expected
+    assert min(expected) >= 0
+
+
+def test_asymmetry_by_rounding_is_accepted():
+    w1, w2 = two(euclidean, 30)
+    expected = cross_barcode_totals(w1, w2)
+    noise = 1 + 1e-15 * np.random.default_rng(0).random(w1.shape)
+    assert cross_barcode_totals(w1 * noise, w2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_threads_do_not_disturb_each_other():
+    cases = [two(kind, 40, seed=s) for kind in KINDS for s in range(4)]
+    expected = [cross_barcode_totals(*case) for case in cases]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda case: cross_barcode_totals(*case), cases)) == expected
+
+
+# ------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("w", "message"),
+    [
+        (np.zeros((3, 4)), "square"),
+        (np.zeros(4), "square"),
+        (np.zeros((4, 4)), "same points"),
+        (np.full((3, 3), np.nan), "finite"),
+        (np.full((3, 3), np.inf), "finite"),
+        (-np.ones((3, 3)), "finite distances >= 0"),
+        (np.triu(np.ones((3, 3))), "symmetric"),
+    ],
+)
+def test_what_is_not_a_distance_matrix_is_refused(w, message):
+    with pytest.raises(ValueError, match=message):
+        cross_barcode_totals(np.zeros((3, 3)), w)
+
+
+def test_without_numba_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.delitem(sys.modules, "resemblance.views._cone", raising=False)
+    monkeypatch.delattr(views, "_cone", raising=False)
+    with pytest.raises(ImportError, match=r"resemblance\[topology\]"):
+        cross_barcode_totals(np.zeros((3, 3)), np.zeros((3, 3)))

@@ -1,0 +1,309 @@
+"""Every measure on data that break formulas: a finite number in its range, or an error that says what is wrong.
+
+Warnings are errors here as everywhere, so a division by zero that happens to end well fails too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import resemblance as rs
+from resemblance.measure import Measure
+
+N = 40
+RNG = np.random.default_rng(0)
+MIX = RNG.standard_normal((6, 6))
+X = RNG.standard_normal((N, 6)) @ MIX
+Y = X @ RNG.standard_normal((6, 6)) / 3 + RNG.standard_normal((N, 6)) + 0.5
+WIDE = RNG.standard_normal((2, 20, 50))
+OFFSET = RNG.standard_normal((1, 6))
+CATALOGUE = rs.list_measures()
+MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE]
+
+
+def value(measure: Measure, x: object, y: object) -> float:
+    """Call a measure, with labels when it asks for them."""
+    if measure.name == "accuracy_difference":
+        return measure(x, y, labels=tuple(i % 3 for i in range(len(x) if hasattr(x, "__len__") else N)))
+    return measure(x, y)
+
+
+def constant(row: np.ndarray) -> np.ndarray:
+    return np.repeat(row[None], N, axis=0)
+
+
+def with_zero_row(data: np.ndarray, row: int) -> np.ndarray:
+    return np.where(np.arange(N)[:, None] == row, 0, data)
+
+
+CASES: dict[str, tuple[np.ndarray, np.ndarray]] = {
+    "generic": (X, Y),
+    "n < d": (WIDE[0], WIDE[1]),
+    "d = 1": (X[:, :1], Y[:, :1]),
+    "d = 1 and d = 6": (X[:, :1], Y),
+    "n = 1": (X[:1], Y[:1]),
+    "n = 2": (X[:2], Y[:2]),
+    "n = 2, d = 1": (X[:2, :1], Y[:2, :1]),
+    "n = 3": (X[:3], Y[:3]),
+    "n = 11": (X[:11], Y[:11]),
+    "constant columns": (np.c_[X, np.full(N, 0.1)], np.c_[Y, np.full(N, -7)]),
+    "duplicate columns": (np.c_[X, X], np.c_[Y, Y]),
+    "duplicate rows": (np.tile(X[:10], (4, 1)), np.tile(Y[:10], (4, 1))),
+    "duplicate rows in X": (np.tile(X[:10], (4, 1)), Y),
+    "all rows of X equal": (constant(X[0]), Y),
+    "all rows of Y equal": (X, constant(Y[0])),
+    "all rows of both equal": (constant(X[0]), constant(Y[0])),
+    "X zero": (0 * X, Y),
+    "Y zero": (X, 0 * Y),
+    "both zero": (0 * X, 0 * Y),
+    "one zero row": (with_zero_row(X, 0), Y),
+    "one zero row each": (with_zero_row(X, 0), with_zero_row(Y, 3)),
+    "one row not zero": (np.where(np.arange(N)[:, None] == 5, X, 0), Y),
+    "Y wider": (X, np.c_[Y, Y[:, :3] ** 2]),
+    "X wider": (np.c_[X, X[:, :3] ** 2], Y),
+    "rank deficient": (X[:, :2] @ MIX[:2], Y[:, :3] @ MIX[:3]),
+    "identical": (X, X.copy()),
+    "negated": (X, -X),
+    "orthogonal": (np.eye(N), np.eye(N)[::-1]),
+    "huge offset": (X + 1e6 * OFFSET, Y - 1e6 * OFFSET),
+    "huge offset of one side": (X + 1e6, Y),
+    "columns of all scales": (X * np.logspace(-100, 100, 6), Y * np.logspace(100, -100, 6)),
+    "rows of all scales": (X * np.logspace(-150, 150, N)[:, None], Y * np.logspace(150, -150, N)[:, None]),
+    "subnormal": (X * 1e-310, Y * 1e-310),
+    "nearly overflowing": (X * 1e300, Y * 1e300),
+    "as far apart as can be": (X * 1e300, Y * 1e-300),
+    "NaN": (np.where(np.arange(6) == 2, np.nan, X), Y),
+    "inf": (X, np.where(np.arange(6) == 2, -np.inf, Y)),
+} | {
+    f"{side} times {scale:g}": (X * (scale if side != "Y" else 1), Y * (scale if side != "X" else 1))
+    for scale in (1e-150, 1e-30, 1e30, 1e150)
+    for side in ("X", "Y", "both")
+}
+
+# What is undefined, and why. A measure of the ReSi list is looked up by its specification, then by its name.
+FEW = dict.fromkeys(["mean_cca", "pwcca", "svcca", "rsa", "imd", "rtd"], "needs at least 3 samples; got ")
+FEW |= dict.fromkeys(["jaccard", "rank_similarity", "second_order_cosine"], "needs at least 3 samples; got ")
+OUTPUTS = {"accuracy_difference", "disagreement", "jensen_shannon"}
+NO_NEIGHBOURS = dict.fromkeys(
+    ["jaccard", "rank_similarity", "second_order_cosine", "imd"], "k must be from 1 to 2 for its 3 samples"
+)
+CONSTANT = dict.fromkeys(
+    ["mean_cca", "pwcca", "svcca", "angular_shape", "hard_correlation_match", "linear_regression", "procrustes"]
+    + ["soft_correlation_match", "cka", "distance_correlation", "gulp", "imd"],
+    r"representation '[XY]' is constant \(all its rows are equal\)",
+)
+NO_SPREAD = {
+    "rsa": r"dissimilarities between samples of representation '[XY]' are equal",
+    "rtd": r"nine tenths of the distances in representation '[XY]' are zero",
+}
+ZERO = {
+    "aligned_cosine": "no sample has a direction",
+    "eigenspace_overlap": r"representation '[XY]' is all zero",
+}
+CLASSES = dict.fromkeys(["disagreement", "jensen_shannon"], r"X \(40, \d\) and Y \(40, \d\) must have the same classes")
+RESI_WIDTH = {"pwcca[directions=resi]": r"needs d < n and d <= e; got X \(\d+, \d+\) and Y \(\d+, \d+\)"}
+RESI_RANK = {"pwcca[directions=resi]": r"covariance of representation '[XY]' is singular"}
+NO_RDM = {"rsa": "all correlation dissimilarities between samples of representation 'X' are equal"}
+NOT_FINITE = {m.name: r"representation '[XY]' has 40 NaN or infinite value\(s\), .* row 0, column 2" for m in MEASURES}
+
+UNDEFINED: dict[str, dict[str, str]] = {
+    "n < d": RESI_WIDTH,
+    "d = 1": NO_RDM,
+    "d = 1 and d = 6": NO_RDM | CLASSES,
+    "n = 1": {m.name: f"needs at least {m.min_samples} samples; got 1" for m in MEASURES if m.name not in OUTPUTS},
+    "n = 2": FEW,
+    "n = 2, d = 1": FEW,
+    "n = 3": NO_NEIGHBOURS | RESI_WIDTH,
+    "constant columns": RESI_RANK,
+    "duplicate columns": RESI_RANK,
+    "all rows of X equal": CONSTANT | NO_SPREAD,
+    "all rows of Y equal": CONSTANT | NO_SPREAD,
+    "all rows of both equal": CONSTANT | NO_SPREAD,
+    "X zero": CONSTANT | NO_SPREAD | ZERO,
+    "Y zero": CONSTANT | NO_SPREAD | ZERO,
+    "both zero": CONSTANT | NO_SPREAD | ZERO,
+    "one row not zero": NO_SPREAD | RESI_RANK,
+    "Y wider": CLASSES,
+    "X wider": CLASSES | RESI_WIDTH,
+    "rank deficient": RESI_RANK,
+    "orthogonal": RESI_WIDTH,
+    "columns of all scales": RESI_RANK,
+    "rows of all scales": RESI_RANK | {"rtd": NO_SPREAD["rtd"]},
+    "NaN": NOT_FINITE,
+    "inf": NOT_FINITE,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_a_number_in_range_or_the_reason_why_not(measure, case):
+    x, y = CASES[case]
+    table = UNDEFINED.get(case, {})
+    reason = table.get(measure.spec, table.get(measure.name))
+    if reason is not None:
+        with pytest.raises(ValueError, match=reason) as error:
+            value(measure, x, y)
+        assert measure.name in str(error.value) or "representation '" in str(error.value)
+        return
+    found, (low, high) = value(measure, x, y), measure.range
+    assert type(found) is float
+    assert math.isfinite(found)
+    assert low - 1e-9 <= found <= high + 1e-9
+
+
+def test_the_table_names_what_exists():
+    names = {m.name for m in MEASURES} | {m.spec for m in MEASURES}
+    assert set(UNDEFINED) <= set(CASES)
+    assert {name for table in UNDEFINED.values() for name in table} <= names
+
+
+# ------------------------------------------------------------------------------------------------ scale and position
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+@pytest.mark.parametrize("measure", [m for m in MEASURES if "isotropic_scaling" in m.invariant_to], ids=str)
+def test_scale_does_not_matter_when_that_is_claimed(measure, scale):
+    expected = pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-12)
+    assert value(measure, X * scale, Y) == expected
+    assert value(measure, X, Y * scale) == expected
+    assert value(measure, X * scale, Y * scale) == expected
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+@pytest.mark.parametrize(
+    "measure",
+    [rs.procrustes_size_shape, rs.permutation_procrustes, rs.rsm_norm_difference, rs.magnitude_difference]
+    + [rs.rsm_norm_difference.where(norm="spectral")],
+    ids=str,
+)
+def test_values_in_the_units_of_the_activations_scale_with_them(measure, scale):
+    assert measure(X * scale, Y * scale) == pytest.approx(scale * measure(X, Y), rel=1e-6)
+    assert measure(0 * X, Y * scale) == pytest.approx(scale * measure(0 * X, Y), rel=1e-6)
+
+
+@pytest.mark.parametrize("measure", [m for m in MEASURES if "translation" in m.invariant_to], ids=str)
+def test_a_huge_offset_costs_no_more_digits_than_the_data_lose(measure):
+    assert value(measure, *CASES["huge offset"]) == pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-8)
+
+
+# -------------------------------------------------------------------------------------- kinds of numbers and of arrays
+
+
+def strided(data: np.ndarray) -> np.ndarray:
+    """The same values in every third column of an array, backwards."""
+    spread = np.zeros((data.shape[0], 3 * data.shape[1]))
+    spread[:, ::-3] = data
+    return spread[:, ::-3]
+
+
+KINDS = {
+    "float16": lambda data: data.astype(np.float16),
+    "float32": lambda data: data.astype(np.float32),
+    "longdouble": lambda data: data.astype(np.longdouble),
+    "big-endian": lambda data: data.astype(">f8"),
+    "integers": lambda data: np.rint(5 * data).astype(np.int64),
+    "bytes": lambda data: np.abs(np.rint(5 * data)).astype(np.uint8),
+    "booleans": lambda data: data > 0,
+    "Fortran order": np.asfortranarray,
+    "negative strides": lambda data: data[::-1].copy()[::-1],
+    "every third column, backwards": strided,
+    "list": np.ndarray.tolist,
+    "tuple of arrays": tuple,
+    "DataFrame": lambda data: pd.DataFrame(data, columns=list("abcdef")),
+    "matrix": lambda data: np.asarray(data).view(np.matrix),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_every_kind_of_array_is_its_values_in_float64(measure, kind):
+    x, y = (KINDS[kind](data) for data in (X, Y))
+    plain = [np.array(data, dtype=np.float64, order="C") for data in (x, y)]
+    assert value(measure, x, y) == pytest.approx(value(measure, *plain), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_float32_is_close_to_float64(measure):
+    found = value(measure, X.astype(np.float32), Y.astype(np.float32))
+    assert found == pytest.approx(value(measure, X, Y), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_read_only_arrays_are_accepted_and_unchanged(measure):
+    x, y = X.copy(), Y.copy()
+    x.setflags(write=False)
+    y.setflags(write=False)
+    assert value(measure, x, y) == value(measure, X, Y)
+    assert np.array_equal(x, X)
+    assert np.array_equal(y, Y)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_memory_maps_and_files(measure, tmp_path):
+    for name, data in (("x", X), ("y", Y)):
+        np.save(tmp_path / f"{name}.npy", data)
+    maps = [np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in "xy"]
+    expected = value(measure, X, Y)
+    assert value(measure, *maps) == expected
+    assert value(measure, tmp_path / "x.npy", str(tmp_path / "y.npy")) == expected
+
+
+# ------------------------------------------------------------------------------------------------------------ bad input
+
+FRAME = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+REFUSED = {
+    "one dimension": (X[:, 0], r"'X' must be \(n_samples, n_features\); got shape \(40,\); .* X\[:, None\]"),
+    "three dimensions": (X[None], r"'X' must be .* got shape \(1, 40, 6\); .*from_tokens"),
+    "four dimensions": (X[None, None], r"'X' must be .* got shape \(1, 1, 40, 6\); .*from_maps"),
+    "five dimensions": (X[None, None, None], r"'X' must be .* got shape \(1, 1, 1, 40, 6\)"),
+    "a number": (3.0, r"'X' must be .* got shape \(\)"),
+    "no samples": (X[:0], r"'X' is empty: shape \(0, 6\)"),
+    "no features": (X[:, :0], r"'X' is empty: shape \(40, 0\)"),
+    "an empty list": ([], r"'X' must be .* got shape \(0,\)"),
+    "other samples": (X[:30], r"X \(30, 6\) and Y \(40, 6\) must have the same number of samples \(rows\)"),
+    "transposed": (X[:9, :].T, r"X \(6, 9\) and Y \(40, 6\) must have the same number of samples"),
+    "complex": (X + 1j, r"'X' must hold real numbers; got dtype complex128; take abs\(X\), or X.real and X.imag"),
+    "objects": (X.astype(object), r"'X' must hold real numbers; got dtype object; convert"),
+    "strings": (X.astype(str), r"'X' must hold real numbers; got dtype <U\d+; convert"),
+    "dates": (np.zeros((40, 6), "datetime64[s]"), r"'X' must hold real numbers; got dtype datetime64"),
+    "a frame with text": (FRAME, r"'X' must hold real numbers; got dtype object; convert"),
+    "nothing": (None, r"'X' must hold real numbers; got dtype object"),
+    "ragged": ([[1.0, 2.0], [3.0]], r"'X' .* its rows have different lengths"),
+    "masked": (np.ma.masked_greater(X, 1), r"'X' is a masked array.*drop or fill"),
+    "sparse": (scipy.sparse.csr_array(X), r"'X' is a sparse matrix.*toarray"),
+    "a sparse matrix of the old kind": (scipy.sparse.csc_matrix(X), r"'X' is a sparse matrix.*toarray"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_what_is_no_representation_is_refused(measure, case):
+    data, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message) as error:
+        measure(data, Y)
+    assert not isinstance(error.value, rs.Undefined)  # the caller's mistake, not a property of the data
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_different_numbers_of_samples_hint_at_a_transpose(measure):
+    with pytest.raises(ValueError, match=r"X \(6, 40\) and Y \(9, 40\) .* \(n_features, n_samples\)\? Transpose both"):
+        measure(X.T, np.c_[Y, Y[:, :3]].T)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_one_bad_value_is_named_with_its_place(measure):
+    for bad in (np.nan, np.inf, -np.inf):
+        data = np.where((np.arange(N)[:, None] == 17) & (np.arange(6) == 4), bad, Y)
+        with pytest.raises(rs.Undefined, match=r"'deep' has 1 NaN or infinite value\(s\), .* row 17, column 4; leave"):
+            measure(X, rs.Representation(data, "deep"))
+
+
+def test_other_precisions_do_not_mix():
+    with pytest.raises(ValueError, match=r"cka: X is computed in float32 and Y in float64; .*dtype='float64'"):
+        rs.cka(rs.Representation(X, dtype="float32"), Y)
