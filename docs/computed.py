@@ -80,9 +80,7 @@ def resi_rows(case: str) -> list[ResiRow]:
     X, Y = golden(case)
     entries = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"][case]["measures"].values()
     recorded = {entry["paper_name"]: entry["R_Rp"]["value"] for entry in entries}
-    default, resi = (
-        rs.compare([X], [Y], measures=rs.preset(name), progress=False) for name in ("default", "resi")
-    )
+    default, resi = (rs.compare([X], [Y], measures=rs.preset(name), progress=False) for name in ("default", "resi"))
     return [
         ResiRow(m.name, float(default[m][0, 0]), p.spec, float(resi[p][0, 0]), float(recorded[m.label]))
         for m, p in zip(rs.preset("default"), rs.preset("resi"), strict=True)
@@ -177,14 +175,16 @@ _CONVENTIONS: tuple[tuple[str, str, str, Callable[[np.ndarray, np.ndarray], floa
     ("", "explained *fraction* against 0.99 × *total variance*: one component", "ReSi",
      rs.svcca.where(truncation="resi"), "``svcca[truncation=resi]``"),
     ("PWCCA", "weights from X", "the paper", rs.pwcca, "``pwcca``"),
-    ("", "weights from Y", "the same, arguments swapped", rs.pwcca.where(weights="second"), "``pwcca[weights=second]``"),
+    ("", "weights from Y", "the same, arguments swapped", rs.pwcca.where(weights="second"),
+     "``pwcca[weights=second]``"),
     ("", "directions not whitened, means added back", "google/svcca and its copies, ReSi",
      rs.pwcca.where(directions="resi"), "``pwcca[directions=resi]``"),
     ("Procrustes", "distance, unit size", "Williams et al., ReSi", rs.procrustes, "``procrustes``"),
     ("", "squared, unit size", "Ding et al.", rs.procrustes.where(squared=True), "``procrustes[squared=True]``"),
     ("", "best scaling too: 1 − ν², ν the nuclear norm", "scipy.spatial.procrustes",
      lambda X, Y: 1 - _nuclear(_unit(X), _unit(Y)) ** 2, "–"),
-    ("", "ν, or 1 − ν as a distance", "anatome, Shesha", lambda X, Y: _nuclear(_unit(X), _unit(Y)), "``cos(angular_shape)``"),
+    ("", "ν, or 1 − ν as a distance", "anatome, Shesha", lambda X, Y: _nuclear(_unit(X), _unit(Y)),
+     "``cos(angular_shape)``"),
     ("", "sizes kept", "netrep (Euclidean), ReSi (ProcDist)", rs.procrustes_size_shape, "``procrustes_size_shape``"),
     ("Linear regression", "R², Y from X", "default here", rs.linear_regression, "``linear_regression``"),
     ("", "R², X from Y", "Kornblith et al. Eq. 5, ReSi", rs.linear_regression.where(predict="first"),

@@ -151,8 +151,9 @@ def source(m: rs.Measure) -> str:
     """Return the function without decorator and docstring, as it is in the package."""
     text = Path(inspect.getsourcefile(m.function)).read_text()
     node = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == m.name)
+    docstring, *body = node.body
     lines = text.splitlines()
-    code = "\n".join([*lines[node.lineno - 1 : node.body[0].lineno - 1], *lines[node.body[1].lineno - 1 : node.end_lineno]])
+    code = "\n".join(lines[node.lineno - 1 : docstring.lineno - 1] + lines[body[0].lineno - 1 : node.end_lineno])
     file = "/".join(m.function.__module__.split("."))
     return f"From ``src/{file}.py``, without the docstring:\n\n.. code-block:: python\n\n{textwrap.indent(code, '   ')}"
 
@@ -175,8 +176,8 @@ The tables state what is claimed of each measure with its default parameters. Th
 directions: a measure that claims to be unchanged by rotation is, and one that does not claim it is changed by it.
 
 *Direction*: ↑ larger is more similar, ↓ smaller is more similar. *Unchanged by*: P permuted columns, R rotation,
-S isotropic scaling, T translation, L invertible linear map, of either representation alone. *Sym.*: symmetric. *Metric*: the triangle
-inequality holds. *∇*: differentiable. *n*: fewest samples.
+S isotropic scaling, T translation, L invertible linear map, of either representation alone. *Sym.*: symmetric.
+*Metric*: the triangle inequality holds. *∇*: differentiable. *n*: fewest samples.
 
 Choose by what a comparison should ignore: :doc:`../choosing`. Where published codes disagree: :doc:`../disagreements`.
 """
@@ -185,9 +186,9 @@ Choose by what a comparison should ignore: :doc:`../choosing`. Where published c
         members = rs.list_measures(family=family)
         rows = [index_row(m) for m in members]
         head = ("measure", "label", "", "range", "sym.", "metric", "unchanged by", "∇", "n", "reference")
-        parts.append(f"{FAMILY_TITLES[family]}\n{'-' * len(FAMILY_TITLES[family])}\n\n{table(head, rows, numbers=True)}")
-        parts.append(f".. toctree::\n   :hidden:\n   :caption: {FAMILY_TITLES[family]}\n")
-        parts[-1] += "\n" + "\n".join(f"   {m.name}" for m in members)
+        parts.append(section(FAMILY_TITLES[family], table(head, rows, numbers=True)))
+        pages = "\n".join(f"   {m.name}" for m in members)
+        parts.append(f".. toctree::\n   :hidden:\n   :caption: {FAMILY_TITLES[family]}\n\n{pages}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -196,7 +197,7 @@ def index_row(m: rs.Measure) -> tuple[str, ...]:
     letters["invertible_linear"] = "L"
     kept = " ".join(letter for name, letter in letters.items() if name in m.invariant_to)
     return (
-        f":ref:`{m.name} <measure-{m.name}>`", m.label, "↑" if m.larger_is_more_similar else "↓", interval(m.range),
+        link(m.name), m.label, "↑" if m.larger_is_more_similar else "↓", interval(m.range),
         mark(m.symmetric), mark(m.metric), kept or "–", mark(m.differentiable), str(m.min_samples),
         f":cite:t:`{m.reference}`",
     )  # fmt: skip
@@ -207,7 +208,7 @@ def resi_tables() -> str:
     parts = []
     for case, title in computed.GOLDEN_CASES.items():
         rows = [
-            (f":ref:`{r.name} <measure-{r.name}>`", number(r.default), number(r.resi), number(r.recorded),
+            (link(r.name), number(r.default), number(r.resi), number(r.recorded),
              number(r.resi - r.default) if r.spec != r.name else "", r.spec.removeprefix(r.name).strip("[]"))
             for r in computed.resi_rows(case)
         ]  # fmt: skip
@@ -228,7 +229,7 @@ def conventions_table() -> str:
 def chance_table() -> str:
     sizes, rows = computed.chance_levels()
     head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
-    body = [(f":ref:`{m.name} <measure-{m.name}>`" + parameters(m), *(decimal(v) for v in values)) for m, values in rows]
+    body = [(link(m.name) + parameters(m), *(decimal(v) for v in values)) for m, values in rows]
     return table(head, body, numbers=True) + "\n"
 
 
@@ -263,6 +264,10 @@ def invariances(names: Iterable[str]) -> list[str]:
     return [title for name, title in INVARIANCE_TITLES.items() if name in names]
 
 
+def link(name: str) -> str:
+    return f":ref:`{name} <measure-{name}>`"
+
+
 def mark(value: bool) -> str:
     return "✓" if value else "–"
 
@@ -273,11 +278,8 @@ def number(value: float | None) -> str:
         return "none"
     if abs(value) < 1e-7:
         return "0"
-    if abs(value) >= 1000:
-        text = f"{value:.0f}"
-    else:
-        text = f"{value:#.4g}" if abs(value) >= 1e-3 else f"{value:.2g}"
-    return text.replace("-", "−")
+    form = ".0f" if abs(value) >= 1000 else "#.4g" if abs(value) >= 1e-3 else ".2g"
+    return f"{value:{form}}".replace("-", "−")
 
 
 def decimal(value: float) -> str:

@@ -18,6 +18,7 @@ MEASURES = {
     "procrustes": "Procrustes (distance)",
     "jaccard": "Jaccard, 10 neighbours (similarity)",
 }
+NETWORKS = ("seed 0", "seed 1", "seed 2", "shuffled 0")
 TARGET = Path(__file__).parent / "_static" / "picture.svg"
 
 
@@ -36,11 +37,11 @@ def main() -> None:
 def check_caption(result: rs.Comparison) -> None:
     """Stop unless it is true that, beyond the first layer, the seeds resemble each other most, layer by layer."""
     for name in MEASURES:
-        difference = dict(zip(result.rows, result.difference(name), strict=True))
-        column = {row: i for i, row in enumerate(result.rows)}
+        difference = result.difference(name)
         for layer in ("conv2", "conv3", "linear"):
-            across = max(difference[f"seed {i}/{layer}"][column[f"seed {j}/{layer}"]] for i in range(3) for j in range(i))
-            shuffled = min(difference[f"seed {i}/{layer}"][column[f"shuffled 0/{layer}"]] for i in range(3))
+            *seeds, odd = (result.rows.index(f"{network}/{layer}") for network in NETWORKS)
+            across = max(difference[i, j] for i in seeds for j in seeds if i != j)
+            shuffled = min(difference[i, odd] for i in seeds)
             assert across < shuffled, f"{name} of {layer}: {across:.3f} across seeds, {shuffled:.3f} to shuffled labels"
 
 

@@ -174,6 +174,7 @@ def test_readme_lists_every_measure() -> None:
     text = (ROOT / "README.md").read_text()
     missing = [m.name for m in MEASURES if f"`{m.name}`" not in text]
     assert not missing
+    assert f"holds {len(MEASURES)} measures" in text
 
 
 def test_links_between_pages_exist() -> None:

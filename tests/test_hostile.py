@@ -20,6 +20,7 @@ RNG = np.random.default_rng(0)
 MIX = RNG.standard_normal((6, 6))
 X = RNG.standard_normal((N, 6)) @ MIX
 Y = X @ RNG.standard_normal((6, 6)) / 3 + RNG.standard_normal((N, 6)) + 0.5
+SPECTRAL = rs.rsm_norm_difference.where(norm="spectral")
 WIDE = RNG.standard_normal((2, 20, 50))
 OFFSET = RNG.standard_normal((1, 6))
 CATALOGUE = rs.list_measures()
@@ -93,8 +94,8 @@ NO_NEIGHBOURS = dict.fromkeys(
     ["jaccard", "rank_similarity", "second_order_cosine", "imd"], "k must be from 1 to 2 for its 3 samples"
 )
 CONSTANT = dict.fromkeys(
-    ["mean_cca", "pwcca", "svcca", "angular_shape", "hard_correlation_match", "linear_regression", "procrustes"]
-    + ["soft_correlation_match", "cka", "distance_correlation", "gulp", "imd"],
+    "mean_cca pwcca svcca angular_shape hard_correlation_match linear_regression procrustes soft_correlation_match "
+    "cka distance_correlation gulp imd".split(),
     r"representation '[XY]' is constant \(all its rows are equal\)",
 )
 NO_SPREAD = {
@@ -108,7 +109,7 @@ ZERO = {
 CLASSES = dict.fromkeys(["disagreement", "jensen_shannon"], r"X \(40, \d\) and Y \(40, \d\) must have the same classes")
 RESI_WIDTH = {"pwcca[directions=resi]": r"needs d < n and d <= e; got X \(\d+, \d+\) and Y \(\d+, \d+\)"}
 RESI_RANK = {"pwcca[directions=resi]": r"covariance of representation '[XY]' is singular"}
-NO_RDM = {"rsa": "all correlation dissimilarities between samples of representation 'X' are equal"}
+NO_RDM = {"rsa": NO_SPREAD["rsa"]}
 NOT_FINITE = {m.name: r"representation '[XY]' has 40 NaN or infinite value\(s\), .* row 0, column 2" for m in MEASURES}
 
 UNDEFINED: dict[str, dict[str, str]] = {
@@ -131,7 +132,7 @@ UNDEFINED: dict[str, dict[str, str]] = {
     "Y wider": CLASSES,
     "X wider": CLASSES | RESI_WIDTH,
     "rank deficient": RESI_RANK,
-    "orthogonal": RESI_WIDTH,
+    "orthogonal": RESI_WIDTH | NO_RDM,
     "columns of all scales": RESI_RANK,
     "rows of all scales": RESI_RANK | {"rtd": NO_SPREAD["rtd"]},
     "NaN": NOT_FINITE,
@@ -177,8 +178,7 @@ def test_scale_does_not_matter_when_that_is_claimed(measure, scale):
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
 @pytest.mark.parametrize(
     "measure",
-    [rs.procrustes_size_shape, rs.permutation_procrustes, rs.rsm_norm_difference, rs.magnitude_difference]
-    + [rs.rsm_norm_difference.where(norm="spectral")],
+    [rs.procrustes_size_shape, rs.permutation_procrustes, rs.rsm_norm_difference, rs.magnitude_difference, SPECTRAL],
     ids=str,
 )
 def test_values_in_the_units_of_the_activations_scale_with_them(measure, scale):

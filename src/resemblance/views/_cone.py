@@ -8,9 +8,9 @@ r"""The first persistent homology of a mapping cone of Vietoris-Rips complexes: 
 * the *cone triangle* of every edge e, spanned by e and the apex, at w(e).
 
 No bar of H1 is infinite. The apex joins all points at 0, so cycles come from the other edges, one from each, and the
-one of edge e is a boundary from w(e) on. All are from the *enclosing radius* :math:`r = \min_u \max_v w(u, v)` on: there
-some point u is joined to all others in VR(w), hence in VR(m), so both are contractible, and the mapping cone with them.
-Edges and triangles beyond r need not be looked at.
+one of edge e is a boundary from w(e) on. All are from the *enclosing radius* :math:`r = \min_u \max_v w(u, v)` on:
+there some point u is joined to all others in VR(w), hence in VR(m), so both are contractible, and the mapping cone with
+them. Edges and triangles beyond r need not be looked at.
 
 **The algorithm.** Sweep the filtration upwards and keep for every edge e the value :math:`\varphi(e)` on it of a basis
 of the cocycles, a vector over :math:`\mathbb{F}_2` with one coordinate per class (an *annotation*: Dey, Fan and Wang,
@@ -181,8 +181,8 @@ def link_components(n: int, edges: Edges) -> Links:
 # --------------------------------------------------------------------------------------------------- classes
 #
 # The sweep keeps all its vectors in one matrix. First come three rows with a purpose, then the relation of each class,
-# then the values of edges. ``value[i, j]`` is the row of an edge's value. Edges of equal value may share a row: applying
-# relations to it changes how the value is written, not what it is.
+# then the values of edges. ``value[i, j]`` is the row of an edge's value. Edges of equal value may share a row, as
+# applying relations to it changes how the value is written, not what it is.
 
 ZERO, WORK, DEAD, RELATIONS = 0, 1, 2, 3  # rows: always zero; for sums; the set of dead classes; relation of class 0
 

@@ -19,7 +19,7 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     """
     length = scalar(size(x))
     total = length * length  # not a power: a product overflows to infinity, where one component is kept
-    variance = to_numpy(decomposition(x).singular) ** 2
+    variance = np.asarray(to_numpy(decomposition(x).singular), dtype=np.float64) ** 2
     passed = np.cumsum(variance) / variance.sum() >= explained_variance * total
     return int(np.argmax(passed)) + 1
 

@@ -96,11 +96,13 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks), "cosine" (unit norm),
-    "kendall" (as it is). Raises :class:`Undefined` when all dissimilarities are equal.
+    "kendall" (with its ties). Raises :class:`Undefined` when all dissimilarities are equal.
     """
     vector = rdm(x, kind)
-    if scalar(x.xp.max(vector)) == scalar(x.xp.min(vector)):
+    if scalar(x.xp.max(vector) - x.xp.min(vector)) <= 16 * epsilon(vector):
         raise Undefined(f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to correlate")
+    if compare in ("spearman", "kendall"):
+        vector = _with_ties(vector)
     if compare == "kendall":
         return vector
     if compare == "spearman":
@@ -108,6 +110,12 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     if compare != "cosine":
         vector = vector - x.xp.mean(vector)
     return vector / inner(vector, vector) ** 0.5
+
+
+def _with_ties(vector: Array) -> Array:
+    """Dissimilarities in units of a thousand times their rounding error, as whole numbers: equal ones rank equally."""
+    xp = namespace(vector)
+    return xp.round(vector / (1024 * epsilon(vector) * xp.max(vector)))
 
 
 def average_ranks(vector: Array) -> Array:

@@ -48,7 +48,8 @@ def _raw_points(x: Representation) -> tuple[Array, Array]:
     length = size(x)
     if scalar(length) == 0:
         return centered(x), length
-    bounded = x.xp.where(length < 1e150, length, x.xp.full_like(length, 1e150))
+    largest = x.xp.finfo(length.dtype).max ** 0.5 / 2
+    bounded = x.xp.where(length < largest, length, x.xp.full_like(length, largest))
     return preshape(x), 2 * bounded * bounded
 
 

@@ -1,0 +1,96 @@
+"""Properties that hold for any input, looked for by hypothesis."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import rankdata
+
+import resemblance as rs
+from resemblance.rng import generator
+from resemblance.tiles import Group, parse_bytes, tiles
+from resemblance.views.distances import average_ranks, distance_matrix
+from resemblance.views.neighbours import largest
+
+numbers = st.floats(-1e6, 1e6, allow_subnormal=False, width=32)
+small = st.integers(-2, 2).map(float)
+matrices = st.tuples(st.integers(12, 20), st.integers(1, 5)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.one_of(small, numbers))
+)
+MEASURES = [m for m in rs.list_measures() if m.family != "outputs"]
+
+
+@given(matrices, st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_every_measure_is_finite_and_in_range_or_says_why_not(x, seed):
+    y = np.random.default_rng(seed).standard_normal((len(x), 3))
+    for m in MEASURES:
+        for a, b in ((x, y), (x, x)):
+            try:
+                value = m(a, b)
+            except rs.Undefined as error:
+                assert len(str(error)) > 20
+                continue
+            assert m.range[0] - 1e-9 <= value <= m.range[1] + 1e-9
+
+
+@given(arrays(np.float64, st.integers(1, 80), elements=st.one_of(small, numbers)))
+def test_ranks(values):
+    assert np.array_equal(average_ranks(values), rankdata(values))
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 30)), elements=small), st.data())
+def test_largest_is_a_stable_sort(block, data):
+    k = data.draw(st.integers(1, block.shape[1] - 1))
+    expected = np.argsort(-block, axis=1, kind="stable")[:, :k]
+    assert np.array_equal(largest(block, k), expected)
+
+
+@given(matrices)
+@settings(deadline=None)
+def test_distances_are_symmetric_with_zero_diagonal_and_obey_the_triangle_inequality(x):
+    scale = max(np.abs(x).max(), 1)
+    d = distance_matrix(x / scale)
+    assert np.array_equal(np.diag(d), np.zeros(len(d)))
+    assert np.abs(d - d.T).max() < 1e-7
+    assert (d[:, :, None] <= d[:, None, :] + d.T[None, :, :] + 1e-6).all()
+
+
+@given(
+    st.integers(1, 12),
+    st.one_of(st.none(), st.integers(1, 7)),
+    st.integers(1, 10**6),
+    st.integers(1, 10**6),
+    st.one_of(st.none(), st.integers(1, 5)),
+)
+def test_tiles_visit_every_pair_exactly_once_within_the_budget(rows, columns, size, memory, block):
+    group = Group((rs.cka,), size)
+    visited: Counter[tuple[int, int]] = Counter()
+    for tile in tiles([group], rows, columns, memory, block):
+        held = len(set(tile.rows) | set(tile.columns)) if columns is None else len(tile.rows) + len(tile.columns)
+        assert held * size <= memory or len(tile.rows) == len(tile.columns) == 1 or held <= 2
+        assert max(len(tile.rows), len(tile.columns)) <= (block or 99)
+        visited.update((i, j) for i in tile.rows for j in tile.columns if columns is not None or i <= j)
+    expected = {(i, j) for i in range(rows) for j in range(columns or rows) if columns is not None or i <= j}
+    assert set(visited) == expected
+    assert set(visited.values()) == {1}
+
+
+@given(st.integers(0, 2**63), st.text(max_size=5), st.integers(0, 5))
+def test_generators_depend_on_seed_and_label_only(seed, label, number):
+    draw = generator(seed, label, number).random()
+    assert draw == generator(seed, label, number).random()
+    assert draw != generator(seed + 1, label, number).random()
+    assert draw != generator(seed, label, number + 1).random()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 * 10**9), ("512 MiB", 2**29), (1000, 1000), ("1.5kB", 1500), ("7", 7)]
+)
+def test_bytes(text, size):
+    assert parse_bytes(text) == size

@@ -1,0 +1,465 @@
+"""Reports: the data behind every figure and table, the page, and the tables of a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import resemblance as rs
+from resemblance.comparison import Comparison, Failure, info_of
+from resemblance.report import explain, figures, output, page, terminal, write_page
+from resemblance.report import data as report_data
+
+MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
+HOSTILE = ["<script>alert(1)</script>", "a $x^2$ & b", "naïve 日本語", 'quote " and \\ slash', "]]> --> {{ x }}"]
+
+
+def similar_arrays(names, n=30, d=6, seed=0):
+    g = np.random.default_rng(seed)
+    base = g.standard_normal((n, d))
+    return {name: base @ g.standard_normal((d, d)) + 0.2 * g.standard_normal((n, d)) for name in names}
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return rs.compare(similar_arrays(["a/x", "a/y", "b/x", "b/y", "b/z"]), measures=MEASURES, progress=False)
+
+
+@pytest.fixture(scope="module")
+def failing():
+    arrays = similar_arrays(["a", "b", "c"]) | {"dead": np.ones((30, 4))}
+    return rs.compare(arrays, measures=["cka", "rsm_norm_difference"], progress=False)
+
+
+@pytest.fixture(scope="module")
+def rectangle():
+    arrays = similar_arrays(["m/1", "m/2", "n/1", "n/2"])
+    return rs.compare({"p": arrays["m/1"], "q": arrays["n/1"]}, arrays, measures=["cka"], progress=False)
+
+
+def made_up(values, names=None, measure="cka"):
+    """A comparison with these values, as if they had been computed."""
+    values = np.asarray(values, dtype=float)
+    names = tuple(names or map(str, range(len(values))))
+    info = info_of(rs.get_measure(measure))
+    entry = {"fingerprint": "0", "n_features": 3, "dtype": "float64", "computed_in": "float64"}
+    sides = {side: dict.fromkeys(names, entry) for side in ("rows", "columns")}
+    failures = tuple(Failure(info.spec, names[i], names[j], "a reason") for i, j in np.argwhere(np.isnan(values)))
+    provenance = {"resemblance": "1", "n_samples": 9, **sides}
+    return Comparison(names, names, (info,), {info.spec: values}, {info.spec: 1.5}, failures, provenance)
+
+
+# ------------------------------------------------------------------------------------------------------------- data
+
+
+def test_summary_is_over_pairs_of_different_representations(comparison):
+    rows = {row.name: row for row in report_data.summary(comparison)}
+    upper = comparison["cka"][np.triu_indices(5, 1)]
+    assert (rows["cka"].smallest, rows["cka"].median, rows["cka"].largest) == (
+        upper.min(),
+        np.median(upper),
+        upper.max(),
+    )
+    assert rows["cka"].pairs == 10
+    both_orders = comparison["pwcca"][~np.eye(5, dtype=bool)]
+    assert rows["pwcca"].pairs == 20
+    assert rows["pwcca"].median == np.median(both_orders)
+    assert rows["gulp"].seconds == comparison.seconds["gulp"]
+    assert rows["procrustes"].larger_is_more_similar is False
+
+
+def test_summary_counts_failures_and_survives_only_failures(failing):
+    rows = {row.name: row for row in report_data.summary(failing)}
+    assert (rows["cka"].failed, rows["cka"].pairs) == (3, 6)
+    assert rows["rsm_norm_difference"].failed == 0
+    nothing = report_data.summary(made_up(np.full((3, 3), np.nan)))[0]
+    assert (nothing.smallest, nothing.median, nothing.largest, nothing.failed) == (None, None, None, 3)
+
+
+def test_one_representation_has_no_pairs():
+    row = report_data.summary(made_up([[1.0]]))[0]
+    assert (row.pairs, row.median) == (0, None)
+
+
+def test_a_rectangle_has_no_diagonal(rectangle):
+    assert not report_data.is_square(rectangle)
+    assert report_data.off_diagonal(rectangle).all()
+    assert report_data.summary(rectangle)[0].pairs == 8
+    assert [r.side for r in report_data.provenance(rectangle).inputs] == ["rows"] * 2 + ["columns"] * 4
+
+
+def test_heat_map_has_values_definition_and_reasons(failing):
+    heat = report_data.heat_map(failing, "cka")
+    assert heat.values is failing.values["cka"]
+    assert heat.definition == rs.get_measure("cka").summary
+    assert set(heat.reasons) == {(i, 3) for i in range(4)} | {(3, i) for i in range(4)}
+    assert all("constant" in reason for reason in heat.reasons.values())
+
+
+def test_a_measure_outside_the_catalogue_has_no_definition():
+    unknown = made_up([[1.0]]).measures[0]._replace(spec="mine")
+    assert report_data.definition(unknown) == ""
+    namesake = unknown._replace(spec="cka", label="Mine")
+    assert report_data.definition(namesake) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "limits", "is_stretched"),
+    [
+        ([0.1, 0.9], (0, 1), (0, 1), False),
+        ([0.1, 0.9], (-1, 1), (0, 1), False),
+        ([-0.1, 0.9], (-1, 1), (-1, 1), False),
+        ([2.0, 9.0], (0, np.inf), (0, 9), False),
+        ([0.8, 1.0], (0, 1), (0.8, 1), True),
+        ([0.0, 50.0], (0, 18316), (0, 50), True),
+        ([0.0, 0.0], (0, np.inf), (0, 1), False),
+        ([np.nan, np.nan], (0, 1), (0, 1), False),
+    ],
+)
+def test_colour_limits(values, bounds, limits, is_stretched):
+    matrix = np.resize(values, (3, 3))
+    assert report_data.colour_limits(matrix, bounds) == (limits, is_stretched)
+
+
+def test_two_representations_keep_the_range():
+    assert report_data.colour_limits(np.array([[1, 0.9], [0.9, 1]]), (0, 1)) == ((0, 1), False)
+
+
+def test_extremes_follow_the_direction():
+    similarity = [[1, 0.9, 0.1], [0.9, 1, 0.5], [0.1, 0.5, 1]]
+    found = report_data.extremes(made_up(similarity), "cka")
+    assert (found.most_similar, found.least_similar) == (("0", "1"), ("0", "2"))
+    turned = report_data.extremes(made_up(similarity, measure="gulp"), "gulp")
+    assert turned.most_similar == ("0", "2")
+    assert report_data.extremes(made_up(np.full((2, 2), np.nan)), "cka") == (None, None)
+
+
+def test_agreement_is_the_rank_correlation_of_differences(comparison):
+    found = report_data.agreement(comparison)
+    off = ~np.eye(5, dtype=bool)
+    expected = spearmanr(1 - comparison["cka"][off], comparison["procrustes"][off]).statistic
+    assert found.values[0, 2] == pytest.approx(expected)
+    assert np.allclose(np.diag(found.values), 1)
+    assert found.rows == ("CKA", "PWCCA", "OrthProc", "GULP")
+
+
+def test_agreement_needs_pairs_and_variation():
+    assert report_data.agreement(made_up(np.eye(3))) is None  # one measure
+    few = rs.compare(similar_arrays("ab"), measures=["cka", "gulp"], progress=False)
+    assert report_data.agreement(few) is None
+    same = {name: similar_arrays("a")["a"] for name in "abcd"}
+    found = report_data.agreement(rs.compare(same, measures=["cka", "gulp"], progress=False))
+    assert np.isnan(found.values).all()
+    assert "same value" in found.reasons[0, 1]
+
+
+def test_failures_are_grouped_by_reason(failing):
+    (group,) = report_data.failure_groups(failing)
+    assert (group.measures, group.values, group.example) == (("cka",), 7, ("a", "dead"))
+    assert sum(g.values for g in report_data.failure_groups(failing)) == len(failing.failures)
+
+
+def test_provenance_names_versions_and_inputs(comparison):
+    found = report_data.provenance(comparison)
+    settings = dict(found.settings)
+    assert settings["resemblance"] == rs.__version__
+    assert settings["samples"] == "30"
+    assert f"numpy {np.__version__}" in settings["libraries"]
+    assert [r.name for r in found.inputs] == list(comparison.rows)
+    assert found.inputs[0].fingerprint == comparison.provenance["rows"]["a/x"]["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a/1", "a/2", "b/1"], [("a", 0, 2), ("b", 2, 3)]),
+        (["run/a/1", "run/a/2"], [("run/a", 0, 2)]),
+        (["a/1", "b"], []),
+        (["/1", "a/"], []),
+        (["a/1", "b/1", "a/2"], [("a", 0, 1), ("b", 1, 2), ("a", 2, 3)]),
+    ],
+)
+def test_spans(names, expected):
+    assert list(report_data.spans(names)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.123456, "0.1235"),
+        (18315.6, "18316"),
+        (2e-5, "2e-05"),
+        (None, "–"),
+        (np.inf, "∞"),
+        (-np.inf, "-∞"),
+        (0.0, "0"),
+    ],
+)
+def test_number(value, text):
+    assert report_data.number(value) == text
+
+
+# ---------------------------------------------------------------------------------------------------------- figures
+
+
+def brightness(colour):
+    return colour @ np.array([0.2126, 0.7152, 0.0722])
+
+
+def test_lightness_of_the_scale_falls_throughout():
+    table = figures.colour_table()
+    assert table.shape == (256, 3)
+    assert ((table >= 0) & (table <= 1)).all()
+    assert (np.diff(brightness(table)) < 0).all()
+
+
+@pytest.mark.parametrize("measure", ["cka", "procrustes"])
+def test_dark_is_similar_whatever_the_direction(comparison, measure):
+    shades = brightness(figures.colours(report_data.heat_map(comparison, measure)))
+    difference = comparison.difference(measure)
+    assert np.array_equal(np.argsort(difference.ravel()), np.argsort(shades.ravel(), kind="stable")) or (
+        spearmanr(difference.ravel(), shades.ravel()).statistic > 0.99
+    )
+    assert np.diag(shades).max() < shades[~np.eye(5, dtype=bool)].min()
+
+
+def test_labels_depend_on_the_room():
+    names = [f"model {i}/layer {j}" for i in range(10) for j in range(6)]
+    roomy, tight = (figures.axis_labels(names, pitch, turn=False) for pitch in (12, 3.6))
+    assert len(roomy.texts) == 70
+    assert {t.name for t in roomy.texts} >= {"layer 5", "model 9"}
+    assert {t.name for t in tight.texts} == {f"model {i}" for i in range(10)}
+    assert roomy.lines == tight.lines == tuple(range(6, 60, 6))
+    flat = figures.axis_labels([n.replace("/", " ") for n in names], 3.6, turn=True)
+    assert len(flat.texts) == 60
+    crowded = figures.axis_labels([str(i) for i in range(400)], 0.55, turn=True)
+    assert 40 < len(crowded.texts) < 100
+
+
+def test_one_layer_per_model_is_written_in_full():
+    labels = figures.axis_labels(["a/last", "b/last"], 40, turn=False)
+    assert [t.name for t in labels.texts] == ["a/last", "b/last"]
+    assert labels.lines == ()
+
+
+def test_long_names_lose_their_middle():
+    name = figures.shortened("transformer.encoder.layers.11.attention.output.dense")
+    assert len(name) == figures.LONGEST
+    assert name.startswith("transformer")
+    assert name.endswith("tput.dense")
+
+
+def test_a_drawing_is_a_plain_element(comparison):
+    figure = figures.draw(report_data.heat_map(comparison, "cka"))
+    assert figure.svg.startswith("<svg viewBox=")
+    assert figure.svg.rstrip().endswith("</svg>")
+    assert figure.svg.count("data:image/png") == 2  # cells and scale
+    assert "http" not in figure.svg
+    assert all(0 < part < 1 for part in figure.box)
+    for text in ("a", "b", "x", "y", "z"):
+        assert f">{text}</text>" in figure.svg
+
+
+def test_small_matrices_show_their_numbers(comparison):
+    svg = figures.draw(report_data.heat_map(comparison, "cka")).svg
+    assert f">{comparison['cka'][0, 1]:.2f}</text>" in svg
+    assert figures.brief(1e-16, (0, 1)) == "0"
+
+
+def test_drawing_leaves_the_settings_of_matplotlib_alone(comparison):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    figures.draw(report_data.heat_map(comparison, "cka"))
+    assert dict(matplotlib.rcParams) == before
+
+
+# ------------------------------------------------------------------------------------------------------------- page
+
+
+class Page(HTMLParser):
+    """The tags, attributes and texts of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.open.append(tag)
+
+    def handle_data(self, data):
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+
+def written(comparison, tmp_path, **options):
+    return write_page(comparison, tmp_path / "page.html", **options).read_text(encoding="utf-8")
+
+
+def embedded(text):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+
+
+def test_page_loads_nothing(comparison, tmp_path):
+    text = written(comparison, tmp_path)
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "//cdn" not in text
+    for tag, attributes in Page(text).tags:
+        assert tag not in ("link", "iframe", "object", "embed")
+        for name in ("src", "href"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:image/png;base64"))
+
+
+def test_values_on_the_page_are_those_of_the_comparison(comparison, tmp_path):
+    text = written(comparison, tmp_path)
+    data = embedded(text)
+    assert data["rows"] == list(comparison.rows)
+    for info in comparison.measures:
+        assert np.allclose(data["maps"][info.spec]["values"], comparison.values[info.spec], rtol=1e-5, atol=1e-9)
+        assert info.label in text
+    cells = [
+        attributes["data-value"] for tag, attributes in Page(text).tags if tag == "td" and "data-value" in attributes
+    ]
+    upper = comparison["cka"][np.triu_indices(5, 1)]
+    assert {str(upper.min()), str(float(np.median(upper))), str(upper.max())} <= set(cells)
+
+
+def test_failures_are_null_with_a_reason(failing, tmp_path):
+    text = written(failing, tmp_path)
+    assert "NaN" not in text.split('id="data">')[1].split("</script>")[0]
+    data = embedded(text)["maps"]["cka"]
+    assert data["values"][0][3] is None
+    assert "constant" in data["reasons"]["0,3"]
+    assert "7 values could not be computed" in " ".join(text.split())
+
+
+def test_a_page_without_failures_has_no_such_section(comparison, tmp_path):
+    assert 'id="failures"' not in written(comparison, tmp_path)
+
+
+def test_names_are_text_and_never_markup(tmp_path):
+    found = rs.compare(similar_arrays(HOSTILE), measures=["cka"], progress=False)
+    text = written(found, tmp_path, title="<b>T</b>", introduction="<i>I</i>", facts={"<u>": "<s>"})
+    tags = [tag for tag, _ in Page(text).tags]
+    assert tags.count("script") == 2
+    assert not {"b", "i", "u", "s"} & set(tags)
+    assert embedded(text)["rows"] == HOSTILE
+    assert "{{ x }}" in text
+
+
+def test_equal_comparisons_are_equal_pages(comparison, tmp_path):
+    assert written(comparison, tmp_path) == written(comparison, tmp_path)
+
+
+def test_pages_of_odd_shapes(rectangle, tmp_path):
+    assert "2 representations (rows) and 4 (columns)" in written(rectangle, tmp_path)
+    assert "1 representations" in written(made_up([[1.0]]), tmp_path)
+    assert "no value" in written(made_up(np.full((2, 2), np.nan)), tmp_path)
+
+
+def test_a_large_page_stays_small(tmp_path):
+    names = [f"model {i}/layer {j}" for i in range(10) for j in range(6)]
+    g = np.random.default_rng(0)
+    large = made_up(g.uniform(size=(60, 60)), names)
+    assert len(written(large, tmp_path)) < 5_000_000 / 24
+    assert page.plate_width(large) > page.plate_width(made_up(np.eye(3)))
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch, package):
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r'pip install "resemblance\[report\]"'):
+        written(comparison, tmp_path)
+
+
+# --------------------------------------------------------------------------------------------------------- terminal
+
+
+def printed(parts):
+    target = io.StringIO()
+    output.show(parts, target)
+    return target.getvalue()
+
+
+def test_two_representations_are_a_line_per_measure():
+    found = rs.compare(similar_arrays("ab"), measures=["cka", "pwcca"], progress=False)
+    text = printed(terminal.comparison_tables(found))
+    (line,) = [line for line in text.splitlines() if "pwcca" in line]
+    assert report_data.number(found["pwcca"][0, 1]) in line
+    assert report_data.number(found["pwcca"][1, 0]) in line
+    assert "a, b" in text
+    assert "b, a" in text
+
+
+def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
+    text = printed(terminal.comparison_tables(comparison))
+    assert "CKA  cka  (larger is more similar)" in text
+    assert report_data.number(comparison["gulp"][1, 2]) in text
+    many = printed(terminal.comparison_tables(made_up(np.eye(30))))
+    assert "most similar" in many
+    assert many.count("\n") < 12
+
+
+def test_failures_and_rectangles_have_tables(failing, rectangle):
+    assert "–" in printed(terminal.comparison_tables(failing))
+    assert "n/2" in printed(terminal.comparison_tables(rectangle))
+
+
+def test_names_with_brackets_are_not_markup():
+    found = rs.compare(
+        similar_arrays(["[red]a[/red]", ":smile:"]), measures=["cka[estimator=debiased]"], progress=False
+    )
+    text = printed(terminal.comparison_tables(found))
+    assert "[red]a[/red], :smile:" in text
+    assert "cka[estimator=debiased]" in text
+
+
+def test_every_measure_has_a_line_with_its_claims():
+    text = printed([terminal.measure_table(rs.list_measures()), terminal.measure_legend()])
+    for m in rs.list_measures():
+        assert re.search(rf" {m.name} .*{re.escape(m.label)}.*{m.family}", text)
+    assert terminal.invariance_letters(rs.get_measure("gulp")) == "POSLTA"
+    assert terminal.invariance_letters(rs.get_measure("procrustes_size_shape")) == "PO··T·"
+
+
+def test_claims_are_json():
+    text = json.dumps([terminal.measure_record(m) for m in rs.list_measures()], allow_nan=False)
+    assert json.loads(text)[0]["name"] == rs.list_measures()[0].spec
+
+
+@pytest.mark.parametrize("measure", rs.list_measures(), ids=str)
+def test_every_measure_can_be_explained(measure):
+    text = printed(explain.explain(measure))
+    assert measure.summary.split(":")[0].split()[0] in text
+    assert "\\" not in text.replace("\\cdot", "")
+    assert "``" not in text
+    assert ":math:" not in text
+    assert measure.reference in text
+    for name in measure.defaults:
+        assert name in text
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (r"\frac{1}{n} \sum_i x_i^2", "1/n Σᵢ xᵢ²"),
+        (r"\sqrt{\frac{a + b}{c}}", "√((a + b) / c)"),
+        (r"\lVert X^\top Y \rVert_*", "‖ Xᵀ Y ‖_*"),
+        (r"\operatorname{tr} e^{-t L_X}, \qquad t > 0", "tr e^(-t L_X),    t > 0"),
+        (r"\unknown{x}", "unknownx"),
+    ],
+)
+def test_formulas_become_readable(formula, text):
+    assert explain.readable(formula) == text
