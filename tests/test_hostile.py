@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import scipy.spatial
+import scipy.stats
 
 import resemblance as rs
 from resemblance.measure import Measure
@@ -93,11 +95,10 @@ OUTPUTS = {"accuracy_difference", "disagreement", "jensen_shannon"}
 NO_NEIGHBOURS = dict.fromkeys(
     ["jaccard", "rank_similarity", "second_order_cosine", "imd"], "k must be from 1 to 2 for its 3 samples"
 )
-CONSTANT = dict.fromkeys(
-    "mean_cca pwcca svcca angular_shape hard_correlation_match linear_regression procrustes soft_correlation_match "
-    "cka distance_correlation gulp imd".split(),
-    r"representation '[XY]' is constant \(all its rows are equal\)",
-)
+NO_SHAPE = r"representation '[XY]' is constant \(all its rows are equal\)"
+CONSTANT = dict.fromkeys(["mean_cca", "pwcca", "svcca", "cka", "distance_correlation", "gulp", "imd"], NO_SHAPE)
+CONSTANT |= dict.fromkeys(["angular_shape", "procrustes", "hard_correlation_match"], NO_SHAPE)
+CONSTANT |= dict.fromkeys(["soft_correlation_match", "linear_regression"], NO_SHAPE)
 NO_SPREAD = {
     "rsa": r"dissimilarities between samples of representation '[XY]' are equal",
     "rtd": r"nine tenths of the distances in representation '[XY]' are zero",
@@ -189,6 +190,18 @@ def test_values_in_the_units_of_the_activations_scale_with_them(measure, scale):
 @pytest.mark.parametrize("measure", [m for m in MEASURES if "translation" in m.invariant_to], ids=str)
 def test_a_huge_offset_costs_no_more_digits_than_the_data_lose(measure):
     assert value(measure, *CASES["huge offset"]) == pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("classes", [3, 4, 5, 7, 10])
+@pytest.mark.parametrize("rdm", ["correlation", "cosine", "euclidean", "sqeuclidean"])
+def test_rsa_with_categories_has_ties_and_not_rounding_errors(rdm, classes):
+    """All pairs within a category are equally dissimilar, and all others: SciPy on the exact 0 and 1 is the oracle."""
+    labels = np.arange(N) % classes
+    different = (labels[:, None] != labels)[np.triu_indices(N, 1)]
+    distances = scipy.spatial.distance.pdist(Y, rdm)
+    found = {how: rs.rsa(np.eye(classes)[labels], Y, rdm=rdm, compare=how) for how in ("spearman", "kendall")}
+    assert found["spearman"] == pytest.approx(scipy.stats.spearmanr(different, distances).statistic, abs=1e-12)
+    assert found["kendall"] == pytest.approx(scipy.stats.kendalltau(different, distances).statistic, abs=1e-12)
 
 
 # -------------------------------------------------------------------------------------- kinds of numbers and of arrays

@@ -14,8 +14,8 @@ from scipy.stats import spearmanr
 
 import resemblance as rs
 from resemblance.comparison import Comparison, Failure, info_of
-from resemblance.report import explain, figures, output, page, terminal, write_page
 from resemblance.report import data as report_data
+from resemblance.report import explain, figures, output, page, terminal, write_page
 
 MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
 HOSTILE = ["<script>alert(1)</script>", "a $x^2$ & b", "naïve 日本語", 'quote " and \\ slash', "]]> --> {{ x }}"]
@@ -224,9 +224,7 @@ def test_lightness_of_the_scale_falls_throughout():
 def test_dark_is_similar_whatever_the_direction(comparison, measure):
     shades = brightness(figures.colours(report_data.heat_map(comparison, measure)))
     difference = comparison.difference(measure)
-    assert np.array_equal(np.argsort(difference.ravel()), np.argsort(shades.ravel(), kind="stable")) or (
-        spearmanr(difference.ravel(), shades.ravel()).statistic > 0.99
-    )
+    assert spearmanr(difference.ravel(), shades.ravel()).statistic > 0.99
     assert np.diag(shades).max() < shades[~np.eye(5, dtype=bool)].min()
 
 

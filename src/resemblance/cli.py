@@ -14,7 +14,7 @@ from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -29,6 +29,7 @@ from .store import Store
 from .tiles import parse_bytes
 
 PRESETS = ("default", "resi")
+DEMO: dict[bool, dict[str, int]] = {False: {}, True: {"seeds": 2, "epochs": 12, "images": 200}}  # by --small
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
 
 commands = typer.Typer(
@@ -149,12 +150,11 @@ def demo_command(
     from .report.terminal import summary_table
     from .sources.digits import digits
 
-    settings: dict[str, Any] = {"seeds": 2, "epochs": 12, "images": 200} if small else {}
     output.mkdir(parents=True, exist_ok=True)
     database, page = output / "comparison.db", output / "index.html"
     try:
         print("training small convolutional networks on handwritten digits", file=sys.stderr)
-        found = digits(**settings)
+        found = digits(**DEMO[small])
         comparison = compare(found.representations, save=database, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         return _interrupted(database if database.exists() else None)
@@ -262,8 +262,9 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random starts; one learned "
         "labels that had been shuffled. How to read the maps: a dark diagonal inside the block of two networks means "
-        "that the same layer of both sees the images alike. Networks that learned to read have it; the deeper layers "
-        "of the one with shuffled labels resemble nothing in the others. Some measures show it better than others."
+        "that the same layer of both sees the images alike. Networks that learned to read have it with each other. "
+        "With the one that could not, it fades after the first layer and is gone at the output. Measures differ in "
+        "how clearly they show this."
     )
     write_page(
         comparison, path, title="Layers of networks that read digits", introduction=introduction, facts=accuracies

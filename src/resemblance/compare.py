@@ -241,6 +241,9 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
             )
         if r.ids is not None and first.ids is not None and r.ids != first.ids:
             raise ValueError(f"compare: {r.name!r} has other sample ids than {first.name!r}; see join_samples")
+        mine, other = (f"{type(s.source).__module__.split('.')[0]} in {s.precision}" for s in (first, r))
+        if mine != other:
+            raise ValueError(f"compare: {first.name!r} is computed by {mine} and {r.name!r} by {other}; convert one")
 
 
 def _choose(measures: Any) -> tuple[list[Measure], list[Measure]]:

@@ -199,7 +199,9 @@ def measure(
 
     Parameters
     ----------
-    label : what papers print. family : one of ``FAMILIES``. reference : a key of ``references.bib``.
+    label : what papers print.
+    family : one of ``FAMILIES``.
+    reference : a key of ``references.bib``.
     larger_is_more_similar : True for a similarity, False for a distance or difference.
     range : the smallest and the largest value it can take.
     symmetric : m(X, Y) = m(Y, X).

@@ -28,7 +28,7 @@ RIGID = {"orthogonal", "translation"}
 
 @measure(
     label="AlignCos", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016cultural", invariant_to={"orthogonal", "isotropic_scaling"},
+    reference="hamilton2016diachronic", invariant_to={"orthogonal", "isotropic_scaling"},
 )  # fmt: skip
 def aligned_cosine(x: Representation, y: Representation) -> Array:
     r"""Aligned cosine similarity: mean cosine between corresponding rows after the best rotation.
@@ -39,7 +39,7 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows that are all zero
     on either side have no direction and are left out of the mean. Raises ``Undefined`` when no row is left.
 
-    Reference: Hamilton et al. 2016. It rewards a common offset: two unrelated representations with large means
+    Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two unrelated representations with large means
     are similar under it.
     """
     xp = x.xp
@@ -65,7 +65,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     of each other and pi/2 when no column of one correlates with any of the other. Raises ``Undefined`` for a constant
     representation.
 
-    Reference: Williams et al. 2021, Eq. 8. A monotone function of :func:`procrustes`: both rank pairs alike.
+    Reference: Williams et al. 2021. A monotone function of :func:`procrustes`: both rank pairs alike.
     Computed as 2 arcsin of half the chord, which keeps its digits for nearly equal shapes where arccos loses half.
     """
     return 2 * x.xp.asin(_chord(x, y) / 2)
@@ -86,7 +86,7 @@ def hard_correlation_match(
     (dead) column correlates 0 with every other, and with itself. ``matching="optimal"`` solves the assignment problem;
     ``"greedy"`` takes the largest remaining correlation again and again (ties: first in row-major order).
 
-    Reference: Li et al. 2015, Section 3. The ReSi paper says greedy and its code solves the assignment.
+    Reference: Li et al. 2015. The ReSi paper says greedy and its code solves the assignment.
     """
     c = correlations(x, y)
     rows, columns = assignment(c) if matching == "optimal" else _greedy(to_numpy(c))
@@ -106,8 +106,9 @@ def linear_regression(x: Representation, y: Representation, *, predict: Literal[
     X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y. In sample, so it
     is 1 whenever the predictor has n - 1 independent columns. Raises ``Undefined`` for a constant representation.
 
-    Reference: Kornblith et al. 2019, Section 3. The ReSi code predicts its first argument from the second, and inverts
-    a covariance: with dead units it fails or exceeds 1 where the basis used here gives the exact value.
+    Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first argument from the second;
+    here it is the second from the first unless asked for, as X predicts Y everywhere else. The ReSi code inverts a
+    covariance: with dead units it fails or exceeds 1 where the basis used here gives the exact value.
     """
     if predict == "first":
         x, y = y, x
@@ -150,7 +151,7 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred or scaled, so the value
     is in the units of the activations. Defined for all finite data.
 
-    Reference: Williams et al. 2021, Section 2.3.
+    Reference: Williams et al. 2021.
     """
     a, b = norm_of(x), norm_of(y)
     if scalar(a) == 0 or scalar(b) == 0:
@@ -175,7 +176,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. In the units of the activations; a constant
     representation is at the distance of its size from any other. Defined for all finite data.
 
-    Reference: Williams et al. 2021, Section 2.2.
+    Reference: Williams et al. 2021.
     """
     a, b = size(x), size(y)
     if scalar(a) == 0 or scalar(b) == 0:

@@ -23,12 +23,13 @@ def mean_cca(x: Representation, y: Representation, *, aggregation: Literal["mean
         \rho = \text{singular values of } U_X^\top U_Y, \quad r = \min(\operatorname{rank} X, \operatorname{rank} Y)
 
     with :math:`U` an orthonormal basis of the centred columns and :math:`p = 1` (``"mean"``) or :math:`p = 2`
-    (``"mean_squared"``, Yanai's generalised coefficient of determination, :math:`R^2_{CCA}`).
+    (``"mean_squared"``, :math:`R^2_{CCA}`; for equal ranks Yanai's generalised coefficient of determination).
 
-    X is (n, d), Y is (n, e). With n <= d or n <= e both spaces fill each other and the value is 1 whatever the data.
+    X is (n, d), Y is (n, e). With n - 1 independent columns on one side its space contains the other, and the value is
+    1 whatever the data.
     Raises ``Undefined`` for a constant representation.
 
-    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 3. Ours averages over the common rank,
+    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over the common rank,
     not over min(d, e), so dead units do not lower the value; covariances are never inverted.
     """
     rho = canonical_correlations(basis_overlap(x, y), x)
@@ -56,7 +57,7 @@ def svcca(
 
     X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
 
-    Reference: Raghu et al. 2017, Section 2. Implementations disagree most on this measure: some cut at a fraction of
+    Reference: Raghu et al. 2017. Implementations disagree most on this measure: some cut at a fraction of
     the summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of the ReSi code, which
     compares the *fraction* explained with 0.99 times the *total variance*: above a total variance of 1/0.99 no
     fraction passes and exactly one component is kept, so its SVCCA is the absolute correlation of the two first
@@ -96,7 +97,7 @@ def pwcca(
     X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting representation, because its
     columns enter one by one. Raises ``Undefined`` for a constant representation.
 
-    Reference: Morcos et al. 2018, Section 2. ``directions="resi"`` is what the ReSi code computes: directions without
+    Reference: Morcos et al. 2018. ``directions="resi"`` is what the ReSi code computes: directions without
     the whitening factor, with the column means added back, orthonormalised by QR and projected on the uncentred
     columns, so it depends on translation and, slightly, on the signs LAPACK happens to choose. It is undefined for
     d > e and for n <= d.

@@ -29,7 +29,7 @@ def jaccard(x: Representation, y: Representation, *, k: int = 10, metric: Metric
     X is (n, d), Y is (n, e), n > k. For independent representations the expected overlap is about k/(2n).
     ``metric`` is ``"cosine"`` or ``"euclidean"``. Raises ``Undefined`` when k >= n.
 
-    Reference: Wang et al. 2020; Hryniowski and Wong 2020. The ReSi code drops the first neighbour instead of the sample
+    Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour instead of the sample
     itself, which differs when samples are duplicated.
     """
     shared = _positions(x, y, k, metric)[0].any(axis=2).sum(axis=1)
@@ -54,7 +54,7 @@ def rank_similarity(x: Representation, y: Representation, *, k: int = 10, metric
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
     Raises ``Undefined`` when k >= n.
 
-    Reference: Wang et al. 2020; Klabunde et al. 2025, Eq. 26.
+    Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
     match, ranks = _positions(x, y, k, metric)
     r, s = ranks[None, :, None], ranks[None, None, :]
@@ -81,7 +81,7 @@ def second_order_cosine(
 
     X is (n, d), Y is (n, e), n > k. Raises ``Undefined`` when k >= n.
 
-    Reference: Hamilton et al. 2016; Klabunde et al. 2025, Eq. 24.
+    Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """
     a, b = neighbours(x, k=k, metric="cosine"), neighbours(y, k=k, metric="cosine")
     in_x = np.concatenate([own_cosines(x, k=k), cosines_to(x, b)], axis=1)

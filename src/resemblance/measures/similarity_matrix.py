@@ -49,7 +49,7 @@ def cka(
     .. math:: \frac{\operatorname{HSIC}(K, L)}{\sqrt{\operatorname{HSIC}(K, K)\, \operatorname{HSIC}(L, L)}}, \qquad
         \operatorname{HSIC}(K, L) = \langle HKH, HLH \rangle_F, \quad H = I - \tfrac{1}{n} 1 1^\top
 
-    ``kernel="linear"``: K = X Xᵀ, so that CKA = ‖XᵀY‖²/(‖XᵀX‖ ‖YᵀY‖) for centred X, Y. ``kernel="rbf"``:
+    with HSIC up to a factor that cancels. ``kernel="linear"``: K = X Xᵀ, so that CKA = ‖XᵀY‖²/(‖XᵀX‖ ‖YᵀY‖) for centred X, Y. ``kernel="rbf"``:
     K = exp(-d²/(2 σ²)), σ = ``bandwidth`` times the median distance between samples.
 
     ``estimator``: ``"biased"`` is the formula above; for independent representations it is far from 0 unless
@@ -60,8 +60,8 @@ def cka(
     X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for the linear kernel when d, e <= n.
     Raises ``Undefined`` for a constant representation, or when an estimate of a self-similarity is not positive.
 
-    Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the median *distance*, as
-    in Kornblith et al. and the google code, not of the median squared distance.
+    Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the median *distance*
+    between different samples; the google code's median includes the zero distances of samples to themselves.
     """
     n = x.shape[0]
     k, l = (gram_diagonal(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y))
@@ -98,7 +98,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     well above 0 for independent data in many dimensions. ``squared=True`` leaves out the root. O(n^2 d) time, one
     n x n matrix per representation. Raises ``Undefined`` for a constant representation.
 
-    Reference: Székely et al. 2007, Definition 4. The ReSi paper's Eq. 20 is the squared version; its code takes the
+    Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes the
     root, like ours.
     """
     product = inner(double_centered_distances(x), double_centered_distances(y))
@@ -121,7 +121,7 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     number of columns, not the rank, so a representation with dead units scores rank/d with itself.
     Raises ``Undefined`` for an all-zero representation.
 
-    Reference: May et al. 2019, Definition 1. The rank rule is NumPy's, as in the ReSi code.
+    Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
     """
     return overlap_energy(x, y, centered=False) / max(x.shape[1], y.shape[1])
 
@@ -135,10 +135,10 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     ),
 )  # fmt: skip
 def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False) -> Array:
-    r"""GULP: how differently two representations predict, at worst on average over all targets, by ridge regression.
+    r"""GULP: the distance between what ridge regressions on two representations predict, on average over targets.
 
-    .. math:: d^2 = \operatorname{tr} \left( \Sigma_X^{-\lambda} \Sigma_X \right)^2
-        + \operatorname{tr} \left( \Sigma_Y^{-\lambda} \Sigma_Y \right)^2
+    .. math:: d^2 = \operatorname{tr} \left[ ( \Sigma_X^{-\lambda} \Sigma_X )^2 \right]
+        + \operatorname{tr} \left[ ( \Sigma_Y^{-\lambda} \Sigma_Y )^2 \right]
         - 2 \operatorname{tr} \left( \Sigma_X^{-\lambda} \Sigma_{XY} \Sigma_Y^{-\lambda} \Sigma_{YX} \right)
 
     where :math:`\Sigma^{-\lambda} = (\Sigma + \lambda I)^{-1}`, X and Y centred and scaled to mean squared row norm 1,
@@ -149,7 +149,7 @@ def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: b
     scaling and translation. ``squared=True`` leaves out the root, as the ReSi code does, and is
     not a metric. Raises ``Undefined`` for a constant representation and ``ValueError`` for a negative ridge.
 
-    Reference: Boix-Adserà et al. 2022, Definition 1. The ReSi code inverts covariances without a tolerance, so with
+    Reference: Boix-Adserà et al. 2022. The ReSi code inverts covariances without a tolerance, so with
     dead units its value counts rounding noise; a rank tolerance is used here. Distances below 1e-7 times the root of
     the ranks are not resolved and are 0.
     """
@@ -201,7 +201,7 @@ def rsa(
     per representation. Raises ``Undefined`` when all dissimilarities of a representation are equal.
 
     Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the features unless it is the
-    same for all of them, so it is not translation invariant, whatever is often said.
+    same for all of them, so it is not translation invariant, although it is listed as such in places.
     """
     if compare == "kendall":
         a, b = (to_numpy(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
@@ -228,8 +228,7 @@ def rsm_norm_difference(
     X is (n, d), Y is (n, e). In the units of the activations and growing with n. One n x n matrix per representation.
     Defined for all finite data (a constant representation has no distances). A metric between distance matrices.
 
-    Reference: Shahbazi et al. 2021; Yin and Shen 2018 (for word embeddings). A similarity matrix other than Euclidean
-    distances is out of scope here.
+    Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of distances.
     """
     a, b = size(x), size(y)
     if scalar(a) == 0 or scalar(b) == 0:

@@ -23,7 +23,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 
     X is (n, d), Y is (n, e). A zero row contributes cosine 0; so does every row when the mean is zero.
 
-    Reference: Wang et al. 2020.
+    Reference: Wang et al. 2022.
     """
     return x.xp.abs(concentricity(x) - concentricity(y))
 
@@ -39,7 +39,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
 
     X is (n, d), Y is (n, e). In the units of the activations. Defined for all finite data.
 
-    Reference: Wang et al. 2020.
+    Reference: Wang et al. 2022.
     """
     return x.xp.abs(magnitude(x) - magnitude(y))
 

@@ -149,13 +149,17 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
 def provenance(comparison: Comparison) -> Provenance:
     """Return what the comparison was computed with (one name and text each) and its representations."""
     sides = ("rows",) if is_square(comparison) else ("rows", "columns")
-    settings = [(k, v) for k, v in comparison.provenance.items() if k not in ("rows", "columns")]
+    settings = tuple(
+        (key.removeprefix("n_").replace("_", " "), _as_text(value))
+        for key, value in comparison.provenance.items()
+        if key not in ("rows", "columns")
+    )
     inputs = [
         InputRow(name, side, entry["n_features"], entry["dtype"], entry["computed_in"], entry["fingerprint"])
         for side in sides
         for name, entry in comparison.provenance[side].items()
     ]
-    return Provenance(tuple((name.removeprefix("n_").replace("_", " "), _as_text(value)) for name, value in settings), tuple(inputs))
+    return Provenance(settings, tuple(inputs))
 
 
 def is_square(comparison: Comparison) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ..measure import INVARIANCES, Measure
 from .terminal import bounds, plain_table
 
-WIDTH = 88
+WIDTH = 79
 SYMBOLS = {
     "lVert": "‖", "rVert": "‖", "|": "‖", "langle": "⟨", "rangle": "⟩", "sum": "Σ", "rho": "ρ", "alpha": "α",
     "lambda": "λ", "Sigma": "Σ", "sigma": "σ", "pi": "π", "in": "∈", "cup": "∪", "cap": "∩", "neq": "≠", "le": "≤",
@@ -73,7 +73,7 @@ def _innermost(text: str) -> str:
     text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", r"√(\1)", text)
     text = re.sub(r"([_^])\{([^{}]*)\}", lambda m: m[1] + _grouped(m[2]), text)
     text = re.sub(r"\^([\d])", lambda m: m[1].translate(RAISED), text)
-    text = re.sub(r"_([\dij])(?!\w)", lambda m: m[1].translate(LOWERED), text)
+    text = re.sub(r"_([\dij])(?![A-Za-z0-9])", lambda m: m[1].translate(LOWERED), text)
     return re.sub(r"(?<!frac)(?<!sqrt)(?<![_^}])\{([^{}\\]*)\}(?!\s*\{)", r"\1", text)
 
 

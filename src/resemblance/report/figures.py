@@ -14,9 +14,10 @@ from .data import HeatMap, spans
 
 WIDTH = 350.0  # points; a page scales the figure
 FONT, SMALLEST_FONT = 7.5, 3.6
-CHARACTER = 0.56  # of the font size: mean width of a character of the usual sans-serif fonts
+CHARACTER = 0.6  # of the font size: mean width of a character of the usual sans-serif fonts
 LONGEST = 24  # characters of a label
-INK, MUTED, STRIPES = "#1f2933", "#7b8794", ((0.91, 0.92, 0.93), (0.74, 0.76, 0.79))
+INK, MUTED = "#1f2933", "#7b8794"
+STRIPES = ((0.91, 0.92, 0.93), (0.74, 0.76, 0.79))
 
 INLINE = (  # what turns an SVG file into an element of an HTML page: see _svg
     (r"(?s)^.*?(?=<svg)|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<g[^>]*>\s*</g>\s*", ""),
@@ -189,8 +190,7 @@ def brief(value: float, limits: tuple[float, float]) -> str:
 def _write_left(axes: Any, labels: Labels, rows: int, width: float) -> None:
     for text in labels.texts:
         _write(axes, text, (-text.offset / width, 1 - (text.place + 0.5) / rows), ha="right", va="center", rotation=0)
-    for start in labels.lines:
-        axes.axhline(start - 0.5, color="white", linewidth=0.9)
+    _draw_borders(axes.axhline, labels.lines)
 
 
 def _write_below(axes: Any, labels: Labels, columns: int, height: float) -> None:
@@ -198,8 +198,13 @@ def _write_below(axes: Any, labels: Labels, columns: int, height: float) -> None
         how = ("right", "center", 90) if text.is_upright else ("center", "top", 0)
         position = ((text.place + 0.5) / columns, -text.offset / height)
         _write(axes, text, position, **dict(zip(("ha", "va", "rotation"), how)))
-    for start in labels.lines:
-        axes.axvline(start - 0.5, color="white", linewidth=0.9)
+    _draw_borders(axes.axvline, labels.lines)
+
+
+def _draw_borders(draw_line: Any, starts: Sequence[int]) -> None:
+    for start in starts:  # white shows on dark cells, the thin line inside it on pale ones
+        draw_line(start - 0.5, color="white", linewidth=1.8)
+        draw_line(start - 0.5, color=MUTED, linewidth=0.4)
 
 
 def _write(axes: Any, text: Text, position: tuple[float, float], **alignment: Any) -> None:

@@ -58,11 +58,9 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def show(parts: Sequence[Any], target: Any = None) -> None:
-    """Print texts and tables, by default to standard output; a file or a pipe has no edge at which to wrap."""
+    """Print texts and tables, by default to standard output. Rows are never folded, so each can be searched for."""
     from rich.console import Console
 
-    target = target or sys.stdout
-    width = None if target.isatty() else 10_000
-    console = Console(file=target, width=width, markup=False, emoji=False, highlight=False)
+    console = Console(file=target or sys.stdout, width=10_000, markup=False, emoji=False, highlight=False)
     for part in parts:
         console.print(part)

@@ -77,7 +77,7 @@ def measure_table(measures: Sequence[Measure]) -> Any:
 def measure_legend() -> str:
     """Return what the columns of :func:`measure_table` mean."""
     words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
-    return f"invariant: {words}. sym: symmetric. grad: differentiable. n: samples needed."
+    return f"invariant: {words}\nsym: symmetric, grad: differentiable, n: samples needed"
 
 
 def invariance_letters(measure: Measure) -> str:

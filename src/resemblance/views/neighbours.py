@@ -19,8 +19,8 @@ Metric = Literal["cosine", "euclidean"]
 def neighbours(x: Representation, k: int, metric: Metric) -> np.ndarray:
     """Indices of the k nearest other samples of every sample, nearest first, shape (n, k).
 
-    The sample itself is left out by its index, so duplicates of it count as neighbours. Equal similarities are ordered
-    by index. A zero row has cosine 0 with every sample. Blocks of rows bound the memory; computed by NumPy.
+    The sample itself is left out by its index, so duplicates of it count as neighbours. Equal similarities, up to
+    rounding, are ordered by index. A zero row has cosine 0 with every sample. Blocks of rows bound the memory; computed by NumPy.
     """
     n = x.shape[0]
     if not 1 <= k < n:
@@ -28,7 +28,7 @@ def neighbours(x: Representation, k: int, metric: Metric) -> np.ndarray:
     similarity = _similarity(x, metric)
     found = np.empty((n, k), dtype=np.int64)
     for start, stop in row_blocks(n):
-        block = similarity(start, stop)
+        block = _with_ties(similarity(start, stop))
         block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
         found[start:stop] = largest(block, k)
     return found
@@ -49,13 +49,23 @@ def largest(block: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(np.take_along_axis(columns, order, axis=1))
 
 
+def _with_ties(block: np.ndarray) -> np.ndarray:
+    """Similarities as whole numbers of a thousand times their rounding error, in place.
+
+    Else rounding would order the many equal similarities of binary, categorical or duplicated data, and they would have
+    other neighbours when their columns are permuted.
+    """
+    return np.rint(np.multiply(block, 2.0**42, out=block), out=block)
+
+
 def _similarity(x: Representation, metric: Metric) -> Callable[[int, int], np.ndarray]:
     """Return the function that gives the similarities of rows start..stop to all rows."""
     points = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
     if metric == "cosine":
         return lambda start, stop: points[start:stop] @ points.T
     squares = np.einsum("ij,ij->i", points, points)
-    return lambda start, stop: 2 * (points[start:stop] @ points.T) - squares[None, :]
+    own = np.maximum(squares, 1e-15 * squares.max())[:, None]  # in its units every sample resolves what is near to it
+    return lambda start, stop: (2 * (points[start:stop] @ points.T) - squares[None, :]) / own[start:stop]
 
 
 def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:

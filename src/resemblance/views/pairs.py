@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..arrays import Array, inner, namespace, norm, to_numpy
+from ..arrays import Array, detach, inner, namespace, norm, to_numpy
 from ..representation import Representation, pair_view
 from .grams import rbf_gram
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
@@ -98,7 +98,7 @@ def rotated_residual(x: Representation, y: Representation) -> Array:
     if a.shape[1] > b.shape[1]:
         a, b = b, a
     u, _, vt = xp.linalg.svd(_transpose(a) @ b, full_matrices=False)
-    return norm(a @ (u @ vt) - b)
+    return norm(a @ detach(u @ vt) - b)  # at its minimum the residual does not change with the rotation
 
 
 def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,252 @@
+"""One source for every array library: NumPy, PyTorch and the strict array API give the same values; gradients pass."""
+
+from __future__ import annotations
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+
+import resemblance as rs
+from resemblance.measure import Measure
+from resemblance.views.points import centered
+from resemblance.views.spectra import decomposition
+
+RNG = np.random.default_rng(0)
+SQUARE = RNG.standard_normal((2, 30, 6))
+WIDE = RNG.standard_normal((2, 12, 20))  # more features than samples
+LABELS = {n: tuple(i % 3 for i in range(n)) for n in (30, 12)}
+VARIANTS = [
+    "cka[kernel=rbf]",
+    "cka[estimator=debiased]",
+    "cka[kernel=rbf,estimator=lange]",
+    "distance_correlation[squared=True]",
+    "gulp[ridge=0.1]",
+    "hard_correlation_match[matching=greedy]",
+    "jaccard[metric=euclidean]",
+    "mean_cca[aggregation=mean_squared]",
+    "procrustes[squared=True]",
+    "pwcca[weights=symmetric]",
+    "rsa[compare=kendall]",
+    "rsa[compare=pearson]",
+    "rsa[compare=cosine,rdm=euclidean]",
+    "rsa[compare=pearson,rdm=sqeuclidean]",
+    "uniformity_difference[self_pairs=False]",
+]
+CATALOGUE = rs.list_measures()
+MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE] + [rs.get_measure(v) for v in VARIANTS]
+DIFFERENTIABLE = [m for m in MEASURES if m.differentiable]
+NOT_WIDE = {"pwcca[directions=resi]"}  # undefined with n <= d
+# Equal canonical correlations have no order, and which variate gets which weight is what PWCCA sums.
+NO_ORDER = {"pwcca", "pwcca[weights=symmetric]"}
+
+
+def labelled(measure: Measure, n: int) -> Measure:
+    return measure.where(labels=LABELS[n]) if measure.name == "accuracy_difference" else measure
+
+
+def pairs(measure: Measure) -> list[np.ndarray]:
+    return [SQUARE] if measure.spec in NOT_WIDE else [SQUARE, WIDE]
+
+
+# ------------------------------------------------------------------------------------------------- the same values
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_torch_is_numpy(measure):
+    for x, y in pairs(measure):
+        m = labelled(measure, len(x))
+        expected, found = m(x, y), m(torch.asarray(x), torch.asarray(y))
+        assert type(expected) is float
+        assert isinstance(found, torch.Tensor)
+        assert (found.shape, found.dtype, found.device.type) == ((), torch.float64, "cpu")
+        assert not found.requires_grad
+        assert float(found) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_the_strict_array_api_is_numpy(measure):
+    for x, y in pairs(measure):
+        m = labelled(measure, len(x))
+        found = m(array_api_strict.asarray(x), array_api_strict.asarray(y))
+        assert (found.shape, found.dtype) == ((), array_api_strict.float64)
+        assert float(found) == pytest.approx(m(x, y), rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int16, torch.bool])
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_tensors_of_every_kind_are_computed_in_float64(measure, dtype):
+    x, y = (torch.asarray(3 * data).to(dtype) for data in SQUARE)
+    m = labelled(measure, len(x))
+    try:
+        expected = m(x.double().numpy(), y.double().numpy())
+    except rs.Undefined as reason:  # two columns of ones and zeros can be too few for a covariance
+        with pytest.raises(rs.Undefined, match=str(reason)[:10]):
+            m(x, y)
+        return
+    found = m(x, y)
+    assert found.dtype == torch.float64
+    assert float(found) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_views_of_tensors_leave_them_unchanged(measure):
+    x, y = (torch.asarray(data.T.copy()).T for data in SQUARE)
+    labelled(measure, len(x))(x, y)
+    assert np.array_equal(x.numpy(), SQUARE[0])
+    assert np.array_equal(y.numpy(), SQUARE[1])
+
+
+def test_compare_takes_tensors():
+    tensors = {name: torch.asarray(data) for name, data in zip("xy", SQUARE)}
+    arrays = dict(zip("xy", SQUARE))
+    found, expected = (rs.compare(given, measures="default", progress=False) for given in (tensors, arrays))
+    for measure in expected.measures:
+        assert np.allclose(found[measure.spec], expected[measure.spec], rtol=1e-10, atol=1e-10)
+
+
+# -------------------------------------------------------------------------------------------------------- gradients
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_a_gradient_is_recorded_exactly_when_that_is_claimed(measure):
+    for data in pairs(measure):
+        m = labelled(measure, len(data[0]))
+        expected = m(*data)
+        for wanted in ((True, False), (False, True), (True, True)):
+            x, y = (torch.tensor(a, requires_grad=g) for a, g in zip(data, wanted))
+            found = m(x, y)
+            assert found.requires_grad == m.differentiable
+            assert float(found.detach()) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(12, 4), (7, 9)], ids=["n > d", "n < d"])
+@pytest.mark.parametrize("measure", DIFFERENTIABLE, ids=str)
+def test_gradients_are_those_of_finite_differences(measure, shape):
+    if shape[0] < shape[1] and measure.spec in NO_ORDER:
+        return
+    generator = torch.Generator().manual_seed(1)
+    x, y = (torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True) for _ in "xy")
+    assert torch.autograd.gradcheck(measure, (x, y), fast_mode=True)
+
+
+@pytest.mark.parametrize("measure", DIFFERENTIABLE, ids=str)
+def test_gradients_are_those_of_finite_differences_for_different_widths(measure):
+    if measure.name == "jensen_shannon":
+        return
+    generator = torch.Generator().manual_seed(2)
+    x, y = (torch.randn(12, d, generator=generator, dtype=torch.float64, requires_grad=True) for d in (3, 5))
+    assert torch.autograd.gradcheck(measure, (x, y), fast_mode=True)
+
+
+X = SQUARE[0]
+SPECIAL = {
+    "identical": (X, X.copy()),
+    "rotated": (X, X @ np.linalg.qr(RNG.standard_normal((6, 6)))[0]),
+    "scaled": (X, 3 * X),
+    "rank deficient": (X[:, :2] @ RNG.standard_normal((2, 6)), SQUARE[1]),
+    "dead units": (X * (np.arange(6) < 4), SQUARE[1] * (np.arange(6) > 0)),
+    "duplicate samples": (np.tile(X[:10], (3, 1)), SQUARE[1]),
+    "a zero sample": (X * (np.arange(30)[:, None] > 0), SQUARE[1]),
+    "dead units of identical ones": (X * (np.arange(6) < 4), X * (np.arange(6) < 4)),
+    "one feature": (X[:, :1], SQUARE[1][:, :1]),
+    "huge": (X * 1e150, SQUARE[1]),
+    "tiny": (X * 1e-150, SQUARE[1]),
+}
+SAME = [case for case in SPECIAL if case in ("identical", "rotated", "scaled") or "identical" in case]
+NO_GRADIENT = dict.fromkeys(NO_ORDER, SAME) | {
+    "aligned_cosine": ["dead units", "dead units of identical ones"],  # the best rotation of a dead unit is any
+    "rsa[compare=pearson]": ["one feature"],  # undefined: no correlation over one feature
+}
+
+
+@pytest.mark.parametrize("case", SPECIAL)
+@pytest.mark.parametrize("measure", DIFFERENTIABLE, ids=str)
+def test_gradients_are_finite_where_a_distance_or_a_rank_degenerates(measure, case):
+    if case in NO_GRADIENT.get(measure.spec, ()):
+        return
+    x, y = (torch.tensor(data, requires_grad=True) for data in SPECIAL[case])
+    for gradient in torch.autograd.grad(measure(x, y), (x, y)):
+        assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize(
+    "measure", [rs.cka, rs.procrustes_size_shape, rs.mean_cca, rs.gulp.where(squared=True)], ids=str
+)
+def test_dead_units_do_not_change_the_gradient_of_the_others(measure):
+    x, y = (torch.tensor(data, requires_grad=True) for data in SQUARE)
+    dead = torch.nn.functional.pad(x.detach(), (0, 2)).requires_grad_()
+    alone, padded = (torch.autograd.grad(measure(a, y), a)[0] for a in (x, dead))
+    assert torch.allclose(padded[:, :6], alone, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", [rs.cka, rs.procrustes.where(squared=True)], ids=str)
+def test_gradients_vanish_where_two_representations_agree(measure):
+    x = torch.tensor(X, requires_grad=True)
+    gradient = torch.autograd.grad(measure(x, torch.tensor(X)), x)[0]
+    assert float(gradient.abs().max()) < 1e-6
+
+
+def test_descent_makes_a_representation_similar():
+    x, y = torch.tensor(X, requires_grad=True), torch.tensor(SQUARE[1])
+    optimizer = torch.optim.Adam([x], lr=0.1)
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = 1 - rs.cka(x, y)
+        loss.backward()
+        optimizer.step()
+    assert float(rs.cka(x.detach(), y)) > 0.95
+
+
+def test_views_that_carry_gradients_are_not_remembered():
+    remembered, recorded = rs.Representation(torch.tensor(X)), rs.Representation(torch.tensor(X, requires_grad=True))
+    assert centered(remembered) is centered(remembered)
+    assert centered(recorded) is not centered(recorded)
+    assert not recorded._views
+    y = rs.Representation(torch.tensor(SQUARE[1]))
+    rs.procrustes(recorded, y).backward()
+    rs.procrustes(recorded, y).backward()  # a remembered graph would have been freed by now
+    assert not recorded._views
+    assert decomposition(y) is decomposition(y)
+
+
+# ---------------------------------------------------------------------------------------------------- mixed libraries
+
+STRICT = array_api_strict.asarray(X)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "kinds"),
+    [
+        (X, torch.tensor(X), "X is a numpy array and Y a torch array"),
+        (torch.tensor(X), X, "X is a torch array and Y a numpy array"),
+        (STRICT, X, "X is a array_api_strict array and Y a numpy array"),
+        (torch.tensor(X), STRICT, "X is a torch array and Y a array_api_strict array"),
+    ],
+)
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_libraries_do_not_mix(measure, x, y, kinds):
+    with pytest.raises(ValueError, match=f"{measure.name}.*: {kinds}; convert one of them"):
+        measure(x, y)
+
+
+def test_compare_says_so_before_it_computes():
+    message = r"compare: 'a' is computed by numpy in float64 and 'b' by torch in float64; convert one"
+    with pytest.raises(ValueError, match=message):
+        rs.compare({"a": X, "b": torch.tensor(X)}, progress=False)
+    single = rs.Representation(X, dtype="float32")
+    with pytest.raises(ValueError, match="'a' is computed by numpy in float64 and 'b' by numpy in float32"):
+        rs.compare({"a": X, "b": single}, progress=False)
+
+
+def test_labels_may_be_of_any_library():
+    labels = np.arange(30) % 3
+    expected = rs.accuracy_difference(*SQUARE, labels=tuple(labels.tolist()))
+    for given in (labels, labels.tolist(), torch.asarray(labels)):
+        assert rs.accuracy_difference(*SQUARE, labels=given) == expected
+
+
+@pytest.mark.parametrize("data", [torch.zeros(3, 2, dtype=torch.complex64), array_api_strict.ones((3, 2)) * 1j])
+def test_complex_numbers_of_every_library_are_refused(data):
+    with pytest.raises(ValueError, match=r"real numbers; got dtype \S*complex\d+; take abs"):
+        rs.cka(data, data)
