@@ -12,7 +12,7 @@ test: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses auto $(ARGS)
 
 docs: .venv/installed
 	$(INSTALL) --editable '.[docs]'

@@ -12,8 +12,11 @@ import pytest
 import resemblance as rs
 from resemblance.measure import FAMILIES, INVARIANCES, implied
 
-TABLE_2 = """PWCCA SVCCA AlignCos AngShape HardCorr LinReg OrthProc PermProc ProcDist SoftCorr CKA DistCorr EOS GULP RSA
-RSMDiff 2nd-Cos Jaccard RankSim IMD RTD ConcDiff MagDiff UnifDiff""".split()
+TABLE_2 = [
+    "PWCCA", "SVCCA", "AlignCos", "AngShape", "HardCorr", "LinReg", "OrthProc", "PermProc", "ProcDist", "SoftCorr",
+    "CKA", "DistCorr", "EOS", "GULP", "RSA", "RSMDiff", "2nd-Cos", "Jaccard", "RankSim", "IMD", "RTD", "ConcDiff",
+    "MagDiff", "UnifDiff",
+]  # fmt: skip
 every_measure = pytest.mark.parametrize("m", rs.list_measures(), ids=str)
 
 

@@ -108,7 +108,7 @@ def test_same_names_on_both_sides_of_a_rectangle(rng):
     assert rs.compare(a, b, measures="cka", progress=False)["cka"][0, 0] == rs.cka(a["conv1"], b["conv1"])
 
 
-# ---------------------------------------------------------------------------------------------------- work is not done twice
+# ------------------------------------------------------------------------------------------- work is not done twice
 
 
 def counting(monkeypatch, module, name):
@@ -243,7 +243,7 @@ def test_sample_ids_must_match_and_can_be_joined(rng):
         rs.join_samples(a, rs.Representation(y))
 
 
-# ----------------------------------------------------------------------------------------------------- saving and resuming
+# --------------------------------------------------------------------------------------------- saving and resuming
 
 
 class Interrupted(Exception):
@@ -374,7 +374,7 @@ def test_files_that_are_not_comparisons(tmp_path):
         rs.load(tmp_path / "other.db")
 
 
-# -------------------------------------------------------------------------------------------------------------- the result
+# ------------------------------------------------------------------------------------------------------- the result
 
 
 def test_difference_is_larger_for_more_different(plain):
@@ -473,6 +473,4 @@ def test_missing_optional_dependency(reps, monkeypatch):
         rs.compare(reps, measures=["cka", "rtd"], progress=False)
     result = rs.compare(reps, progress=False)  # nobody asked for rtd by name: recorded
     assert np.isnan(result["rtd"]).all()
-    assert {f.reason for f in result.failures} == {
-        'needs an optional dependency: pip install "resemblance[topology]"'
-    }
+    assert {f.reason for f in result.failures} == {'needs an optional dependency: pip install "resemblance[topology]"'}

@@ -47,9 +47,7 @@ def test_the_golden_cases_cover_the_24_measures():
     assert len(RESI) == 24
 
 
-@pytest.mark.parametrize(
-    ("case", "label", "order", "entry"), entries(), ids=lambda v: v if isinstance(v, str) else ""
-)
+@pytest.mark.parametrize(("case", "label", "order", "entry"), entries(), ids=lambda v: v if isinstance(v, str) else "")
 def test_preset_resi_equals_the_authors_code(case, label, order, entry, golden_inputs):
     theirs = entry[order]["value"]
     if theirs == "not_run":

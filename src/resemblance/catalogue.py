@@ -38,7 +38,7 @@ def get_measure(spec: str | Measure) -> Measure:
     by_name = _catalogue() | {m.label: m for m in _catalogue().values()}
     lowered = {key.lower(): m for key, m in by_name.items()}
     if name.lower() not in lowered:
-        raise ValueError(f"no measure {name!r}{did_you_mean(name.lower(), lowered)}")
+        raise ValueError(f"no measure {name!r}{did_you_mean(name.lower(), lowered, show=_catalogue())}")
     return lowered[name.lower()].where(**_parse(parameters)) if parameters else lowered[name.lower()]
 
 

@@ -294,6 +294,7 @@ def _reporting(progress: Progress, total: int) -> Iterator[Callable[[int], None]
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
         job = bar.add_task("comparing", total=total)
         yield lambda more: bar.advance(job, more)

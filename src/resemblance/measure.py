@@ -174,11 +174,13 @@ class Measure:
         for name, value in parameters.items():
             if name not in known:
                 raise ValueError(f"{self.name} has no parameter {name!r}{did_you_mean(name, known)}")
-            choices = self._choices().get(name)
+            choices = self.choices.get(name)
             if choices and value not in choices:
                 raise ValueError(f"{self.name}: {name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
-    def _choices(self) -> dict[str, tuple[Any, ...]]:
+    @property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """The values that each parameter with a fixed list of them can take."""
         hints = typing.get_type_hints(self.function)
         return {k: typing.get_args(h) for k, h in hints.items() if typing.get_origin(h) is Literal}
 
@@ -244,13 +246,13 @@ def require(measure: Measure) -> None:
         raise ImportError(f'{measure.name} needs {package}: pip install "resemblance[{measure.extra}]"')
 
 
-def did_you_mean(name: str, known: typing.Iterable[str]) -> str:
-    """Return the end of an error message: the closest known name, or all of them."""
+def did_you_mean(name: str, known: typing.Iterable[str], show: typing.Iterable[str] | None = None) -> str:
+    """Return the end of an error message: the closest known name, or all of them (or those to ``show``)."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(known)}" if known else "; it has none"
+    return f"; known: {', '.join(known if show is None else show)}" if known else "; it has none"
 
 
 @lru_cache(maxsize=256)

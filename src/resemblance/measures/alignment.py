@@ -39,8 +39,8 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows that are all zero
     on either side have no direction and are left out of the mean. Raises ``Undefined`` when no row is left.
 
-    Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two unrelated representations with large means
-    are similar under it.
+    Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two unrelated
+    representations with large means are similar under it.
     """
     xp = x.xp
     directed = (row_norms(x) > 0) & (row_norms(y) > 0)
@@ -106,9 +106,9 @@ def linear_regression(x: Representation, y: Representation, *, predict: Literal[
     X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y. In sample, so it
     is 1 whenever the predictor has n - 1 independent columns. Raises ``Undefined`` for a constant representation.
 
-    Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first argument from the second;
-    here it is the second from the first unless asked for, as X predicts Y everywhere else. The ReSi code inverts a
-    covariance: with dead units it fails or exceeds 1 where the basis used here gives the exact value.
+    Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first argument from the
+    second; here it is the second from the first unless asked for, as X predicts Y everywhere else. The ReSi code
+    inverts a covariance: with dead units it fails or exceeds 1 where the basis used here gives the exact value.
     """
     if predict == "first":
         x, y = y, x

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.sparse.linalg import eigsh
-from scipy.stats import kendalltau
 
 from ..arrays import Array, epsilon, inner, namespace, root, scalar, to_numpy
 from ..measure import measure, when
@@ -49,8 +47,8 @@ def cka(
     .. math:: \frac{\operatorname{HSIC}(K, L)}{\sqrt{\operatorname{HSIC}(K, K)\, \operatorname{HSIC}(L, L)}}, \qquad
         \operatorname{HSIC}(K, L) = \langle HKH, HLH \rangle_F, \quad H = I - \tfrac{1}{n} 1 1^\top
 
-    with HSIC up to a factor that cancels. ``kernel="linear"``: K = X Xᵀ, so that CKA = ‖XᵀY‖²/(‖XᵀX‖ ‖YᵀY‖) for centred X, Y. ``kernel="rbf"``:
-    K = exp(-d²/(2 σ²)), σ = ``bandwidth`` times the median distance between samples.
+    with HSIC up to a factor that cancels. ``kernel="linear"``: K = X Xᵀ, so that CKA = ‖XᵀY‖²/(‖XᵀX‖ ‖YᵀY‖) for
+    centred X, Y. ``kernel="rbf"``: K = exp(-d²/(2 σ²)), σ = ``bandwidth`` times the median distance between samples.
 
     ``estimator``: ``"biased"`` is the formula above; for independent representations it is far from 0 unless
     n >> d (0.79 at n = 200, d = 768). ``"debiased"`` uses the unbiased HSIC of Song et al. 2012 (U-centred Gram
@@ -204,6 +202,8 @@ def rsa(
     same for all of them, so it is not translation invariant, although it is listed as such in places.
     """
     if compare == "kendall":
+        from scipy.stats import kendalltau  # takes as long to import as the rest of the library
+
         a, b = (to_numpy(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
         return float(kendalltau(a, b).statistic)
     value = inner(rdm_vector(x, kind=rdm, compare=compare), rdm_vector(y, kind=rdm, compare=compare))
@@ -266,6 +266,8 @@ def _distance_norm(x: Representation, norm: str) -> Array:
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:
     """Largest absolute eigenvalue: the 2-norm of a symmetric matrix, by Lanczos from a fixed start."""
     n = symmetric.shape[0]
+    from scipy.sparse.linalg import eigsh
+
     if not symmetric.any():
         return 0.0
     if n < 20:

@@ -42,7 +42,7 @@ def imd(
     X is (n, d), Y is (n, e), n > k. ``estimator="exact"`` computes the traces to rounding by Chebyshev polynomials in
     O(n^2 k) time and O(n) memory; it depends on no seed. ``"stochastic"`` is the authors' stochastic Lanczos
     quadrature (``steps``, ``probes`` Gaussian vectors, mean of ``repeats`` scores), seeded; both representations see
-    the same vectors. Its maximum over t biases it upwards, and 5 repeats of 8000 vectors still scatter by about a tenth.
+    the same vectors. Its maximum over t biases it upwards; 5 repeats of 8000 vectors still scatter by about a tenth.
 
     Reference: Tsitsulin et al. 2020. Raises ``Undefined`` when k >= n.
     """

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ..catalogue import get_measure
 from ..comparison import Comparison, MeasureInfo
 from ..measure import Measure
+from ..views.distances import average_ranks
 
 FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly chance
 
@@ -247,7 +247,7 @@ def _spearman(a: np.ndarray, b: np.ndarray) -> float:
     a, b = a[both], b[both]
     if len(a) < FEW_PAIRS or any(np.ptp(v) <= 1e-12 * np.abs(v).max() for v in (a, b)):  # but for rounding, constant
         return np.nan
-    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
 
 
 def _as_text(value: Any) -> str:

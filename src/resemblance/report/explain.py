@@ -108,7 +108,7 @@ def claims_table(measure: Measure) -> Any:
 
 def parameter_table(measure: Measure) -> Any:
     """Return the parameters with their values here and what else they can be."""
-    choices = measure._choices()
+    choices = measure.choices
     fixed = dict(measure.parameters)
     rows = [
         (name, repr(fixed.get(name, default)), " ".join(map(repr, choices.get(name, ()))))

@@ -156,13 +156,16 @@ def see_component(adjacency: Words, point: int, search: Words) -> bool:
 
 
 @compiled
-def link_components(n: int, edges: Edges) -> Links:
-    """One point of each component of the link of each edge, at the moment the edge enters."""
+def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
+    """One point of each component of the link of each edge, at the moment the edge enters; fills ``starts``.
+
+    The two make up ``Links``. They are not returned as one because a compiled function that returns a tuple crashes
+    Python when it is interrupted.
+    """
     adjacency = np.zeros((n, (n + 63) // 64), np.uint64)
     search = np.empty((2, adjacency.shape[1]), np.uint64)
-    starts = np.zeros(len(edges.first) + 1, np.int64)
     points = np.empty(2 * len(edges.first) + n, np.int32)
-    size = 0
+    size = starts[0] = 0
     for e in range(len(edges.first)):
         i, j = edges.first[e], edges.second[e]
         if size + n > len(points):
@@ -175,7 +178,7 @@ def link_components(n: int, edges: Edges) -> Links:
         starts[e + 1] = size
         flip(adjacency, i, j)
         flip(adjacency, j, i)
-    return Links(starts, points[:size].copy())
+    return points[:size].copy()
 
 
 # --------------------------------------------------------------------------------------------------- classes

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import squareform
 
 ROUNDING = 1e-9  # asymmetry, relative to the largest distance, that is taken for rounding
 
@@ -48,7 +47,8 @@ def cross_barcodes(w1: np.ndarray, w2: np.ndarray) -> tuple[np.ndarray, np.ndarr
     # The order among equal values is free, as it changes bars of length zero only: the sort need not be stable.
     order = _ascending(m, m <= max(radius_a, radius_b))
     edges = cone.Edges(*_endpoints(len(w1), order))
-    links = cone.link_components(len(w1), edges)
+    starts = np.empty(len(order) + 1, dtype=np.int64)
+    links = cone.Links(starts, cone.link_components(len(w1), edges, starts))
     first, second = (
         _bars(cone, len(w1), edges, links, m[order], w[order], r) for w, r in ((a, radius_a), (b, radius_b))
     )
@@ -67,6 +67,8 @@ def _bars(cone: ModuleType, n: int, edges: Any, links: Any, m: np.ndarray, w: np
 
 def _distances(w: np.ndarray, name: str) -> tuple[np.ndarray, float]:
     """Distances above the diagonal, and the enclosing radius: the smallest distance within which a point has all."""
+    from scipy.spatial.distance import squareform
+
     w = np.asarray(w, dtype=np.float64)
     if w.ndim != 2 or w.shape[0] != w.shape[1]:
         raise ValueError(f"{name} must be a square matrix of distances, got shape {w.shape}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import ive
 
 from ..representation import Representation, view
 from ..rng import generator
 from .neighbours import neighbours
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 TEMPERATURES = np.logspace(-1, 1, 256)
 DEGREE = 24  # Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
@@ -17,6 +20,8 @@ COLUMNS = 64  # columns of the identity propagated at a time
 
 def neighbour_operator(x: Representation, k: int) -> csr_array:
     """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean)."""
+    from scipy.sparse import csr_array
+
     found = neighbours(x, k=k, metric="euclidean")
     n = len(found)
     ones = np.ones(n * k)
@@ -33,6 +38,8 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
     Exact to rounding, without eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a), c_j(t) = (2 - [j = 0]) e^-t I_j(t),
     and the traces of the Chebyshev polynomials T_j(A) come from products of the first half of them.
     """
+    from scipy.special import ive
+
     moments = chebyshev_traces(neighbour_operator(x, k))
     degrees = np.arange(DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])

@@ -13,6 +13,7 @@ from .distances import row_blocks
 from .points import preshape, unit_rows
 
 Metric = Literal["cosine", "euclidean"]
+GRID = 2.0**42  # steps per unit of similarity; single precision is coarser than that, and not rounded further
 
 
 @view
@@ -20,7 +21,8 @@ def neighbours(x: Representation, k: int, metric: Metric) -> np.ndarray:
     """Indices of the k nearest other samples of every sample, nearest first, shape (n, k).
 
     The sample itself is left out by its index, so duplicates of it count as neighbours. Equal similarities, up to
-    rounding, are ordered by index. A zero row has cosine 0 with every sample. Blocks of rows bound the memory; computed by NumPy.
+    rounding, are ordered by index. A zero row has cosine 0 with every sample. Blocks of rows bound the memory;
+    computed by NumPy.
     """
     n = x.shape[0]
     if not 1 <= k < n:
@@ -28,7 +30,7 @@ def neighbours(x: Representation, k: int, metric: Metric) -> np.ndarray:
     similarity = _similarity(x, metric)
     found = np.empty((n, k), dtype=np.int64)
     for start, stop in row_blocks(n):
-        block = _with_ties(similarity(start, stop))
+        block = similarity(start, stop)
         block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
         found[start:stop] = largest(block, k)
     return found
@@ -49,23 +51,25 @@ def largest(block: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(np.take_along_axis(columns, order, axis=1))
 
 
-def _with_ties(block: np.ndarray) -> np.ndarray:
-    """Similarities as whole numbers of a thousand times their rounding error, in place.
-
-    Else rounding would order the many equal similarities of binary, categorical or duplicated data, and they would have
-    other neighbours when their columns are permuted.
-    """
-    return np.rint(np.multiply(block, 2.0**42, out=block), out=block)
-
-
 def _similarity(x: Representation, metric: Metric) -> Callable[[int, int], np.ndarray]:
-    """Return the function that gives the similarities of rows start..stop to all rows."""
+    """Return the function that gives the similarities of rows start..stop to all rows, rounded to a grid.
+
+    The grid is a thousand rounding errors wide. Without it rounding would order the many equal similarities of binary,
+    categorical or duplicated data, and permuting their columns would change their neighbours.
+    """
     points = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
     if metric == "cosine":
-        return lambda start, stop: points[start:stop] @ points.T
+        return lambda start, stop: _rounded(GRID * points[start:stop] @ points.T)
     squares = np.einsum("ij,ij->i", points, points)
-    own = np.maximum(squares, 1e-15 * squares.max())[:, None]  # in its units every sample resolves what is near to it
-    return lambda start, stop: (2 * (points[start:stop] @ points.T) - squares[None, :]) / own[start:stop]
+    scale = GRID / np.maximum(squares, 1e-15 * squares.max())[:, None]  # a sample near the mean has near neighbours
+    return lambda start, stop: _rounded(
+        (2 * scale[start:stop] * points[start:stop]) @ points.T - scale[start:stop] * squares
+    )
+
+
+def _rounded(block: np.ndarray) -> np.ndarray:
+    np.rint(block, out=block)
+    return block
 
 
 def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Array, detach, inner, namespace, norm, to_numpy
 from ..representation import Representation, pair_view
@@ -103,4 +102,6 @@ def rotated_residual(x: Representation, y: Representation) -> Array:
 
 def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the one-to-one matching of largest total weight (leaves the array API)."""
+    from scipy.optimize import linear_sum_assignment  # scipy.optimize takes longer to import than all the rest
+
     return linear_sum_assignment(to_numpy(weights), maximize=True)
