@@ -37,7 +37,8 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
         Q = \arg\min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
 
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows that are all zero
-    on either side have no direction and are left out of the mean. Raises ``Undefined`` when no row is left.
+    on either side have no direction and are left out of the mean. Raises ``Undefined`` when no row is left. Without a
+    gradient when both have dead units, which the best rotation may turn anywhere.
 
     Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two unrelated
     representations with large means are similar under it.

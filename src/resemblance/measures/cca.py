@@ -95,7 +95,8 @@ def pwcca(
     (``"symmetric"``).
 
     X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting representation, because its
-    columns enter one by one. Raises ``Undefined`` for a constant representation.
+    columns enter one by one; without a gradient where canonical correlations coincide, as they do for n <= d and for
+    identical representations. Raises ``Undefined`` for a constant representation.
 
     Reference: Morcos et al. 2018. ``directions="resi"`` is what the ReSi code computes: directions without
     the whitening factor, with the column means added back, orthonormalised by QR and projected on the uncentred

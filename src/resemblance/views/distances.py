@@ -96,34 +96,28 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks), "cosine" (unit norm),
-    "kendall" (with its ties). Raises :class:`Undefined` when all dissimilarities are equal.
+    "kendall" (average ranks). Raises :class:`Undefined` when all dissimilarities are equal.
     """
     vector = rdm(x, kind)
-    if scalar(x.xp.max(vector) - x.xp.min(vector)) <= 16 * epsilon(vector):
+    low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
+    if high - low <= 16 * epsilon(vector):
         raise Undefined(f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to correlate")
     if compare in ("spearman", "kendall"):
-        vector = _with_ties(vector)
+        # Rounding must not order equal dissimilarities, nor (in single precision) tie all that are close together.
+        vector = average_ranks(vector, min(16 * epsilon(vector) * high, 1e-3 * (high - low) / vector.shape[0]))
     if compare == "kendall":
         return vector
-    if compare == "spearman":
-        vector = average_ranks(vector)
     if compare != "cosine":
         vector = vector - x.xp.mean(vector)
     return vector / inner(vector, vector) ** 0.5
 
 
-def _with_ties(vector: Array) -> Array:
-    """Dissimilarities in units of a thousand times their rounding error, as whole numbers: equal ones rank equally."""
-    xp = namespace(vector)
-    return xp.round(vector / (1024 * epsilon(vector) * xp.max(vector)))
-
-
-def average_ranks(vector: Array) -> Array:
-    """Ranks from 1 to n; equal values share the mean of their ranks."""
+def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
+    """Ranks from 1 to n; equal values, with no more than ``rounding`` between neighbours, share their mean rank."""
     xp = namespace(vector)
     order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order, and unstable is 4 times faster
     ordered = xp.take(vector, order)
-    new = ordered[1:] != ordered[:-1]
+    new = ordered[1:] > ordered[:-1] + rounding
     del ordered  # as large as all distances: at most four such vectors are alive at a time
     ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=vector.device)
     if not bool(xp.all(new)):

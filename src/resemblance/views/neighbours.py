@@ -13,7 +13,6 @@ from .distances import row_blocks
 from .points import preshape, unit_rows
 
 Metric = Literal["cosine", "euclidean"]
-GRID = 2.0**42  # steps per unit of similarity; single precision is coarser than that, and not rounded further
 
 
 @view
@@ -27,49 +26,53 @@ def neighbours(x: Representation, k: int, metric: Metric) -> np.ndarray:
     n = x.shape[0]
     if not 1 <= k < n:
         raise Undefined(f"neighbours of {title(x)}: k must be from 1 to {n - 1} for its {n} samples; got k={k}")
-    similarity = _similarity(x, metric)
+    similarity, terms = _similarity(x, metric)
     found = np.empty((n, k), dtype=np.int64)
     for start, stop in row_blocks(n):
         block = similarity(start, stop)
         block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        found[start:stop] = largest(block, k)
+        found[start:stop] = largest(block, k, terms[start:stop])
     return found
 
 
-def largest(block: np.ndarray, k: int) -> np.ndarray:
-    """Column indices of the k largest entries of every row, largest first, ties by index."""
+def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> np.ndarray:
+    """Column indices of the k largest entries of every row, largest first; entries equal up to rounding by index.
+
+    ``terms``: magnitude of the numbers whose difference the entries of a row are, if larger than the entries. Without
+    a tolerance rounding would order the many equal similarities of binary, categorical or duplicated data.
+    """
     n = block.shape[1]
     columns = np.argpartition(block, n - k, axis=1)[:, n - k :]
     values = np.take_along_axis(block, columns, axis=1)
+    rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
+    enough = values.min(axis=1) - rounding
     # More entries reach the k-th largest value than there is room for: which of them the partition kept is arbitrary.
-    crowded = (block >= values.min(axis=1, keepdims=True)).sum(axis=1) > k
+    crowded = (block >= enough[:, None]).sum(axis=1) > k
     for row in np.flatnonzero(crowded):
-        candidates = np.flatnonzero(block[row] >= values[row].min())
-        columns[row] = candidates[np.argsort(-block[row, candidates], kind="stable")[:k]]
+        candidates = np.flatnonzero(block[row] >= enough[row])
+        columns[row] = candidates[_descending(block[row : row + 1, candidates], rounding[row : row + 1])[0, :k]]
     columns.sort(axis=1)
-    order = np.argsort(-np.take_along_axis(block, columns, axis=1), axis=1, kind="stable")
+    order = _descending(np.take_along_axis(block, columns, axis=1), rounding)
     return np.asarray(np.take_along_axis(columns, order, axis=1))
 
 
-def _similarity(x: Representation, metric: Metric) -> Callable[[int, int], np.ndarray]:
-    """Return the function that gives the similarities of rows start..stop to all rows, rounded to a grid.
+def _descending(values: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """Positions that sort every row, largest first, and leave values that differ by rounding only in their order."""
+    order = np.argsort(-values, axis=1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=1)
+    group = np.cumsum(ordered[:, :-1] - ordered[:, 1:] > rounding[:, None], axis=1)
+    order[:, 1:] += group * values.shape[1]  # the group first, then the position
+    order.sort(axis=1)
+    return np.asarray(order % values.shape[1])
 
-    The grid is a thousand rounding errors wide. Without it rounding would order the many equal similarities of binary,
-    categorical or duplicated data, and permuting their columns would change their neighbours.
-    """
+
+def _similarity(x: Representation, metric: Metric) -> tuple[Callable[[int, int], np.ndarray], np.ndarray]:
+    """Return what gives the similarities of rows start..stop to all rows, and the magnitude of their terms by row."""
     points = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
-    if metric == "cosine":
-        return lambda start, stop: _rounded(GRID * points[start:stop] @ points.T)
     squares = np.einsum("ij,ij->i", points, points)
-    scale = GRID / np.maximum(squares, 1e-15 * squares.max())[:, None]  # a sample near the mean has near neighbours
-    return lambda start, stop: _rounded(
-        (2 * scale[start:stop] * points[start:stop]) @ points.T - scale[start:stop] * squares
-    )
-
-
-def _rounded(block: np.ndarray) -> np.ndarray:
-    np.rint(block, out=block)
-    return block
+    if metric == "cosine":
+        return lambda start, stop: points[start:stop] @ points.T, squares
+    return lambda start, stop: 2 * (points[start:stop] @ points.T) - squares[None, :], squares
 
 
 def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
