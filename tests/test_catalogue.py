@@ -94,13 +94,39 @@ def test_where_with_the_default_value_is_the_measure_itself():
         (lambda: rs.list_measures(family="ccaa"), "did you mean 'cca'"),
         (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),
         (lambda: rs.preset("resy"), "known: default, resi"),
-        (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must not be negative"),
+        (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must be from 0 to inf; got -1"),
+        (lambda: rs.gulp.where(ridge=float("nan")), "ridge must be from 0 to inf; got nan"),
+        (lambda: rs.procrustes.where(squared="no"), "squared must be of type bool"),
+        (lambda: rs.jaccard.where(k=2.5), "k must be of type int"),
+        (lambda: rs.jaccard.where(k=True), "k must be of type int"),
+        (lambda: rs.rtd.where(trials=0), "trials must be from 1 to inf"),
+        (lambda: rs.svcca.where(explained_variance=2), "explained_variance must be from 0 to 1"),
+        (lambda: rs.cka.where(kernel="rbf", bandwidth=-1), "bandwidth must be from 1e-06 to 1e+06"),
+        (lambda: rs.get_measure("accuracy_difference[labels=<60 values 1a2b>]"), "expected parameter=value"),
+        (lambda: rs.Representation(np.eye(3), dtype="int32"), "dtype must be 'float32' or 'float64'"),
+        (lambda: rs.Representation("x.npz"), "not a .npy file"),
+        (lambda: rs.jaccard(np.zeros((20, 3)), np.eye(20)), "no sample has nearest neighbours"),
         (lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, sample=4), "seed must be a non-negative integer"),
     ],
 )
 def test_mistakes_are_named_with_a_remedy(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+def test_specifications_with_tuples_and_signs():
+    assert dict(rs.get_measure("accuracy_difference[labels=(0, 1, 1)]").parameters) == {"labels": (0, 1, 1)}
+    assert rs.get_measure("rtd[ sample=5 , trials=2 ]").parameters == (("sample", 5), ("trials", 2))
+
+
+def test_the_smallest_number_of_samples_depends_on_the_parameters():
+    assert (rs.jaccard.min_samples, rs.jaccard.where(k=3).min_samples, rs.imd.min_samples) == (11, 4, 6)
+
+
+def test_the_signature_is_the_one_it_is_called_with(rng):
+    assert list(inspect.signature(rs.cka).parameters) == ["X", "Y", "kernel", "estimator", "bandwidth"]
+    x, y = rng.standard_normal((2, 9, 3))
+    assert rs.cka(X=x, Y=y) == rs.cka(x, y)
 
 
 def test_implied_invariances():

@@ -159,7 +159,7 @@ def test_cross_products_are_computed_once_per_pair(reps, monkeypatch):
 def test_views_do_not_outlive_the_comparison(reps):
     kept = [rs.Representation(data, name) for name, data in reps.items()]
     rs.compare(kept, measures=["cka", "rsa"], progress=False)
-    assert all(not r._views for r in kept)
+    assert all(np.ndim(value) == 0 for r in kept for value in r.views.values())
 
 
 def test_peak_memory_stays_within_the_budget():
@@ -207,6 +207,15 @@ def test_a_bug_in_a_measure_is_not_a_failure(reps):
         rs.compare(reps, measures=[bug], progress=False)
 
 
+def cka(x, y):
+    """CKA of another kind."""
+    return 0.0
+
+
+IMPOSTOR = rs.measure(label="CKA", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+                      reference="nobody2026nothing")(cka)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -215,6 +224,8 @@ def test_a_bug_in_a_measure_is_not_a_failure(reps):
         (lambda r: rs.compare({}), "nothing to compare"),
         (lambda r: rs.compare(r, measures=[]), "measures is empty"),
         (lambda r: rs.compare(r, measures=["ckaa"]), "did you mean 'cka'"),
+        (lambda r: rs.compare(r, tile=0), "tile must be at least 1"),
+        (lambda r: rs.compare(r, measures=[rs.cka, IMPOSTOR]), "a name that is taken"),
         (lambda r: rs.compare(r, memory="lots"), "memory must be"),
         (lambda r: rs.compare(r, memory=0), "memory must be"),
         (lambda r: rs.compare({**r, "short": np.ones((30, 2))}), "'short' has 30"),
@@ -285,6 +296,27 @@ def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path
     seen.clear()
     assert same(plain, rs.compare(reps, save=path, progress=lambda done, total: seen.append(done)))
     assert not seen
+
+
+def test_what_was_not_computed_is_saved_as_missing_not_as_failed(reps, plain, tmp_path):
+    def stop(done: int, total: int) -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        rs.compare(reps, measures=["cka", "rsa"], save=tmp_path / "run.db", progress=stop)
+    rs.load(tmp_path / "run.db").save(tmp_path / "copy.db")
+    again = rs.compare(reps, measures=["cka", "rsa"], save=tmp_path / "copy.db", progress=False)
+    assert not again.failures
+    assert np.array_equal(again["rsa"], plain["rsa"])
+
+
+def test_a_failure_names_the_representation_it_is_shown_for(reps, tmp_path):
+    bad = {"good": reps["net/0"], "dead 1": np.zeros((40, 3)), "dead 2": np.zeros((40, 3))}
+    for names in (bad, {name.upper(): data for name, data in bad.items()}):
+        result = rs.compare(names, measures=["cka"], save=tmp_path / "run.db", progress=False)
+        for f in result.failures:
+            named = [name for name in (f.x, f.y) if "dead" in name.lower()]
+            assert any(f"representation {name!r} is constant" in f.reason for name in named)
 
 
 def test_more_measures_and_representations_compute_only_what_is_new(reps, plain, tmp_path):
@@ -389,6 +421,8 @@ def test_difference_is_larger_for_more_different(plain):
 
 def test_lookup_by_name_label_or_measure(plain):
     assert plain["CKA"] is plain["cka"] is plain[rs.cka]
+    with pytest.raises(KeyError, match="no measure"):
+        plain[rs.cka.where(estimator="debiased")]
     with pytest.raises(KeyError, match="did you mean 'cka'"):
         plain["ckaa"]
 

@@ -3,10 +3,10 @@
 from .catalogue import get_measure, list_measures, preset
 from .compare import compare
 from .comparison import Comparison, load
-from .measure import Measure, measure
+from .measure import Measure, measure, when
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
-from .representation import Representation, Undefined, as_representation, join_samples
+from .representation import Representation, Undefined, as_representation, join_samples, pair_view, view
 from .sources.layouts import from_maps, from_tokens
 
 __version__ = "0.1.0"
@@ -25,6 +25,9 @@ __all__ = [
     "list_measures",
     "load",
     "measure",
+    "pair_view",
     "preset",
+    "view",
+    "when",
     *_measures,
 ]

@@ -59,6 +59,12 @@ def epsilon(array: Array) -> float:
     return float(namespace(array).finfo(array.dtype).eps)
 
 
+def at_most_one(values: Array) -> Array:
+    """Replace what rounding has brought above 1."""
+    xp = namespace(values)
+    return xp.where(values < 1, values, xp.ones_like(values))
+
+
 def root(values: Array) -> Array:
     """Square root of non-negative values whose gradient at 0 is 0 instead of infinite."""
     xp = namespace(values)

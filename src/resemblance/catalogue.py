@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from . import measures
@@ -42,6 +43,12 @@ def get_measure(spec: str | Measure) -> Measure:
     return lowered[name.lower()].where(**_parse(parameters)) if parameters else lowered[name.lower()]
 
 
+def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
+    """Return the measures meant by specifications, labels, measures and names of presets, each once."""
+    found = (preset(s) if isinstance(s, str) and s in PRESETS else (get_measure(s),) for s in specs)
+    return list(dict.fromkeys(m for group in found for m in group))
+
+
 def preset(name: str) -> tuple[Measure, ...]:
     """Return a published list of measures with the parameters its authors used.
 
@@ -55,6 +62,7 @@ def preset(name: str) -> tuple[Measure, ...]:
     return presets[name]
 
 
+PRESETS = ("default", "resi")
 _RESI: tuple[tuple[Measure, dict[str, Any]], ...] = (
     (measures.pwcca, {"directions": "resi"}),
     (measures.svcca, {"truncation": "resi"}),
@@ -88,14 +96,12 @@ def _catalogue() -> dict[str, Measure]:
 
 
 def _parse(parameters: str) -> dict[str, Any]:
-    """Read ``a=1,b=word``: values are Python literals, or else words."""
-    parsed = {}
-    for part in parameters.split(","):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise ValueError(f"expected parameter=value, got {part!r}")
-        try:
-            parsed[name.strip()] = ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError):
-            parsed[name.strip()] = value.strip()
-    return parsed
+    """Read ``a=1,b=word,c=(1, 2)``: values are Python literals or words."""
+    try:
+        call = ast.parse(f"f({parameters})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise SyntaxError
+        given = {str(k.arg): k.value for k in call.keywords}
+        return {k: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for k, v in given.items()}
+    except (ValueError, SyntaxError) as error:
+        raise ValueError(f"expected parameter=value, separated by commas; got {parameters!r}") from error

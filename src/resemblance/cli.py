@@ -19,7 +19,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from . import __version__
-from .catalogue import get_measure, list_measures, preset
+from .catalogue import get_measures, list_measures
 from .compare import compare
 from .comparison import Comparison
 from .measure import Measure, did_you_mean, load_module
@@ -28,7 +28,6 @@ from .report.output import FORMATS, emit, show
 from .store import Store
 from .tiles import parse_bytes
 
-PRESETS = ("default", "resi")
 DEMO: dict[bool, dict[str, int]] = {False: {}, True: {"seeds": 2, "epochs": 12, "images": 200}}  # by --small
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
 
@@ -175,14 +174,12 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     specs = [spec.strip() for text in texts for spec in re.split(r",(?![^\[\]]*\])", text) if spec.strip()]
     if not specs:
         raise ValueError("--measures is empty")
-    return [measure for spec in specs for measure in _measures(spec)]
+    return get_measures(_own_measure_or_spec(spec) for spec in specs)
 
 
-def _measures(spec: str) -> list[Measure]:
-    if spec in PRESETS:
-        return list(preset(spec))
+def _own_measure_or_spec(spec: str) -> Measure | str:
     own = re.fullmatch(r"(.+\.py):(\w+)", spec)
-    return [own_measure(Path(own[1]), own[2]) if own else get_measure(spec)]
+    return own_measure(Path(own[1]), own[2]) if own else spec
 
 
 def own_measure(path: Path, name: str) -> Measure:

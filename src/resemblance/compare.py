@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 from threadpoolctl import threadpool_limits
 
 from .arrays import scalar
-from .catalogue import get_measure, preset
+from .catalogue import get_measures, list_measures, preset
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
 from .measure import Measure, require
-from .representation import Representation, Undefined, as_representation, comparing, fingerprint
+from .representation import Representation, Undefined, as_representation, comparing, fingerprint, title
 from .store import Cell, Store
 from .tiles import Tile, group_measures, parse_bytes, tiles
 
@@ -48,17 +51,19 @@ def compare(
 
     Parameters
     ----------
-    representations : a mapping from names to (n_samples, n_features) arrays, a sequence of arrays or
-        :class:`Representation`, or one array. Their rows are the same samples in the same order.
+    representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
+        :class:`Representation`, or one array. Their rows are the same samples in the same order. The views of the
+        representations are dropped when they are no longer needed.
     other : the same, for the columns of a rectangle; without it all pairs of ``representations`` are compared.
-    measures : measures, names, labels or specifications such as ``"cka[estimator=debiased]"``; or the name of a preset.
+    measures : measures, names, labels, specifications such as ``"cka[estimator=debiased]"``, or names of presets.
         Default: the 24 measures of ``preset("default")``; one whose optional dependency is missing is then recorded
         as failed, while a measure asked for by name raises ``ImportError``.
     executor : any ``concurrent.futures.Executor``. Blocks of pairs are its tasks; the values are the same, to the last
-        bit, for every executor.
+        bit, for every executor. A task computes the views of its own representations, so b blocks compute each view
+        up to b times: an executor pays when pairs are many or measures of pairs are slow.
     memory : budget in bytes for the views held at a time, per task. Numbers do not depend on it.
-    tile : largest number of representations in one side of a block (default: what fits ``memory``; with an executor, a
-        quarter of them at most).
+    tile : largest number of representations in one side of a block. Default: what fits ``memory``; with an executor
+        also few enough that there is a task for each processor.
     progress : show a bar on standard error, or call ``progress(done, total)``.
     save : file in which every result is kept as soon as it is computed. Run again with the same file, only what is
         missing is computed: after an interruption, or for more measures and representations.
@@ -76,6 +81,8 @@ def compare(
     every = rows + (columns or [])
     _check(rows, columns)
     chosen, missing = _choose(measures)
+    if tile is not None and tile < 1:
+        raise ValueError(f"compare: tile must be at least 1; got {tile}")
     infos = tuple(info_of(m) for m in (*chosen, *missing))
     provenance = provenance_of(rows, columns or rows)
     names, column_names = [r.name for r in rows], [r.name for r in columns or rows]
@@ -87,17 +94,17 @@ def compare(
             store.describe(describe(names, column_names, infos, provenance))
         stack.enter_context(single_threaded())
         budget = parse_bytes(memory)
-        block = tile or (max(1, -(-len(every) // 4)) if executor else None)
+        block = tile if tile is not None or executor is None else _block_for_workers(len(every))
         plan = _plan(chosen, every, len(rows), columns is not None, budget, block)
-        tasks = [task for t in plan if (task := _task(t, every, set(done), both_orders=columns is None)).wanted]
+        tasks = [task for t in plan if (task := _task(t, every, done, both_orders=columns is None)).wanted]
         show = stack.enter_context(_reporting(progress, sum(len(w[2]) for t in tasks for w in t.wanted)))
         for cells in _run(tasks, executor):
             done |= {c[:4]: c for c in cells}
             show(len(cells))
             if store:
                 store.put(cells)
-    absent = [_absent(m, x, y) for m in missing for x in rows for y in columns or rows]
-    return assemble(names, column_names, infos, [*done.values(), *absent], provenance)
+    absent = {m.spec: f'needs an optional dependency: pip install "resemblance[{m.extra}]"' for m in missing}
+    return assemble(names, column_names, infos, done.values(), provenance, absent)
 
 
 # ------------------------------------------------------------------------------------------------ running the tasks
@@ -148,7 +155,10 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
     try:
         value = scalar(measure.evaluate(x, y))
     except (Undefined, np.linalg.LinAlgError) as error:
+        # The same data may have another name elsewhere: what is kept names them by their fingerprint.
         reason = str(error)
+        for r in (x, y):
+            reason = reason.replace(title(r), f"{{{fingerprint(r)}}}")
     seconds = time.perf_counter() - start
     return Cell(measure.spec, measure.version, fingerprint(x), fingerprint(y), value, seconds, reason)
 
@@ -185,7 +195,7 @@ def _plan(
         yield t._replace(columns=tuple(c + rows for c in t.columns)) if rectangle else t
 
 
-def _task(t: Tile, every: Sequence[Representation], done: set[Any], both_orders: bool) -> Task:
+def _task(t: Tile, every: Sequence[Representation], done: Container[Any], both_orders: bool) -> Task:
     """Leave out of a tile the lower half of a diagonal block and every cell that is already there."""
     wanted = []
     for i in t.rows:
@@ -197,7 +207,13 @@ def _task(t: Tile, every: Sequence[Representation], done: set[Any], both_orders:
     return Task(t.measures, {k: every[k] for k in sorted(needed)}, tuple(wanted), both_orders)
 
 
-def _is_done(m: Measure, x: str, y: str, done: set[Any], both_orders: bool) -> bool:
+def _block_for_workers(count: int) -> int:
+    """Height of b blocks, the fewest whose b (b + 1) / 2 pairs give every processor a task."""
+    blocks = math.ceil((math.sqrt(8 * (os.cpu_count() or 1) + 1) - 1) / 2)
+    return max(1, math.ceil(count / blocks))
+
+
+def _is_done(m: Measure, x: str, y: str, done: Container[Any], both_orders: bool) -> bool:
     forward, backward = (m.spec, m.version, x, y) in done, (m.spec, m.version, y, x) in done
     if m.symmetric:
         return forward or backward
@@ -207,8 +223,10 @@ def _is_done(m: Measure, x: str, y: str, done: set[Any], both_orders: bool) -> b
 def _named(representations: Any, prefix: str) -> list[Representation]:
     if isinstance(representations, Mapping):
         return [_renamed(as_representation(data), str(name)) for name, data in representations.items()]
-    if isinstance(representations, Measure | str) or not isinstance(representations, Sequence):
+    one = isinstance(representations, str) or is_array_api_obj(representations)
+    if one or not isinstance(representations, Iterable):
         representations = [representations]
+    representations = list(representations)
     if any(isinstance(entry, Measure) for entry in representations):
         raise ValueError("measures go by keyword: compare(representations, measures=[...])")
     reps = [as_representation(data) for data in representations]
@@ -252,15 +270,14 @@ def _choose(measures: Any) -> tuple[list[Measure], list[Measure]]:
         default = preset("default")
         usable = [m for m in default if not m.extra or _installed(m)]
         return usable, [m for m in default if m not in usable]
-    if isinstance(measures, str) and measures in ("default", "resi"):
-        measures = preset(measures)
-    chosen = list(
-        dict.fromkeys(get_measure(m) for m in ([measures] if isinstance(measures, str | Measure) else measures))
-    )
+    chosen = get_measures([measures] if isinstance(measures, str | Measure) else measures)
     if not chosen:
         raise ValueError("compare: measures is empty")
     for m in chosen:
         require(m)
+        twin = next((other for other in [*list_measures(), *chosen] if other.name == m.name), m)
+        if twin.function is not m.function:
+            raise ValueError(f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is taken")
     return chosen, []
 
 
@@ -270,11 +287,6 @@ def _installed(m: Measure) -> bool:
     except ImportError:
         return False
     return True
-
-
-def _absent(m: Measure, x: Representation, y: Representation) -> Cell:
-    reason = f'needs an optional dependency: pip install "resemblance[{m.extra}]"'
-    return Cell(m.spec, m.version, fingerprint(x), fingerprint(y), None, 0.0, reason)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from .measure import Measure, did_you_mean
-from .representation import Representation, fingerprint
+from .representation import Representation, fingerprint, title
 from .store import Cell, Store
 
 
@@ -46,7 +46,7 @@ class Comparison:
 
     A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per measure; views that
     several measures share are counted for the first that took them. ``provenance`` says what it was computed from and
-    with: fingerprints of the data, versions, precision.
+    with: fingerprints of the data, versions, precision. ``cells`` are the results as they were computed, to be saved.
     """
 
     rows: tuple[str, ...]
@@ -56,12 +56,18 @@ class Comparison:
     seconds: Mapping[str, float]
     failures: tuple[Failure, ...]
     provenance: Mapping[str, Any]
+    cells: tuple[Cell, ...]
 
     def info(self, measure: str | Measure) -> MeasureInfo:
-        """Return the description of a measure of this comparison, by specification, name or label."""
+        """Return the description of a measure of this comparison.
+
+        A :class:`Measure` is found by its specification only; a string also by the name or the label, when just one
+        measure has it, whatever its parameters.
+        """
         wanted = str(measure)
-        exact = [m for m in self.measures if m.spec == wanted]
-        found = exact or [m for m in self.measures if wanted.lower() in (m.label.lower(), m.spec.split("[")[0])]
+        found = [m for m in self.measures if m.spec == wanted]
+        if not found and isinstance(measure, str):
+            found = [m for m in self.measures if wanted.lower() in (m.label.lower(), m.spec.split("[")[0])]
         if len(found) != 1:
             known = [m.spec for m in self.measures]
             problem = f"{len(found)} measures called" if found else "no measure"
@@ -102,23 +108,14 @@ class Comparison:
 
     def save(self, path: str | Path) -> None:
         """Write everything to one file that :func:`load` reads, and that ``compare(..., save=path)`` continues."""
-        prints = _fingerprints(self.provenance, "rows"), _fingerprints(self.provenance, "columns")
-        reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
-        pairs = len(self.rows) * len(self.columns)
-        cells = [
-            Cell(m.spec, m.version, prints[0][x], prints[1][y], None if np.isnan(v) else float(v),
-                 self.seconds[m.spec] / pairs, reasons.get((m.spec, x, y)))
-            for m in self.measures
-            for i, x in enumerate(self.rows) for j, y in enumerate(self.columns)
-            for v in [self.values[m.spec][i, j]]
-        ]  # fmt: skip
         with Store(path) as store:
-            store.put(cells)
+            store.put(self.cells)
             store.describe(describe(self.rows, self.columns, self.measures, self.provenance))
 
     def __repr__(self) -> str:
         head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {len(self.measures)} measures"
-        lines = [f"  {row[0]:<{_width(self)}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}" for row in self._summary()]
+        width = max((len(m.spec) for m in self.measures), default=0)
+        lines = [f"  {row[0]:<{width}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}".rstrip() for row in self._summary()]
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
@@ -157,29 +154,46 @@ def assemble(
     infos: tuple[MeasureInfo, ...],
     cells: Iterable[Cell],
     provenance: Mapping[str, Any],
+    missing: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """Put cells, found by the fingerprints of both sides, into one matrix per measure."""
+    """Put cells, found by the fingerprints of both sides, into one matrix per measure.
+
+    ``missing``: why measures of which there is no cell were not computed.
+    """
     rows, columns = tuple(rows), tuple(columns)
     of_row, of_column = _fingerprints(provenance, "rows"), _fingerprints(provenance, "columns")
     found = {(c.measure, c.version, c.x, c.y): c for c in cells}
     values = {m.spec: np.full((len(rows), len(columns)), np.nan) for m in infos}
     seconds = dict.fromkeys(values, 0.0)
-    failures = []
+    failures, kept = [], dict[Cell, None]()
     for m in infos:
-        used = set()
+        used = dict[Cell, None]()
         for i, x in enumerate(rows):
             for j, y in enumerate(columns):
                 a, b = of_row[x], of_column[y]
-                mirrored = found.get((m.spec, m.version, b, a)) if m.symmetric else None
-                cell = found.get((m.spec, m.version, a, b)) or mirrored
-                if cell is None or cell.value is None:
-                    failures.append(Failure(m.spec, x, y, (cell and cell.reason) or "not computed"))
+                cell = found.get((m.spec, m.version, a, b))
+                if cell is None and m.symmetric:
+                    cell = found.get((m.spec, m.version, b, a))
+                if cell is None:
+                    failures.append(Failure(m.spec, x, y, (missing or {}).get(m.spec, "not computed")))
                     continue
-                values[m.spec][i, j] = cell.value
-                used.add(cell)
+                used[cell] = None
+                if cell.value is None:
+                    failures.append(Failure(m.spec, x, y, _reason(cell, (a, x), (b, y))))
+                else:
+                    values[m.spec][i, j] = cell.value
         seconds[m.spec] = sum(cell.seconds for cell in used)
         values[m.spec].flags.writeable = False
-    return Comparison(rows, columns, infos, values, seconds, tuple(failures), provenance)
+        kept |= used
+    return Comparison(rows, columns, infos, values, seconds, tuple(failures), provenance, tuple(kept))
+
+
+def _reason(cell: Cell, *sides: tuple[str, str]) -> str:
+    """The reason of a failed cell, with the names that the data have here in place of their fingerprints."""
+    reason = cell.reason or ""
+    for fingerprint_of_side, name in sides:
+        reason = reason.replace(f"{{{fingerprint_of_side}}}", title(name))
+    return reason
 
 
 def describe(
@@ -233,10 +247,6 @@ def _identity(x: Representation) -> dict[str, Any]:
 
 def _fingerprints(provenance: Mapping[str, Any], side: str) -> dict[str, str]:
     return {name: identity["fingerprint"] for name, identity in provenance[side].items()}
-
-
-def _width(comparison: Comparison) -> int:
-    return max((len(m.spec) for m in comparison.measures), default=0)
 
 
 def _import(package: str) -> Any:

@@ -10,9 +10,8 @@ import inspect
 import math
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,8 +21,9 @@ from .arrays import Array, like, scalar
 from .representation import Representation, Undefined, as_representation, comparing, finite
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
-FAMILIES = ("cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
+FAMILIES: tuple[str, ...] = typing.get_args(Family)
+KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 
 
 class Change(NamedTuple):
@@ -51,7 +51,7 @@ class Measure:
     it never returns NaN.
     """
 
-    function: Callable[..., Any] = field()
+    function: Callable[..., Any]
     name: str
     label: str
     family: Family
@@ -63,17 +63,19 @@ class Measure:
     metric: bool = False
     differentiable: bool = True
     deterministic: bool = True
-    min_samples: int = 2
+    min_samples: Any = 2  # a function of the parameters where it is declared, a number in every measure
     version: int = 1
     extra: str | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
-    changes: tuple[Change, ...] = field(default=(), repr=False)
-    base: Measure | None = field(default=None, repr=False)
+    changes: tuple[Change, ...] = ()
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    base: Measure | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.function.__doc__)
         object.__setattr__(self, "__wrapped__", self.function)
         object.__setattr__(self, "__name__", self.name)
+        object.__setattr__(self, "__signature__", _public_signature(self.function))
         object.__setattr__(self, "__module__", self.function.__module__)
 
     def __call__(self, X: Any, Y: Any, **parameters: Any) -> Any:
@@ -101,8 +103,9 @@ class Measure:
 
         Raises ``ValueError`` for a parameter or a choice the measure does not have.
         """
+        parameters = {k: _hashable(v) for k, v in parameters.items()}
         self._check_parameters(parameters)
-        fixed = dict(self.parameters) | {k: _hashable(v) for k, v in parameters.items()}
+        fixed = dict(self.parameters) | parameters
         claims: dict[str, Any] = {}
         for change in self.changes:
             if all(_holds(self._value(fixed, k), wanted) for k, wanted in change.parameters.items()):
@@ -110,6 +113,8 @@ class Measure:
         if "invariant_to" in claims:
             claims["invariant_to"] = implied(claims["invariant_to"])
         base = self.base or self  # claims always start from the declared ones
+        if callable(base.min_samples):
+            claims["min_samples"] = base.min_samples(**self.defaults | fixed)
         return replace(base, base=base, parameters=tuple(sorted(fixed.items())), **claims)
 
     @property
@@ -174,9 +179,15 @@ class Measure:
         for name, value in parameters.items():
             if name not in known:
                 raise ValueError(f"{self.name} has no parameter {name!r}{did_you_mean(name, known)}")
-            choices = self.choices.get(name)
-            if choices and value not in choices:
-                raise ValueError(f"{self.name}: {name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+            hint: Any = typing.get_type_hints(self.function).get(name)
+            if name in self.choices and value not in self.choices[name]:
+                known_values = ", ".join(map(repr, self.choices[name]))
+                raise ValueError(f"{self.name}: {name} must be one of {known_values}; got {value!r}")
+            if hint in KINDS and not (isinstance(value, KINDS[hint]) and isinstance(value, bool) == (hint is bool)):
+                raise ValueError(f"{self.name}: {name} must be of type {hint.__name__}; got {value!r}")
+            low, high = self.limits.get(name, (-math.inf, math.inf))
+            if hint in (int, float) and not low <= value <= high:
+                raise ValueError(f"{self.name}: {name} must be from {low:g} to {high:g}; got {value!r}")
 
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
@@ -193,7 +204,7 @@ def measure(
     range: tuple[float, float],
     symmetric: bool,
     reference: str,
-    invariant_to: set[str] = frozenset(),  # type: ignore[assignment]
+    invariant_to: Set[str] = frozenset(),
     changes: tuple[Change, ...] = (),
     **claims: Any,
 ) -> Callable[[Callable[..., Any]], Measure]:
@@ -209,9 +220,10 @@ def measure(
     symmetric : m(X, Y) = m(Y, X).
     invariant_to : transformations of either argument, independently, that leave the value unchanged (``INVARIANCES``).
     changes : claims that differ under some parameters, each made by :func:`when`.
-    claims : ``metric`` (the triangle inequality holds), ``differentiable``, ``deterministic``, ``min_samples``,
-        ``version`` (raise it when the algorithm changes: results of older versions are computed again), ``extra``
-        (the optional dependency it needs).
+    claims : ``metric`` (it is a distance and the triangle inequality holds), ``differentiable``, ``deterministic``,
+        ``min_samples`` (a number, or a function of the parameters), ``limits`` (smallest and largest value of
+        parameters), ``version`` (raise it when the algorithm changes: results of older versions are computed again),
+        ``extra`` (the optional dependency it needs).
     """
 
     def declare(function: Callable[..., Any]) -> Measure:
@@ -224,7 +236,7 @@ def measure(
     return declare
 
 
-def implied(invariances: set[str] | frozenset[str]) -> frozenset[str]:
+def implied(invariances: Set[str]) -> frozenset[str]:
     """Close a set of invariances: affine contains linear and translation, linear contains orthogonal, and so on."""
     unknown = set(invariances) - set(INVARIANCES)
     if unknown:
@@ -255,30 +267,11 @@ def did_you_mean(name: str, known: typing.Iterable[str], show: typing.Iterable[s
     return f"; known: {', '.join(known if show is None else show)}" if known else "; it has none"
 
 
-@lru_cache(maxsize=256)
-def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
-    """Return the views of one representation that a measure takes, each with its bytes at (n, d).
-
-    Found by running the measure on a small probe and scaling the shapes found there, so a measure never declares
-    what it needs. A measure that does not run on the probe is taken to need one n x n matrix.
-    """
-    rows, columns = (23, 7) if d <= n else (23, 31)
-    scale = {rows: n, columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
-    noise = np.random.default_rng(0).standard_normal((2, rows, columns))
-    x, y = Representation(noise[0]), Representation(noise[1])
-    try:
-        measure.evaluate(x, y)
-    except (ValueError, np.linalg.LinAlgError):
-        return {(measure, "unknown"): 8 * n * n}
-    return {key: _bytes(value, scale) for key, value in x._views.items()}
-
-
-def _bytes(value: Any, scale: Mapping[int, int]) -> int:
-    if isinstance(value, tuple):
-        return sum(_bytes(part, scale) for part in value)
-    if not isinstance(value, np.ndarray):
-        return 0
-    return int(math.prod(scale.get(length, length) for length in value.shape) * value.itemsize)
+def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature a measure is called with: X and Y, then the parameters."""
+    signature = inspect.signature(function)
+    arrays = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("X", "Y")]
+    return signature.replace(parameters=[*arrays, *list(signature.parameters.values())[2:]])
 
 
 def _holds(value: Any, wanted: Any) -> bool:

@@ -40,9 +40,11 @@ class Representation:
     """
 
     def __init__(self, data: Any, name: str = "", *, ids: Sequence[Hashable] | None = None, dtype: str | None = None):
-        self.path = Path(data).resolve() if isinstance(data, str | Path) else None
+        self.path = _array_file(data) if isinstance(data, str | Path) else None
         self.name = name or (self.path.stem if self.path else "")
         self.source: Array = as_array(np.load(self.path, mmap_mode="r") if self.path else data, self.name)
+        if dtype not in (None, "float32", "float64"):
+            raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
         self.dtype = dtype
         self.ids = None if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
@@ -70,9 +72,15 @@ class Representation:
         """The array-API namespace of the values."""
         return namespace(self.source)
 
+    @property
+    def views(self) -> dict[Hashable, Any]:
+        """The views remembered now."""
+        return dict(self._views)
+
     def forget(self) -> None:
-        """Drop every remembered view (they are computed again when needed)."""
-        self._views.clear()
+        """Drop the remembered arrays, which are computed again when needed; single numbers and words are kept."""
+        with self._lock:
+            self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -208,9 +216,9 @@ def values(x: Representation) -> Array:
 
 @view
 def fingerprint(x: Representation) -> str:
-    """Hash of the values as given, their dtype and shape: two equal fingerprints are the same data."""
+    """Hash of the values as given, their shape, and the precisions they come and are computed in."""
     source = np.ascontiguousarray(to_numpy(x.source))
-    digest = hashlib.sha256(f"{source.dtype.str}{source.shape}{x.dtype}".encode())
+    digest = hashlib.sha256(f"{source.dtype.str}{source.shape}{x.precision}".encode())
     digest.update(source.data)
     return digest.hexdigest()[:32]
 
@@ -249,6 +257,12 @@ def as_array(data: Any, name: str = "") -> Array:
         remedy = "take abs(X), or X.real and X.imag side by side" if is_complex else "convert them first"
         raise ValueError(f"{title(name)} must hold real numbers; got dtype {source.dtype}; {remedy}")
     return source
+
+
+def _array_file(path: str | Path) -> Path:
+    if Path(path).suffix != ".npy":
+        raise ValueError(f"{path} is not a .npy file; open it and pass the array")
+    return Path(path).resolve()
 
 
 def _as_array(data: Any, called: str) -> Array:

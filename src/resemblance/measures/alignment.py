@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
+from ..arrays import Array, at_most_one, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
 from ..views.pairs import (
@@ -113,9 +113,10 @@ def linear_regression(x: Representation, y: Representation, *, predict: Literal[
     """
     if predict == "first":
         x, y = y, x
+    # U_Y S_Y has the singular values of Y, in unit size: |U_X' Y| = |U_X' U_Y S_Y| and |Y| = 1.
     explained = basis_overlap(x, y) * decomposition(y).singular[None, :]
     value = inner(explained, explained)
-    return x.xp.where(value < 1, value, x.xp.ones_like(value))
+    return at_most_one(value)
 
 
 @measure(

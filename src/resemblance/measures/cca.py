@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..arrays import Array
+from ..arrays import Array, at_most_one, namespace
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
@@ -32,13 +32,14 @@ def mean_cca(x: Representation, y: Representation, *, aggregation: Literal["mean
     Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over the common rank,
     not over min(d, e), so dead units do not lower the value; covariances are never inverted.
     """
-    rho = canonical_correlations(basis_overlap(x, y), x)
+    rho = canonical_correlations(basis_overlap(x, y))
     return x.xp.mean(rho if aggregation == "mean" else rho**2)
 
 
 @measure(
     label="SVCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True, reference="raghu2017svcca",
     invariant_to={"orthogonal", "isotropic_scaling", "translation"}, min_samples=3,
+    limits={"explained_variance": (0, 1)},
     changes=(when({"truncation": "resi"}, invariant_to={"orthogonal", "translation"}),),
 )  # fmt: skip
 def svcca(
@@ -67,7 +68,7 @@ def svcca(
         k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
     else:
         k, l = (resi_svcca_components(r, explained_variance=explained_variance) for r in (x, y))
-    return x.xp.mean(canonical_correlations(basis_overlap(x, y)[:k, :l], x))
+    return x.xp.mean(canonical_correlations(basis_overlap(x, y)[:k, :l]))
 
 
 @measure(
@@ -110,10 +111,9 @@ def pwcca(
     return _weighted(x, y) if weights == "first" else _weighted(y, x)
 
 
-def canonical_correlations(overlap: Array, x: Representation) -> Array:
-    """Singular values of a basis overlap, at most 1 (rounding can exceed it)."""
-    rho = x.xp.linalg.svdvals(overlap)
-    return x.xp.where(rho < 1, rho, x.xp.ones_like(rho))
+def canonical_correlations(overlap: Array) -> Array:
+    """Singular values of a basis overlap."""
+    return at_most_one(namespace(overlap).linalg.svdvals(overlap))
 
 
 def _weighted(x: Representation, y: Representation) -> Array:

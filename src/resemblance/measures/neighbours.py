@@ -18,7 +18,8 @@ COSINE = {"orthogonal", "isotropic_scaling"}
 
 @measure(
     label="Jaccard", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="wang2020towards", invariant_to=COSINE, differentiable=False, min_samples=3,
+    reference="wang2020towards", invariant_to=COSINE, differentiable=False,
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}),),
 )  # fmt: skip
 def jaccard(x: Representation, y: Representation, *, k: int = 10, metric: Metric = "cosine") -> float:
@@ -38,7 +39,8 @@ def jaccard(x: Representation, y: Representation, *, k: int = 10, metric: Metric
 
 @measure(
     label="RankSim", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="wang2020towards", invariant_to=COSINE, differentiable=False, min_samples=3,
+    reference="wang2020towards", invariant_to=COSINE, differentiable=False,
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}),),
 )  # fmt: skip
 def rank_similarity(x: Representation, y: Representation, *, k: int = 10, metric: Metric = "cosine") -> float:
@@ -65,7 +67,8 @@ def rank_similarity(x: Representation, y: Representation, *, k: int = 10, metric
 
 @measure(
     label="2nd-Cos", family="neighbours", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016cultural", invariant_to=COSINE, differentiable=False, min_samples=3,
+    reference="hamilton2016cultural", invariant_to=COSINE, differentiable=False,
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
 )  # fmt: skip
 def second_order_cosine(
     x: Representation, y: Representation, *, k: int = 10, of: Literal["similarity", "distance"] = "similarity"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from ..arrays import Array, namespace, to_numpy
@@ -10,7 +11,7 @@ from ..representation import Representation
 
 
 @measure(
-    label="AccDiff", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True,
+    label="AccDiff", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True, metric=True,
     reference="klabunde2025resi", invariant_to={"isotropic_scaling"}, differentiable=False, min_samples=1,
 )  # fmt: skip
 def accuracy_difference(x: Representation, y: Representation, *, labels: tuple[int, ...] = ()) -> float:
@@ -68,7 +69,7 @@ def jensen_shannon(
     p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
     m = (p + q) / 2
     divergence = x.xp.sum(_relative_entropy(p, m) + _relative_entropy(q, m), axis=1) / 2
-    return x.xp.mean(divergence) / 0.6931471805599453  # nats to bits
+    return x.xp.mean(divergence) / math.log(2)  # nats to bits
 
 
 def _check_classes(name: str, x: Representation, y: Representation) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, epsilon, inner, namespace, root, scalar, to_numpy
+from ..arrays import Array, at_most_one, epsilon, inner, namespace, root, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
 from ..views.distances import (
@@ -29,6 +29,7 @@ Estimator = Literal["biased", "debiased", "lange"]
 @measure(
     label="CKA", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="kornblith2019similarity", invariant_to=RIGID | {"isotropic_scaling"},
+    limits={"bandwidth": (1e-6, 1e6)},
     changes=(
         when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
@@ -102,7 +103,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     product = inner(double_centered_distances(x), double_centered_distances(y))
     value = product / (distance_deviation(x) * distance_deviation(y))
     value = x.xp.where(value > 0, value, x.xp.zeros_like(value))  # non-negative but for rounding
-    value = x.xp.where(value < 1, value, x.xp.ones_like(value))
+    value = at_most_one(value)
     return value if squared else root(value)
 
 
@@ -126,7 +127,7 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="GULP", family="similarity_matrix", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
-    metric=True, reference="boixadsera2022gulp", invariant_to={"affine"},
+    metric=True, limits={"ridge": (0, np.inf)}, reference="boixadsera2022gulp", invariant_to={"affine"},
     changes=(
         when({"squared": True}, metric=False),
         when({"ridge": lambda ridge: ridge > 0}, invariant_to=RIGID | {"isotropic_scaling"}),
@@ -145,14 +146,14 @@ def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: b
 
     X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps, a positive ridge only to rotation,
     scaling and translation. ``squared=True`` leaves out the root, as the ReSi code does, and is
-    not a metric. Raises ``Undefined`` for a constant representation and ``ValueError`` for a negative ridge.
+    not a metric. Raises ``Undefined`` for a constant representation.
 
     Reference: Boix-Adserà et al. 2022. The ReSi code inverts covariances without a tolerance, so with
     dead units its value counts rounding noise; a rank tolerance is used here. Distances below 1e-7 times the root of
     the ranks are not resolved and are 0.
     """
-    if ridge < 0:
-        raise ValueError(f"gulp: ridge must not be negative; got {ridge}")
+    # In the bases of singular vectors the regression smoothers are diagonal: tr[...]^2 = |a|^2 and
+    # tr(Sigma_X^-1 Sigma_XY Sigma_Y^-1 Sigma_YX) = sum_ij a_i b_j O_ij^2, O the overlap of the bases.
     a, b = _shrinkage(x, ridge), _shrinkage(y, ridge)
     overlap = root(a)[:, None] * basis_overlap(x, y) * root(b)[None, :]
     total = inner(a, a) + inner(b, b)
@@ -207,7 +208,7 @@ def rsa(
         a, b = (to_numpy(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
         return float(kendalltau(a, b).statistic)
     value = inner(rdm_vector(x, kind=rdm, compare=compare), rdm_vector(y, kind=rdm, compare=compare))
-    return x.xp.where(value < 1, value, x.xp.ones_like(value))
+    return at_most_one(value)
 
 
 @measure(

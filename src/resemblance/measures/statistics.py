@@ -13,7 +13,7 @@ from ..views.scalars import concentricity, magnitude, uniformity
 
 
 @measure(
-    label="ConcDiff", family="statistic", larger_is_more_similar=False, range=(0, 2), symmetric=True,
+    label="ConcDiff", family="statistic", larger_is_more_similar=False, range=(0, 2), symmetric=True, metric=True,
     reference="wang2020towards", invariant_to={"orthogonal", "isotropic_scaling"},
 )  # fmt: skip
 def concentricity_difference(x: Representation, y: Representation) -> Array:
@@ -29,7 +29,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="MagDiff", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    label="MagDiff", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
     reference="wang2020towards", invariant_to={"orthogonal"},
 )  # fmt: skip
 def magnitude_difference(x: Representation, y: Representation) -> Array:
@@ -45,7 +45,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="UnifDiff", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    label="UnifDiff", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
     reference="wang2020understanding", invariant_to={"orthogonal", "isotropic_scaling"},
     changes=(when({"rows": "raw"}, invariant_to={"orthogonal", "translation"}),),
 )  # fmt: skip

@@ -12,13 +12,15 @@ from ..views.cross_barcode import cross_barcode_totals
 from ..views.heat import TEMPERATURES, heat_trace, stochastic_heat_traces
 from ..views.samples import normalized_distances
 
-RIGID = {"orthogonal", "isotropic_scaling", "translation"}
+SIMILARITIES = {"orthogonal", "isotropic_scaling", "translation"}
 WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 
 
 @measure(
     label="IMD", family="topology", larger_is_more_similar=False, range=(0, 1e6 * float(np.exp(-4))), symmetric=True,
-    reference="tsitsulin2020shape", invariant_to=RIGID, differentiable=False, min_samples=3,
+    reference="tsitsulin2020shape", invariant_to=SIMILARITIES, differentiable=False, metric=True,
+    min_samples=lambda k, **_: k + 1,
+    limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
 )  # fmt: skip
 def imd(
     x: Representation,
@@ -55,7 +57,8 @@ def imd(
 
 @measure(
     label="RTD", family="topology", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
-    reference="barannikov2022representation", invariant_to=RIGID, differentiable=False, min_samples=3, extra="topology",
+    reference="barannikov2022representation", invariant_to=SIMILARITIES, differentiable=False, min_samples=3,
+    extra="topology", limits={"sample": (3, np.inf), "trials": (1, np.inf)},
     changes=(when({"direction": "first"}, symmetric=False), when({"direction": "second"}, symmetric=False)),
 )  # fmt: skip
 def rtd(
@@ -77,7 +80,8 @@ def rtd(
     0.9 quantile (over all entries, the zero diagonal included).
 
     X is (n, d), Y is (n, e). Mean over ``trials`` random subsets of ``sample`` samples, the same for every pair
-    (they depend on ``seed`` and n only); with n <= ``sample`` all samples are used, once. ``direction="first"`` is
+    (they depend on ``seed`` and n only); with n <= ``sample`` all samples are used, once. A subset is one of
+    positions, so with n > ``sample`` another order of the samples is another draw. ``direction="first"`` is
     RTD(X, Y) alone, which is not symmetric. Exact in float64. Needs the extra ``topology``.
 
     Reference: Barannikov et al. 2022, Algorithm 1. The authors' code needs CUDA (ReSi's gives NaN without), works in

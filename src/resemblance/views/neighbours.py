@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..arrays import scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .distances import row_blocks
-from .points import preshape, unit_rows
+from .points import preshape, size, unit_rows
 
 Metric = Literal["cosine", "euclidean"]
 
@@ -26,6 +26,8 @@ def neighbours(x: Representation, k: int, metric: Metric) -> np.ndarray:
     n = x.shape[0]
     if not 1 <= k < n:
         raise Undefined(f"neighbours of {title(x)}: k must be from 1 to {n - 1} for its {n} samples; got k={k}")
+    if scalar(size(x)) == 0:
+        raise Undefined(f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours")
     similarity, terms = _similarity(x, metric)
     found = np.empty((n, k), dtype=np.int64)
     for start, stop in row_blocks(n):

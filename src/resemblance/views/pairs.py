@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, detach, inner, namespace, norm, to_numpy
+from ..arrays import Array, at_most_one, detach, inner, namespace, norm, to_numpy
 from ..representation import Representation, pair_view
 from .grams import rbf_gram
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
@@ -47,7 +47,7 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
     """Sum of the singular values of the cross products: the cosine of the best rotation, in [0, 1]."""
     xp = x.xp
     total = xp.sum(xp.linalg.svdvals(cross_products(x, y)))
-    return xp.where(total < 1, total, xp.ones_like(total))
+    return at_most_one(total)
 
 
 @pair_view(swap=_transpose)
@@ -65,7 +65,7 @@ def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
     """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates of y (rows)."""
     left, rho, right = x.xp.linalg.svd(basis_overlap(x, y), full_matrices=False)
-    return left, x.xp.where(rho < 1, rho, x.xp.ones_like(rho)), right
+    return left, at_most_one(rho), right
 
 
 @pair_view(swap=_same)

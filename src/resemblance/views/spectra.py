@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..arrays import Array, carries_gradient, detach, epsilon, inner
+from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar
 from ..representation import Representation, view
-from .points import preshape, unit
+from .points import norm_of, preshape, size, unit
 
 
 class Decomposition(NamedTuple):
@@ -21,18 +21,33 @@ class Decomposition(NamedTuple):
 def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """Thin SVD of the pre-shape, cut at the numerical rank.
 
-    A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule. The
+    A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule, and the
+    rounding noise of the precision the data came in: dead directions of float32 data stay dead in float64. The
     covariance is never formed, so a condition number of kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
     u, s, vt = x.xp.linalg.svd(points, full_matrices=False)
-    rank = int(x.xp.sum(x.xp.astype(s > max(x.shape) * epsilon(s) * s[0], x.xp.int64)))
+    tolerance = max(max(x.shape) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
+    rank = int(x.xp.sum(x.xp.astype(s > tolerance, x.xp.int64)))
     if rank < s.shape[0] and carries_gradient(points):
         # The derivative of an SVD divides by all singular values, so directions without variance are projected out.
         spanned = detach(vt[:rank, :])
         u, s, vt = x.xp.linalg.svd(points @ x.xp.matrix_transpose(spanned), full_matrices=False)
         vt = vt @ spanned
     return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
+
+
+def _rounding_noise(x: Representation, centered: bool) -> float:
+    """Largest singular value of a matrix of rounding errors of the data, relative to their size.
+
+    Entries of root mean square r have errors of about r eps / sqrt(12) in their own precision, and n x d independent
+    errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is left as a margin.
+    """
+    if not x.xp.isdtype(x.source.dtype, "real floating"):
+        return 0.0
+    (n, d), length = x.shape, scalar(norm_of(x))
+    relative = length / scalar(size(x) if centered else norm_of(x))
+    return float(epsilon(x.source) * relative * (n**-0.5 + d**-0.5))
 
 
 @view
