@@ -11,6 +11,7 @@ import pytest
 
 import resemblance as rs
 from resemblance.measure import FAMILIES, INVARIANCES, implied
+from resemblance.views import pairs
 
 TABLE_2 = [
     "PWCCA", "SVCCA", "AlignCos", "AngShape", "HardCorr", "LinReg", "OrthProc", "PermProc", "ProcDist", "SoftCorr",
@@ -154,18 +155,23 @@ def test_a_user_writes_a_measure_and_compares_it_beside_the_others(rng):
     assert pickle.loads(pickle.dumps(mean_difference)) == mean_difference
 
 
-def test_a_measure_that_calls_a_measure_shares_its_views(rng):
-    calls = []
+def test_a_measure_that_calls_measures_computes_their_cross_product_once(rng, monkeypatch):
+    taken = []  # a cross product takes the points of either representation once
+    unit = pairs.unit
+    monkeypatch.setattr(pairs, "unit", lambda x, centered: taken.append(x) or unit(x, centered=centered))
 
-    @rs.measure(label="Two", family="statistic", larger_is_more_similar=True, range=(0, 2), symmetric=True,
+    @rs.measure(label="Three", family="statistic", larger_is_more_similar=True, range=(-1, 3), symmetric=True,
                 reference="nobody2026nothing")  # fmt: skip
-    def two(x, y):
-        """Two: CKA twice."""
-        calls.append(1)
-        return rs.cka.function(x, y) + rs.cka.function(x, y)
+    def three(x, y):
+        """Three: CKA twice and a matching, which are made from the same cross product."""
+        return rs.cka(x, y) + rs.cka.function(x, y) + rs.hard_correlation_match.function(y, x)
 
-    x, y = rng.standard_normal((2, 20, 3))
-    assert two(x, y) == pytest.approx(2 * rs.cka(x, y))
+    x, y = (rs.Representation(data) for data in rng.standard_normal((2, 20, 3)))
+    together = three(x, y)
+    assert len(taken) == 2
+    assert set(taken) == {x, y}
+    assert together == pytest.approx(2 * rs.cka(x, y) + rs.hard_correlation_match(x, y), rel=1e-12)
+    assert len(taken) == 6  # two calls, two cross products: they live as long as a call
 
 
 def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):

@@ -151,13 +151,17 @@ def test_resi_values_are_not_the_definitions_where_the_spec_says_so(golden_input
         assert differs == bool(theirs.spec != ours.spec), (ours.spec, theirs.spec)
 
 
-def test_rtd_trials_on_more_samples_than_a_subset(golden_inputs):
-    """With n > sample, the value is the mean over seeded subsets and close to the value of all samples."""
+def test_rtd_of_more_samples_than_a_subset_is_the_mean_over_seeded_subsets(golden_inputs):
+    from resemblance.views.samples import subset
+
     x, y = golden_inputs["pub02_rot_noise__R"], golden_inputs["pub02_rot_noise__Rp"]
     subsets = rs.rtd.where(sample=100, trials=3)
-    assert subsets(x, y) == subsets(x, y)
-    assert subsets(x, y) != rs.rtd(x, y, sample=100, trials=3, seed=1)
-    assert np.isfinite(subsets(x, y))
+    for seed in (0, 1):
+        rows = [subset(200, 100, seed, trial) for trial in range(3)]
+        expected = np.mean([rs.rtd(x[i], y[i]) for i in rows])
+        assert subsets(x, y, seed=seed) == pytest.approx(expected, rel=1e-12)
+        assert subsets(x, y, seed=seed) == subsets(x, y, seed=seed)
+    assert subsets(x, y, seed=0) != subsets(x, y, seed=1)
 
 
 @pytest.mark.parametrize("m", [m for m in rs.preset("default") if m.name != "rtd"], ids=str)

@@ -97,12 +97,18 @@ def test_mean_squared_cca_is_eigenspace_overlap_of_centred_data(pair):
     assert rs.mean_cca(*pair, aggregation="mean_squared") * min(ranks) == pytest.approx(overlap, rel=1e-9)
 
 
+FULL = [shape for shape in SHAPES if shape[0] - 1 <= max(shape[1:])]  # centred, one of them spans every direction
+
+
+@pytest.mark.parametrize("pair", [shape for shape in SHAPES if shape not in FULL], ids=str, indirect=True)
 def test_canonical_correlations_are_cosines_of_subspace_angles(pair):
     x, y = map(centred, pair)
-    if min(x.shape) < x.shape[1] or min(y.shape) < y.shape[1]:
-        assert rs.mean_cca(*pair) == pytest.approx(1) if max(x.shape[1], y.shape[1]) >= len(x) else True
-        return
     assert rs.mean_cca(*pair) == pytest.approx(np.cos(subspace_angles(x, y)).mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("pair", FULL, ids=str, indirect=True)
+def test_canonical_correlations_are_one_where_one_representation_spans_all_directions(pair):
+    assert rs.mean_cca(*pair) == pytest.approx(1, rel=1e-12)
 
 
 def test_svcca_with_all_variance_is_mean_cca(pair):
