@@ -254,3 +254,14 @@ def test_labels_may_be_of_any_library():
 def test_complex_numbers_of_every_library_are_refused(data):
     with pytest.raises(ValueError, match=r"real numbers; got dtype \S*complex\d+; take abs"):
         rs.cka(data, data)
+
+
+@pytest.mark.parametrize("name", ["linear_regression", "mean_cca", "gulp", "eigenspace_overlap"])
+def test_gradients_at_repeated_singular_values(name):
+    """Whitened data: the singular vectors have no derivative there, the space they span has one."""
+    rng = np.random.default_rng(0)
+    white = np.linalg.qr(rng.standard_normal((20, 4)) - 0)[0]
+    white = np.linalg.qr(white - white.mean(axis=0))[0]
+    x = torch.tensor(white, requires_grad=True)
+    y = torch.tensor(rng.standard_normal((20, 5)), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a, b: getattr(rs, name)(a, b), (x, y), atol=1e-5)

@@ -272,7 +272,7 @@ def prepare_bad_files(folder):
         ("compare a.npy b.npy --format parquet", "needs --output"),
         ("compare a.npy b.npy --output gone/x.csv", "the folder gone does not exist"),
         ("compare a.npy b.npy --html empty", "empty is a folder"),
-        ("compare a.npy b.npy --save a.npy", "a.npy cannot be used as a comparison file"),
+        ("compare a.npy b.npy --save a.npy", "a.npy is given twice"),
         ("compare a.npy b.npy --memory lots", "memory must be a positive number of bytes"),
         ("compare a.npy b.npy --jobs 0", "Invalid value for '--jobs'"),
         ("compare a.npy b.npy --bogus", "No such option: --bogus"),

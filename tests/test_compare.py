@@ -80,10 +80,20 @@ def test_dask_local_cluster(reps, plain):
     from dask.distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         assert same(plain, rs.compare(reps, executor=client.get_executor(), progress=False))
+
+
+def test_layout_in_memory_does_not_change_the_last_digits(plain, reps):
+    """Columns of a larger array, every other row, Fortran order: workers get them as copies in another layout."""
+    strided = {}
+    for name, data in reps.items():
+        wide = np.zeros((2 * len(data), 3 * data.shape[1]), order="F")
+        wide[::2, ::3] = data
+        strided[name] = wide[::2, ::3]
+    assert same(plain, rs.compare(strided, progress=False))
 
 
 def test_order_of_representations_only_permutes(reps, plain):
@@ -391,6 +401,14 @@ def test_two_processes_on_one_file(tmp_path):
     assert not rs.load(path).failures
 
 
+def test_loading_does_not_write(plain, tmp_path):
+    plain.save(tmp_path / "result.db")
+    (tmp_path / "result.db").chmod(0o444)
+    before = (tmp_path / "result.db").read_bytes()
+    assert same(plain, rs.load(tmp_path / "result.db"))
+    assert (tmp_path / "result.db").read_bytes() == before
+
+
 def test_files_that_are_not_comparisons(tmp_path):
     with pytest.raises(ValueError, match="no comparison at"):
         rs.load(tmp_path / "missing.db")
@@ -404,6 +422,10 @@ def test_files_that_are_not_comparisons(tmp_path):
     connection.close()
     with pytest.raises(ValueError, match="has format 0"):
         rs.load(tmp_path / "other.db")
+    with Store(tmp_path / "damaged.db") as store:
+        store.describe({"rows": []})
+    with pytest.raises(ValueError, match="is damaged"):
+        rs.load(tmp_path / "damaged.db")
 
 
 # ------------------------------------------------------------------------------------------------------- the result
@@ -470,6 +492,43 @@ def test_blas_threads_are_pinned_during_a_run_and_restored(reps):
     rs.compare(reps, measures=[threads], progress=False)
     assert set(during) == {1}
     assert [(i["filepath"], i["num_threads"]) for i in threadpool_info()] == before
+
+
+def test_progress_counts_both_orders_of_asymmetric_measures(reps):
+    seen = []
+    rs.compare(reps, measures=["linear_regression"], progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (25, 25)
+    assert len({done for done, _ in seen}) == len(seen)
+
+
+def test_a_measure_that_cannot_travel_says_so(reps):
+    @rs.measure(label="Local", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+                reference="nobody2026nothing")  # fmt: skip
+    def local(x, y):
+        """Local: defined in a function."""
+        return 1.0
+
+    with ProcessPoolExecutor(1) as pool, pytest.raises(ValueError, match="define it at the top level of a module"):
+        rs.compare(reps, measures=[local], executor=pool, progress=False)
+
+
+@rs.measure(label="Column40", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+            reference="nobody2026nothing")  # fmt: skip
+def column_four(x, y):
+    """Column four: raises on anything narrower."""
+    return abs(x.array[0, 4] - y.array[0, 4]) + len(x.array[np.arange(40) > 3]) * 0
+
+
+def test_a_measure_that_needs_more_than_the_probe_has(reps):
+    assert np.isfinite(rs.compare(reps, measures=[column_four], progress=False)["column_four"]).all()
+
+
+def test_views_are_planned_with_the_sizes_of_parameters():
+    from resemblance.tiles import views_used
+
+    assert sum(views_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
+    assert sum(views_used(rs.rtd, 10_000, 64).values()) < 1e8
+    assert sum(views_used(rs.rsa, 10_000, 64).values()) == pytest.approx(4e8, rel=0.2)
 
 
 @pytest.mark.parametrize("terminal", [True, False])

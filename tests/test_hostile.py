@@ -89,14 +89,14 @@ CASES: dict[str, tuple[np.ndarray, np.ndarray]] = {
 }
 
 # What is undefined, and why. A measure of the ReSi list is looked up by its specification, then by its name.
-FEW = dict.fromkeys(["mean_cca", "pwcca", "svcca", "rsa", "imd", "rtd"], "needs at least 3 samples; got ")
-FEW |= dict.fromkeys(["jaccard", "rank_similarity", "second_order_cosine"], "needs at least 3 samples; got ")
+FEW = dict.fromkeys(["mean_cca", "pwcca", "svcca", "rsa", "rtd"], "needs at least 3 samples; got ")
+FEW_NEIGHBOURS = dict.fromkeys(["jaccard", "rank_similarity", "second_order_cosine"], "needs at least 11 samples; got ")
+FEW_NEIGHBOURS |= {"imd": "needs at least 6 samples; got "}
+FEW |= FEW_NEIGHBOURS
 OUTPUTS = {"accuracy_difference", "disagreement", "jensen_shannon"}
-NO_NEIGHBOURS = dict.fromkeys(
-    ["jaccard", "rank_similarity", "second_order_cosine", "imd"], "k must be from 1 to 2 for its 3 samples"
-)
 NO_SHAPE = r"representation '[XY]' is constant \(all its rows are equal\)"
 CONSTANT = dict.fromkeys(["mean_cca", "pwcca", "svcca", "cka", "distance_correlation", "gulp", "imd"], NO_SHAPE)
+CONSTANT |= dict.fromkeys(["jaccard", "rank_similarity", "second_order_cosine"], NO_SHAPE)
 CONSTANT |= dict.fromkeys(["angular_shape", "procrustes", "hard_correlation_match"], NO_SHAPE)
 CONSTANT |= dict.fromkeys(["soft_correlation_match", "linear_regression"], NO_SHAPE)
 NO_SPREAD = {
@@ -120,7 +120,7 @@ UNDEFINED: dict[str, dict[str, str]] = {
     "n = 1": {m.name: f"needs at least {m.min_samples} samples; got 1" for m in MEASURES if m.name not in OUTPUTS},
     "n = 2": FEW,
     "n = 2, d = 1": FEW,
-    "n = 3": NO_NEIGHBOURS | RESI_WIDTH,
+    "n = 3": FEW_NEIGHBOURS | RESI_WIDTH,
     "constant columns": RESI_RANK,
     "duplicate columns": RESI_RANK,
     "all rows of X equal": CONSTANT | NO_SPREAD,

@@ -209,6 +209,48 @@ def test_rsm_norm_difference_against_scipy(pair):
     assert rs.rsm_norm_difference(*pair, norm="spectral") == pytest.approx(np.linalg.norm(a - b, ord=2), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (np.repeat(np.eye(2), 60, axis=0), np.tile(np.eye(2), (60, 1))),
+        (np.unpackbits(np.arange(128, dtype=np.uint8)[:, None], axis=1)[:, 1:],
+         np.unpackbits((np.arange(128) ^ (np.arange(128) >> 1)).astype(np.uint8)[:, None], axis=1)[:, 1:]),
+    ],
+    ids=["block designs", "hypercube and Gray code"],
+)  # fmt: skip
+def test_spectral_norm_of_structured_data(x, y):
+    """The eigenvector of such differences is orthogonal to the vector of ones."""
+    expected = np.abs(np.linalg.eigvalsh(squareform(pdist(x)) - squareform(pdist(y)))).max()
+    assert rs.rsm_norm_difference(x, y, norm="spectral") == pytest.approx(expected, rel=1e-9)
+
+
+def test_pwcca_does_not_depend_on_the_basis_where_correlations_tie():
+    """With shared columns several canonical correlations are 1, and their variates are not unique."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 10))
+    y = np.hstack([x[:, :5], rng.standard_normal((200, 5))])
+    expected = rs.pwcca(x, y)
+    for other in (y[:, rng.permutation(10)], y + 5, 0.01 * y, y @ rng.standard_normal((10, 10))):
+        assert rs.pwcca(x, other) == pytest.approx(expected, rel=1e-9)
+    assert rs.pwcca(x[:, rng.permutation(10)], y) == pytest.approx(expected, rel=1e-9)
+
+
+def test_debiased_cka_of_exchangeable_samples_is_undefined():
+    """All samples are equally far apart: nothing but the diagonal distinguishes the Gram matrix from a constant."""
+    for kernel in ("linear", "rbf"):
+        with pytest.raises(rs.Undefined, match="self-similarity is not positive"):
+            rs.cka(np.eye(6), 3 * np.eye(6) + 1, kernel=kernel, estimator="debiased")
+
+
+def test_dead_directions_of_float32_data_stay_dead():
+    rng = np.random.default_rng(0)
+    latent = rng.standard_normal((300, 5))
+    x, y = (latent @ rng.standard_normal((5, 40)) for _ in range(2))
+    rough = rs.gulp(x.astype(np.float32), rng.standard_normal((300, 3)), squared=True)
+    assert rough < 9  # ranks 5 and 3, not 40 and 3
+    assert rs.mean_cca(x.astype(np.float32), y.astype(np.float32)) == pytest.approx(1, abs=1e-5)
+
+
 def test_correlation_matches_against_numpy(pair):
     from scipy.optimize import linear_sum_assignment
 

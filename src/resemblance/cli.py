@@ -92,7 +92,7 @@ def compare_command(
     from .sources.files import read_files
 
     kind = choose_format(format, output)
-    check_targets(kind, output, html, save)
+    check_targets(kind, inputs, output, html, save)
     parse_bytes(memory)
     chosen = chosen_measures(measures)
     representations = read_files(inputs)
@@ -215,8 +215,11 @@ def choose_format(format: str | None, output: Path | None) -> str:
     return kind
 
 
-def check_targets(kind: str, *targets: Path | None) -> None:
-    """Find out before the work whether its results can be written."""
+def check_targets(kind: str, inputs: Sequence[str], *targets: Path | None) -> None:
+    """Find out before the work whether its results can be written, each to a file of its own."""
+    named = [Path(i).resolve() for i in inputs] + [t.resolve() for t in targets if t is not None]
+    for target in (t for t in targets if t is not None and named.count(t.resolve()) > 1):
+        raise ValueError(f"{target} is given twice, as an input or for two outputs")
     for target in (t for t in targets if t is not None):
         if target.is_dir():
             raise ValueError(f"{target} is a folder; a file is needed")

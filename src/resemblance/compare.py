@@ -97,7 +97,7 @@ def compare(
         block = tile if tile is not None or executor is None else _block_for_workers(len(every))
         plan = _plan(chosen, every, len(rows), columns is not None, budget, block)
         tasks = [task for t in plan if (task := _task(t, every, done, both_orders=columns is None)).wanted]
-        show = stack.enter_context(_reporting(progress, sum(len(w[2]) for t in tasks for w in t.wanted)))
+        show = stack.enter_context(_reporting(progress, sum(_count(t) for t in tasks)))
         for cells in _run(tasks, executor):
             done |= {c[:4]: c for c in cells}
             show(len(cells))
@@ -142,6 +142,12 @@ def _pairs(task: Task) -> Iterator[list[Cell]]:
         x, y = task.representations[row], task.representations[column]
         with comparing(x, y):
             yield [cell for p in positions for cell in _cells(task.measures[p], x, y, task.both_orders)]
+
+
+def _count(task: Task) -> int:
+    """Number of cells of a task."""
+    doubled = [task.both_orders and not m.symmetric for m in task.measures]
+    return sum(1 + (doubled[p] and row != column) for row, column, positions in task.wanted for p in positions)
 
 
 def _cells(measure: Measure, x: Representation, y: Representation, both_orders: bool) -> Iterator[Cell]:
@@ -251,14 +257,15 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
         if twice:
             raise ValueError(f"compare: two representations are called {twice[0]!r}; names must be unique")
     first = rows[0]
+    with_ids = next((r for r in [*rows, *(columns or [])] if r.ids is not None), first)
     for r in [*rows, *(columns or [])]:
         if r.shape[0] != first.shape[0]:
             raise ValueError(
                 f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has {r.shape[0]}; "
                 "all must be representations of the same samples"
             )
-        if r.ids is not None and first.ids is not None and r.ids != first.ids:
-            raise ValueError(f"compare: {r.name!r} has other sample ids than {first.name!r}; see join_samples")
+        if r.ids is not None and r.ids != with_ids.ids:
+            raise ValueError(f"compare: {r.name!r} has other sample ids than {with_ids.name!r}; see join_samples")
         mine, other = (f"{type(s.source).__module__.split('.')[0]} in {s.precision}" for s in (first, r))
         if mine != other:
             raise ValueError(f"compare: {first.name!r} is computed by {mine} and {r.name!r} by {other}; convert one")

@@ -56,7 +56,7 @@ class Comparison:
     seconds: Mapping[str, float]
     failures: tuple[Failure, ...]
     provenance: Mapping[str, Any]
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...] = ()
 
     def info(self, measure: str | Measure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
@@ -142,7 +142,7 @@ def load(path: str | Path) -> Comparison:
     """
     if not Path(path).is_file():
         raise ValueError(f"no comparison at {path}")
-    with Store(path) as store:
+    with Store(path, read_only=True) as store:
         description, cells = store.description(), store.cells()
     infos = tuple(_info_from(entry) for entry in description["measures"])
     return assemble(description["rows"], description["columns"], infos, cells, description["provenance"])

@@ -70,12 +70,16 @@ class Measure:
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     base: Measure | None = None
+    defaults: Mapping[str, Any] = field(init=False)  # the parameters after the arrays, with their default values
+    spec: str = field(init=False)  # the name with every parameter that is not at its default: the identity of a result
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.function.__doc__)
         object.__setattr__(self, "__wrapped__", self.function)
         object.__setattr__(self, "__name__", self.name)
         object.__setattr__(self, "__signature__", _public_signature(self.function))
+        object.__setattr__(self, "defaults", _defaults(self.function))
+        object.__setattr__(self, "spec", self._specification())
         object.__setattr__(self, "__module__", self.function.__module__)
 
     def __call__(self, X: Any, Y: Any, **parameters: Any) -> Any:
@@ -114,21 +118,13 @@ class Measure:
             claims["invariant_to"] = implied(claims["invariant_to"])
         base = self.base or self  # claims always start from the declared ones
         if callable(base.min_samples):
-            claims["min_samples"] = base.min_samples(**self.defaults | fixed)
+            claims["min_samples"] = base.min_samples(**{**self.defaults, **fixed})
         return replace(base, base=base, parameters=tuple(sorted(fixed.items())), **claims)
 
-    @property
-    def spec(self) -> str:
-        """The name with every parameter that differs from its default: the identity of a result."""
+    def _specification(self) -> str:
         default = self.defaults
         changed = [f"{k}={_brief(v)}" for k, v in self.parameters if k not in default or default[k] != v]
         return f"{self.name}[{','.join(changed)}]" if changed else self.name
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """The parameters after the arrays, with their default values."""
-        signature = inspect.signature(self.function)
-        return {k: p.default for k, p in list(signature.parameters.items())[2:]}
 
     @property
     def summary(self) -> str:
@@ -150,6 +146,9 @@ class Measure:
     def __reduce__(self) -> Any:
         # Travels by name, like a function; a measure from a user's file also by that file.
         module = sys.modules[self.function.__module__]
+        if not isinstance(getattr(module, self.name, None), Measure):
+            where = f"define it at the top level of a module, as {self.name}"
+            raise ValueError(f"{self} cannot be sent to a worker process: {where}")
         file = getattr(module, "__file__", None)
         return _restore, (self.function.__module__, self.function.__name__, self.parameters, file)
 
@@ -265,6 +264,10 @@ def did_you_mean(name: str, known: typing.Iterable[str], show: typing.Iterable[s
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known: {', '.join(known if show is None else show)}" if known else "; it has none"
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    return {k: p.default for k, p in list(inspect.signature(function).parameters.items())[2:]}
 
 
 def _public_signature(function: Callable[..., Any]) -> inspect.Signature:

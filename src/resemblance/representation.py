@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import array_api_compat
 import numpy as np
 
-from .arrays import Array, carries_gradient, namespace, to_numpy
+from .arrays import Array, carries_gradient, is_torch, namespace, to_numpy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -163,7 +163,7 @@ _pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | N
 def comparing(x: Representation, y: Representation) -> Iterator[None]:
     """Keep what the measures of one pair share (their cross products) alive inside this block."""
     current = _pair.get()
-    if current is not None and current[0] is x and current[1] is y:
+    if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
         yield  # already comparing this pair: a measure that calls another one shares its views
         return
     token = _pair.set((x, y, {}))
@@ -210,7 +210,9 @@ def pair_view(
 @view
 def values(x: Representation) -> Array:
     """The array in the precision it is computed in (see :class:`Representation`)."""
-    source = np.asarray(x.source) if isinstance(x.source, np.ndarray) else x.source  # a memory map reads as an array
+    # The layout in memory would change the last digits, and does not survive being sent to a worker.
+    source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
+    source = source.contiguous() if is_torch(x.source) else source
     return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,11 +32,16 @@ class Store:
     processes may write at once. On network file systems, which WAL does not support, use one process.
     """
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path, *, read_only: bool = False):
         self.path = Path(path)
+        self._pending: list[Cell] = []
+        self._written = 0.0
         try:
-            self._db = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
-            self._check_format()
+            location = self.path.resolve().as_uri() + ("?mode=ro" if read_only else "")
+            self._db = sqlite3.connect(location, uri=True, timeout=60, check_same_thread=False)
+            self._check_format(read_only)
+            if read_only:
+                return
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.executescript(
                 """CREATE TABLE IF NOT EXISTS cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL,
@@ -49,6 +55,8 @@ class Store:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self._pending:
+            self.flush()
         self._db.close()
 
     def describe(self, description: dict[str, Any]) -> None:
@@ -61,21 +69,32 @@ class Store:
         row = self._db.execute("SELECT description FROM header").fetchone()
         if row is None:
             raise ValueError(f"{self.path} holds no comparison")
-        found: dict[str, Any] = json.loads(row[0])
-        return found
+        try:
+            found: dict[str, Any] = json.loads(row[0])
+            return {name: found[name] for name in ("rows", "columns", "measures", "provenance")}
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{self.path} is damaged: it does not say what it compares") from error
 
     def put(self, cells: Iterable[Cell]) -> None:
-        """Add cells in one transaction; one that is already there stays as it is."""
+        """Add cells; one that is already there stays as it is. They are on disk within half a second of work."""
+        self._pending.extend(cells)
+        if time.monotonic() - self._written > 0.5:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was put, in one transaction."""
         with self._db:
-            self._db.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", cells)
+            self._db.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", self._pending)
+        self._pending, self._written = [], time.monotonic()
 
     def cells(self) -> list[Cell]:
         """Return all cells."""
         return [Cell(*row) for row in self._db.execute("SELECT * FROM cells")]
 
-    def _check_format(self) -> None:
+    def _check_format(self, read_only: bool) -> None:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables and version != FORMAT:
             raise ValueError(f"{self.path} has format {version}; this version of resemblance reads format {FORMAT}")
-        self._db.execute(f"PRAGMA user_version = {FORMAT}")
+        if not read_only:
+            self._db.execute(f"PRAGMA user_version = {FORMAT}")

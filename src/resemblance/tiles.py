@@ -34,7 +34,7 @@ class Tile(NamedTuple):
 
 def parse_bytes(memory: int | str) -> int:
     """Read a number of bytes: 2_000_000_000, "2GB", "512 MiB"."""
-    match = re.fullmatch(r"\s*([\d.]+)\s*([kmg]?i?b)?\s*", str(memory).lower())
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
     if match is None or (size := int(float(match[1]) * UNITS[match[2] or ""])) <= 0:
         raise ValueError(f'memory must be a positive number of bytes such as "2GB"; got {memory!r}')
     return size
@@ -97,17 +97,25 @@ def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
     """Return the views of one representation that a measure takes, each with its bytes at (n, d).
 
     Found by running the measure on a small probe and scaling the shapes found there, so a measure never declares
-    what it needs. A measure that does not run on the probe is taken to need one n x n matrix.
+    what it needs. A measure that does not run on the probe is taken to need a copy of the array.
     """
-    rows, columns = (23, 7) if d <= n else (23, 31)
+    rows = max(23, measure.min_samples + 6)
+    columns = 7 if d <= n else rows + 8
     scale = {rows: n, columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:
         measure.evaluate(x, y)
-    except (ValueError, np.linalg.LinAlgError):
-        return {(measure, "unknown"): 8 * n * n}
-    return {key: _bytes(value, scale) for key, value in x.views.items()}
+    except Exception:  # whatever a measure raises here, it is for the real data to say
+        return {(measure, "unknown"): 8 * n * d}
+    return {key: _bytes(value, scale | _own_sizes(key, measure, rows, n)) for key, value in x.views.items()}
+
+
+def _own_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, int]:
+    """A view of a sample: its size is the parameter of the measure, of which the probe could give all its rows only."""
+    given = {**measure.defaults, **dict(measure.parameters)}
+    sizes = [given[name] for name, value in key[1] if value == rows and isinstance(given.get(name), int)]
+    return {rows: min(n, *sizes)} if sizes else {}
 
 
 def _bytes(value: Any, scale: Mapping[int, int]) -> int:

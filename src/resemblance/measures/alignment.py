@@ -12,7 +12,6 @@ from ..measure import measure, when
 from ..representation import Representation, Undefined
 from ..views.pairs import (
     assignment,
-    basis_overlap,
     correlations,
     cross_products,
     feature_products,
@@ -20,8 +19,8 @@ from ..views.pairs import (
     rotated_residual,
     row_direction_products,
 )
-from ..views.points import norm_of, row_norms, size, unit
-from ..views.spectra import decomposition
+from ..views.points import norm_of, preshape, row_norms, size, unit
+from ..views.spectra import orthonormal_basis
 
 RIGID = {"orthogonal", "translation"}
 
@@ -49,7 +48,7 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     if count == 0:
         raise Undefined("aligned_cosine: no sample has a direction (a non-zero row) in both representations")
     u, _, vt = xp.linalg.svd(cross_products(x, y, centered=False), full_matrices=False)
-    return inner(u @ vt, row_direction_products(x, y)) / count
+    return at_most_one(inner(u @ vt, row_direction_products(x, y)) / count)
 
 
 @measure(
@@ -113,8 +112,7 @@ def linear_regression(x: Representation, y: Representation, *, predict: Literal[
     """
     if predict == "first":
         x, y = y, x
-    # U_Y S_Y has the singular values of Y, in unit size: |U_X' Y| = |U_X' U_Y S_Y| and |Y| = 1.
-    explained = basis_overlap(x, y) * decomposition(y).singular[None, :]
+    explained = x.xp.matrix_transpose(orthonormal_basis(x)) @ preshape(y)  # |Y| = 1 in unit size
     value = inner(explained, explained)
     return at_most_one(value)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..arrays import Array, at_most_one, namespace
+import numpy as np
+
+from ..arrays import Array, at_most_one, namespace, to_numpy
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
-from ..views.pairs import basis_overlap, canonical_decomposition
+from ..views.pairs import basis_overlap, canonical_decomposition, principal_overlap
 from ..views.spectra import basis_coordinates, components_for
 
 
@@ -68,7 +70,7 @@ def svcca(
         k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
     else:
         k, l = (resi_svcca_components(r, explained_variance=explained_variance) for r in (x, y))
-    return x.xp.mean(canonical_correlations(basis_overlap(x, y)[:k, :l]))
+    return x.xp.mean(canonical_correlations(principal_overlap(x, y)[:k, :l]))
 
 
 @measure(
@@ -96,8 +98,9 @@ def pwcca(
     (``"symmetric"``).
 
     X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting representation, because its
-    columns enter one by one; without a gradient where canonical correlations coincide, as they do for n <= d and for
-    identical representations. Raises ``Undefined`` for a constant representation.
+    columns enter one by one. Where canonical correlations coincide, as they do for n <= d and for shared columns, the
+    variates are not unique: those of their principal directions among the columns are taken. Raises ``Undefined`` for
+    a constant representation.
 
     Reference: Morcos et al. 2018. ``directions="resi"`` is what the ReSi code computes: directions without
     the whitening factor, with the column means added back, orthonormalised by QR and projected on the uncentred
@@ -119,5 +122,21 @@ def canonical_correlations(overlap: Array) -> Array:
 def _weighted(x: Representation, y: Representation) -> Array:
     xp = x.xp
     variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
-    alpha = xp.sum(xp.abs(xp.matrix_transpose(variates) @ basis_coordinates(x)), axis=1)
+    projections = xp.matrix_transpose(variates) @ basis_coordinates(x)
+    alpha = xp.concat([_weights(projections[i:j, :]) for i, j in _tied(to_numpy(rho))])
     return xp.sum(alpha * rho) / xp.sum(alpha)
+
+
+def _weights(projections: Array) -> Array:
+    """Weights of variates with the same correlation, from their principal directions among the columns."""
+    xp = namespace(projections)
+    if projections.shape[0] > 1:
+        _, s, vt = xp.linalg.svd(projections, full_matrices=False)
+        projections = s[:, None] * vt
+    return xp.sum(xp.abs(projections), axis=1)
+
+
+def _tied(rho: np.ndarray, gap: float = 1e-7) -> list[tuple[int, int]]:
+    """Ranges of correlations that are equal but for rounding."""
+    ends = np.flatnonzero(rho[:-1] - rho[1:] > gap) + 1
+    return list(zip([0, *ends], [*ends, len(rho)]))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..arrays import Array, namespace, to_numpy
 from ..measure import measure
-from ..representation import Representation
+from ..representation import Representation, Undefined
 
 
 @measure(
@@ -61,7 +61,7 @@ def jensen_shannon(
         + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
 
     X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes non-negative rows
-    that sum to 1 and raises ``ValueError`` for others, and for different numbers of classes. 0 log 0 = 0.
+    that sum to 1 and raises ``Undefined`` for others, and for different numbers of classes. 0 log 0 = 0.
 
     Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its code, like ours, 1/N.
     """
@@ -74,7 +74,7 @@ def jensen_shannon(
 
 def _check_classes(name: str, x: Representation, y: Representation) -> None:
     if x.shape[1] != y.shape[1]:
-        raise ValueError(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
+        raise Undefined(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
 
 
 def _softmax(x: Representation) -> Array:
@@ -85,7 +85,7 @@ def _softmax(x: Representation) -> Array:
 def _checked(x: Representation) -> Array:
     values = to_numpy(x.array)
     if values.min() < 0 or abs(values.sum(axis=1) - 1).max() > 1e-3:
-        raise ValueError('jensen_shannon: rows are not probabilities; pass outputs="logits" for logits')
+        raise Undefined('jensen_shannon: rows are not probabilities; pass outputs="logits" for logits')
     return x.array
 
 

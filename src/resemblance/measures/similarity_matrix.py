@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..arrays import Array, at_most_one, epsilon, inner, namespace, root, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
+from ..rng import generator
 from ..views.distances import (
     distance_deviation,
     distance_norm,
@@ -18,7 +19,7 @@ from ..views.distances import (
     row_blocks,
 )
 from ..views.grams import gram_diagonal, gram_energy
-from ..views.pairs import basis_overlap, gram_inner, overlap_energy
+from ..views.pairs import basis_overlap, gram_inner, overlap_energy, principal_overlap
 from ..views.points import size
 from ..views.spectra import decomposition
 
@@ -64,12 +65,12 @@ def cka(
     """
     n = x.shape[0]
     k, l = (gram_diagonal(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y))
+    energy_x, energy_y = (gram_energy(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y))
     xy = _hsic(gram_inner(x, y, kernel=kernel, bandwidth=bandwidth), k, l, n, estimator)
-    xx = _hsic(gram_energy(x, kernel=kernel, bandwidth=bandwidth), k, k, n, estimator)
-    yy = _hsic(gram_energy(y, kernel=kernel, bandwidth=bandwidth), l, l, n, estimator)
-    if scalar(xx) <= 0 or scalar(yy) <= 0:
+    xx, yy = _hsic(energy_x, k, k, n, estimator), _hsic(energy_y, l, l, n, estimator)
+    if scalar(xx) <= 1e-12 * scalar(energy_x) or scalar(yy) <= 1e-12 * scalar(energy_y):  # nothing but rounding is left
         raise Undefined(f"cka: the {estimator} self-similarity is not positive ({n} samples are too few)")
-    return xy / (xx**0.5 * yy**0.5)
+    return at_most_one(xy / (xx**0.5 * yy**0.5))
 
 
 def _hsic(gram_product: Array, k: Array, l: Array, n: int, estimator: Estimator) -> Array:
@@ -122,7 +123,7 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
     Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
     """
-    return overlap_energy(x, y, centered=False) / max(x.shape[1], y.shape[1])
+    return at_most_one(overlap_energy(x, y, centered=False) / max(x.shape[1], y.shape[1]))
 
 
 @measure(
@@ -155,7 +156,8 @@ def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: b
     # In the bases of singular vectors the regression smoothers are diagonal: tr[...]^2 = |a|^2 and
     # tr(Sigma_X^-1 Sigma_XY Sigma_Y^-1 Sigma_YX) = sum_ij a_i b_j O_ij^2, O the overlap of the bases.
     a, b = _shrinkage(x, ridge), _shrinkage(y, ridge)
-    overlap = root(a)[:, None] * basis_overlap(x, y) * root(b)[None, :]
+    bases = principal_overlap(x, y) if ridge else basis_overlap(x, y)  # without a ridge any bases will do
+    overlap = root(a)[:, None] * bases * root(b)[None, :]
     total = inner(a, a) + inner(b, b)
     value = total - 2 * inner(overlap, overlap)
     value = x.xp.where(value > 64 * epsilon(total) * total, value, x.xp.zeros_like(value))  # below is rounding
@@ -266,13 +268,18 @@ def _distance_norm(x: Representation, norm: str) -> Array:
 
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:
     """Largest absolute eigenvalue: the 2-norm of a symmetric matrix, by Lanczos from a fixed start."""
-    n = symmetric.shape[0]
-    from scipy.sparse.linalg import eigsh
+    from scipy.sparse.linalg import ArpackError, eigsh
 
+    n = symmetric.shape[0]
     if not symmetric.any():
         return 0.0
     if n < 20:
         return float(np.abs(np.linalg.eigvalsh(symmetric)).max())
-    # The error of an eigenvalue is quadratic in that of its vector: a tolerance of 1e-8 gives all digits.
-    values = eigsh(symmetric, k=1, which="LM", v0=np.ones(n), ncv=8, tol=1e-8, return_eigenvectors=False)
-    return float(abs(values[0]))
+    # A simple start can be orthogonal to the eigenvector of structured data; a random one is not.
+    start: Any = generator(0, "largest eigenvalue", n).standard_normal(n)
+    try:
+        # The error of an eigenvalue is quadratic in that of its vector: a tolerance of 1e-8 gives all digits.
+        values = eigsh(symmetric, k=1, which="LM", v0=start, ncv=8, tol=1e-8, return_eigenvectors=False)
+    except ArpackError:  # did not converge
+        values = np.linalg.eigvalsh(symmetric)
+    return float(np.abs(values).max())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, detach, inner, namespace, norm, to_numpy
+from ..arrays import Array, at_most_one, carries_gradient, detach, inner, namespace, norm, to_numpy
 from ..representation import Representation, pair_view
 from .grams import rbf_gram
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
-from .spectra import decomposition
+from .spectra import decomposition, orthonormal_basis
 
 
 def _transpose(matrix: Array) -> Array:
@@ -36,10 +36,13 @@ def cross_products(x: Representation, y: Representation, centered: bool = True) 
 @pair_view(swap=_transpose)
 def correlations(x: Representation, y: Representation) -> Array:
     """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant column."""
-    xp, c = x.xp, feature_products(x, y)
-    sx, sy = column_norms(x) / size(x), column_norms(y) / size(y)
-    scale = sx[:, None] * sy[None, :]
-    return xp.where(scale > 0, c / xp.where(scale > 0, scale, xp.ones_like(scale)), xp.zeros_like(c))
+    products = feature_products(x, y)  # 0 with a constant column
+    return at_most_one(products / _column_scales(x)[:, None] / _column_scales(y)[None, :])
+
+
+def _column_scales(x: Representation) -> Array:
+    scales = column_norms(x) / size(x)
+    return x.xp.where(scales > 0, scales, x.xp.ones_like(scales))
 
 
 @pair_view(swap=_same)
@@ -52,8 +55,15 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
 
 @pair_view(swap=_transpose)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Inner products between the orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
-    return _transpose(decomposition(x, centered=centered).basis) @ decomposition(y, centered=centered).basis
+    """Inner products between orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
+    return _transpose(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(y, centered=centered)
+
+
+def principal_overlap(x: Representation, y: Representation) -> Array:
+    """:func:`basis_overlap` for the bases of principal components, in the order of their variance."""
+    if not (carries_gradient(x.source) or carries_gradient(y.source)):
+        return basis_overlap(x, y)
+    return _transpose(decomposition(x).basis) @ decomposition(y).basis
 
 
 def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
@@ -64,7 +74,7 @@ def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
 @pair_view(swap=_swapped)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
     """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates of y (rows)."""
-    left, rho, right = x.xp.linalg.svd(basis_overlap(x, y), full_matrices=False)
+    left, rho, right = x.xp.linalg.svd(principal_overlap(x, y), full_matrices=False)
     return left, at_most_one(rho), right
 
 

@@ -51,6 +51,20 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
 
 
 @view
+def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
+    """An orthonormal basis of the column space: that of the decomposition, unless gradients must pass.
+
+    The derivative of singular vectors is infinite where singular values coincide (whitened data), that of the space
+    they span is not: with gradients the basis comes from a QR factorisation in fixed coordinates of the row space.
+    """
+    parts = decomposition(x, centered=centered)
+    if not carries_gradient(x.source):
+        return parts.basis
+    spanned = x.xp.matrix_transpose(detach(parts.directions))
+    return x.xp.linalg.qr(preshape(x, centered=centered) @ spanned)[0]
+
+
+@view
 def basis_coordinates(x: Representation) -> Array:
     """Centred columns in the coordinates of the orthonormal basis, in unit size, shape (r, d)."""
     return x.xp.matrix_transpose(decomposition(x).basis) @ unit(x)
