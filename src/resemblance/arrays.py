@@ -95,3 +95,14 @@ def scatter(values: Array, order: Array) -> Array:
         return result
     xp = namespace(values)  # the standard has no assignment by index; inverting the permutation costs a second sort
     return xp.take(values, xp.argsort(order))
+
+
+def assign(values: Array, index: Array, new: Array) -> Array:
+    """Return ``values`` with ``values[index] = new``, overwritten where the library can."""
+    if isinstance(values, np.ndarray) or is_torch(values):
+        values[index] = new
+        return values
+    xp = namespace(values)
+    replaced = to_numpy(values).copy()  # the standard has no assignment by index
+    replaced[to_numpy(index)] = to_numpy(new)
+    return xp.asarray(replaced, dtype=values.dtype, device=values.device)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..arrays import Array, epsilon, inner, namespace, root, scalar, scatter
+from ..arrays import Array, assign, epsilon, inner, namespace, root, scalar, scatter
 from ..representation import Representation, Undefined, title, view
 from .points import preshape, standardized_rows, unit_rows
 
@@ -117,15 +117,23 @@ def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
     xp = namespace(vector)
     order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order, and unstable is 4 times faster
     ordered = xp.take(vector, order)
-    new = ordered[1:] > ordered[:-1] + rounding
+    new = ordered[1:] - ordered[:-1] > rounding
     del ordered  # as large as all distances: at most four such vectors are alive at a time
     ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=vector.device)
     if not bool(xp.all(new)):
-        last = xp.astype(xp.concat([xp.nonzero(new)[0] + 1, ranks[-1:]]), vector.dtype)  # rank of a group's last member
-        first = xp.concat([ranks[:1], last[:-1] + 1])
-        group = xp.concat([xp.zeros_like(new[:1], dtype=xp.int64), xp.cumulative_sum(xp.astype(new, xp.int64))])
-        ranks = xp.take((first + last) / 2, group)
+        ranks = _with_means_of_ties(ranks, new)
     return scatter(ranks, order)
+
+
+def _with_means_of_ties(ranks: Array, new: Array) -> Array:
+    """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a group begins."""
+    xp = namespace(ranks)
+    edge = xp.ones_like(new[:1])
+    begins, ends = xp.concat([edge, new]), xp.concat([new, edge])
+    tied = xp.nonzero(~(begins & ends))[0]  # usually few: only they are worked on
+    begins, ends, own = (xp.take(part, tied) for part in (begins, ends, ranks))
+    means = (own[begins] + own[ends]) / 2
+    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, xp.int64)) - 1))
 
 
 def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:
