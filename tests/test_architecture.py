@@ -16,7 +16,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py"))
 
 # Left may not import right. Modules of one entry may import each other.
 LAYERS = [
-    {"arrays", "rng"},
+    {"arrays", "rng", "extras"},
     {"representation"},
     {"views"},
     {"measure"},
@@ -28,7 +28,7 @@ LAYERS = [
     {"report"},
     {"cli"},
 ]
-SOURCES_MAY_IMPORT = {"arrays", "rng", "representation", "sources"}
+SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "representation", "sources"}
 HEAVY = {"torch", "numba", "jinja2", "matplotlib", "pandas", "xarray", "sklearn", "rich", "typer", "dask", "pyarrow"}
 
 

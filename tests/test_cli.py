@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -307,7 +308,8 @@ def test_errors_of_the_library_itself_are_not_hidden(monkeypatch):
     [("--html p.html", "matplotlib", "report"), ("-o x.parquet", "pyarrow", "frames")],
 )
 def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, package, extra):
-    monkeypatch.setattr(cli, "find_spec", lambda name: None if name == package else object())
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == package else found(name, *a))
     monkeypatch.setattr(cli, "compare", None)
     code, _, err = call("compare", "a.npy", "b.npy", *words.split())
     assert (code, err) == (2, f'error: {package} is not installed: pip install "resemblance[{extra}]"\n')

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -22,6 +21,7 @@ from . import __version__
 from .catalogue import get_measures, list_measures
 from .compare import compare
 from .comparison import Comparison
+from .extras import check
 from .measure import Measure, did_you_mean, load_module
 from .report import write_page
 from .report.output import FORMATS, emit, show
@@ -215,8 +215,9 @@ def choose_format(format: str | None, output: Path | None) -> str:
     return kind
 
 
-def check_targets(kind: str, inputs: Sequence[str], *targets: Path | None) -> None:
+def check_targets(kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None) -> None:
     """Find out before the work whether its results can be written, each to a file of its own."""
+    targets = (output, html, save)
     named = [Path(i).resolve() for i in inputs] + [t.resolve() for t in targets if t is not None]
     for target in (t for t in targets if t is not None and named.count(t.resolve()) > 1):
         raise ValueError(f"{target} is given twice, as an input or for two outputs")
@@ -225,11 +226,8 @@ def check_targets(kind: str, inputs: Sequence[str], *targets: Path | None) -> No
             raise ValueError(f"{target} is a folder; a file is needed")
         if not target.parent.is_dir():
             raise ValueError(f"the folder {target.parent} does not exist")
-    packages = {"pandas": "frames", "pyarrow": "frames"} if kind == "parquet" else {}
-    packages |= {"jinja2": "report", "matplotlib": "report"} if targets[1] else {}
-    for package, extra in packages.items():
-        if find_spec(package) is None:
-            raise ImportError(f'{package} is not installed: pip install "resemblance[{extra}]"')
+    for package in (*(("pandas", "pyarrow") if kind == "parquet" else ()), *(("jinja2", "matplotlib") if html else ())):
+        check(package)
 
 
 def _check_choice(option: str, value: str, known: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from .extras import need
 from .measure import Measure, did_you_mean
 from .representation import Representation, fingerprint, title
 from .store import Cell, Store
@@ -99,12 +100,12 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return _import("pandas").DataFrame(self.records())
+        return need("pandas").DataFrame(self.records())
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
         data = {m.spec: (("x", "y"), self.values[m.spec], m._asdict()) for m in self.measures}
-        return _import("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
+        return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
 
     def save(self, path: str | Path) -> None:
         """Write everything to one file that :func:`load` reads, and that ``compare(..., save=path)`` continues."""
@@ -247,12 +248,3 @@ def _identity(x: Representation) -> dict[str, Any]:
 
 def _fingerprints(provenance: Mapping[str, Any], side: str) -> dict[str, str]:
     return {name: identity["fingerprint"] for name, identity in provenance[side].items()}
-
-
-def _import(package: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        raise ImportError(f'{package} is not installed: pip install "resemblance[frames]"') from error

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .arrays import Array, like, scalar
+from .extras import EXTRA, check
 from .representation import Representation, Undefined, as_representation, comparing, finite
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
@@ -252,9 +253,8 @@ def implied(invariances: Set[str]) -> frozenset[str]:
 
 def require(measure: Measure) -> None:
     """Raise ``ImportError`` naming the extra when the optional dependency of a measure is not installed."""
-    package = {"topology": "numba", "ot": "ot"}.get(measure.extra or "")
-    if package and importlib.util.find_spec(package) is None:
-        raise ImportError(f'{measure.name} needs {package}: pip install "resemblance[{measure.extra}]"')
+    for package in (name for name, extra in EXTRA.items() if extra == measure.extra):
+        check(package)
 
 
 def did_you_mean(name: str, known: typing.Iterable[str], show: typing.Iterable[str] | None = None) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..extras import need
 from .data import HeatMap, spans
 
 WIDTH = 350.0  # points; a page scales the figure
@@ -243,9 +244,5 @@ def _svg(plt: Any, figure: Any, name: str) -> str:
 
 
 def _matplotlib() -> Any:
-    try:
-        import matplotlib
-        import matplotlib.figure
-    except ModuleNotFoundError as error:
-        raise ImportError('the page needs matplotlib: pip install "resemblance[report]"') from error
-    return matplotlib
+    need("matplotlib.figure")
+    return need("matplotlib")

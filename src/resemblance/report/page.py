@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..comparison import Comparison
+from ..extras import need
 from .data import HeatMap, agreement, failure_groups, heat_map, is_square, number, off_diagonal, provenance, summary
 from .figures import Figure, colour_table, draw
 
@@ -93,10 +94,7 @@ def _count_pairs(comparison: Comparison) -> int:
 
 
 def _template() -> Any:
-    try:
-        import jinja2
-    except ModuleNotFoundError as error:
-        raise ImportError('the page needs jinja2: pip install "resemblance[report]"') from error
+    jinja2 = need("jinja2")
     source = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..extras import need
 from ..representation import Representation
 from ..rng import generator
 from .layouts import from_maps
@@ -79,7 +80,7 @@ def split_digits(images: int) -> Split:
 
 def train(split: Split, name: str, epochs: int, batch: int = 64) -> dict[str, np.ndarray]:
     """Train one network and return what each of its layers makes of the test images."""
-    torch = _torch()
+    torch = need("torch")
     with torch.random.fork_rng(devices=[]), _one_thread(torch):
         torch.manual_seed(int(generator(0, "digits", name).integers(2**32)))
         convolutions, linear = _layers(torch)
@@ -126,11 +127,3 @@ def _one_thread(torch: Any) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        raise ImportError('the networks need PyTorch: pip install "resemblance[torch]"') from error
-    return torch

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..extras import check
+
 ROUNDING = 1e-9  # asymmetry, relative to the largest distance, that is taken for rounding
 
 
@@ -95,8 +97,7 @@ def _endpoints(n: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _kernels() -> ModuleType:
     """The compiled kernels, imported when needed."""
-    try:
-        from . import _cone
-    except ImportError as error:
-        raise ImportError('cross-barcodes (RTD) need numba: pip install "resemblance[topology]"') from error
+    check("numba")
+    from . import _cone
+
     return _cone
