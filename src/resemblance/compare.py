@@ -305,7 +305,7 @@ def _reporting(progress: Progress, total: int) -> Iterator[Callable[[int], None]
         nonlocal done
         done += more
         if callable(progress):
-            progress(min(done, total), total)
+            progress(done, total)
 
     if progress is not True or not total:
         yield count

@@ -90,19 +90,9 @@ def standardized_rows(x: Representation) -> Array:
     return _scaled_rows(rows)
 
 
-@view
-def unit_columns(x: Representation) -> Array:
-    """Centred columns at unit length, shape (n, d); a constant column becomes zero."""
-    return _scaled(centered(x), column_norms(x)[None, :])
-
-
 def _scaled_rows(rows: Array) -> Array:
-    return _scaled(rows, norm(rows, axis=1)[:, None])
-
-
-def _scaled(points: Array, lengths: Array) -> Array:
-    xp = namespace(points)
-    return points / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    xp, lengths = namespace(rows), norm(rows, axis=1)[:, None]
+    return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
 @view
