@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 
 import resemblance as rs
 from resemblance.comparison import Comparison
-from resemblance.store import Store
+from resemblance.store import Cell, Store
 
 FAST = [m for m in rs.preset("default") if m.name != "rtd"]
 
@@ -407,6 +407,26 @@ def test_loading_does_not_write(plain, tmp_path):
     before = (tmp_path / "result.db").read_bytes()
     assert same(plain, rs.load(tmp_path / "result.db"))
     assert (tmp_path / "result.db").read_bytes() == before
+
+
+def _put_twenty(path, barrier, number: int) -> None:
+    barrier.wait()
+    with Store(path) as store:
+        store.put(Cell("m", 1, str(number), str(i), 1.0, 0.0, None) for i in range(20))
+
+
+def test_processes_that_create_one_file_at_the_same_moment(tmp_path):
+    context = get_context("fork")
+    for attempt in range(20):
+        path, barrier = tmp_path / f"{attempt}.db", context.Barrier(4)
+        processes = [context.Process(target=_put_twenty, args=(path, barrier, number)) for number in range(4)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0] * 4
+        with Store(path) as store:
+            assert len(store.cells()) == 80
 
 
 def test_files_that_are_not_comparisons(tmp_path):

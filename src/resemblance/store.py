@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FORMAT = 1
+TIMEOUT = 60.0  # seconds to wait for another process
 
 
 class Cell(NamedTuple):
@@ -38,16 +39,12 @@ class Store:
         self._written = 0.0
         try:
             location = self.path.resolve().as_uri() + ("?mode=ro" if read_only else "")
-            self._db = sqlite3.connect(location, uri=True, timeout=60, check_same_thread=False)
-            self._check_format(read_only)
+            self._db = sqlite3.connect(location, uri=True, timeout=TIMEOUT, check_same_thread=False)
+            self._check_format()
             if read_only:
                 return
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.executescript(
-                """CREATE TABLE IF NOT EXISTS cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL,
-                     seconds REAL, reason TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID;
-                   CREATE TABLE IF NOT EXISTS header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT);"""
-            )
+            self._write_ahead()
+            self._create()
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path} cannot be used as a comparison file: {error}") from error
 
@@ -91,10 +88,34 @@ class Store:
         """Return all cells."""
         return [Cell(*row) for row in self._db.execute("SELECT * FROM cells")]
 
-    def _check_format(self, read_only: bool) -> None:
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    def _check_format(self) -> None:
+        # One statement reads one state of the file, even while another process creates it.
+        query = "SELECT (SELECT count(*) FROM sqlite_master), (SELECT user_version FROM pragma_user_version)"
+        tables, version = self._db.execute(query).fetchone()
         if tables and version != FORMAT:
             raise ValueError(f"{self.path} has format {version}; this version of resemblance reads format {FORMAT}")
-        if not read_only:
+
+    def _write_ahead(self) -> None:
+        """Switch to WAL. SQLite does not wait for the lock this takes, so processes that open a new file must retry."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _create(self) -> None:
+        """Make the tables and state the format in one transaction, so that no process sees one without the other."""
+        self._db.execute("BEGIN IMMEDIATE")
+        with self._db:
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
+            self._db.execute(
+                """CREATE TABLE IF NOT EXISTS cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL,
+                     seconds REAL, reason TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"""
+            )
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
+            )
