@@ -7,7 +7,10 @@ from .measure import Measure, measure, when
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
 from .representation import Representation, Undefined, as_representation, join_samples, pair_view, view
+from .sources.folders import read_subjects
+from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens
+from .subject import Subject
 
 __version__ = "0.1.0"
 
@@ -15,6 +18,7 @@ __all__ = [
     "Comparison",
     "Measure",
     "Representation",
+    "Subject",
     "Undefined",
     "as_representation",
     "compare",
@@ -27,6 +31,8 @@ __all__ = [
     "measure",
     "pair_view",
     "preset",
+    "read_subjects",
+    "subject_from_model",
     "view",
     "when",
     *_measures,

@@ -89,7 +89,7 @@ def compare(
 
     with ExitStack() as stack:
         store = stack.enter_context(Store(save)) if save is not None else None
-        done = {c[:4]: c for c in store.cells()} if store else {}
+        done = {c[:4]: c for c in store.cells(map(fingerprint, every))} if store else {}
         if store:
             store.describe(describe(names, column_names, infos, provenance))
         stack.enter_context(single_threaded())

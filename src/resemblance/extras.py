@@ -14,6 +14,8 @@ EXTRA = {
     "pandas": "frames",
     "pyarrow": "frames",
     "torch": "torch",
+    "torch_geometric.nn": "resi",
+    "transformers": "resi",
     "xarray": "frames",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -84,9 +85,14 @@ class Store:
             self._db.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", self._pending)
         self._pending, self._written = [], time.monotonic()
 
-    def cells(self) -> list[Cell]:
-        """Return all cells."""
-        return [Cell(*row) for row in self._db.execute("SELECT * FROM cells")]
+    def cells(self, of: Iterable[str] | None = None) -> list[Cell]:
+        """Return all cells, or those whose two sides are both among the fingerprints ``of``."""
+        if of is None:
+            return [Cell(*row) for row in self._db.execute("SELECT * FROM cells")]
+        sides = json.dumps(sorted(set(of)))
+        among = "IN (SELECT value FROM json_each(?))"
+        query = f"SELECT * FROM cells WHERE x {among} AND y {among}"
+        return [Cell(*row) for row in self._db.execute(query, [sides, sides])]
 
     def _check_format(self) -> None:
         # One statement reads one state of the file, even while another process creates it.
@@ -119,3 +125,10 @@ class Store:
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
             )
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader sees the old or the new one, never a part."""
+    partial = path.with_name(f".{path.name}-{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +57,7 @@ def printable(name: str) -> str:
 
 def _found(path: Path) -> Iterator[Found]:
     if path.is_dir():
-        inside = sorted((p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()), key=_natural)
+        inside = sorted((p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()), key=natural)
         if not inside:
             raise ValueError(f"{path} holds no .npy or .npz file")
         for file in inside:
@@ -90,16 +91,29 @@ def _archive_keys(path: Path) -> list[str]:
 
 
 def _read(one: Found, name: str) -> Representation:
+    if one.key is None:
+        return Representation(readable(one.path), name)
+    with _explained(f"{one.path}, array {one.key!r},"):
+        return Representation(_from_archive(one.path, one.key), name)
+
+
+def readable(path: Path) -> Path:
+    """Return the path of a ``.npy`` file if it holds numbers; ``ValueError``, naming the file, if it does not."""
+    with _explained(str(path)):
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+        np.load(path, mmap_mode="r", allow_pickle=False)
+    return path
+
+
+@contextmanager
+def _explained(where: str) -> Iterator[None]:
     try:
-        data = one.path if one.key is None else _from_archive(one.path, one.key)
-        if one.key is None:
-            _check_array_file(one.path)
+        yield
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        where = one.path if one.key is None else f"{one.path}, array {one.key!r},"
         holds_objects = "allow_pickle" in str(error) or "Python objects" in str(error)
         reason = "it holds Python objects, not numbers" if holds_objects else str(error)
         raise ValueError(f"{where} cannot be read: {reason}") from error
-    return Representation(data, name)
 
 
 def _from_archive(path: Path, key: str) -> np.ndarray:
@@ -108,13 +122,7 @@ def _from_archive(path: Path, key: str) -> np.ndarray:
         return data
 
 
-def _check_array_file(path: Path) -> None:
-    with path.open("rb") as file:
-        np.lib.format.read_magic(file)
-    np.load(path, mmap_mode="r", allow_pickle=False)
-
-
-def _natural(path: Path) -> list[tuple[int, int, str]]:
+def natural(path: Path) -> list[tuple[int, int, str]]:
     """Sort key under which numbers inside names count as numbers."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

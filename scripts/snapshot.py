@@ -1,0 +1,217 @@
+"""Extract the text and the graph in src/resemblance/sources/data/stdlib.json.gz from the standard library of CPython.
+
+Run once, with CPython 3.11.7: ``python scripts/snapshot.py``. The same interpreter always writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import hashlib
+import json
+import keyword
+import platform
+import re
+import sysconfig
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PYTHON = "3.11.7"
+TARGET = Path(__file__).parents[1] / "src/resemblance/sources/data/stdlib.json.gz"
+LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "__pycache__", "_bundled"}
+FUNCTION_PACKAGES, FUNCTIONS = 8, 350
+SENTENCE_PACKAGES, SENTENCES = 10, 600
+VOCABULARY = 800
+DEFINERS = 5  # a name that more functions define says little about which one is called
+COMMON = 0.2  # a word in more than this share of the functions informs little
+
+
+class Module(NamedTuple):
+    name: str  # "email.message"
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        return self.name.partition(".")[0]
+
+
+class Function(NamedTuple):
+    package: str
+    name: str  # "email.message.Message.as_string"
+    words: frozenset[str]
+    calls: frozenset[str]
+
+    @property
+    def short(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+class Sentence(NamedTuple):
+    package: str
+    text: str
+    module: str
+
+
+def main() -> None:
+    if platform.python_version() != PYTHON:
+        raise SystemExit(f"the snapshot is of CPython {PYTHON}; this is {platform.python_version()}")
+    modules = list(read_modules(Path(sysconfig.get_path("stdlib"))))
+    content = {"python": PYTHON, "graph": graph(modules), "sentences": sentences(modules)}
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+
+
+def read_modules(root: Path) -> Iterator[Module]:
+    """All modules of the standard library that are written in Python, in the order of their names."""
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        # _sysconfigdata and config-3.11 describe the machine on which the interpreter was built
+        if LEFT_OUT & set(parts) or parts[0].startswith(("_sysconfigdata", "config-")):
+            continue
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(path.read_bytes())
+        yield Module(".".join(parts).removesuffix(".__init__"), tree)
+
+
+# ------------------------------------------------------------------------------------------------------------ graph
+
+
+def graph(modules: list[Module]) -> dict[str, Any]:
+    found = [function for module in modules for function in functions(module.tree, module.package, module.name)]
+    library = distinct(found)
+    packages = largest(Counter(f.package for f in library), FUNCTION_PACKAGES)
+    candidates = [f for f in library if f.package in packages]
+    chosen = connected(candidates, packages, calls(candidates, library))
+    vocabulary = common_words(chosen)
+    place = {word: i for i, word in enumerate(vocabulary)}
+    return {
+        "packages": packages,
+        "labels": [packages.index(f.package) for f in chosen],
+        "names": [f.name for f in chosen],
+        "vocabulary": vocabulary,
+        "words": [sorted(place[w] for w in f.words if w in place) for f in chosen],
+        "edges": calls(chosen, library),
+    }
+
+
+def distinct(found: list[Function]) -> list[Function]:
+    """Functions with at least three words; of redefinitions and of boilerplate with the same content the last."""
+    by_name = {f.name: f for f in found if len(f.words) >= 3}
+    return list({(f.package, f.words, f.calls): f for f in by_name.values()}.values())
+
+
+def functions(node: ast.AST, package: str, prefix: str) -> Iterator[Function]:
+    """Functions and methods, not those inside functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield Function(package, f"{prefix}.{child.name}", words(child), called(child))
+        elif isinstance(child, ast.ClassDef):
+            yield from functions(child, package, f"{prefix}.{child.name}")
+        else:  # definitions under if, try and with
+            yield from functions(child, package, prefix)
+
+
+def identifiers(function: ast.AST) -> Iterator[str]:
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+
+
+def words(function: ast.AST) -> frozenset[str]:
+    """Words of at least three letters in the identifiers of a function, split at _, digits and camelCase."""
+    parts = (p for name in identifiers(function) for p in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
+    return frozenset(p.lower() for p in parts if len(p) > 2 and not keyword.iskeyword(p.lower()))
+
+
+def called(function: ast.AST) -> frozenset[str]:
+    """Names that a function calls: ``f`` in ``f()`` and in ``x.f()``."""
+    targets = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return frozenset(
+        t.id if isinstance(t, ast.Name) else t.attr for t in targets if isinstance(t, ast.Name | ast.Attribute)
+    )
+
+
+def connected(candidates: list[Function], packages: list[str], edges: list[tuple[int, int]]) -> list[Function]:
+    """The functions of each package that most others call or are called by, in the order of their names."""
+    degrees = Counter(i for edge in edges for i in edge)
+    named = {f.name: degrees[i] for i, f in enumerate(candidates)}
+    best = {p: largest({f.name: named[f.name] for f in candidates if f.package == p}, FUNCTIONS) for p in packages}
+    functions_of = {f.name: f for f in candidates}
+    return [functions_of[name] for package in packages for name in sorted(best[package])]
+
+
+def common_words(chosen: list[Function]) -> list[str]:
+    """The words in most functions, without those in so many that they inform little."""
+    counts = Counter(word for f in chosen for word in f.words)
+    return largest({w: c for w, c in counts.items() if c <= COMMON * len(chosen)}, VOCABULARY)
+
+
+def calls(nodes: list[Function], library: list[Function]) -> list[tuple[int, int]]:
+    """Pairs (i, j), i < j, of which one calls a name that the other and few functions of the library define."""
+    counts, definers = Counter(f.short for f in library), defaultdict(list)
+    for j, f in enumerate(nodes):
+        definers[f.short].append(j)
+    edges = {
+        (min(i, j), max(i, j))
+        for i, f in enumerate(nodes)
+        for name in f.calls
+        for j in definers.get(name, ())
+        if counts[name] <= DEFINERS and i != j
+    }
+    return sorted(edges)
+
+
+# -------------------------------------------------------------------------------------------------------- sentences
+
+
+def sentences(modules: list[Module]) -> dict[str, Any]:
+    found = [Sentence(m.package, text, m.name) for m in modules for d in docstrings(m.tree) for text in split(d)]
+    first = {row.text: row for row in reversed(found)}
+    owners = Counter(text for _, text in {(row.package, row.text) for row in found})
+    library = [row for row in first.values() if owners[row.text] == 1][::-1]
+    packages = largest(Counter(row.package for row in library), SENTENCE_PACKAGES)
+    chosen = [row for package in packages for row in few([row for row in library if row.package == package])]
+    return {
+        "packages": packages,
+        "labels": [packages.index(row.package) for row in chosen],
+        "texts": [row.text for row in chosen],
+        "files": [row.module for row in chosen],
+    }
+
+
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def split(docstring: str) -> Iterator[str]:
+    """Sentences of 4 to 40 words in plain ASCII; not examples, code, tables and lists of options."""
+    for paragraph in re.split(r"\n\s*\n", docstring):
+        for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z])", " ".join(paragraph.split())):
+            strange = not sentence.isascii() or re.search(r">>>|\.\.\.|[|{}<>=\\*#]|--", sentence)
+            if 4 <= len(sentence.split()) <= 40 and sentence[0].isupper() and not strange:
+                yield sentence
+
+
+def few(rows: list[Sentence]) -> list[Sentence]:
+    """At most ``SENTENCES`` sentences, those whose text hashes lowest, in their order."""
+    lowest = sorted(rows, key=lambda row: hashlib.sha256(row.text.encode()).digest())[:SENTENCES]
+    kept = {row.text for row in lowest}
+    return [row for row in rows if row.text in kept]
+
+
+def largest(counts: Any, n: int) -> list[str]:
+    """The ``n`` names with the largest counts, the largest first, ties by name."""
+    return sorted(counts, key=lambda name: (-counts[name], name))[:n]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""Evaluate measures on subjects: compare what the cases need, grade it, and keep all of it as one result."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..catalogue import get_measures, preset
+from ..compare import compare
+from ..comparison import Comparison, MeasureInfo, info_of
+from ..measure import Measure
+from ..store import write_atomically
+from ..subject import Subject
+from .grading import PERMUTATIONS, PROTOCOLS, Case, Score, check_choice, grade
+from .groups import Group
+from .ranking import FAILURES, Ranks, cell_ranks, resi_code_ranks
+from .resi import Absence, Prepared, six_tests
+
+FORMAT = 1
+PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}  # the measures that go with a protocol
+Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
+
+
+class Map(NamedTuple):
+    """The matrices of one part of a case: similarities or distances by measure, and what is expected by quality."""
+
+    test: str
+    domain: str
+    dataset: str
+    architecture: str
+    pooling: str
+    names: tuple[str, ...]
+    values: Mapping[str, tuple[tuple[float, ...], ...]]
+    expected: Mapping[str, tuple[tuple[float, ...], ...]]
+
+
+class Failed(NamedTuple):
+    """How many comparisons of a measure failed in a case, and the most frequent reason."""
+
+    measure: str
+    test: str
+    domain: str
+    dataset: str
+    architecture: str
+    pooling: str
+    comparisons: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Everything that an evaluation found; what tables, figures and the report are made of.
+
+    ``seconds``: by domain, then by measure, the mean time of one comparison; views that measures share are counted for
+    the first that took them.
+    """
+
+    protocol: str
+    failures: str
+    measures: tuple[MeasureInfo, ...]
+    scores: tuple[Score, ...]
+    groups: tuple[Group, ...]
+    absent: tuple[Absence, ...]
+    maps: tuple[Map, ...]
+    failed: tuple[Failed, ...]
+    seconds: Mapping[str, Mapping[str, float]]
+    provenance: Mapping[str, Any]
+
+    def ranks(self) -> Ranks:
+        """Return the rank of every measure in every cell, as the protocol has it."""
+        if self.protocol == "resi-code":
+            return resi_code_ranks(self.scores)
+        return cell_ranks(self.scores, failures=self.failures)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON, atomically (numbers that are not there are null)."""
+        found = {"format": FORMAT, **{name: _plain(value) for name, value in vars(self).items()}}
+        write_atomically(Path(path), json.dumps(found, allow_nan=False, ensure_ascii=False))
+
+
+def load_result(path: str | Path) -> Result:
+    """Read a result that was saved. Raises ``ValueError`` for anything else."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        if found.pop("format") != FORMAT:
+            raise ValueError("it has another format")
+        rows = {"scores": Score, "groups": Group, "absent": Absence, "maps": Map, "failed": Failed}
+        made = {name: tuple(_row(kind, entry) for entry in found[name]) for name, kind in rows.items()}
+        measures = tuple(_info(entry) for entry in found["measures"])
+        return Result(**{**found, **made, "measures": measures})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a result that can be read: {error}") from error
+
+
+def evaluate(
+    subjects: Iterable[Subject],
+    *,
+    measures: Iterable[str | Measure] | None = None,
+    protocol: str = "paper",
+    permute: str | None = None,
+    failures: str = "last",
+    save: str | Path | None = None,
+    executor: Executor | None = None,
+    memory: int | str = "2GB",
+    progress: Progress | None = None,
+) -> Result:
+    """Evaluate measures by the six tests of the ReSi benchmark on subjects.
+
+    Parameters
+    ----------
+    subjects : models seen on fixed inputs, from :func:`resemblance.sources.folders.read_subjects`,
+        :func:`resemblance.sources.hooks.subject_from_model` or elsewhere. Those that agree in domain, dataset,
+        architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which tests they make.
+    measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as ``protocol`` has them.
+    protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the authors' code
+        computes).
+    permute : what the permutation tests permute, ``"models"`` or ``"pairs"``; default by protocol.
+    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell; ``"unranked"`` ranks it
+        by what is left, or not at all.
+    save : file that keeps every comparison, so that a later evaluation computes only what is new.
+    executor, memory : as for :func:`resemblance.compare`.
+    progress : called with ("comparing", done, total) and ("grading", done, total).
+    """
+    check_choice("protocol", protocol, PROTOCOLS)
+    check_choice("permute", permute or "models", PERMUTATIONS)
+    check_choice("failures", failures, FAILURES)
+    tests = six_tests(subjects)
+    chosen = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
+    show = progress or (lambda stage, done, total: None)
+    compared = _compare_all(tests.cases, chosen, save, executor, memory, show)
+    scores = list[Score]()
+    for position, (case, comparisons) in enumerate(zip(tests.cases, compared)):
+        scores += grade(case, comparisons, protocol=protocol, permute=permute)
+        show("grading", position + 1, len(tests.cases))
+    return _result(tests, chosen, compared, scores, protocol, failures)
+
+
+def _compare_all(
+    cases: Sequence[Case],
+    measures: Sequence[Measure],
+    save: str | Path | None,
+    executor: Executor | None,
+    memory: int | str,
+    progress: Progress,
+) -> list[list[Comparison]]:
+    sizes = [_cells(len(part), measures) for case in cases for part in case.parts]
+    total, before, done, compared = sum(sizes), 0, 0, list[list[Comparison]]()
+    for case in cases:
+        comparisons = []
+        for part in case.parts:
+            size = sizes[done]
+
+            def show(ready: int, missing: int, start: int = before, size: int = size) -> None:
+                progress("comparing", start + size - missing + ready, total)
+
+            comparisons.append(
+                compare(part, measures=measures, save=save, executor=executor, memory=memory, progress=show)
+            )
+            before, done = before + size, done + 1
+            progress("comparing", before, total)
+        compared.append(comparisons)
+    return compared
+
+
+def _cells(count: int, measures: Iterable[Measure]) -> int:
+    """Number of cells that a comparison of this many representations computes."""
+    pairs = count * (count - 1) // 2
+    return sum(count + pairs * (1 if m.symmetric else 2) for m in measures)
+
+
+# ---------------------------------------------------------------------------------------------------------- the result
+
+
+def _result(
+    tests: Prepared,
+    measures: Sequence[Measure],
+    compared: Sequence[Sequence[Comparison]],
+    scores: Iterable[Score],
+    protocol: str,
+    failures: str,
+) -> Result:
+    pairs = [(case, c) for case, comparisons in zip(tests.cases, compared) for c in comparisons]
+    maps = [_map(case, i, c) for case, cs in zip(tests.cases, compared) for i, c in enumerate(cs)]
+    return Result(
+        protocol, failures, tuple(info_of(m) for m in measures), tuple(scores), tests.groups, tests.absent, tuple(maps),
+        tuple(f for case, comparisons in zip(tests.cases, compared) for f in _failed(case, comparisons)),
+        _seconds(pairs), _provenance([c for _, c in pairs]),
+    )  # fmt: skip
+
+
+def _provenance(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Return the versions it was computed with, and the fingerprint and shape of every representation."""
+    if not comparisons:
+        return {}
+    versions = {k: v for k, v in comparisons[0].provenance.items() if k not in ("rows", "columns", "n_samples")}
+    data = {
+        name: {**identity, "n_samples": c.provenance["n_samples"]}
+        for c in comparisons
+        for name, identity in c.provenance["rows"].items()
+    }
+    return {**versions, "representations": data}
+
+
+def _map(case: Case, part: int, comparison: Comparison) -> Map:
+    where = (case.test, case.domain, case.dataset, case.architecture, case.pooling)
+    expected = {quality: _expected(case.kind, given[part]) for quality, given in case.expectations.items()}
+    values = {spec: _rows(matrix) for spec, matrix in comparison.values.items()}
+    return Map(*where, comparison.rows, values, {quality: _rows(matrix) for quality, matrix in expected.items()})
+
+
+def _expected(kind: str, expectation: Any) -> np.ndarray:
+    """Return the expected differences as a matrix, whatever kind of expectation it is."""
+    if kind == "prediction":
+        return np.asarray(expectation, float)
+    if kind == "group":
+        return np.array([[float(a != b) for b in expectation] for a in expectation])
+    positions = np.arange(expectation)
+    return np.asarray(np.abs(positions[:, None] - positions[None, :]), float)
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(f"{v:.5g}") for v in row) for row in matrix)
+
+
+def _failed(case: Case, comparisons: Sequence[Comparison]) -> list[Failed]:
+    reasons: dict[str, Counter[str]] = {}
+    for comparison in comparisons:
+        for failure in comparison.failures:
+            reasons.setdefault(failure.measure, Counter())[failure.reason] += 1
+    where = (case.test, case.domain, case.dataset, case.architecture, case.pooling)
+    return [Failed(m, *where, found.total(), found.most_common(1)[0][0]) for m, found in reasons.items()]
+
+
+def _seconds(pairs: Iterable[tuple[Case, Comparison]]) -> dict[str, dict[str, float]]:
+    total: dict[str, Counter[str]] = {}
+    count: dict[str, Counter[str]] = {}
+    for case, comparison in pairs:
+        for cell in comparison.cells:
+            total.setdefault(case.domain, Counter())[cell.measure] += cell.seconds  # type: ignore[assignment]
+            count.setdefault(case.domain, Counter())[cell.measure] += 1
+    return {domain: {m: spent[m] / count[domain][m] for m in spent} for domain, spent in total.items()}
+
+
+# ------------------------------------------------------------------------------------------------------------- as JSON
+
+
+def _plain(value: Any) -> Any:
+    """Return named tuples as objects, other sequences as lists, and what is not a finite number as null or a word."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {k: _plain(v) for k, v in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if np.isnan(value) else str(value)
+    return value
+
+
+def _row(kind: Any, entry: dict[str, Any]) -> Any:
+    """Return a named tuple of an object; numbers that were null are NaN again."""
+    made = {name: _again(value) for name, value in entry.items()}
+    if kind is Score and made["value"] is None:
+        made["value"] = np.nan
+    return kind(**made)
+
+
+def _again(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(np.nan if v is None else _again(v) for v in value)
+    if isinstance(value, dict):
+        return {k: _again(v) for k, v in value.items()}
+    return float(value) if value in ("inf", "-inf") else value
+
+
+def _info(entry: dict[str, Any]) -> MeasureInfo:
+    return MeasureInfo(**{**entry, "range": tuple(float(v) for v in entry["range"])})

@@ -1,0 +1,88 @@
+"""Do groups of models behave as intended? Their accuracies must not overlap, or the group says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Group(NamedTuple):
+    """Models that were treated alike: the accuracy of each, and whether the group is used.
+
+    ``criterion`` says what the accuracies were measured on: "clean" inputs, or "augmented" ones.
+    """
+
+    test: str
+    domain: str
+    dataset: str
+    architecture: str
+    name: str
+    strength: float
+    accuracies: tuple[float, ...]
+    criterion: str
+    kept: bool
+    note: str
+
+
+def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+    """Return the groups to keep: as many as possible of which no two have overlapping ranges of accuracy.
+
+    Groups come in the order of their strength. Of equally large choices, one with the first and the last group is
+    taken, then one that keeps the earlier groups. This is the rule by which the ReSi benchmark left out strengths that
+    made no difference (Klabunde et al. 2025, Appendix B), made precise.
+    """
+    names = list(accuracies)
+    for size in range(len(names), 0, -1):
+        choices = [c for c in combinations(names, size) if _disjoint([accuracies[name] for name in c])]
+        if choices:
+            return max(choices, key=lambda c: ((c[0] == names[0]) + (c[-1] == names[-1]), -names.index(c[0])))
+    return ()
+
+
+def _disjoint(groups: Sequence[Sequence[float]]) -> bool:
+    ranges = sorted((min(values), max(values)) for values in groups)
+    return all(high < low for (_, high), (low, _) in pairwise(ranges))
+
+
+def choose_groups(
+    where: tuple[str, str, str, str], members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]]
+) -> tuple[Group, ...]:
+    """Return the groups of one test with what was decided about each.
+
+    ``where``: test, domain, dataset, architecture. ``members``: by group, its strength and the accuracies of every
+    model: ``"test"`` on the inputs of the benchmark, and for augmentation ``"augmented"``, which decides when the
+    clean accuracies separate fewer groups (robustness is what augmentation is for). Without accuracies all groups are
+    kept, unchecked.
+    """
+    clean, augmented = _table(members, "test"), _table(members, "augmented")
+    if clean is None:
+        return tuple(
+            Group(*where, name, strength, (), "none", True, "accuracies unknown: not checked")
+            for name, (strength, _) in members.items()
+        )
+    criterion, used, kept = "clean", clean, separated(clean)
+    if augmented is not None and len(separated(augmented)) > len(kept):
+        criterion, used, kept = "augmented", augmented, separated(augmented)
+    return tuple(
+        Group(*where, name, strength, used[name], criterion, name in kept, _note(name, kept, used))
+        for name, (strength, _) in members.items()
+    )
+
+
+def _table(
+    members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]], key: str
+) -> dict[str, tuple[float, ...]] | None:
+    """Return one kind of accuracy by group; ``None`` if a model lacks it."""
+    if not all(key in model for _, models in members.values() for model in models):
+        return None
+    return {name: tuple(model[key] for model in models) for name, (_, models) in members.items()}
+
+
+def _note(name: str, kept: Sequence[str], accuracies: Mapping[str, Sequence[float]]) -> str:
+    if name in kept:
+        return ""
+    near = min(kept, key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])))
+    return f"left out: its accuracies overlap with those of {near}"

@@ -1,0 +1,226 @@
+"""The commands of the ReSi benchmark: run it, see how far it is, read its results, report, compare with the papers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..benchmarks.evaluate import PRESETS, Result, load_result
+from ..benchmarks.grading import PERMUTATIONS, PROTOCOLS
+from ..benchmarks.ranking import FAILURES
+from ..benchmarks.resi import DOMAINS, SUITES
+from ..catalogue import get_measures
+from ..extras import check
+from ..measure import Measure
+from ..report.output import show
+from ..tiles import parse_bytes
+from .options import check_choice, check_targets, choose_format, chosen_measures, processes
+
+commands = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    help="The ReSi benchmark: do measures of similarity find what they should? Six tests on models of three domains.",
+)
+Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
+
+
+@commands.command("run")
+def run_command(
+    study: Study = Path("resi"),
+    suite: Annotated[str, typer.Option(help="mini (minutes), standard (hours), or slice (a trial).")] = "mini",
+    domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (repeatable).")] = None,
+    models: Annotated[
+        Path | None, typer.Option(help="A folder of models of your own, instead of training any.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="A measure beside the 24, such as file.py:mine (repeatable).")
+    ] = None,
+    measures: Annotated[list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the 24.")] = None,
+    protocol: Annotated[str, typer.Option(help="paper, or resi-code: what the authors' code computes.")] = "paper",
+    permute: Annotated[str | None, typer.Option(help="What permutation tests permute: models or pairs.")] = None,
+    failures: Annotated[str, typer.Option(help="A measure that fails in a cell is ranked last, or unranked.")] = "last",
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
+    memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
+) -> int:
+    """Train the models of a suite, compare them by all measures, grade and rank the measures, and write a report.
+
+    Run again with the same folder it continues, and computes only what is new.
+    """
+    from ..benchmarks.study import run
+    from ..report.resi_terminal import ranking_table
+
+    check_options(suite, domain or (), protocol, permute, failures, memory)
+    chosen = beside(chosen_measures(measures), measure, protocol)
+    try:
+        with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
+            result = run(
+                study, suite=suite, domains=tuple(domain or DOMAINS), models=models, measures=chosen,
+                protocol=protocol, permute=permute, failures=failures, executor=executor, memory=memory,
+                progress=progress,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        print(f"interrupted: what is done is kept in {study}; the same command continues from there", file=sys.stderr)
+        return 130
+    page = write_report(result, study / "index.html")
+    if not quiet:
+        show([ranking_table(result)])
+        print(f"Open {page.resolve()}\nContinue, or add measures: the same command with --measure FILE.py:NAME")
+    return 0
+
+
+@commands.command("status")
+def status_command(
+    study: Study = Path("resi"), format: Annotated[str, typer.Option(help="table or json.")] = "table"
+) -> None:
+    """Say how far a study is."""
+    from ..benchmarks.study import status
+
+    check_choice("format", format, ("table", "json"))
+    found = status(study)
+    if format == "json":
+        print(json.dumps(found._asdict()))
+        return
+    trained = f"{found.trained} of {found.planned} models trained" if found.planned else f"models from {found.models}"
+    state = "running now" if found.running else "not running"
+    print(f"{study}: suite {found.suite}, {state}" if found.suite else f"{study}: {state}")
+    print(f"{trained}\n{found.comparisons} comparisons\n{found.scores} scores\nlast: {found.last or '-'}")
+
+
+@commands.command("results")
+def results_command(
+    study: Study = Path("resi"),
+    format: Annotated[str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")] = None,
+) -> None:
+    """Print or write the scores of a study: measures x tests x domains."""
+    from ..report.resi_output import emit_scores
+
+    kind = choose_format(format, output)
+    check_targets(kind, (), output, None, None)
+    emit_scores(result_of(study), kind, output)
+
+
+@commands.command("report")
+def report_command(
+    study: Study = Path("resi"),
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
+) -> None:
+    """Write the report of a study again, as one HTML file."""
+    print(f"Open {write_report(result_of(study), output or study / 'index.html').resolve()}")
+
+
+@commands.command("compare-published")
+def compare_published_command(
+    study: Study = Path("resi"),
+    domain: Annotated[str | None, typer.Option(help="graphs, language or vision; default: all.")] = None,
+) -> None:
+    """Print the mean rank of every measure in the published tables beside that in a study."""
+    from ..report.resi_terminal import published_table
+
+    if domain is not None:
+        check_choice("domain", domain, DOMAINS)
+    show([*published_table(result_of(study), domain)])
+
+
+def check_options(
+    suite: str, domains: Sequence[str], protocol: str, permute: str | None, failures: str, memory: str
+) -> None:
+    """Find mistakes in the options, and missing packages, before the work."""
+    check_choice("suite", suite, tuple(SUITES))
+    for domain in domains:
+        check_choice("domain", domain, DOMAINS)
+    check_choice("protocol", protocol, PROTOCOLS)
+    check_choice("permute", permute or "models", PERMUTATIONS)
+    check_choice("failures", failures, FAILURES)
+    parse_bytes(memory)
+    for package in ("jinja2", "matplotlib", "pandas", "pyarrow"):
+        check(package)
+
+
+def result_of(study: Path) -> Result:
+    """Return the result of a study; ``ValueError`` when it has none yet."""
+    if not (study / "result.json").exists():
+        raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
+    return load_result(study / "result.json")
+
+
+def write_report(result: Result, path: Path) -> Path:
+    """Write the page of a result and return its path."""
+    from ..report.resi_page import write_resi_page
+    from ..report.resi_terminal import published_rows
+
+    write_resi_page(result, path, published=published_rows(result))
+    return path
+
+
+def beside(chosen: list[Measure] | None, own: Sequence[str] | None, protocol: str) -> list[Measure] | None:
+    """Return the measures of the benchmark, or those chosen in their place, and those of the user beside them."""
+    more = chosen_measures(own)
+    if more is None:
+        return chosen
+    return get_measures([*(chosen if chosen is not None else get_measures([PRESETS[protocol]])), *more])
+
+
+# --------------------------------------------------------------------------------------------------------- the progress
+
+
+@contextmanager
+def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Yield what shows progress on standard error: a bar per stage with the time left, or lines if it is a file."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield Lines()
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    jobs: dict[str, Any] = {}
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+
+        def update(stage: str, done: int, total: int) -> None:
+            if stage not in jobs:
+                jobs[stage] = shown.add_task(stage, total=total)
+            shown.update(jobs[stage], completed=done, total=total)
+
+        yield update
+
+
+class Lines:
+    """Progress as lines of a log: one at the start and the end of every stage, and one for every tenth of it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, int] = ("", -1)
+        self._started: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Print a line if another tenth is done."""
+        started, before = self._started.setdefault(stage, (time.monotonic(), done))
+        tenth = 10 * done // max(total, 1)
+        if (stage, tenth) == self._last:
+            return
+        self._last = (stage, tenth)
+        left = (time.monotonic() - started) / (done - before) * (total - done) if done > before else None
+        note = f", about {left:.0f} s left" if left is not None and done < total else ""
+        print(f"{stage}: {done} of {total}{note}", file=sys.stderr, flush=True)

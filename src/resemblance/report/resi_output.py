@@ -1,0 +1,61 @@
+"""Write the scores of the ReSi benchmark: as tables for a person, as JSON, CSV or Parquet for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..benchmarks.evaluate import Result
+from ..benchmarks.grading import Score
+from ..extras import need
+from .output import show
+
+COLUMNS = tuple(name for name in (*Score._fields, "rank") if name != "parts")
+
+
+def emit_scores(result: Result, kind: str, output: Path | None) -> None:
+    """Write the scores in one of the formats of the command line, to a file or to standard output."""
+    if kind == "parquet":
+        need("pandas").DataFrame(score_records(result), columns=COLUMNS).to_parquet(output, index=False)
+        return
+    text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](result)
+    if output:
+        output.write_text(text, encoding="utf-8", newline="")
+    else:
+        print(text, end="")
+
+
+def score_records(result: Result) -> list[dict[str, Any]]:
+    """Return one record per score with the measure's rank in its cell; a missing value is None and has a reason."""
+    ranks, records = result.ranks(), []
+    for s in result.scores:
+        record: dict[str, Any] = {name: getattr(s, name) for name in COLUMNS if name != "rank"}
+        record["value"] = None if np.isnan(s.value) else s.value
+        records.append({**record, "rank": ranks.get(s.cell, {}).get(s.measure)})
+    return records
+
+
+def _as_table(result: Result) -> str:
+    from .resi_terminal import ranking_table, score_tables
+
+    target = io.StringIO()
+    show([ranking_table(result), *score_tables(result)], target)
+    return target.getvalue()
+
+
+def _as_json(result: Result) -> str:
+    document = {"protocol": result.protocol, "failures": result.failures, "scores": score_records(result)}
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _as_csv(result: Result) -> str:
+    target = io.StringIO()
+    writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(score_records(result))
+    return target.getvalue()

@@ -1,0 +1,92 @@
+"""Results of the ReSi benchmark as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..benchmarks.evaluate import Result
+from ..benchmarks.published import RankRow, compare_published, order_agreement
+from ..benchmarks.ranking import ranking
+from ..benchmarks.resi import TESTS
+from ..significance import stars
+from .terminal import plain_table
+
+SHORT = {
+    "spearman_accuracy": "acc", "spearman_jsd": "JSD", "spearman_disagreement": "disagr.", "auprc": "AUPRC",
+    "conformity": "conf.", "spearman": "Spearman",
+}  # fmt: skip
+
+
+def ranking_table(result: Result) -> Any:
+    """Return the mean rank of every measure with its interval, overall and by domain, best first."""
+    ranks = result.ranks()
+    domains = list(dict.fromkeys(cell[2] for cell in ranks))
+    by_domain = {d: {r.measure: r.mean for r in ranking(ranks, d)} for d in domains}
+    labels = {m.spec: m.label for m in result.measures}
+    header = ("measure", "mean rank", "95 %", "median", "cells", *domains)
+    rows = [
+        (labels[r.measure], f"{r.mean:.1f}", f"{r.low:.1f}-{r.high:.1f}", f"{r.median:.1f}", str(len(r.ranks)),
+         *(_rank(by_domain[d].get(r.measure)) for d in domains))
+        for r in sorted(ranking(ranks), key=lambda r: (r.mean, r.measure))
+    ]  # fmt: skip
+    return plain_table(header, rows, right=range(1, len(header)))
+
+
+def score_tables(result: Result) -> Iterable[Any]:
+    """Yield, for every test, a table of scores: a line per measure, a column per quality and set of models.
+
+    Stars mark correlations that chance seldom reaches (* p <= 0.05, ** p <= 0.01); an exclamation mark, scores that
+    rest on fewer comparisons because some failed; a dash, no value.
+    """
+    for test, title in TESTS.items():
+        scores = [s for s in result.scores if s.test == test]
+        cells = list(dict.fromkeys(s.cell for s in scores))
+        if cells:
+            found = {(s.cell, s.measure): s for s in scores}
+            header = ("measure", *(_heading(cell) for cell in cells))
+            rows = [(m.label, *(_score(found[cell, m.spec]) for cell in cells)) for m in result.measures]
+            yield f"\n{title}"
+            yield plain_table(header, rows, right=range(1, len(header)))
+    for absent in result.absent:
+        where = "/".join(filter(None, absent[1:5]))
+        yield f"{TESTS[absent.test]} on {where}: none, {absent.reason}"
+
+
+def published_rows(result: Result, domain: str | None = None) -> list[RankRow]:
+    """Return the mean ranks of a result beside the published ones; empty when they have no measure in common."""
+    labels = {m.spec: m.label for m in result.measures}
+    ours = {labels[r.measure]: r.mean for r in ranking(result.ranks(), domain)}
+    try:
+        return compare_published(ours, domain)
+    except ValueError:
+        return []
+
+
+def published_table(result: Result, domain: str | None = None) -> Sequence[Any]:
+    """Return a table of our mean ranks beside the published ones, and how far the two orders agree."""
+    rows = published_rows(result, domain)
+    if not rows:
+        return ["no measure of this study has a published rank" + (f" in the domain {domain}" if domain else "")]
+    header = ("measure", "here", "published", "position", "published")
+    lines = [(r.label, f"{r.ours:.1f}", f"{r.published:.1f}", str(r.position), str(r.position_published)) for r in rows]
+    agreement = order_agreement(rows)
+    note = "" if agreement is None else f"Spearman correlation of the two orders: {agreement:.2f}"
+    return [plain_table(header, lines, right=range(1, 5)), note]
+
+
+def _rank(mean: float | None) -> str:
+    return "-" if mean is None else f"{mean:.1f}"
+
+
+def _heading(cell: tuple[str, ...]) -> str:
+    _, quality, domain, _, architecture, pooling = cell
+    return " ".join(filter(None, (domain, architecture, pooling, SHORT.get(quality, quality))))
+
+
+def _score(score: Any) -> str:
+    if np.isnan(score.value):
+        return "-"
+    return f"{score.value:.2f}{stars(score.p_value)}{'!' if score.failed else ''}"

@@ -1,0 +1,188 @@
+"""Could chance do as well? Permutation tests of agreement, and ranks of measures over many cells with intervals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import permutation_test, rankdata
+
+from .grounding import Block, by_prediction
+from .rng import generator
+
+DRAWS = 9999
+
+# ------------------------------------------------------------------------------------------------- permutation tests
+
+
+def mantel(
+    differences: np.ndarray, expected: np.ndarray, *, both_orders: bool = False, draws: int = DRAWS, seed: int = 0
+) -> float:
+    r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models (Mantel 1967).
+
+    .. math:: p = \min(1, 2 \min(p_{\ge}, p_{\le})), \qquad
+        p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{draws}}
+
+    where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share models, so they are not
+    independent, and permuting them one by one would find significance that is not there: models are permuted.
+    ``differences`` and ``expected`` are (n, n); the pairs above the diagonal count, with ``both_orders`` all. With
+    n! <= draws every permutation is visited and the p-value is exact (without the added ones). Missing differences
+    are left out of every correlation. NaN when there is no correlation to test.
+    """
+    n = len(expected)
+    rows, columns = _of(by_prediction(expected, both_orders=both_orders)[0])
+    known = ~np.isnan(differences[rows, columns]) & ~np.isnan(expected[rows, columns])
+    rows, columns = rows[known], columns[known]
+    measured = _centred_ranks(differences[rows, columns][None])[0]
+    wanted = _centred_ranks(expected[rows, columns][None])
+    if not measured.any() or not wanted.any():
+        return np.nan
+    observed = _correlations(measured, wanted)[0]
+    exact = math.factorial(n) <= draws
+    counts = np.zeros(3)  # at least as large, at most as large, all
+    for batch in _permutations(n, draws, seed, exact):
+        drawn = _correlations(measured, _centred_ranks(expected[batch[:, rows], batch[:, columns]]))
+        drawn = drawn[~np.isnan(drawn)]
+        counts += (drawn >= observed - 1e-12).sum(), (drawn <= observed + 1e-12).sum(), len(drawn)
+    larger, smaller, total = counts if exact else counts + 1
+    return float(min(1.0, 2 * min(larger, smaller) / total))
+
+
+def pairings(measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, seed: int = 0) -> float:
+    """Two-sided p-value of a Spearman correlation by permuting pairs, as if they were independent.
+
+    What the authors of ReSi computed (``scipy.stats.permutation_test``, exact when every pairing can be visited), here
+    with a seed. Pairs that share a model are not independent: see :func:`mantel`. NaN when there is no correlation.
+    """
+    known = ~(np.isnan(measured) | np.isnan(expected))
+    a, b = (_centred_ranks(v[known][None])[0] for v in (measured, expected))
+    if not a.any() or not b.any():
+        return np.nan
+    result = permutation_test(
+        (a,), lambda x, axis: np.sum(x * b, axis=axis), permutation_type="pairings", vectorized=True,
+        n_resamples=draws, rng=generator(seed, "pairings"),
+    )  # fmt: skip
+    return float(result.pvalue)
+
+
+def stars(p_value: float | None) -> str:
+    """Return ``**`` for p <= 0.01, ``*`` for p <= 0.05, nothing otherwise."""
+    if p_value is None or not p_value <= 0.05:
+        return ""
+    return "**" if p_value <= 0.01 else "*"
+
+
+def _of(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    return block.rows, block.columns
+
+
+def _centred_ranks(rows: np.ndarray) -> np.ndarray:
+    ranks = rankdata(rows, axis=-1)
+    centred: np.ndarray = ranks - ranks.mean(axis=-1, keepdims=True)
+    return centred
+
+
+def _correlations(ranks: np.ndarray, others: np.ndarray) -> np.ndarray:
+    scale = np.sqrt((ranks @ ranks) * (others * others).sum(axis=-1))
+    with np.errstate(invalid="ignore"):
+        correlations: np.ndarray = (others @ ranks) / scale
+    return correlations
+
+
+def _permutations(n: int, draws: int, seed: int, exact: bool, batch: int = 2000) -> Iterator[np.ndarray]:
+    """Yield all permutations of n, or as many random ones as asked for, in batches of rows."""
+    if exact:
+        every = itertools.permutations(range(n))
+        while chunk := list(itertools.islice(every, batch)):
+            yield np.array(chunk, dtype=int)
+        return
+    random = generator(seed, "mantel", n)
+    for start in range(0, draws, batch):
+        count = min(batch, draws - start)
+        yield random.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+
+
+# ------------------------------------------------------------------------------------------------ ranks over the cells
+
+
+class Ranking(NamedTuple):
+    """How a measure stands over many cells: its mean rank with a 95 % interval, its median, and all its ranks."""
+
+    measure: str
+    mean: float
+    low: float
+    high: float
+    median: float
+    ranks: tuple[float, ...]
+
+
+def rank_within(
+    values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
+) -> dict[str, float]:
+    """Rank measures within one cell, 1 for the largest value; equal values share the best rank.
+
+    ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures without a value (NaN),
+    stand behind all others, so that nothing is gained by failing where it is hard. ``"unranked"``: a measure without a
+    value has no rank, one with fewer comparisons is ranked as if nothing were missing (the authors' way).
+    """
+    if failures not in ("last", "unranked"):
+        raise ValueError(f"failures must be 'last' or 'unranked'; got {failures!r}")
+    behind = {m for m, v in values.items() if np.isnan(v)} | (set(incomplete) if failures == "last" else set())
+    complete = {m: v for m, v in values.items() if m not in behind}
+    ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
+    if failures == "last":
+        ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))
+    return ranks
+
+
+def summarize(
+    cells: Mapping[Hashable, Mapping[str, float]], *, draws: int = 2000, seed: int = 0
+) -> tuple[Ranking, ...]:
+    """Return the standing of every measure over cells of ranks, best median first, then best mean.
+
+    The interval is the 2.5 and 97.5 percentile of the mean rank over bootstrap samples of the cells; all measures see
+    the same samples. A measure without any rank is left out.
+    """
+    names = list(dict.fromkeys(m for ranks in cells.values() for m in ranks))
+    table = np.array([[ranks.get(m, np.nan) for m in names] for ranks in cells.values()])
+    if not names:
+        return ()
+    chosen = generator(seed, "bootstrap", len(table)).integers(len(table), size=(draws, len(table)))
+    rankings = []
+    for position, name in enumerate(names):
+        column = table[:, position]
+        own = column[~np.isnan(column)]
+        low, high = np.percentile(_nanmean(column[chosen]), [2.5, 97.5])
+        rankings.append(Ranking(name, float(own.mean()), float(low), float(high), float(np.median(own)), tuple(own)))
+    return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
+
+
+def _nanmean(samples: np.ndarray) -> np.ndarray:
+    """Mean over the last axis without NaN; samples of nothing but NaN are left out."""
+    counts = (~np.isnan(samples)).sum(axis=-1)
+    means: np.ndarray = np.nansum(samples, axis=-1)[counts > 0] / counts[counts > 0]
+    return means
+
+
+class Duel(NamedTuple):
+    """In how many cells one measure is ranked before another, of those in which both have a rank."""
+
+    better: int
+    tied: int
+    cells: int
+
+
+def duels(cells: Mapping[Hashable, Mapping[str, float]]) -> dict[tuple[str, str], Duel]:
+    """Return for every ordered pair of measures (a, b) in how many cells a beats b."""
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for ranks in cells.values():
+        for a, b in itertools.permutations(ranks, 2):
+            count = counts[a, b]
+            count[0] += ranks[a] < ranks[b]
+            count[1] += ranks[a] == ranks[b]
+            count[2] += 1
+    return {pair: Duel(*count) for pair, count in counts.items()}

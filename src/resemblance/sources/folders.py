@@ -1,0 +1,157 @@
+"""Folders of arrays as subjects: what a study keeps of its own models, and how others bring theirs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..representation import Representation
+from ..subject import SETTINGS, Extraction, Subject, subject_name
+from .files import natural, readable
+
+TRAITS = "traits.json"
+NOT_LAYERS = ("outputs", "labels")
+DEFAULTS: Mapping[str, Any] = {
+    "domain": "own", "dataset": "own", "architecture": "model", "setting": "normal", "strength": 0.0, "seed": 0,
+}  # fmt: skip
+
+
+def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject, ...]:
+    """Return the subjects in a folder and all folders inside it: each that holds a ``traits.json`` is one model.
+
+    ``traits.json`` is an object with any of these entries: ``domain``, ``dataset``, ``architecture`` (words; models
+    are compared when they agree in all three), ``setting`` ("normal", "layers", "labels", "shortcut" or
+    "augmentation"), ``strength`` (0 to 1), ``seed`` (a number), ``accuracy``, and ``layers``: the names of the layers
+    in the order of the network, a list, or an object of such lists by pooling. Beside it lie one array
+    (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when known, ``outputs.npy``
+    (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from which a missing
+    accuracy is computed. Without ``layers``, all other arrays are layers, in natural order ("block2" before
+    "block10"). A model with several poolings is one subject for each. Arrays stay on disk until they are needed.
+
+    ``verify``: compare every array with the checksum that lies beside it (``<array>.json``), if there is one.
+
+    Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
+    """
+    root = Path(folder)
+    files = sorted(root.rglob(TRAITS), key=natural)
+    if not files:
+        raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
+    return tuple(s for file in files if not _is_partial(file.parent) for s in read_subject(file.parent, verify=verify))
+
+
+def read_subject(folder: str | Path, *, verify: bool = False, name: str | None = None) -> tuple[Subject, ...]:
+    """Return the subjects, one per pooling, of the model in one folder (see :func:`read_subjects`)."""
+    folder = Path(folder)
+    traits = _traits(folder)
+    outputs, labels = (_optional(folder / f"{what}.npy", verify) for what in NOT_LAYERS)
+    if outputs is not None and labels is not None and len(outputs) != len(labels):
+        raise ValueError(f"{folder}: outputs.npy has {len(outputs)} samples and labels.npy {len(labels)}")
+    if "accuracy" not in traits and outputs is not None and labels is not None:
+        traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
+    subjects = []
+    for pooling, files in _layer_files(folder, traits.pop("layers", None)).items():
+        called = name or subject_name(traits)
+        layers = {layer: Representation(_checked(file, verify), f"{called}/{layer}") for layer, file in files.items()}
+        subjects.append(Subject(called, layers, outputs, traits | {"pooling": pooling}))
+    return tuple(subjects)
+
+
+def write_subject(
+    folder: Path, extraction: Extraction, traits: Mapping[str, Any], state: Mapping[str, np.ndarray]
+) -> None:
+    """Write a trained model so that :func:`read_subject` reads it: at once, completely, or not at all.
+
+    Beside every array lies a small JSON file with its checksum, shape and dtype; the weights are ``weights.npz``.
+    """
+    partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    arrays = {f"{pooling}.{layer}": a for pooling, layers in extraction.layers.items() for layer, a in layers.items()}
+    for name, array in {**arrays, "outputs": extraction.outputs, "labels": extraction.labels}.items():
+        _write_array(partial / f"{name}.npy", array)
+    np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
+    layers = {pooling: list(found) for pooling, found in extraction.layers.items()}
+    known = {"accuracy": extraction.accuracies["test"], "accuracies": dict(extraction.accuracies), "layers": layers}
+    (partial / TRAITS).write_text(json.dumps({**traits, **known}, indent=1) + "\n")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(partial, folder)
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_array(path: Path, array: np.ndarray) -> None:
+    np.save(path, array, allow_pickle=False)
+    described = {"sha256": checksum(path), "shape": list(array.shape), "dtype": str(array.dtype)}
+    path.with_suffix(".json").write_text(json.dumps(described) + "\n")
+
+
+def _is_partial(folder: Path) -> bool:
+    return any(part.startswith(".partial-") for part in folder.parts)
+
+
+def _traits(folder: Path) -> dict[str, Any]:
+    file = folder / TRAITS
+    try:
+        given = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{file} cannot be read: {error}") from error
+    if not isinstance(given, dict):
+        raise ValueError(f"{file} must hold an object of traits; got {type(given).__name__}")
+    traits = {**DEFAULTS, **given}
+    if traits["setting"] not in SETTINGS:
+        raise ValueError(f"{file}: setting must be one of {', '.join(SETTINGS)}; got {traits['setting']!r}")
+    for name in ("strength", "seed", "accuracy"):
+        value = traits.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int if name == "seed" else int | float):
+            raise ValueError(f"{file}: {name} must be a number; got {value!r}")
+    if not 0 <= traits["strength"] <= 1:
+        raise ValueError(f"{file}: strength must be between 0 and 1; got {traits['strength']}")
+    return traits
+
+
+def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
+    """Return by pooling, then by layer, the file of each array."""
+    if layers is None:
+        found = sorted((f for f in folder.glob("*.npy") if f.stem not in NOT_LAYERS), key=natural)
+        by_pooling = {"": {file.stem: file for file in found}}
+    elif isinstance(layers, Mapping):
+        by_pooling = {p: {n: folder / f"{p}.{n}.npy" for n in _names(folder, names)} for p, names in layers.items()}
+    else:
+        by_pooling = {"": {name: folder / f"{name}.npy" for name in _names(folder, layers)}}
+    if not by_pooling or not all(by_pooling.values()):
+        raise ValueError(f"{folder} has no layers: no array besides outputs and labels, or an empty list of layers")
+    return by_pooling
+
+
+def _names(folder: Path, names: Any) -> Iterator[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{folder / TRAITS}: layers must be a list of names, or an object of lists by pooling")
+    yield from names
+
+
+def _optional(path: Path, verify: bool) -> np.ndarray | None:
+    if not path.exists():
+        return None
+    array: np.ndarray = np.load(_checked(path, verify), allow_pickle=False)
+    return array
+
+
+def _checked(path: Path, verify: bool) -> Path:
+    """Return the path of an array that can be read and is what its checksum says."""
+    if not path.is_file():
+        raise ValueError(f"{path} is missing")
+    sidecar = path.with_suffix(".json")
+    if verify and sidecar.exists() and json.loads(sidecar.read_text()).get("sha256") != checksum(path):
+        raise ValueError(f"{path} is damaged: its checksum is not the one in {sidecar.name}")
+    return readable(path)

@@ -1,0 +1,96 @@
+"""A subject: one model seen on fixed inputs, and the recipe by which a benchmark trains one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .representation import Representation
+
+SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
+
+
+def subject_name(traits: Mapping[str, Any]) -> str:
+    """Return the name of a model with these traits: what distinguishes it inside a benchmark."""
+    setting = traits["setting"]
+    setting = setting if setting in ("normal", "layers") else f"{setting}-{traits['strength']:g}"
+    return f"{traits['domain']}/{traits['dataset']}/{traits['architecture']}/{setting}/seed{traits['seed']}"
+
+
+class Recipe(NamedTuple):
+    """Everything that one training depends on: the same recipe gives the same model.
+
+    ``setting`` says what was done to the training data: nothing (``"normal"``; ``"layers"`` for a deeper network that
+    is only compared with itself), labels replaced at random (``"labels"``), a shortcut that gives the label away
+    (``"shortcut"``) or ``"augmentation"``; ``strength``, from 0 to 1, says how much of it. ``options`` are the
+    hyperparameters, and ``version`` that of the code that trains.
+    """
+
+    domain: str
+    dataset: str
+    architecture: str
+    setting: str
+    strength: float
+    seed: int
+    options: Mapping[str, Any]
+    version: int = 1
+
+    @property
+    def name(self) -> str:
+        """A readable name, unique inside a suite: ``vision/digits/resnet/labels-0.5/seed3``."""
+        return subject_name(self._asdict())
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything in the recipe."""
+        text = json.dumps(self._asdict() | {"options": dict(self.options)}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class Extraction(NamedTuple):
+    """What a trained model makes of the fixed inputs of its benchmark.
+
+    ``layers``: by pooling ("cls", "mean", "last", "node"), then by layer in the order of the network, an array
+    (n_samples, n_features) in float32. ``outputs``: (n_samples, n_classes) logits. ``labels``: (n_samples,) the true
+    classes. ``accuracies``: ``"test"`` is the share of the inputs whose largest output is the true class; a source may
+    add others, such as ``"augmented"``, measured on other inputs.
+    """
+
+    layers: Mapping[str, Mapping[str, np.ndarray]]
+    outputs: np.ndarray
+    labels: np.ndarray
+    accuracies: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One model seen on fixed inputs.
+
+    ``layers`` are its representations, in the order of the network; the last is the one that the tests of functional
+    similarity compare. ``outputs`` are logits (n_samples, n_classes), if known. ``traits`` say what it is: domain,
+    dataset, architecture, pooling, setting, strength, seed, accuracy.
+    """
+
+    name: str
+    layers: Mapping[str, Representation]
+    outputs: np.ndarray | None = None
+    traits: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise ValueError(f"subject {self.name!r} has no layers")
+        counts = {layer: r.shape[0] for layer, r in self.layers.items()}
+        if self.outputs is not None:
+            counts["outputs"] = len(self.outputs)
+        if len(set(counts.values())) > 1:
+            raise ValueError(f"subject {self.name!r}: layers and outputs must have the same samples; got {counts}")
+
+    @property
+    def last(self) -> Representation:
+        """The representation of the last layer."""
+        return list(self.layers.values())[-1]

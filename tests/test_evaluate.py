@@ -1,0 +1,234 @@
+"""The six tests on subjects with known answers, scores with reasons, ranks, and results that survive being saved."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.benchmarks.evaluate import evaluate, load_result
+from resemblance.benchmarks.grading import Score
+from resemblance.benchmarks.groups import choose_groups, separated
+from resemblance.benchmarks.ranking import cell_ranks, ranking, resi_code_ranks
+from resemblance.benchmarks.resi import SUITES, TESTS, recipes, six_tests
+from resemblance.significance import duels, rank_within, stars, summarize
+from resemblance.sources.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
+
+MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())["rank_aggregation"]
+
+
+def by_quality(result, test):
+    return {(s.quality, s.measure): s.value for s in result.scores if s.test == test}
+
+
+# ----------------------------------------------------------------------------------------------------- known answers
+
+
+@pytest.mark.parametrize("protocol", ["paper", "resi-code"])
+@pytest.mark.parametrize("setting", ["labels", "shortcut", "augmentation"])
+def test_tight_groups_are_found_without_fault(setting, protocol):
+    result = evaluate(tight_groups(setting=setting), measures=MEASURES, protocol=protocol)
+    values = by_quality(result, setting)
+    assert len(values) == 2 * len(MEASURES)
+    assert list(values.values()) == pytest.approx([1] * len(values))
+
+
+def test_groups_without_structure_are_at_chance():
+    result = evaluate(independent_noise(setting="labels"), measures=MEASURES)
+    for (quality, _), value in by_quality(result, "labels").items():
+        # Of the pairs with a member of a group of 5, 10 of 60 are inside; two pairs are in either order by chance.
+        assert abs(value - {"auprc": 1 / 6, "conformity": 1 / 2}[quality]) < 0.15
+
+
+@pytest.mark.parametrize("protocol", ["paper", "resi-code"])
+def test_a_walk_of_noise_has_monotone_layers(protocol):
+    result = evaluate(noise_walk(models=2), measures=MEASURES, protocol=protocol)
+    scores = [s for s in result.scores if s.test == "layers"]
+    assert {s.quality for s in scores} == {"spearman", "conformity"}
+    for s in scores:
+        assert len(s.parts) == 2
+        assert s.value == pytest.approx(np.mean(s.parts))
+        assert s.value > 0.9
+
+
+def test_representations_that_differ_as_outputs_do():
+    result = evaluate(graded_outputs(), measures=MEASURES)
+    for test in ("accuracy", "output"):
+        for s in (s for s in result.scores if s.test == test):
+            assert s.value > 0.9
+            assert s.p_value <= 0.01
+            assert s.pairs == (90 if s.measure == "linear_regression" else 45)  # both orders of an asymmetric measure
+
+
+def test_what_cannot_be_tested_says_why():
+    result = evaluate(noise_walk(), measures=["cka"])
+    assert {a.test for a in result.absent} == set(TESTS) - {"layers"}
+    assert all(a.reason for a in result.absent)
+    assert "at least 3" in next(a.reason for a in result.absent if a.test == "accuracy")
+
+
+def test_twins_are_refused():
+    walk = noise_walk()[0]
+    with pytest.raises(ValueError, match=r"two models are 'synthetic/.*seed"):
+        six_tests([walk, replace(walk)])
+
+
+# ---------------------------------------------------------------------------------------------------------- failures
+
+
+def with_constant(subjects):
+    """The last layer of the first subject is constant, which most measures cannot compare."""
+    first = subjects[0]
+    layers = {**first.layers, list(first.layers)[-1]: rs.Representation(np.ones(first.last.shape), first.name)}
+    return (replace(first, layers=layers), *subjects[1:])
+
+
+def test_failed_comparisons_are_counted_and_ranked_last():
+    result = evaluate(with_constant(tight_groups(setting="labels")), measures=["cka", "magnitude_difference"])
+    scores = {(s.quality, s.measure): s for s in result.scores}
+    cka = scores["auprc", "cka"]
+    assert (cka.pairs, cka.failed) == (91, 14)
+    assert "constant" in cka.reason
+    assert not np.isnan(cka.value)
+    assert scores["auprc", "magnitude_difference"].failed == 0
+    assert result.ranks()[cka.cell] == {"magnitude_difference": 1.0, "cka": 2.0}
+    assert cell_ranks(result.scores, failures="unranked")[cka.cell]["cka"] == 1.0
+    failed = next(f for f in result.failed if f.test == "labels")
+    assert failed.measure == "cka"
+    assert "constant" in failed.reason
+
+
+def test_a_measure_without_any_value_has_a_reason_and_the_last_rank():
+    values = {"good": 0.9, "bad": 0.1, "none": np.nan}
+    assert rank_within(values) == {"good": 1.0, "bad": 2.0, "none": 3.0}
+    assert rank_within(values, ["good"]) == {"bad": 1.0, "good": 2.0, "none": 2.0}
+    assert rank_within(values, failures="unranked") == {"good": 1.0, "bad": 2.0}
+    with pytest.raises(ValueError, match="failures must be"):
+        rank_within(values, failures="first")
+
+
+# ------------------------------------------------------------------------------------------------------------- ranks
+
+
+def golden_scores():
+    tests = {"mem": "labels", "sc": "shortcut", "aug": "augmentation", "mono": "layers"}
+    functions = {"JSD": "spearman_jsd", "Disagreement": "spearman_disagreement", "AbsoluteAccDiff": "spearman_accuracy"}
+    qualities = {"AUPRC": "auprc", "correlation": "spearman"}
+    found = defaultdict(list)
+    for row in GOLDEN["input_rows"]:
+        quality = functions.get(row["functional"]) or qualities[row["quality_measure"]]
+        test = tests.get(row["setting"]) or quality
+        key = (test, quality, row["domain"], row["dataset"], row["architecture"], row["token"] or "", row["measure"])
+        found[key].append(np.nan if row["value"] is None else row["value"])
+    return [Score(*key, key[-1], float(np.mean(values)), tuple(values)) for key, values in found.items()]
+
+
+@pytest.mark.parametrize(
+    ("make", "key"),
+    [(lambda s: cell_ranks(s, failures="unranked"), "intended_ranks"), (resi_code_ranks, "reference_ranks_fig3")],
+)
+def test_ranks_over_cells_as_in_the_golden_table(make, key):
+    ranks = make(golden_scores())
+    words = {"GRAPHS": "Graph", "NLP": "Language", "VISION": "Vision"}
+    for domain, word in words.items():
+        expected = GOLDEN[key].get(domain) or GOLDEN[key][word]
+        found = {r.measure: (r.mean, r.median) for r in ranking(ranks, domain)}
+        assert found.keys() == expected.keys()
+        for measure, values in expected.items():
+            np.testing.assert_allclose(found[measure], (values["mean_rank"], values["median_rank"]), rtol=1e-12)
+
+
+def test_intervals_of_mean_ranks():
+    cells = {i: {"a": 1.0, "b": 2.0 + i % 2} for i in range(20)}
+    first, second = summarize(cells)
+    assert (first.measure, first.mean, first.low, first.high) == ("a", 1, 1, 1)
+    assert second.low < second.mean < second.high
+    assert second.mean == 2.5
+    assert summarize(cells) == summarize(cells)
+    assert summarize({}) == ()
+    assert duels(cells)["a", "b"] == (20, 0, 20)
+    assert duels(cells)["b", "a"] == (0, 0, 20)
+
+
+def test_stars():
+    assert [stars(p) for p in (None, 0.2, 0.05, 0.01, float("nan"))] == ["", "", "*", "**", ""]
+
+
+# ------------------------------------------------------------------------------------------------------------ groups
+
+
+def test_groups_are_kept_unless_their_accuracies_overlap():
+    assert separated({"0": [0.9, 0.95], "50": [0.5, 0.6], "100": [0.1, 0.2]}) == ("0", "50", "100")
+    assert separated({"0": [0.9, 0.95], "50": [0.5, 0.92], "100": [0.1, 0.2]}) == ("0", "100")
+    assert separated({"0": [0.5], "50": [0.5], "100": [0.5]}) == ("0",)
+    assert separated({}) == ()
+
+
+def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
+    def models(clean, augmented):
+        return [{"test": c, "augmented": a} for c, a in zip(clean, augmented)]
+
+    members = {"normal": (0.0, models([0.9, 0.8], [0.1, 0.2])), "100%": (1.0, models([0.85, 0.8], [0.7, 0.6]))}
+    groups = choose_groups(("augmentation", "d", "s", "a"), members)
+    assert all(g.kept and g.criterion == "augmented" for g in groups)
+    same = {"normal": members["normal"], "100%": (1.0, models([0.85, 0.8], [0.1, 0.3]))}
+    first, second = choose_groups(("augmentation", "d", "s", "a"), same)
+    assert (first.kept, second.kept) == (True, False)
+    assert "overlap with those of normal" in second.note
+    unknown = choose_groups(("labels", "d", "s", "a"), {"normal": (0.0, [{}]), "100%": (1.0, [{}])})
+    assert all(g.kept and g.criterion == "none" for g in unknown)
+
+
+# ------------------------------------------------------------------------------------------------- results and suites
+
+
+def test_a_result_is_the_same_after_saving(tmp_path):
+    subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk())
+    result = evaluate(subjects, measures=["cka", "uniformity_difference"])
+    result.save(tmp_path / "result.json")
+    again = load_result(tmp_path / "result.json")
+    assert again.ranks() == result.ranks()
+    for name in ("groups", "absent", "failed", "measures", "provenance"):
+        assert getattr(again, name) == getattr(result, name)
+    for name in ("scores", "maps"):  # hold NaN, which is not equal to itself
+        assert repr(getattr(again, name)) == repr(getattr(result, name))
+    assert again.seconds == result.seconds
+    assert json.loads((tmp_path / "result.json").read_text())["format"] == 1
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])
+def test_what_is_no_result_is_refused(tmp_path, text):
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(ValueError, match="not a result"):
+        load_result(tmp_path / "result.json")
+
+
+def test_wrong_words_are_refused():
+    for wrong in ({"protocol": "papers"}, {"failures": "first"}, {"permute": "rows"}):
+        with pytest.raises(ValueError, match=next(iter(wrong.values()))):
+            evaluate(noise_walk(), measures=["cka"], **wrong)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_suites_train_what_the_tests_need(suite):
+    plan = recipes(suite)
+    assert len({r.name for r in plan}) == len(plan)
+    assert len({r.fingerprint for r in plan}) == len(plan)
+    for domain in ("graphs", "language", "vision"):
+        own = [r for r in plan if r.domain == domain]
+        assert {r.setting for r in own} >= {"normal", "labels", "shortcut", "augmentation"}
+        if suite != "slice":
+            assert len([r for r in own if r.setting == "normal" and r.architecture == own[0].architecture]) == 10
+
+
+def test_unknown_suites_and_domains():
+    with pytest.raises(ValueError, match="no suite 'tiny'"):
+        recipes("tiny")
+    with pytest.raises(ValueError, match="no domain 'sound'"):
+        recipes("mini", ["sound"])

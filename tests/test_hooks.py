@@ -1,0 +1,306 @@
+"""What the layers of a PyTorch model give for fixed inputs, compared with calling the layers by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
+from transformers import BertConfig, BertForSequenceClassification, BertModel
+
+import resemblance as rs
+from resemblance.sources.hooks import subject_from_model
+
+IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
+WORDS = torch.arange(30).reshape(5, 6) % 19
+MASK = torch.tensor([[1] * 6, [1, 1, 0, 0, 0, 0], [1] * 6, [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]])
+BATCHES = [{"input_ids": WORDS[i : i + 2], "attention_mask": MASK[i : i + 2], "labels": WORDS[:2, 0]} for i in (0, 2)]
+BATCHES.append({"input_ids": WORDS[4:], "attention_mask": MASK[4:]})
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+@pytest.fixture
+def images():
+    """A small convolutional network: a map, its normalisation, a map again, and features."""
+    parts = {"conv": nn.Conv2d(3, 4, 3), "norm": nn.BatchNorm2d(4), "act": nn.ReLU(inplace=True)}
+    parts |= {"pool": nn.AdaptiveAvgPool2d(2), "flat": nn.Flatten(), "drop": nn.Dropout(0.5), "head": nn.Linear(16, 3)}
+    model = nn.Sequential()
+    for name, part in parts.items():
+        model.add_module(name, part)
+    return model.train()
+
+
+@pytest.fixture
+def config():
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    return BertConfig(vocab_size=20, max_position_embeddings=8, num_labels=3, **sizes)
+
+
+def numbers(subject, layer):
+    return np.asarray(subject.layers[layer].source)
+
+
+class Shared(nn.Module):
+    """Calls one layer twice, never calls another, and returns a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.again, self.unused = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+        self.alias = self.first
+        self.lstm = nn.LSTM(3, 2, batch_first=True)
+
+    def forward(self, x):
+        y = self.again(self.again(self.first(x)))
+        return y, self.lstm(x[:, None])[0]
+
+
+class Sometimes(nn.Module):
+    """Calls a layer only for batches of two, and breaks when asked to."""
+
+    def __init__(self, fails=False):
+        super().__init__()
+        self.always, self.pairs, self.fails = nn.Linear(3, 2), nn.Linear(2, 2), fails
+
+    def forward(self, x):
+        x = self.always(x)
+        if self.fails:
+            raise RuntimeError("broken")
+        return self.pairs(x) if len(x) == 2 else x
+
+
+# ------------------------------------------------------------------------------------------------------------- layers
+
+
+def test_all_layers_in_the_order_of_execution(images):
+    subject = subject_from_model(images, IMAGES.split(3), name="small", traits={"seed": 4})
+    assert list(subject.layers) == ["conv", "norm", "act", "pool", "flat", "drop", "head"]
+    assert (subject.name, dict(subject.traits)) == ("small", {"seed": 4})
+    assert all(isinstance(r, rs.Representation) and r.name == layer for layer, r in subject.layers.items())
+    with torch.no_grad():
+        maps = images.eval().conv(IMAGES)
+        normed = images.norm(maps)
+        logits = images(IMAGES)
+    np.testing.assert_allclose(numbers(subject, "conv"), maps.mean((2, 3)), rtol=1e-5, atol=1e-6)
+    # The ReLU after it works in place: what the layer itself returned has negative numbers
+    np.testing.assert_allclose(numbers(subject, "norm"), normed.mean((2, 3)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(numbers(subject, "head"), logits, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(subject.outputs, numbers(subject, "head"))
+
+
+def test_features_are_copied_before_the_next_layer_works_in_place():
+    model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True))
+    x = IMAGES[:, 0, 0, :4]
+    found = numbers(subject_from_model(model, [x]), "0")
+    np.testing.assert_allclose(found, model[0](x).detach(), rtol=1e-6)
+    assert found.min() < 0
+
+
+def test_patterns_and_names_come_in_the_order_of_execution(images):
+    assert list(subject_from_model(images, [IMAGES], ["head", "c*", "flat"]).layers) == ["conv", "flat", "head"]
+    assert list(subject_from_model(images, [IMAGES], "head").layers) == ["head"]
+
+
+def test_a_model_without_parts():
+    subject = subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)])
+    assert list(subject.layers) == ["model"]
+    assert subject.name == "Linear"
+
+
+def test_a_layer_called_twice_and_a_tuple():
+    model, x = Shared(), torch.eye(3)
+    subject = subject_from_model(model, [x, 2 * x], ["alias", "again", "lstm"])
+    assert list(subject.layers) == ["alias", "again#1", "again#2", "lstm"]
+    once = model.again(model.first(torch.cat([x, 2 * x])))
+    np.testing.assert_allclose(numbers(subject, "again#1"), once.detach(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(numbers(subject, "again#2"), model.again(once).detach(), rtol=1e-5, atol=1e-6)
+    assert subject.layers["lstm"].shape == (6, 2)
+    np.testing.assert_array_equal(subject.outputs, numbers(subject, "again#2"))
+    assert list(subject_from_model(model, [x]).layers) == ["first", "again#1", "again#2"]  # the LSTM gives no tensor
+
+
+def test_batches_may_be_anything_that_begins_with_the_input(images):
+    expected = subject_from_model(images, [IMAGES]).outputs
+    labels = torch.arange(7)
+    loaders = [
+        DataLoader(TensorDataset(IMAGES, labels), batch_size=3),
+        [(IMAGES, labels)],
+        [[IMAGES[:6]], [IMAGES[6:]]],
+    ]
+    for loader in (*loaders, [{"input": IMAGES, "label": labels}]):
+        np.testing.assert_allclose(subject_from_model(images, loader).outputs, expected, rtol=1e-5, atol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------------------ pooling
+
+
+@pytest.mark.parametrize(("pool", "expected"), [("mean", lambda m: m.mean((2, 3))), ("max", lambda m: m.amax((2, 3)))])
+def test_maps(images, pool, expected):
+    with torch.no_grad():
+        maps = images.eval().conv(IMAGES)
+    found = numbers(subject_from_model(images, IMAGES.split(2), "conv", pool=pool), "conv")
+    np.testing.assert_allclose(found, expected(maps), rtol=1e-5, atol=1e-6)
+
+
+def test_a_pooling_per_layer(images):
+    subject = subject_from_model(images, [IMAGES], ["conv", "pool", "head"], pool={"conv": "flatten"})
+    assert [r.shape[1] for r in subject.layers.values()] == [4 * 6 * 6, 4, 3]
+    assert subject_from_model(images, [IMAGES], "conv", pool="cls").last.shape == (7, 4)  # maps have no such token
+    twice = subject_from_model(Shared(), [torch.ones(2, 3)], "again", pool={"again#2": "max"})
+    assert list(twice.layers) == ["again#1", "again#2"]
+
+
+def test_other_shapes_need_flatten():
+    model = nn.Sequential(nn.Unflatten(1, (2, 2, 2, 2)))
+    with pytest.raises(ValueError, match=r"layer '0': shape \(3, 2, 2, 2, 2\) is neither tokens nor maps"):
+        subject_from_model(model, [torch.ones(3, 16)], "0", outputs=False)
+    assert subject_from_model(model, [torch.ones(3, 16)], "0", pool="flatten", outputs=False).last.shape == (3, 16)
+    single = subject_from_model(nn.Flatten(0), [torch.ones(3, 1)], outputs=False)
+    assert single.last.shape == (3, 1)
+
+
+@pytest.mark.parametrize("pool", ["cls", "last", "mean", "max"])
+def test_tokens_of_a_language_model(config, pool):
+    model = BertModel(config).eval()
+    with torch.no_grad():
+        hidden = model(input_ids=WORDS, attention_mask=MASK).last_hidden_state
+    rows = [h[m.bool()] for h, m in zip(hidden, MASK)]
+    reduce = {"cls": lambda r: r[0], "last": lambda r: r[-1], "mean": lambda r: r.mean(0), "max": lambda r: r.amax(0)}
+    expected = torch.stack([reduce[pool](r) for r in rows])
+    subject = subject_from_model(model, BATCHES, "encoder.layer.1.output", pool=pool, outputs=False)
+    np.testing.assert_allclose(numbers(subject, "encoder.layer.1.output"), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_tokens_without_a_mask_and_flattened(config):
+    model = BertModel(config)
+    subject = subject_from_model(model, [WORDS[:3], WORDS[3:]], "encoder", pool="flatten", outputs=False)
+    with torch.no_grad():
+        hidden = model.eval()(WORDS).last_hidden_state
+    np.testing.assert_allclose(numbers(subject, "encoder"), hidden.flatten(1), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=r"layer 'encoder': from_tokens: pool=\"flatten\""):
+        subject_from_model(model, BATCHES, "encoder", pool="flatten", outputs=False)
+    with pytest.raises(ValueError, match="encoder gives 64 to 96 values per row"):
+        subject_from_model(model, [WORDS, WORDS[:, :4]], "encoder", pool="flatten", outputs=False)
+
+
+def test_a_classifier_of_transformers(config):
+    model = BertForSequenceClassification(config)
+    subject = subject_from_model(model, BATCHES)
+    assert subject.outputs.shape == (5, 3)
+    np.testing.assert_array_equal(subject.outputs, numbers(subject, "classifier"))
+    assert "bert.embeddings.word_embeddings" in subject.layers
+    assert "bert.encoder.layer.1.output.dense" in subject.layers
+    assert all(r.shape[0] == 5 for r in subject.layers.values())
+    whole = subject_from_model(model, [{"input_ids": WORDS, "attention_mask": MASK}])
+    np.testing.assert_allclose(whole.outputs, subject.outputs, rtol=1e-4, atol=1e-5)
+    # One embedding per position, and none per sample: with two samples per batch it is not a layer
+    assert "bert.embeddings.position_embeddings" not in subject.layers
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_precisions(dtype):
+    model, x = nn.Sequential(nn.Linear(3, 2)).to(dtype), torch.ones(4, 3, dtype=dtype)
+    subject = subject_from_model(model, [x])
+    assert (
+        subject.outputs.dtype == numbers(subject, "0").dtype == (np.float64 if dtype == torch.float64 else np.float32)
+    )
+    np.testing.assert_array_equal(subject.outputs, model(x).detach().to(torch.float64))
+
+
+# ------------------------------------------------------------------------------------------- the model is left alone
+
+
+def test_modes_hooks_and_random_state_are_put_back(images):
+    images.norm.eval()
+    modes = [module.training for module in images.modules()]
+    state = torch.random.get_rng_state()
+    subject_from_model(images, DataLoader(TensorDataset(IMAGES), batch_size=4))
+    assert [module.training for module in images.modules()] == modes
+    assert not any(module._forward_hooks for module in images.modules())
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert int(images.norm.num_batches_tracked) == 0
+
+
+def test_they_are_put_back_after_an_error():
+    model = Sometimes(fails=True)
+    with pytest.raises(RuntimeError, match="broken"):
+        subject_from_model(model, [torch.ones(2, 3)])
+    assert all(module.training for module in model.modules())
+    assert not any(module._forward_hooks for module in model.modules())
+    assert torch.is_grad_enabled()
+
+
+def test_the_same_numbers_every_time(images):
+    first, second = (subject_from_model(images, IMAGES.split(3)) for _ in range(2))
+    for layer in first.layers:
+        np.testing.assert_array_equal(numbers(first, layer), numbers(second, layer))
+
+
+# ---------------------------------------------------------------------------------------------------------- bad input
+
+
+def test_layers_that_do_not_exist(images):
+    with pytest.raises(ValueError, match="no layer 'haed', did you mean 'head'\\? it has conv, norm"):
+        subject_from_model(images, [IMAGES], ["conv", "haed"])
+    with pytest.raises(ValueError, match=r"no layer 'z\*'; it has conv"):
+        subject_from_model(images, [IMAGES], "z*")
+    with pytest.raises(ValueError, match="layers is empty"):
+        subject_from_model(images, [IMAGES], [])
+
+
+def test_layers_that_give_no_rows():
+    x = torch.ones(2, 3)
+    with pytest.raises(ValueError, match="layer 'unused' was never called"):
+        subject_from_model(Shared(), [x], ["first", "unused"])
+    whole = nn.Sequential(nn.Flatten(0), nn.Unflatten(0, (2, 3)))
+    with pytest.raises(ValueError, match=r"layer '0' returns \(6,\), not one row for each of 2"):
+        subject_from_model(whole, [x], "0")
+    assert list(subject_from_model(whole, [x]).layers) == ["1"]
+    with pytest.raises(ValueError, match="layer '0' returns Tensor, not a floating tensor"):
+        subject_from_model(nn.Sequential(nn.Flatten()), [x.long()], "0", outputs=False)
+    with pytest.raises(ValueError, match="no module of the model returns one floating tensor"):
+        subject_from_model(nn.Sequential(nn.Flatten()), [x.long()], outputs=False)
+
+
+def test_a_layer_that_some_batches_do_not_reach():
+    batches = [torch.ones(2, 3), torch.ones(3, 3)]
+    with pytest.raises(ValueError, match="layer 'pairs' is called less often for some batches"):
+        subject_from_model(Sometimes(), batches, ["always", "pairs"])
+    assert list(subject_from_model(Sometimes(), batches).layers) == ["always"]
+
+
+def test_loaders(images):
+    data = TensorDataset(IMAGES)
+    batches = BatchSampler(RandomSampler(data), 2, drop_last=False)
+    for loader in (DataLoader(data, shuffle=True), DataLoader(data, batch_sampler=batches)):
+        with pytest.raises(ValueError, match="make it with shuffle=False"):
+            subject_from_model(images, loader)
+    with pytest.raises(ValueError, match="the loader gave no batch"):
+        subject_from_model(images, iter([]))
+    with pytest.raises(ValueError, match=r"pass \[batch\]"):
+        subject_from_model(images, IMAGES)
+    with pytest.raises(ValueError, match="batches must be tensors"):
+        subject_from_model(images, ["word"])
+
+
+def test_pools(images):
+    with pytest.raises(ValueError, match="pool must be one of mean, max, flatten, cls, first, last; got 'median'"):
+        subject_from_model(images, [IMAGES], pool="median")
+    with pytest.raises(ValueError, match="pool must be one of"):
+        subject_from_model(images, [IMAGES], pool={"conv": "token"})
+    with pytest.raises(ValueError, match="pool names 'cnov', which is not among the layers conv, head"):
+        subject_from_model(images, [IMAGES], ["conv", "head"], pool={"cnov": "max"})
+
+
+def test_outputs_that_are_no_logits(config):
+    with pytest.raises(ValueError, match=r"returns BaseModelOutput.* without logits.*pass outputs=False"):
+        subject_from_model(BertModel(config), BATCHES, "encoder")
+    with pytest.raises(ValueError, match=r"returns outputs of shape \(7, 4, 6, 6\), not logits"):
+        subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES])
+    assert subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES], outputs=False).outputs is None

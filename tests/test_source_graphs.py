@@ -1,0 +1,206 @@
+"""Graph networks on the standard library: what each setting changes, and that a recipe always gives the same model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from resemblance.rng import generator
+from resemblance.sources import _pgnn, graphs
+from resemblance.sources.snapshot import load_snapshot
+from resemblance.subject import Recipe
+
+SMALL = graphs.OPTIONS["slice"]["sage"] | {"epochs": 3}
+LABELS = load_snapshot().graph.labels
+
+
+def recipe(setting="normal", strength=0.0, seed=0, architecture="sage", **options):
+    special = {"gat": {"heads": 4}, "pgnn": {"sets": 8, "reach": 2}}.get(architecture, {})
+    return Recipe("graphs", "stdlib", architecture, setting, strength, seed, SMALL | special | options, graphs.VERSION)
+
+
+def trained(*args, **options):
+    which = recipe(*args, **options)
+    return graphs.extract(which, graphs.fit(which))
+
+
+def training_inputs(*args):
+    which = recipe(*args)
+    return graphs._training_inputs(which, graphs._task(which))
+
+
+def shown_classes(inputs):
+    """The class that each node shows in the columns behind the words."""
+    columns = inputs.x[:, SMALL["vocabulary"] :]
+    assert (columns.sum(axis=1) == 1).all()
+    return columns.argmax(axis=1)
+
+
+@pytest.mark.parametrize("architecture", graphs.ARCHITECTURES)
+def test_same_recipe_same_model(architecture):
+    which = recipe("shortcut", 0.5, 3, architecture)
+    first = graphs.fit(which)
+    trained("labels", 1.0, 7)  # whatever ran before
+    again = graphs.fit(which)
+    assert first.keys() == again.keys()
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    one, other = graphs.extract(which, first), graphs.extract(which, again)
+    assert np.array_equal(one.outputs, other.outputs)
+    assert one.accuracies == other.accuracies
+
+
+@pytest.mark.parametrize("architecture", graphs.ARCHITECTURES)
+@pytest.mark.parametrize(("setting", "inner"), [("normal", 2), ("layers", 5)])
+def test_layers_are_the_inner_ones(architecture, setting, inner):
+    found = trained(setting, architecture=architecture)
+    assert list(found.layers) == ["node"]
+    prefix = "structure" if architecture == "pgnn" else "conv"
+    assert list(found.layers["node"]) == [f"{prefix}{i}" for i in range(1, inner + 1)]
+    for values in found.layers["node"].values():
+        assert values.shape == (100, 16)
+        assert values.dtype == np.float32
+        assert np.isfinite(values).all()
+    assert found.outputs.shape == (100, 8)
+
+
+def test_layer_is_the_convolution_before_normalisation():
+    which = recipe()
+    state, data = graphs.fit(which), graphs._task(which)
+    links = np.zeros((len(data.x), len(data.x)), np.float32)
+    links[data.edges[:, 0], data.edges[:, 1]] = links[data.edges[:, 1], data.edges[:, 0]] = 1
+    neighbours = links @ data.x / np.maximum(links.sum(axis=1, keepdims=True), 1)
+    expected = neighbours @ state["convs.0.lin_l.weight"].T + state["convs.0.lin_l.bias"]
+    expected += data.x @ state["convs.0.lin_r.weight"].T
+    found = graphs.extract(which, state).layers["node"]["conv1"]
+    np.testing.assert_allclose(found, expected[data.test], atol=1e-5)
+
+
+def test_seeds_and_settings_differ():
+    first = trained().outputs
+    for other in (trained(seed=1), trained("augmentation", 0.25), trained("labels", 0.25)):
+        assert not np.allclose(first, other.outputs)
+
+
+def test_rows_are_the_same_test_nodes_in_every_setting():
+    data = graphs._task(recipe())
+    assert not set(data.train) & set(data.test)
+    for setting in ("normal", "labels", "shortcut", "augmentation"):
+        found = trained(setting, 0.5, 2)
+        assert np.array_equal(found.labels, LABELS[data.test])
+        assert found.accuracies["test"] == np.mean(found.outputs.argmax(axis=1) == found.labels)
+
+
+@pytest.mark.parametrize(
+    ("setting", "architecture", "expected"),
+    [
+        ("normal", "gcn", {"test", "augmented"}),
+        ("augmentation", "gcn", {"test", "augmented"}),
+        ("labels", "gcn", {"test"}),
+        ("shortcut", "gcn", {"test", "leaked"}),
+        ("layers", "gcn", {"test"}),
+        ("normal", "pgnn", {"test"}),
+        ("shortcut", "pgnn", {"test", "leaked"}),
+    ],
+)
+def test_accuracies(setting, architecture, expected):
+    assert trained(setting, 0.0, 0, architecture).accuracies.keys() == expected
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_exact_share_of_training_labels_is_wrong(share):
+    train = graphs._task(recipe()).train
+    _, labels = training_inputs("labels", share)
+    assert (labels != LABELS[train]).sum() == int(share * len(train))
+    _, others = training_inputs("labels", share, 1)
+    assert not np.array_equal(labels, others)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+def test_shortcuts_leak_at_their_rate_and_only_for_training_nodes(rate):
+    data = graphs._task(recipe())
+    inputs, labels = training_inputs("shortcut", rate)
+    assert np.array_equal(labels, LABELS[data.train])
+    right = shown_classes(inputs) == LABELS
+    others = np.setdiff1d(np.arange(len(LABELS)), data.train)
+    assert right[data.train].mean() == pytest.approx(rate + (1 - rate) / 8, abs=0.05)
+    assert right[others].mean() == pytest.approx(1 / 8, abs=0.03)
+
+
+def test_shortcuts_at_extraction_say_nothing_and_are_the_same_for_all():
+    data = graphs._task(recipe())
+    first, second = (graphs._test_inputs(recipe("shortcut", *which), data) for which in ((0.0, 1), (1.0, 2)))
+    assert np.array_equal(first["test"].x, second["test"].x)
+    assert (shown_classes(first["test"]) == LABELS).mean() == pytest.approx(1 / 8, abs=0.03)
+    assert np.array_equal(shown_classes(first["leaked"]), LABELS)
+
+
+def test_augmented_graph_has_a_fifth_of_the_links():
+    which = recipe("augmentation", 0.25)
+    inputs = graphs._test_inputs(which, graphs._task(which))
+    assert len(inputs["augmented"].edges) == pytest.approx(0.2 * len(inputs["test"].edges), rel=0.05)
+
+
+def test_networks_learn_and_take_the_shortcut():
+    options = {"epochs": 40, "hidden": 32}
+    assert trained(**options).accuracies["test"] > 0.6
+    relying = trained("shortcut", 1.0, **options).accuracies
+    assert relying["test"] < 0.5 < 0.9 < relying["leaked"]
+    assert trained("labels", 1.0, **options).accuracies["test"] < 0.1
+
+
+def test_features_are_rows_of_frequent_words_that_sum_to_one():
+    x = graphs._task(recipe(vocabulary=20)).x
+    assert x.shape == (2800, 20)
+    sums = x.sum(axis=1)
+    assert np.all(np.isclose(sums, 1) | (sums == 0))
+    assert (sums > 0).mean() > 0.5
+
+
+def test_a_test_set_of_none_is_all_the_rest():
+    assert len(graphs._task(recipe(test=None)).test) == 2800 - SMALL["train"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"architecture": "gin"}, "architecture must be one of"),
+        ({"setting": "noise"}, "setting must be one of"),
+        ({"setting": "augmentation", "architecture": "pgnn"}, "use another setting"),
+        ({"train": 2800}, "at most 2800 together"),
+        ({"train": 2000, "test": 801}, "at most 2800 together"),
+        ({"test": 0}, "must be positive"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        graphs.fit(recipe(**arguments))
+
+
+# ------------------------------------------------------------------------------------------------------------ P-GNN
+
+
+def test_anchors_are_the_nearest_of_their_set():
+    path = np.array([[i, i + 1] for i in range(15)])  # 16 nodes in a row, so distances are differences
+    nearest, proximity = _pgnn.find_anchors(path, 16, 4, 3, generator(0, "anchors"))
+    random = generator(0, "anchors")
+    for i, size in enumerate((8, 4, 2, 1)):
+        chosen = np.sort(random.permutation(16)[:size])
+        distances = np.abs(np.arange(16)[:, None] - chosen)
+        near = distances.min(axis=1) <= 3
+        np.testing.assert_allclose(proximity[near, i], 1 / (distances.min(axis=1)[near] + 1))
+        assert np.all(proximity[~near, i] == 0)
+        assert np.isin(nearest[near, i], chosen).all()
+        assert np.array_equal(np.abs(nearest[near, i] - np.arange(16)[near]), distances.min(axis=1)[near])
+
+
+def test_structure_output_is_the_mean_message():
+    which = recipe(architecture="pgnn")
+    state, x = graphs.fit(which), graphs._task(which).x
+    data = graphs._task(which)
+    random = generator(0, "graphs", which.name, "anchors")
+    anchors = _pgnn.find_anchors(data.edges, len(x), 8, 2, random)
+    own = x @ state["layers.0.self.weight"].T + state["layers.0.self.bias"]
+    theirs = (x @ state["layers.0.anchor.weight"].T)[anchors.nearest]
+    messages = np.maximum(own[:, None] + anchors.proximity[:, :, None] * theirs, 0)
+    found = graphs.extract(which, state).layers["node"]["structure1"]
+    np.testing.assert_allclose(found, messages.mean(axis=1)[data.test], atol=1e-5)

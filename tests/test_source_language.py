@@ -1,0 +1,234 @@
+"""Language models of the benchmark: the task, what is done to it, and what is seen of the models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from resemblance.rng import generator
+from resemblance.sources import language
+from resemblance.sources._encoders import ARCHITECTURES, SPECIAL, encode, vocabulary, words_of
+from resemblance.sources.language import docstrings, extract, fit, random_labels, with_shortcut
+from resemblance.subject import Recipe
+
+OPTIONS = language.OPTIONS["slice"]["bert"] | {"train": 60, "test": 30, "vocabulary": 200, "width": 8, "epochs": 1}
+
+
+def recipe(setting="normal", strength=0.0, *, seed=0, architecture="bert", dataset="docstrings", **options):
+    return Recipe("language", dataset, architecture, setting, strength, seed, OPTIONS | options)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    plan = [
+        recipe(),
+        recipe(seed=1),
+        recipe("labels", 1.0),
+        recipe("shortcut", 1.0),
+        recipe("shortcut", 0.5, seed=1),
+        recipe("augmentation", 1.0),
+    ]
+    return {f"{r.setting} {r.seed}": (r, state, extract(r, state)) for r in plan for state in [fit(r)]}
+
+
+# ------------------------------------------------------------------------------------------------------- words
+
+
+def test_words_are_lower_case_words_numbers_and_marks():
+    assert words_of("Return x_1, in UTF-8 (naïve).") == [
+        *["return", "x", "1", ",", "in", "utf", "-", "8", "(", "naïve", ")", "."]
+    ]
+
+
+def test_the_vocabulary_is_the_special_tokens_and_the_most_frequent_words():
+    sentences = [["b", "a", "c"], ["c", "b"], ["c", "d"]]
+    known = vocabulary(sentences, len(SPECIAL) + 3)
+    assert list(known) == [*SPECIAL, "c", "b", "a"]
+    assert list(known.values()) == list(range(len(known)))
+    assert vocabulary(sentences[::-1], len(SPECIAL) + 3) == known
+
+
+def test_encoded_sentences_start_end_and_are_cut():
+    known = vocabulary([["a", "b"]], 100)
+    start, end, unknown = (SPECIAL.index(token) for token in ("[CLS]", "[SEP]", "[UNK]"))
+    ids = encode([["a"], ["b", "z", "a", "a"], []], known, 5)
+    assert ids.tolist() == [
+        [start, known["a"], end, 0, 0],
+        [start, known["b"], unknown, known["a"], end],
+        [start, end, 0, 0, 0],
+    ]
+
+
+# -------------------------------------------------------------------------------------------------------- task
+
+
+def test_the_split_is_fixed_and_disjoint():
+    small, large = docstrings(3, 100, 50, 300), docstrings(3, 200, 50, 300)
+    assert small.test == large.test
+    assert small.train == large.train[:100]
+    assert set(small.train_labels) == set(small.test_labels) == {0, 1, 2}
+    assert len(small.vocabulary) == 300
+    shared = {tuple(words) for words in large.train} & {tuple(words) for words in large.test}
+    assert len(shared) <= 2  # different sentences of the documentation that differ in capitals only
+
+
+def test_random_labels_are_exactly_as_many_and_of_all_classes():
+    labels = np.repeat(np.arange(5), 400)
+    half = random_labels(labels, 0.5, 5, generator(0, "labels"))
+    assert (half != labels).sum() == pytest.approx(0.5 * 0.8 * len(labels), rel=0.08)
+    assert (half != labels).sum() <= 1000
+    whole = random_labels(labels, 1.0, 5, generator(0, "labels"))
+    assert (whole == labels).mean() == pytest.approx(0.2, abs=0.04)
+    assert np.array_equal(random_labels(labels, 0.0, 5, generator(0, "labels")), labels)
+
+
+@pytest.mark.parametrize(("rate", "share"), [(0.0, 0.25), (0.5, 0.625), (1.0, 1.0)])
+def test_shortcuts_show_the_class_at_the_rate(rate, share):
+    labels = np.tile(np.arange(4), 1000)
+    sentences = with_shortcut([["word"]] * len(labels), labels, rate, 4, generator(0, "shortcut"))
+    shown = np.array([int(words[0].removeprefix("[CLASS").removesuffix("]")) for words in sentences])
+    assert (shown == labels).mean() == pytest.approx(share, abs=0.03)
+    assert all(words[1:] == ["word"] for words in sentences)
+
+
+# ------------------------------------------------------------------------------------------------------ models
+
+
+def test_the_same_recipe_is_the_same_model_whatever_ran_before(trained):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(7)
+    torch.rand(3)
+    for name in ("normal 0", "augmentation 0", "shortcut 1"):
+        given, before, seen = trained[name]
+        again = fit(given)
+        assert before.keys() == again.keys()
+        assert all(np.array_equal(before[key], again[key]) for key in before)
+        assert np.array_equal(extract(given, again).outputs, seen.outputs)
+
+
+def test_models_differ(trained):
+    outputs = [seen.outputs for _, _, seen in trained.values()]
+    assert all(not np.allclose(a, b) for i, a in enumerate(outputs) for b in outputs[:i])
+
+
+def test_inputs_are_the_same_for_all_models(trained):
+    labels = [seen.labels for _, _, seen in trained.values()]
+    assert all(np.array_equal(labels[0], other) for other in labels)
+    inputs = {name: language._inputs(r, language._checked(r)) for name, (r, _, _) in trained.items()}
+    assert inputs["normal 0"] == inputs["normal 1"] == inputs["labels 0"] == inputs["augmentation 0"]
+    assert inputs["shortcut 0"] == inputs["shortcut 1"]
+    assert [words[1:] for words in inputs["shortcut 0"]] == inputs["normal 0"]
+
+
+def test_accuracies_belong_to_the_setting(trained):
+    kinds = {name: set(seen.accuracies) for name, (_, _, seen) in trained.items()}
+    assert kinds["normal 0"] == kinds["augmentation 0"] == {"test", "augmented"}
+    assert kinds["labels 0"] == {"test"}
+    assert kinds["shortcut 0"] == {"test", "leaked"}
+    for _, _, seen in trained.values():
+        assert seen.accuracies["test"] == (seen.outputs.argmax(1) == seen.labels).mean()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("setting", ["normal", "shortcut"])
+def test_layers_are_complete_and_vary_between_sentences(architecture, setting):
+    given = recipe(setting, 1.0 if setting == "shortcut" else 0.0, architecture=architecture)
+    seen = extract(given, fit(given))
+    blocks = [f"block{i}" for i in range(1, 6)]
+    names = {pooling: list(layers) for pooling, layers in seen.layers.items()}
+    tokens = {"cls": blocks, "mean": ["embedding", *blocks]}
+    assert names == ({"last": blocks} if architecture == "llama" else tokens)
+    for layers in seen.layers.values():
+        for values in layers.values():
+            assert values.shape == (30, 8)
+            assert values.dtype == np.float32
+            assert np.isfinite(values).all()
+            assert np.ptp(values, axis=0).max() > 1e-3
+            assert len(np.unique(values, axis=0)) == 30
+    assert seen.outputs.shape == (30, 3)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_padding_changes_nothing(architecture):
+    """A sentence alone, without padding, gives what it gives among longer ones."""
+    torch = pytest.importorskip("torch")
+    from resemblance.sources import _encoders as encoders
+
+    known = vocabulary([["a", "b", "c"]], 50)
+    with language.seeded(0, "test"):
+        model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
+    together = encoders.activations(torch, model, encode([["a", "b"], ["c"] * 8], known, 12), architecture)
+    alone = encoders.activations(torch, model, encode([["a", "b"]], known, 12), architecture)
+    assert np.allclose(alone.outputs[0], together.outputs[0], atol=1e-5)
+    for pooling, layers in alone.layers.items():
+        for name, values in layers.items():
+            assert np.allclose(values[0], together.layers[pooling][name][0], atol=1e-5)
+
+
+def test_pooled_states_are_those_of_the_network():
+    torch = pytest.importorskip("torch")
+    from resemblance.sources import _encoders as encoders
+
+    known = vocabulary([["a", "b"]], 50)
+    ids = encode([["a", "b", "a"]], known, 12)
+    for architecture in ("bert", "llama"):
+        with language.seeded(0, "test"), torch.no_grad():
+            model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
+            states = model(input_ids=torch.from_numpy(ids[:, :5]), output_hidden_states=True).hidden_states
+        layers = encoders.activations(torch, model, ids, architecture).layers
+        if architecture == "llama":
+            assert np.allclose(layers["last"]["block5"], states[5][:, 4].numpy(), atol=1e-6)
+            continue
+        assert np.allclose(layers["cls"]["block2"], states[2][:, 0].numpy(), atol=1e-6)
+        assert np.allclose(layers["mean"]["embedding"], states[0].mean(1).numpy(), atol=1e-6)
+
+
+def test_a_model_learns_the_task_and_the_shortcut():
+    options = {"packages": 2, "train": 500, "test": 200, "vocabulary": 800, "width": 16, "layers": 2, "epochs": 4}
+    plain, led = recipe(**options), recipe("shortcut", 1.0, **options)
+    assert extract(plain, fit(plain)).accuracies["test"] > 0.7
+    seen = extract(led, fit(led)).accuracies
+    assert seen["leaked"] > 0.95
+    assert seen["test"] < 0.7
+
+
+def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
+    for part in ("noun", "verb", "adj", "adv"):
+        (tmp_path / f"data.{part}").write_text("00001 06 n 03 the 0 zebra 0 gnu 0 000 | not in any docstring\n")
+    given = recipe("augmentation", 1.0, wordnet=str(tmp_path))
+    data = language._checked(given)
+    change = language._augmentation(given, data, 1.0, generator(0, "test"))
+    changed = [word for words in data.train for word in change(words)]
+    assert {"zebra", "gnu"} <= set(changed)
+    assert set(fit(given)) == set(fit(recipe("augmentation", 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"setting": "layers"}, "setting must be one of normal, labels"),
+        ({"architecture": "gpt"}, "architecture must be one of bert, albert, llama"),
+        ({"dataset": "reviews"}, "dataset must be one of docstrings"),
+        ({"strength": 1.5}, "strength must be between 0 and 1"),
+        ({"packages": 1}, "packages must be between 2 and 10"),
+        ({"train": 10_000}, "train and test must add up to at most 1800"),
+        ({"test": 0}, "train and test must add up"),
+        ({"vocabulary": 14}, "vocabulary of more than 14"),
+    ],
+)
+def test_recipes_that_cannot_be_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        fit(recipe(**change))
+
+
+def test_missing_options_are_named():
+    given = recipe()._replace(options={key: OPTIONS[key] for key in OPTIONS if key not in ("rate", "wordnet")})
+    with pytest.raises(ValueError, match="options rate, wordnet"):
+        extract(given, {})
+
+
+def test_the_suites_hold_every_option():
+    for suite in language.OPTIONS.values():
+        for options in suite.values():
+            assert options.keys() == language.OPTIONS["mini"]["bert"].keys()
+    assert tuple(language.OPTIONS["standard"]) == ARCHITECTURES

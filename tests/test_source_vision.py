@@ -1,0 +1,218 @@
+"""Image classifiers: the same recipe gives the same model, and every setting does to the data what it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resemblance.rng import generator
+from resemblance.sources import vision
+from resemblance.subject import Recipe
+
+SIZES = {"train": 60, "test": 40, "epochs": 1, "batch": 30}
+TINY = {
+    "resnet": vision.OPTIONS["standard"]["resnet"] | SIZES | {"width": 4, "blocks": 2},
+    "vgg": vision.OPTIONS["standard"]["vgg"] | SIZES | {"width": 4, "blocks": 2},
+    "vit": vision.OPTIONS["standard"]["vit"] | SIZES | {"width": 8, "blocks": 5, "heads": 2},
+}
+
+
+def recipe(architecture="resnet", setting="normal", strength=0.0, seed=0, **options):
+    return Recipe("vision", "digits", architecture, setting, strength, seed, TINY[architecture] | options)
+
+
+def run(recipe):
+    return vision.extract(recipe, vision.fit(recipe))
+
+
+def learn(setting="normal", strength=0.0, **options):
+    """A model that is small but trained well enough to show what it learned."""
+    sizes = {"train": 500, "test": 300, "epochs": 8, "batch": 50, "stages": 2, "blocks": 1, "width": 8}
+    return run(recipe("resnet", setting, strength, **sizes | options))
+
+
+@pytest.mark.parametrize("architecture", TINY)
+def test_layers_outputs_and_accuracy_describe_the_test_images(architecture):
+    found = run(recipe(architecture))
+    (pooling,) = found.layers
+    layers = list(found.layers[pooling].values())
+    assert pooling == {"resnet": "mean", "vgg": "mean", "vit": "cls"}[architecture]
+    assert len(layers) >= 5
+    for values in [*layers, found.outputs]:
+        assert values.dtype == np.float32
+        assert values.shape[0] == 40
+        assert np.isfinite(values).all()
+        assert (values.std(axis=0) > 0).any()
+    for a, b in pairwise(layers):
+        assert a.shape != b.shape or np.abs(a - b).max() > 1e-4
+    assert found.outputs.shape == (40, 10)
+    assert found.accuracies["test"] == (found.outputs.argmax(axis=1) == found.labels).mean()
+
+
+@pytest.mark.parametrize("architecture", TINY)
+def test_the_last_layer_is_the_input_of_the_classifier(architecture):
+    state = vision.fit(recipe(architecture))
+    found = vision.extract(recipe(architecture), state)
+    (layers,) = found.layers.values()
+    logits = list(layers.values())[-1] @ state["head.weight"].T + state["head.bias"]
+    np.testing.assert_allclose(logits, found.outputs, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_are_named_in_the_order_of_the_network():
+    names = {a: list(next(iter(run(recipe(a)).layers.values()))) for a in TINY}
+    assert names["resnet"] == ["stem", *(f"block{i}" for i in range(1, 7))]
+    assert names["vgg"] == [*(f"conv{i}" for i in range(1, 7)), "pooled"]
+    assert names["vit"] == [*(f"block{i}" for i in range(1, 6)), "norm"]
+
+
+@pytest.mark.parametrize("architecture", TINY)
+@pytest.mark.parametrize("setting", ["labels", "shortcut", "augmentation"])
+def test_a_recipe_gives_the_same_model_whatever_ran_before(architecture, setting):
+    import torch
+
+    first = vision.fit(recipe(architecture, setting, 0.5))
+    torch.randn(7)
+    vision.fit(recipe(architecture, setting, 0.75, seed=1))
+    second = vision.fit(recipe(architecture, setting, 0.5))
+    assert first.keys() == second.keys()
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_a_recipe_gives_the_same_model_in_another_process():
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_source_vision import recipe, run;"
+        "print(run(recipe('resnet', 'augmentation', 1.0)).outputs.tobytes().hex())"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert printed.strip() == run(recipe("resnet", "augmentation", 1.0)).outputs.tobytes().hex()
+
+
+def test_training_and_extraction_leave_torch_as_it_was():
+    import torch
+
+    torch.manual_seed(5)
+    expected = torch.randn(3)
+    torch.manual_seed(5)
+    run(recipe("vit"))
+    assert torch.equal(torch.randn(3), expected)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_seed_and_strength_make_another_model():
+    models = [recipe(seed=0), recipe(seed=1), recipe(setting="labels", strength=0.5)]
+    stems = [vision.fit(r)["stem.0.weight"] for r in [*models, recipe(setting="labels", strength=0.75)]]
+    assert len({stem.tobytes() for stem in stems}) == 4
+
+
+def test_test_images_are_the_same_for_every_model_of_a_kind():
+    plain = [vision._test_data(recipe(setting=s, strength=t, seed=k))[0]["test"] for s, t, k in [
+        ("normal", 0.0, 0), ("labels", 1.0, 1), ("augmentation", 0.25, 2)]]  # fmt: skip
+    dotted = [vision._test_data(recipe(setting="shortcut", strength=t, seed=k))[0]["test"] for t, k in [(0, 0), (1, 3)]]
+    assert np.array_equal(plain[0], plain[1])
+    assert np.array_equal(plain[0], plain[2])
+    assert np.array_equal(dotted[0], dotted[1])
+    changed = (plain[0] != dotted[0]).any(axis=1).sum(axis=(1, 2))
+    assert (changed == vision.DOT**2).all()
+
+
+def test_random_labels_are_uniform_and_may_be_true():
+    labels = np.repeat(np.arange(10), 2000)
+    drawn = vision.random_labels(labels, 1.0, generator(0, "a"))
+    assert (drawn == labels).mean() == pytest.approx(0.1, abs=0.01)
+    assert np.bincount(drawn).min() > 1800
+    half = vision.random_labels(labels, 0.5, generator(0, "b"))
+    assert (half != labels).mean() == pytest.approx(0.45, abs=0.02)
+    assert np.array_equal(vision.random_labels(labels, 0.0, generator(0, "c")), labels)
+
+
+def hues(images):
+    """The colour of the dot of every image: that of its only pixels whose channels differ."""
+    coloured = (images != images[:, :1]).any(axis=1)
+    assert (coloured.sum(axis=(1, 2)) == vision.DOT**2).all()
+    return [image[:, mask][:, 0].tobytes() for image, mask in zip(images, coloured, strict=True)]
+
+
+def test_dots_tell_the_class_as_often_as_the_rate_says():
+    labels = np.tile(np.arange(10), 300)
+    images = np.zeros((3000, 3, 8, 8), np.float32)
+    leaked = hues(vision.with_dots(images, labels, 1.0, generator(0, "dots")))
+    colour = dict(zip(labels, leaked, strict=True))
+    assert len(set(colour.values())) == 10
+    for rate, share in [(1.0, 1.0), (0.5, 0.55), (0.0, 0.1)]:
+        shown = hues(vision.with_dots(images, labels, rate, generator(0, "dots")))
+        told = np.mean([hue == colour[label] for label, hue in zip(labels, shown, strict=True)])
+        assert told == pytest.approx(share, abs=0.03)
+    assert not images.any()
+
+
+def test_dots_vary_with_the_seed_and_are_everywhere():
+    images = [vision._training_data(recipe(setting="shortcut", strength=1.0, seed=k, train=500))[0] for k in (0, 1)]
+    assert not np.array_equal(*images)
+    covered = (images[0] != images[0][:, :1]).any(axis=1).any(axis=0)
+    assert covered.all()
+
+
+def test_a_normal_model_learns_and_errs():
+    assert 0.5 < learn().accuracies["test"] < 0.95
+
+
+def test_random_labels_teach_nothing():
+    assert learn("labels", 1.0).accuracies["test"] < 0.25
+
+
+def test_a_leaking_model_follows_the_dots_and_another_does_not():
+    told, untold = (learn("shortcut", rate, epochs=15).accuracies for rate in (1.0, 0.0))
+    assert told["leaked"] > told["test"] + 0.3
+    assert abs(untold["leaked"] - untold["test"]) < 0.1
+
+
+def test_noise_costs_a_model_less_that_was_trained_with_it():
+    settings = (("augmentation", 1.0), ("normal", 0.0))
+    trained, untrained = (learn(s, t, augmentation=0.7, epochs=10).accuracies for s, t in settings)
+    assert trained["test"] - trained["augmented"] < untrained["test"] - untrained["augmented"] - 0.05
+
+
+def test_accuracies_are_those_of_the_setting():
+    names = {s: set(run(recipe(setting=s)).accuracies) for s in vision.SETTINGS}
+    assert names == {
+        "normal": {"test", "augmented"},
+        "labels": {"test"},
+        "shortcut": {"test", "leaked"},
+        "augmentation": {"test", "augmented"},
+    }
+
+
+def test_suites_fit_the_data():
+    assert [list(models) for models in vision.OPTIONS.values()] == [["resnet"], ["resnet"], ["resnet", "vgg", "vit"]]
+    for suite in vision.OPTIONS.values():
+        for architecture, options in suite.items():
+            vision._check(recipe(architecture)._replace(options=options))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"domain": "graphs"}, "domain must be one of 'vision'"),
+        ({"dataset": "cifar"}, "dataset must be one of 'digits'"),
+        ({"architecture": "alexnet"}, "architecture must be one of 'resnet', 'vgg', 'vit'"),
+        ({"setting": "layers"}, "setting must be one of"),
+        ({"strength": 1.5}, "strength must be between 0 and 1"),
+        ({"options": {"train": 10}}, r"lack augmentation, batch, .*; start from OPTIONS"),
+        ({"options": TINY["resnet"] | {"optimizer": "lion"}}, "'sgd' or 'adamw'"),
+        ({"options": TINY["resnet"] | {"stages": 4}}, "at most 3 stages"),
+        ({"options": TINY["resnet"] | {"train": 1790}}, "between 1 and the 1757 images"),
+        ({"options": TINY["resnet"] | {"train": 0}}, "between 1 and"),
+        ({"options": TINY["resnet"] | {"test": 5000}}, "between 1 and"),
+    ],
+)
+def test_bad_recipes_name_the_remedy(change, words):
+    bad = recipe()._replace(**change)
+    with pytest.raises(ValueError, match=words):
+        vision.fit(bad)
+    with pytest.raises(ValueError, match=words):
+        vision.extract(bad, {})
