@@ -6,6 +6,7 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
+from conftest import for_few_samples
 
 import resemblance as rs
 from resemblance.measure import Measure
@@ -20,6 +21,11 @@ VARIANTS = [
     "cka[kernel=rbf]",
     "cka[estimator=debiased]",
     "cka[kernel=rbf,estimator=lange]",
+    "cka[kernel=laplace]",
+    "cka[kernel=cosine]",
+    "mka[k=10,symmetrize=True]",
+    "mka[k=10,metric=cosine]",
+    "kcka[k=10,variant=code]",
     "distance_correlation[squared=True]",
     "gulp[ridge=0.1]",
     "hard_correlation_match[matching=greedy]",
@@ -32,8 +38,15 @@ VARIANTS = [
     "rsa[compare=cosine,rdm=euclidean]",
     "rsa[compare=pearson,rdm=sqeuclidean]",
     "uniformity_difference[self_pairs=False]",
+    "mutual_knn[metric=inner]",
+    "cknna[estimator=centered,kernel=linear]",
+    "information_imbalance[metric=cosine]",
+    "riemannian[shrinkage=0.5]",
+    "soft_matching[units=unit]",
+    "shape[alpha=0]",
+    "shape[alpha=1]",
 ]
-CATALOGUE = rs.list_measures()
+CATALOGUE = [for_few_samples(m) for m in rs.list_measures()]
 MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE] + [rs.get_measure(v) for v in VARIANTS]
 DIFFERENTIABLE = [m for m in MEASURES if m.differentiable]
 NOT_WIDE = {"pwcca[directions=resi]"}  # undefined with n <= d

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 import scipy.spatial
 import scipy.stats
+from conftest import for_few_samples
 
 import resemblance as rs
 from resemblance.measure import Measure
@@ -25,7 +26,7 @@ Y = X @ RNG.standard_normal((6, 6)) / 3 + RNG.standard_normal((N, 6)) + 0.5
 SPECTRAL = rs.rsm_norm_difference.where(norm="spectral")
 WIDE = RNG.standard_normal((2, 20, 50))
 OFFSET = RNG.standard_normal((1, 6))
-CATALOGUE = rs.list_measures()
+CATALOGUE = [for_few_samples(m) for m in rs.list_measures()]
 MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE]
 
 
@@ -90,18 +91,23 @@ CASES: dict[str, tuple[np.ndarray, np.ndarray]] = {
 
 # What is undefined, and why. A measure of the ReSi list is looked up by its specification, then by its name.
 FEW = dict.fromkeys(["mean_cca", "pwcca", "svcca", "rsa", "rtd"], "needs at least 3 samples; got ")
-FEW_NEIGHBOURS = dict.fromkeys(["jaccard", "rank_similarity", "second_order_cosine"], "needs at least 11 samples; got ")
+TEN_NEIGHBOURS = ["jaccard", "rank_similarity", "second_order_cosine", "mka", "kcka"]
+ALIGNMENT = ["mutual_knn", "cycle_knn", "lcs_knn", "edit_distance_knn", "cknna"]
+FEW_NEIGHBOURS = dict.fromkeys([*TEN_NEIGHBOURS, *ALIGNMENT], "needs at least 11 samples; got ")
 FEW_NEIGHBOURS |= {"imd": "needs at least 6 samples; got "}
 FEW |= FEW_NEIGHBOURS
 OUTPUTS = {"accuracy_difference", "disagreement", "jensen_shannon"}
 NO_SHAPE = r"representation '[XY]' is constant \(all its rows are equal\)"
 CONSTANT = dict.fromkeys(["mean_cca", "pwcca", "svcca", "cka", "distance_correlation", "gulp", "imd"], NO_SHAPE)
-CONSTANT |= dict.fromkeys(["jaccard", "rank_similarity", "second_order_cosine"], NO_SHAPE)
+CONSTANT |= dict.fromkeys(TEN_NEIGHBOURS, NO_SHAPE)
 CONSTANT |= dict.fromkeys(["angular_shape", "procrustes", "hard_correlation_match"], NO_SHAPE)
 CONSTANT |= dict.fromkeys(["soft_correlation_match", "linear_regression"], NO_SHAPE)
+CONSTANT |= dict.fromkeys([*ALIGNMENT, "information_imbalance"], NO_SHAPE)
+CONSTANT |= dict.fromkeys(["nbs", "riemannian", "shape", "ensd", "linear_predictivity"], NO_SHAPE)
 NO_SPREAD = {
     "rsa": r"dissimilarities between samples of representation '[XY]' are equal",
     "rtd": r"nine tenths of the distances in representation '[XY]' are zero",
+    "rtd_lite": r"nine tenths of the distances in representation '[XY]' are zero",
 }
 ZERO = {
     "aligned_cosine": "no sample has a direction",
@@ -110,7 +116,9 @@ ZERO = {
 CLASSES = dict.fromkeys(["disagreement", "jensen_shannon"], r"X \(40, \d\) and Y \(40, \d\) must have the same classes")
 RESI_WIDTH = {"pwcca[directions=resi]": r"needs d < n and d <= e; got X \(\d+, \d+\) and Y \(\d+, \d+\)"}
 RESI_RANK = {"pwcca[directions=resi]": r"covariance of representation '[XY]' is singular"}
+NO_WIDTH = {"kcka": r"median distance to 10 nearest neighbours in representation '[XY]' is zero"}
 NO_RDM = {"rsa": NO_SPREAD["rsa"]}
+NO_COSINES = {"cknna": "self-similarity of the 10 nearest neighbours is not positive"}
 NOT_FINITE = {m.name: r"representation '[XY]' has 40 NaN or infinite value\(s\), .* row 0, column 2" for m in MEASURES}
 
 UNDEFINED: dict[str, dict[str, str]] = {
@@ -129,13 +137,13 @@ UNDEFINED: dict[str, dict[str, str]] = {
     "X zero": CONSTANT | NO_SPREAD | ZERO,
     "Y zero": CONSTANT | NO_SPREAD | ZERO,
     "both zero": CONSTANT | NO_SPREAD | ZERO,
-    "one row not zero": NO_SPREAD | RESI_RANK,
+    "one row not zero": NO_SPREAD | RESI_RANK | NO_WIDTH | NO_COSINES,
     "Y wider": CLASSES,
     "X wider": CLASSES | RESI_WIDTH,
     "rank deficient": RESI_RANK,
-    "orthogonal": RESI_WIDTH | NO_RDM,
+    "orthogonal": RESI_WIDTH | NO_RDM | NO_COSINES,
     "columns of all scales": RESI_RANK,
-    "rows of all scales": RESI_RANK | {"rtd": NO_SPREAD["rtd"]},
+    "rows of all scales": RESI_RANK | NO_WIDTH | {name: NO_SPREAD[name] for name in ("rtd", "rtd_lite")},
     "NaN": NOT_FINITE,
     "inf": NOT_FINITE,
 }
@@ -179,7 +187,10 @@ def test_scale_does_not_matter_when_that_is_claimed(measure, scale):
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
 @pytest.mark.parametrize(
     "measure",
-    [rs.procrustes_size_shape, rs.permutation_procrustes, rs.rsm_norm_difference, rs.magnitude_difference, SPECTRAL],
+    [
+        *(rs.procrustes_size_shape, rs.bures, rs.permutation_procrustes, rs.soft_matching),
+        *(rs.rsm_norm_difference, SPECTRAL, rs.magnitude_difference),
+    ],
     ids=str,
 )
 def test_values_in_the_units_of_the_activations_scale_with_them(measure, scale):
@@ -209,6 +220,8 @@ def test_rsa_with_categories_has_ties_and_not_rounding_errors(rdm, classes):
     [
         *((rs.get_measure(m), 1) for m in ("jaccard", "jaccard[metric=euclidean]", "rank_similarity")),
         *((rs.get_measure(m), 1) for m in ("rsa", "rsa[rdm=euclidean]", "rsa[compare=kendall]")),
+        *((rs.get_measure(m), 1) for m in ("mutual_knn", "mutual_knn[metric=inner]", "lcs_knn", "edit_distance_knn")),
+        (rs.information_imbalance, 2 / 80),
         (rs.imd, 0),
     ],
     ids=str,

@@ -34,13 +34,14 @@ Estimator = Literal["biased", "debiased", "lange"]
     changes=(
         when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
+        when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
     ),
 )  # fmt: skip
 def cka(
     x: Representation,
     y: Representation,
     *,
-    kernel: Literal["linear", "rbf"] = "linear",
+    kernel: Literal["linear", "rbf", "laplace", "cosine"] = "linear",
     estimator: Estimator = "biased",
     bandwidth: float = 1.0,
 ) -> Array:
@@ -50,18 +51,21 @@ def cka(
         \operatorname{HSIC}(K, L) = \langle HKH, HLH \rangle_F, \quad H = I - \tfrac{1}{n} 1 1^\top
 
     with HSIC up to a factor that cancels. ``kernel="linear"``: K = X Xᵀ, so that CKA = ‖XᵀY‖²/(‖XᵀX‖ ‖YᵀY‖) for
-    centred X, Y. ``kernel="rbf"``: K = exp(-d²/(2 σ²)), σ = ``bandwidth`` times the median distance between samples.
+    centred X, Y. ``"rbf"``: K = exp(-d²/(2 σ²)) and ``"laplace"``: K = exp(-d/σ), where σ is ``bandwidth`` times the
+    median distance between samples. ``"cosine"``: cosines between rows, 0 with a zero row; not translation invariant.
 
     ``estimator``: ``"biased"`` is the formula above; for independent representations it is far from 0 unless
     n >> d (0.79 at n = 200, d = 768). ``"debiased"`` uses the unbiased HSIC of Song et al. 2012 (U-centred Gram
     matrices), 0 on average for independent data. ``"lange"`` leaves out the diagonals of the centred Gram matrices
     (Lange et al. 2023). Both may be negative.
 
-    X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for the linear kernel when d, e <= n.
+    X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for linear and cosine kernels when d, e <= n.
     Raises ``Undefined`` for a constant representation, or when an estimate of a self-similarity is not positive.
 
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the median *distance*
-    between different samples; the google code's median includes the zero distances of samples to themselves.
+    between different samples; the codes of google and of Islam et al. 2025 include the zero distances of samples to
+    themselves. A width far below the distances between neighbours leaves the diagonal only, and a value near 1 for any
+    two representations.
     """
     n = x.shape[0]
     k, l = (gram_diagonal(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y))

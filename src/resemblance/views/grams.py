@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, inner, like, namespace, norm, scalar, to_numpy
+from ..arrays import Array, carries_gradient, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .distances import rdm, row_blocks, squared_distance_block
-from .points import preshape
+from .points import preshape, row_directions
 from .spectra import energy
 
 
@@ -30,15 +30,20 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
 
 
 @view
-def rbf_gram(x: Representation, bandwidth: float) -> Array:
-    """Centred Gram matrix of exp(-d^2 / (2 sigma^2)), sigma = bandwidth * median distance, shape (n, n)."""
+def distance_gram(x: Representation, kernel: str, bandwidth: float) -> Array:
+    """Centred Gram matrix of a kernel of the distance d, sigma = bandwidth * median distance, shape (n, n).
+
+    ``kernel``: "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma).
+    """
     sigma = bandwidth * median_distance(x)
     if scalar(sigma) == 0:
-        raise Undefined(f"the median distance between samples of {title(x)} is zero, so an RBF kernel has no width")
+        raise Undefined(f"the median distance between samples of {title(x)} is zero, so the kernel has no width")
     points, n = preshape(x), x.shape[0]
     gram = x.xp.empty((n, n), dtype=points.dtype, device=points.device)
     for start, stop in row_blocks(n):
-        gram[start:stop, :] = x.xp.exp(squared_distance_block(points, start, stop) / (-2 * sigma**2))
+        squares = squared_distance_block(points, start, stop)
+        exponent = root(squares) / -sigma if kernel == "laplace" else squares / (-2 * sigma**2)
+        gram[start:stop, :] = x.xp.exp(exponent)
     means = x.xp.mean(gram, axis=0)
     for start, stop in row_blocks(n):
         gram[start:stop, :] = gram[start:stop, :] - means[start:stop, None] - (means - x.xp.mean(means))[None, :]
@@ -46,11 +51,22 @@ def rbf_gram(x: Representation, bandwidth: float) -> Array:
 
 
 @view
+def centered_directions(x: Representation) -> Array:
+    """Rows at unit length minus their mean, never wider than n: their inner products are the centred cosines."""
+    rows = row_directions(x)
+    centered = rows - x.xp.mean(rows, axis=0, keepdims=True)
+    if scalar(norm(centered)) <= 16 * epsilon(rows) * rows.shape[0] ** 0.5:
+        raise Undefined(f"all samples of {title(x)} have the same direction: their cosines do not differ")
+    return centered
+
+
+@view
 def gram_diagonal(x: Representation, kernel: str, bandwidth: float) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
-    if kernel == "linear":
-        return x.xp.sum(preshape(x) ** 2, axis=1)
-    return x.xp.linalg.diagonal(rbf_gram(x, bandwidth=bandwidth))
+    if kernel in ("linear", "cosine"):
+        points = preshape(x) if kernel == "linear" else centered_directions(x)
+        return x.xp.sum(points**2, axis=1)
+    return x.xp.linalg.diagonal(distance_gram(x, kernel=kernel, bandwidth=bandwidth))
 
 
 @view
@@ -58,5 +74,9 @@ def gram_energy(x: Representation, kernel: str, bandwidth: float) -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
     if kernel == "linear":
         return energy(x) ** 2
-    gram = rbf_gram(x, bandwidth=bandwidth)
+    if kernel == "cosine":
+        points = centered_directions(x)
+        gram = x.xp.matrix_transpose(points) @ points
+    else:
+        gram = distance_gram(x, kernel=kernel, bandwidth=bandwidth)
     return inner(gram, gram)

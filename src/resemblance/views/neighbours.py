@@ -92,3 +92,34 @@ def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
 def own_cosines(x: Representation, k: int) -> np.ndarray:
     """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
     return cosines_to(x, neighbours(x, k=k, metric="cosine"))
+
+
+def ranks_of(x: Representation, indices: np.ndarray, metric: Metric) -> np.ndarray:
+    """Rank in x of the samples listed for every sample, 1 for the nearest, shape of ``indices``.
+
+    It is the place that :func:`neighbours` with k = n - 1 would give them, without sorting.
+    """
+    not_constant(x)
+    similarity, terms = _similarity(x, metric)
+    ranks = np.empty(indices.shape, dtype=np.int64)
+    for start, stop in row_blocks(len(indices)):
+        block = similarity(start, stop)
+        block[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+        for column, listed in enumerate(indices[start:stop].T):
+            ranks[start:stop, column] = _rank(block, listed, terms[start:stop])
+    return ranks
+
+
+def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Rank of one entry of every row among all, largest first; entries equal up to rounding by index."""
+    values = np.take_along_axis(block, listed[:, None], axis=1)
+    rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values), terms[:, None])
+    earlier = np.arange(block.shape[1])[None, :] < listed[:, None]
+    ahead = np.where(earlier, block >= values - rounding, block > values + rounding)
+    return np.asarray(1 + ahead.sum(axis=1))
+
+
+def not_constant(x: Representation) -> None:
+    """Raise :class:`Undefined` when no sample is nearer than another."""
+    if scalar(size(x)) == 0:
+        raise Undefined(f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours")

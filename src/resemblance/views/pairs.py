@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import Array, at_most_one, carries_gradient, detach, inner, namespace, norm, to_numpy
 from ..representation import Representation, pair_view
-from .grams import rbf_gram
+from .grams import centered_directions, distance_gram
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
 from .spectra import decomposition, orthonormal_basis
 
@@ -91,7 +91,10 @@ def gram_inner(x: Representation, y: Representation, kernel: str, bandwidth: flo
     if kernel == "linear":
         c = cross_products(x, y)
         return inner(c, c)
-    return inner(rbf_gram(x, bandwidth=bandwidth), rbf_gram(y, bandwidth=bandwidth))
+    if kernel == "cosine":
+        c = _transpose(centered_directions(x)) @ centered_directions(y)
+        return inner(c, c)
+    return inner(*(distance_gram(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y)))
 
 
 @pair_view(swap=_transpose)

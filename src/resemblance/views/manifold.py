@@ -1,0 +1,176 @@
+"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries.
+
+A kernel is the same for a representation of any size: distances come in unit size, and every width is relative to them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import to_numpy
+from ..representation import Representation, Undefined, title, view
+from .distances import row_blocks
+from .neighbours import Metric, neighbours
+from .points import preshape, unit_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@view
+def neighbour_distances(x: Representation, k: int, metric: Metric) -> np.ndarray:
+    """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in float64.
+
+    Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep their digits. A
+    distance that differs from the smallest of its row, or from 0, by rounding only is set equal to it.
+    """
+    rows = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
+    squares = _squared_distances(rows, neighbours(x, k=k, metric=metric))
+    lengths = np.linalg.norm(rows, axis=1)
+    if metric == "cosine":
+        missing = (lengths == 0) / 2  # a zero row has cosine 0 with every sample
+        found = squares / 2 + missing[:, None] + missing[neighbours(x, k=k, metric=metric)]
+        lengths = np.ones_like(lengths)
+    else:
+        found = np.sqrt(squares)
+    rounding = 16 * np.finfo(rows.dtype).eps * (lengths[:, None] + found)
+    found = np.where(found <= rounding, 0, found)
+    nearest = found.min(axis=1, keepdims=True)
+    return np.where(found - nearest <= rounding, nearest, found)
+
+
+def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Squared distances between every row and the rows listed for it, shape of ``indices``."""
+    squares = np.empty(indices.shape)
+    height = max(1, 2**17 // (indices.shape[1] * rows.shape[1]))  # gathered rows stay in the processor's cache
+    for start, stop in row_blocks(len(indices), height):
+        difference = rows[indices[start:stop]] - rows[start:stop, None, :]
+        squares[start:stop] = np.einsum("ijk,ijk->ij", difference, difference)
+    return squares
+
+
+@view
+def fuzzy_kernel(x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool) -> csr_array:
+    """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
+
+    rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``: every sample has weight
+    1 with itself. ``symmetrize``: K + K' - K * K', the probability that at least one of two edges exists.
+    """
+    distances = neighbour_distances(x, k=k, metric=metric)
+    weights = np.empty_like(distances)
+    for start, stop in row_blocks(len(distances)):
+        weights[start:stop] = fuzzy_weights(distances[start:stop])
+    kernel = _sparse(neighbours(x, k=k, metric=metric), weights, diagonal)
+    return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
+
+
+def fuzzy_weights(distances: np.ndarray) -> np.ndarray:
+    """Weights of the neighbours at these distances, shape (n, k): 1 for the nearest, log2 k in every row."""
+    excess = distances - distances.min(axis=1, keepdims=True)
+    sigma = bandwidths(excess)[:, None]
+    # A row without a bandwidth is at the limit: the nearest have weight 1, all others 0.
+    scaled = np.divide(excess, sigma, out=np.where(excess > 0, np.inf, 0.0), where=sigma > 0)
+    return np.asarray(np.exp(-scaled))
+
+
+def bandwidths(excess: np.ndarray) -> np.ndarray:
+    """The sigma of every row for which the sum of exp(-excess / sigma) is log2 k, shape (n,), to the last digit.
+
+    It is 0 where no sigma is small enough: at least log2 k neighbours are all at the smallest distance (ties and
+    duplicates), which is always so for k <= 2.
+    """
+    target = np.log2(excess.shape[1])
+    sigma = np.zeros(len(excess))
+    solvable = np.count_nonzero(excess == 0, axis=1) < target
+    if solvable.any():
+        sigma[solvable] = _bisection(excess[solvable], target)
+    return sigma
+
+
+def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
+    """Solve for sigma in units of the largest excess, from a bracket that is doubled and halved as far as needed."""
+    largest = excess.max(axis=1)
+    relative = -excess / largest[:, None]
+    high = np.ones(len(excess))
+    while (short := _total(relative, high) < target).any():
+        high[short] *= 2
+    low = high / 2
+    while (over := _total(relative, low) > target).any():
+        low[over] /= 2
+    high = np.minimum(high, 2 * low)
+    while (((middle := (low + high) / 2) > low) & (middle < high)).any():
+        over = _total(relative, middle) > target
+        high[over], low[~over] = middle[over], middle[~over]
+    return np.asarray(low * largest)
+
+
+def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    scaled = exponents / sigma[:, None]
+    return np.asarray(np.exp(scaled, out=scaled).sum(axis=1))
+
+
+@view
+def local_rbf_kernel(x: Representation, k: int, squared: bool, diagonal: bool) -> csr_array:
+    """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k distances, shape (n, n).
+
+    ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
+    """
+    distances = neighbour_distances(x, k=k, metric="euclidean")
+    distances = distances**2 if squared else distances
+    sigma = np.median(distances)
+    if sigma == 0:
+        raise Undefined(f"the median distance to {k} nearest neighbours in {title(x)} is zero: the kernel has no width")
+    return _sparse(neighbours(x, k=k, metric="euclidean"), np.exp(distances / (-2 * sigma)), diagonal)
+
+
+def _sparse(indices: np.ndarray, weights: np.ndarray, diagonal: bool) -> csr_array:
+    """The matrix with these weights at these columns, and 1 on the diagonal or not; columns in order."""
+    from scipy.sparse import csr_array
+
+    n = len(indices)
+    if diagonal:
+        indices = np.concatenate([np.arange(n)[:, None], indices], axis=1)
+        weights = np.concatenate([np.ones((n, 1)), weights], axis=1)
+    order = np.argsort(indices, axis=1)
+    columns, values = (np.take_along_axis(part, order, axis=1).ravel() for part in (indices, weights))
+    starts = np.arange(0, columns.size + 1, indices.shape[1])
+    kind = np.int32 if columns.size < 2**31 else np.int64
+    return csr_array((values, columns.astype(kind), starts.astype(kind)), shape=(n, n))
+
+
+# ----------------------------------------------------------------------------------------- products of centred kernels
+
+
+def row_centered_product(k: csr_array, l: csr_array) -> float:
+    """Inner product of K H and L H, kernels whose rows are centred, without forming either."""
+    return overlap(k, l) - float(k.sum(axis=1) @ l.sum(axis=1)) / k.shape[0]
+
+
+def double_centered_product(k: csr_array, l: csr_array) -> float:
+    """Inner product of H K H and H L H for symmetric kernels."""
+    n, rows_k, rows_l = k.shape[0], k.sum(axis=1), l.sum(axis=1)
+    return overlap(k, l) - 2 * float(rows_k @ rows_l) / n + float(rows_k.sum() * rows_l.sum()) / n**2
+
+
+def centered_trace(k: csr_array, l: csr_array) -> float:
+    """Trace of K H L H: for symmetric kernels their double-centred inner product, else what both directions share."""
+    n = k.shape[0]
+    both = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
+    return overlap(k, l.T.tocsr()) - both / n + float(k.sum() * l.sum()) / n**2
+
+
+def overlap(k: csr_array, l: csr_array) -> float:
+    """Sum of the products of all entries, from the intersection of sorted columns in O(n k)."""
+    return float(k.data @ k.data) if k is l else float(k.multiply(l).sum())
+
+
+def expected_product(k: csr_array, l: csr_array) -> float:
+    """Mean of a product of centred kernels over all n! orders of the samples of one of them.
+
+    The entries of a centred kernel A sum to zero, so those off its diagonal have mean -tr A / (n (n - 1)), and the mean
+    over all orders of the inner product with B is tr A tr B / (n - 1).
+    """
+    traces = [float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0] for kernel in (k, l)]
+    return traces[0] * traces[1] / (k.shape[0] - 1)

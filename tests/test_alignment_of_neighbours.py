@@ -1,0 +1,241 @@
+"""Measures of shared neighbours: values of the authors' code, exact chance levels, and plain definitions.
+
+``stab_outputs_kernels.json``: minyoungg/platonic-rep and tariqul-islam/mka, called on the arrays of
+``stab_inputs.npz``, as they are ("raw64") and with rows of unit length ("norm64").
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+import pytest
+from conftest import GOLDEN
+from scipy.spatial.distance import cdist
+
+import resemblance as rs
+
+OUTPUTS = json.loads((GOLDEN / "stab_outputs_kernels.json").read_text())
+METRIC = {"raw64": "inner", "norm64": "cosine"}
+KERNEL = {"raw64": "linear", "norm64": "cosine"}
+CASES = [(case, rows) for case in OUTPUTS for rows in METRIC]
+each_case = pytest.mark.parametrize(("case", "rows"), CASES)
+
+
+@pytest.fixture(scope="module")
+def inputs() -> dict[str, np.ndarray]:
+    with np.load(GOLDEN / "stab_inputs.npz") as archive:
+        return dict(archive)
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@each_case
+def test_neighbours_equal_the_authors_code(case, rows, inputs):
+    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+    theirs = OUTPUTS[case]["platonic"][rows]
+    for k in (5, 10, 50):
+        options = {"k": k, "metric": METRIC[rows]}  # rel: theirs is a mean in float32
+        assert rs.mutual_knn(x, y, **options) == pytest.approx(theirs[f"mutual_knn_k{k}"], rel=1e-6)
+        assert rs.cycle_knn(x, y, **options) == pytest.approx(theirs[f"cycle_knn_k{k}"], rel=1e-6)
+    for k in (5, 10):
+        options = {"k": k, "metric": METRIC[rows]}
+        assert k * rs.lcs_knn(x, y, **options) == pytest.approx(theirs[f"lcs_knn_k{k}"], rel=1e-6)
+        expected = pytest.approx(theirs[f"edit_distance_knn_k{k}"], rel=1e-6, abs=1e-12)
+        assert rs.edit_distance_knn(x, y, **options) == expected
+
+
+def masked(rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the linear kernel and the mask of its k largest entries per row besides the diagonal."""
+    kernel = rows @ rows.T
+    off = np.where(np.eye(len(rows), dtype=bool), -np.inf, kernel)
+    mask = np.zeros_like(kernel)
+    np.put_along_axis(mask, np.argsort(-off, axis=1, kind="stable")[:, :k], 1, axis=1)
+    return kernel, mask
+
+
+def hsic(k: np.ndarray, l: np.ndarray) -> float:
+    """Song et al. 2012, Eq. 5, with dense matrices."""
+    m = len(k)
+    k, l, one = k * (1 - np.eye(m)), l * (1 - np.eye(m)), np.ones(m)
+    total = np.trace(k @ l) + k.sum() * l.sum() / ((m - 1) * (m - 2)) - 2 / (m - 2) * (one @ k @ l @ one)
+    return float(total / (m * (m - 3)))
+
+
+@each_case
+def test_cknna_equals_the_authors_code_but_for_what_it_adds(case, rows, inputs):
+    """Theirs divides by the geometric mean of the self-similarities plus 1e-6."""
+    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+    theirs = OUTPUTS[case]["platonic"][rows]
+    for k in (5, 10, 50):
+        (p, a), (q, b) = (masked(unit(z) if rows == "norm64" else z, k) for z in (x, y))
+        scale = (hsic(a * p, a * p) * hsic(b * q, b * q)) ** 0.5
+        for name, first, second in (("cknna", x, y), ("cknna_BA", y, x)):
+            expected = theirs[f"{name}_k{k}"] * (scale + 1e-6) / scale
+            assert rs.cknna(first, second, k=k, kernel=KERNEL[rows]) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_centered_cknna_equals_the_code_of_mka(case, inputs):
+    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+    for k in (5, 15, 50):
+        expected = OUTPUTS[case]["mka"][f"CKNNA_mka_linear_k{k}"]
+        value = rs.cknna(x, y, k=k, kernel="linear", estimator="centered")
+        assert value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_cknna_of_all_neighbours_is_debiased_cka(case, inputs):
+    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+    everyone = rs.cknna(x, y, k=len(x) - 1, kernel="linear")
+    assert everyone == pytest.approx(rs.cka(x, y, estimator="debiased"), rel=1e-7, abs=1e-10)
+    assert rs.cknna(x, y, k=len(x) - 1) == pytest.approx(rs.cka(unit(x), unit(y), estimator="debiased"), rel=1e-7)
+
+
+# --------------------------------------------------------------------------------------------------------- chance
+
+
+@pytest.mark.parametrize(
+    ("measure", "mean"),
+    [
+        (rs.mutual_knn.where(k=2), 2 / 4),
+        (rs.mutual_knn.where(k=2, metric="euclidean"), 2 / 4),
+        (rs.mutual_knn.where(k=2, corrected=True), 0),
+        (rs.cycle_knn.where(k=1, corrected=True), 0),
+        (rs.cycle_knn.where(k=2, corrected=True), 0),
+        (rs.information_imbalance, 1),
+        (rs.information_imbalance.where(k=3, metric="cosine"), 1),
+        (rs.information_imbalance.where(corrected=True), 1),
+        (rs.information_imbalance.where(k=2, corrected=True), 1),
+    ],
+    ids=str,
+)
+def test_chance_is_the_mean_over_all_permutations_of_the_samples(measure, mean, rng):
+    x, y = rs.Representation(rng.standard_normal((5, 3))), rng.standard_normal((5, 4))
+    values = [measure(x, rs.Representation(y[list(order)])) for order in permutations(range(5))]
+    assert np.mean(values) == pytest.approx(mean, abs=1e-12)
+    assert np.std(values) > 0.05
+
+
+def test_corrected_values_are_one_for_the_same_neighbours_and_need_room_for_chance(rng):
+    x = rng.standard_normal((30, 4))
+    assert rs.mutual_knn(x, 2 * x, corrected=True) == 1
+    assert rs.cycle_knn(x, 2 * x, corrected=True) == 1
+    assert rs.information_imbalance(x, 2 * x, corrected=True) == 0
+    for measure in (rs.mutual_knn, rs.cycle_knn):
+        assert measure(x[:11], x[:11]) == 1
+        with pytest.raises(rs.Undefined, match="needs at least 12 samples"):
+            measure(x[:11], x[:11], corrected=True)
+    angle = 2 * np.pi * np.arange(12) / 12
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    with pytest.raises(rs.Undefined, match="take a smaller k"):
+        rs.cycle_knn(ring, x[:12], k=10, corrected=True)
+
+
+# ---------------------------------------------------------------------------------------------------- definitions
+
+
+def lcs(a: tuple[int, ...], b: tuple[int, ...]) -> int:
+    @cache
+    def length(i: int, j: int) -> int:
+        if i == len(a) or j == len(b):
+            return 0
+        return 1 + length(i + 1, j + 1) if a[i] == b[j] else max(length(i + 1, j), length(i, j + 1))
+
+    return length(0, 0)
+
+
+def levenshtein(a: tuple[int, ...], b: tuple[int, ...]) -> int:
+    @cache
+    def edits(i: int, j: int) -> int:
+        if i == len(a) or j == len(b):
+            return len(a) - i + len(b) - j
+        return min(1 + edits(i + 1, j), 1 + edits(i, j + 1), (a[i] != b[j]) + edits(i + 1, j + 1))
+
+    return edits(0, 0)
+
+
+def ranks(points: np.ndarray, metric: str = "euclidean") -> np.ndarray:
+    """Rank of every sample among the others, by distance and then by index; 0 for itself."""
+    apart = cdist(points, points, metric)
+    np.fill_diagonal(apart, -1)
+    return np.argsort(np.argsort(apart, axis=1, kind="stable"), axis=1)
+
+
+def lists(points: np.ndarray, k: int) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in np.argsort(ranks(points), axis=1)[:, 1 : k + 1].tolist()]
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 19])
+def test_lists_of_neighbours_by_recursion(k, rng):
+    x = rng.standard_normal((20, 3))
+    y = x + 0.5 * rng.standard_normal((20, 3))
+    pairs = list(zip(lists(x, k), lists(y, k), strict=True))
+    options = {"k": k, "metric": "euclidean"}
+    assert rs.lcs_knn(x, y, **options) == pytest.approx(np.mean([lcs(a, b) for a, b in pairs]) / k)
+    assert rs.edit_distance_knn(x, y, **options) == pytest.approx(
+        1 - np.mean([levenshtein(a, b) for a, b in pairs]) / k
+    )
+    assert rs.mutual_knn(x, y, **options) == pytest.approx(np.mean([len({*a} & {*b}) for a, b in pairs]) / k)
+    assert rs.lcs_knn(x, y, **options) <= rs.mutual_knn(x, y, **options)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("k", [1, 4])
+def test_information_imbalance_by_its_definition(k, metric, rng):
+    x = rng.standard_normal((300, 3))  # more samples than one block of rows
+    y = x + rng.standard_normal((300, 3))
+    near = (ranks(x, metric) <= k) & (ranks(x, metric) > 0)
+    expected = 2 / 300 * ranks(y, metric)[near].mean()
+    assert rs.information_imbalance(x, y, k=k, metric=metric) == pytest.approx(expected, rel=1e-12)
+
+
+def test_information_imbalance_says_who_knows_more(rng):
+    both = rng.standard_normal((200, 2))
+    whole_to_part, part_to_whole = (
+        rs.information_imbalance(both, both[:, :1]),
+        rs.information_imbalance(both[:, :1], both),
+    )
+    assert whole_to_part < 0.2
+    assert part_to_whole > 0.3
+    assert rs.information_imbalance(both, both) == 2 / 200
+    assert rs.information_imbalance(both, both, k=5) == pytest.approx(6 / 200)
+
+
+def test_categories_are_ordered_by_index_not_by_rounding():
+    data = np.random.default_rng(3).integers(0, 3, (80, 12)).astype(float)
+    other = 0.1 * data[:, ::-1]
+    for metric in ("cosine", "euclidean", "inner"):
+        assert rs.mutual_knn(data, other, metric=metric) == 1
+        assert rs.lcs_knn(data, other, metric=metric) == 1
+        assert rs.edit_distance_knn(data, other, metric=metric) == 1
+    assert rs.information_imbalance(data, other) == 2 / 80
+
+
+def test_a_sample_that_is_nobodys_neighbour_does_not_come_back():
+    """Five samples in a cluster and one far away, whose neighbours all have nearer ones."""
+    points = np.array([[0.0], [1.0], [2.1], [3.3], [4.6], [50.0]])
+    assert rs.cycle_knn(points, points, k=3, metric="euclidean") == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "inner"])
+def test_the_order_of_neighbours_survives_the_measures_that_take_them_as_sets(metric, rng):
+    x, y = rng.standard_normal((2, 40, 5))
+    a, b = rs.Representation(x), rs.Representation(y)
+    kernel = "cosine" if metric == "cosine" else "linear"
+    for _ in range(2):
+        for order in (rs.lcs_knn, rs.edit_distance_knn):
+            assert order(a, b, metric=metric) == order(x, y, metric=metric)
+        assert rs.mutual_knn(a, b, metric=metric) == rs.mutual_knn(x, y, metric=metric)
+        assert rs.cycle_knn(a, b, metric=metric, corrected=True) == rs.cycle_knn(x, y, metric=metric, corrected=True)
+        assert rs.cknna(a, b, kernel=kernel) == rs.cknna(x, y, kernel=kernel)
+
+
+def test_constant_representations_have_no_neighbours(rng):
+    for metric in ("cosine", "euclidean", "inner"):
+        with pytest.raises(rs.Undefined, match="'X' is constant"):
+            rs.mutual_knn(np.ones((20, 3)), rng.standard_normal((20, 3)), metric=metric)

@@ -1,0 +1,389 @@
+"""Kernels of nearest neighbours: recorded values, the definitions written out, the theorems, and data without widths.
+
+``stab_outputs_kernels.json``: the authors' code at f0ff8f0, called on the arrays of ``stab_inputs.npz``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from conftest import GOLDEN
+from scipy.optimize import brentq
+from scipy.spatial.distance import cdist, pdist
+from sklearn.metrics.pairwise import cosine_similarity
+
+import resemblance as rs
+from resemblance.views.grams import distance_gram, median_distance
+from resemblance.views.manifold import (
+    bandwidths,
+    centered_trace,
+    double_centered_product,
+    expected_product,
+    fuzzy_kernel,
+    fuzzy_weights,
+    local_rbf_kernel,
+    neighbour_distances,
+    row_centered_product,
+)
+from resemblance.views.neighbours import neighbours
+from resemblance.views.points import size
+
+RECORDED = {
+    case: parts["mka"] for case, parts in json.loads((GOLDEN / "stab_outputs_kernels.json").read_text()).items()
+}
+KS = (5, 15, 50, 100)
+DEFINED = [
+    (case, k) for case in RECORDED for k in KS if (case, k) != ("wide", 100)
+]  # 60 samples have no 100 neighbours
+golden = pytest.mark.parametrize(("case", "k"), DEFINED)
+
+
+@pytest.fixture(scope="module")
+def inputs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    with np.load(GOLDEN / "stab_inputs.npz") as arrays:
+        return {case: (arrays[f"{case}__X"], arrays[f"{case}__Y"]) for case in RECORDED}
+
+
+@pytest.fixture
+def pair(rng) -> tuple[np.ndarray, np.ndarray]:
+    x = rng.standard_normal((150, 20))
+    return x, x + 0.5 * rng.standard_normal(x.shape)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float((a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def centring(n: int) -> np.ndarray:
+    return np.eye(n) - 1 / n
+
+
+# --------------------------------------------------------------------------------------------------- recorded values
+
+
+@golden
+def test_mka_equals_the_authors_code(case, k, inputs):
+    x, y = inputs[case]
+    assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA64_k{k}"], rel=1e-9)
+    assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA_k{k}"], rel=2e-5)  # in single precision there
+    without = rs.mka(x, y, k=k, diagonal=False)
+    assert without == pytest.approx(RECORDED[case][f"MKA64_nodiag_k{k}"], rel=1e-9)
+
+
+@golden
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_symmetrized_mka_equals_the_authors_code(case, k, diagonal, inputs):
+    expected = RECORDED[case][f"symCKA_diag{int(diagonal)}_k{k}"]  # in single precision there
+    assert rs.mka(*inputs[case], k=k, symmetrize=True, diagonal=diagonal) == pytest.approx(expected, rel=2e-5, abs=2e-8)
+
+
+@golden
+def test_kcka_code_equals_the_authors_code(case, k, inputs):
+    x, y = inputs[case]
+    assert rs.kcka(x, y, k=k, variant="code") == pytest.approx(RECORDED[case][f"kCKA_k{k}"], rel=1e-9)
+    kernels = [local_rbf_kernel(rs.Representation(r), k=k, squared=True, diagonal=False) for r in (x, y)]
+    without = centered_trace(*kernels) / np.sqrt(np.prod([centered_trace(r, r) for r in kernels]))
+    assert without == pytest.approx(RECORDED[case][f"kCKA_nodiag_k{k}"], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("delta", ["None", "0.2", "0.45"])
+@pytest.mark.parametrize("case", RECORDED)
+def test_rbf_cka_with_the_authors_width_equals_their_code(case, delta, inputs):
+    """Their median is that of all n x n squared distances, the zeros of the diagonal included."""
+    factor, grams = 1.0 if delta == "None" else float(delta), []
+    for data, side in zip(inputs[case], "XY", strict=True):
+        x = rs.Representation(data)
+        median = np.median(cdist(data, data, "sqeuclidean"))
+        assert median == pytest.approx(RECORDED[case][f"median_sq_dist_{side}"], rel=1e-9)
+        ratio = median**0.5 / float(size(x) * median_distance(x))
+        assert 0.9 < ratio <= 1
+        grams.append(distance_gram(x, kernel="rbf", bandwidth=factor * ratio))
+    assert cosine(*grams) == pytest.approx(RECORDED[case][f"CKA_RBF_{delta}"], rel=1e-9)
+
+
+def test_the_kernel_equals_the_authors_kernel(inputs):
+    x = rs.Representation(inputs["gauss_indep"][0])
+    with np.load(GOLDEN / "stab_mka_kernel_gauss_indep_k15.npz") as recorded:
+        assert np.array_equal(neighbours(x, k=15, metric="euclidean"), recorded["nn_idx"])
+        distances = neighbour_distances(x, k=15, metric="euclidean") * float(size(x))
+        assert distances.min(axis=1) == pytest.approx(recorded["rho"], rel=1e-12)
+        assert bandwidths(distances - distances[:, :1]) == pytest.approx(recorded["sigma"], rel=1e-9)
+        kernel = fuzzy_kernel(x, k=15, metric="euclidean", symmetrize=False, diagonal=False).toarray()
+        assert kernel == pytest.approx(recorded["K_float32"], abs=1e-7)
+        union = fuzzy_kernel(x, k=15, metric="euclidean", symmetrize=True, diagonal=False).toarray()
+        assert union == pytest.approx(recorded["K_sym_float32"], abs=1e-6)
+
+
+# -------------------------------------------------------------------------------------------- definitions written out
+
+
+def dense_mka_kernel(x: np.ndarray, k: int, metric: str) -> np.ndarray:
+    """Eq. 2 sample by sample, with a root finder instead of the bisection."""
+    distances, kernel = cdist(x, x, metric), np.eye(len(x))
+    for i, row in enumerate(distances):
+        nearest = np.argsort(np.where(np.arange(len(x)) == i, np.inf, row), kind="stable")[:k]
+        excess = row[nearest] - row[nearest].min()
+        log_sigma = brentq(lambda s, e=excess: np.exp(-e / np.exp(s)).sum() - np.log2(k), -30, 30, xtol=1e-14)
+        kernel[i, nearest] = np.exp(-excess / np.exp(log_sigma))
+    return kernel
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("k", [3, 15, 149])
+def test_mka_is_the_cosine_of_row_centred_kernels(pair, k, metric):
+    h, kernels = centring(150), [dense_mka_kernel(r, k, metric) for r in pair]
+    assert rs.mka(*pair, k=k, metric=metric) == pytest.approx(cosine(*(K @ h for K in kernels)), rel=1e-9)
+    unions = [K + K.T - K * K.T for K in kernels]
+    expected = cosine(*(h @ K @ h for K in unions))
+    assert rs.mka(*pair, k=k, metric=metric, symmetrize=True) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["paper", "code"])
+@pytest.mark.parametrize("k", [3, 15, 149])
+def test_kcka_by_its_equations(pair, k, variant):
+    h, centred, kernels = centring(150), [], []
+    for r in pair:
+        distances = cdist(r, r, "sqeuclidean" if variant == "code" else "euclidean")
+        order = np.argsort(np.where(np.eye(150, dtype=bool), np.inf, distances), axis=1)[:, :k]
+        kept = np.take_along_axis(distances, order, axis=1)
+        kernel = np.eye(150) * (variant == "code")
+        np.put_along_axis(kernel, order, np.exp(-kept / (2 * np.median(kept))), axis=1)
+        kernels.append(kernel)
+        centred.append(kernel @ h)
+    a, b = centred
+    traces = [np.trace(p @ q) for p, q in ((a, b), (a, a), (b, b))]
+    expected = cosine(a, b) if variant == "paper" else traces[0] / np.sqrt(traces[1] * traces[2])
+    assert rs.kcka(*pair, k=k, variant=variant) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_trace_form_is_no_cosine():
+    """The kernels are not symmetric, so two representations can be more similar to each other than to themselves."""
+    x, y = np.random.default_rng(5).standard_normal((2, 5, 2))  # the first seed that shows it
+    assert rs.kcka(x, y, k=1, variant="code") > 1.02
+    assert rs.kcka(x, y, k=1) < 1
+
+
+@pytest.mark.parametrize("shape", [(50, 6, 4), (20, 30, 45), (30, 40, 5)], ids=str)
+@pytest.mark.parametrize("kernel", ["laplace", "cosine"])
+def test_cka_of_other_kernels_by_its_definition(kernel, shape, rng):
+    n, d, e = shape
+    pair, grams = (rng.standard_normal((n, d)) + 0.5, rng.standard_normal((n, e)) - 0.2), []
+    for r in pair:
+        cosines = cosine_similarity(r)
+        width = 0.7 * np.median(pdist(r))
+        grams.append(centring(n) @ (cosines if kernel == "cosine" else np.exp(-cdist(r, r) / width)) @ centring(n))
+    assert rs.cka(*pair, kernel=kernel, bandwidth=0.7) == pytest.approx(cosine(*grams), rel=1e-9)
+    off = [g - np.diag(np.diag(g)) for g in grams]
+    assert rs.cka(*pair, kernel=kernel, bandwidth=0.7, estimator="lange") == pytest.approx(cosine(*off), rel=1e-9)
+
+
+def test_cosine_cka_needs_two_directions(rng):
+    x, y = np.outer(rng.uniform(1, 2, 30), rng.standard_normal(7)), rng.standard_normal((30, 7))
+    with pytest.raises(rs.Undefined, match="all samples of representation 'X' have the same direction"):
+        rs.cka(x, y, kernel="cosine")
+
+
+# ------------------------------------------------------------------------------------------------------------ theorems
+
+
+@pytest.mark.parametrize("k", [3, 15, 100])
+def test_the_closed_form_of_theorem_4_1_where_every_row_has_its_sum(pair, k):
+    kernels = [
+        fuzzy_kernel(rs.Representation(r), k=k, metric="euclidean", symmetrize=False, diagonal=True).toarray()
+        for r in pair
+    ]
+    d = 1 + np.log2(k)
+    for kernel in kernels:
+        assert kernel.sum(axis=1) == pytest.approx(np.full(150, d), rel=1e-12)
+    (K, L), d2 = kernels, d**2
+    expected = ((K * L).sum() - d2) / np.sqrt(((K * K).sum() - d2) * ((L * L).sum() - d2))
+    assert rs.mka(*pair, k=k) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("k", [3, 5, 15])
+def test_inside_0_and_1_under_the_condition_of_corollary_4_2(k):
+    """D < sqrt(n): whatever the second representation is, without ties."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int((1 + np.log2(k)) ** 2) + 1
+        x, noise = rng.standard_normal((2, n, 4))
+        for y in (noise, x**3, x[::-1], x + 1e-3 * noise):
+            assert 0 < rs.mka(x, y, k=k) < 1
+
+
+def test_fewer_samples_than_the_corollary_asks_for_can_be_below_0():
+    values = [rs.mka(*np.random.default_rng(seed).standard_normal((2, 6, 4)), k=5) for seed in range(20)]
+    assert min(values) < 0
+
+
+# ---------------------------------------------------------------------------------------------------- scale and widths
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-9, 3e3, 1e6, 1e12])
+@pytest.mark.parametrize(
+    "measure", [rs.mka, rs.mka.where(symmetrize=True), rs.kcka, rs.kcka.where(variant="code")], ids=str
+)
+@pytest.mark.parametrize("k", [15, 100])
+def test_no_scale_is_special(pair, measure, scale, k):
+    x, y = pair
+    expected = pytest.approx(measure(x, y, k=k), rel=1e-9)
+    assert measure(scale * x, y, k=k) == expected
+    assert measure(x, scale * y, k=k) == expected
+
+
+def test_integers_are_not_truncated(pair):
+    x, y = (np.rint(10 * r).astype(np.int64) for r in pair)
+    assert rs.mka(x, y, k=15) == rs.mka(x.astype(float), y.astype(float), k=15)
+
+
+def test_bandwidths_over_many_orders_of_magnitude():
+    """The bracket grows as far as it must: excesses from 1e-200 of the largest to the largest."""
+    excess = np.array([[0, 1e-200, 1, 1], [0, 1e-8, 2e-8, 1], [0, 0.1, 0.2, 0.3], [0, 1e150, 1e150, 1e150]])
+    sigma = bandwidths(excess)
+    assert np.exp(-excess / sigma[:, None]).sum(axis=1) == pytest.approx(np.full(4, 2.0), rel=1e-12)
+    assert sigma[3] == pytest.approx(1e150 / np.log(3), rel=1e-12)
+
+
+def test_rows_that_cannot_have_the_sum_are_at_the_limit():
+    """Five neighbours, log2 5 = 2.3: with three at the smallest distance the sum is 3 for every small sigma."""
+    distances = np.array([[2.0, 2, 2, 5, 9], [1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
+    assert bandwidths(distances - distances.min(axis=1, keepdims=True))[[0, 1, 3]].tolist() == [0, 0, 0]
+    weights = fuzzy_weights(distances)
+    assert weights[[0, 1, 3]].tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
+    assert weights[2].sum() == pytest.approx(np.log2(5), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 15])
+def test_exact_copies_are_what_nearly_exact_ones_are(rng, k):
+    """One copy of every sample: moving every sample by 1e-9 moves the value by about as much, though rho was 0."""
+    copies, y = np.tile(rng.standard_normal((40, 3)), (2, 1)), rng.standard_normal((80, 3))
+    moved = copies + 1e-9 * rng.standard_normal(copies.shape)
+    assert rs.mka(moved, y, k=k) == pytest.approx(rs.mka(copies, y, k=k), abs=1e-6)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_duplicates_are_left_out_by_index_and_have_distance_0(rng, wide):
+    x = rng.standard_normal((60, 90 if wide else 5))
+    x[10:41] = x[10]  # 31 equal rows
+    r = rs.Representation(x)
+    distances = neighbour_distances(r, k=15, metric="euclidean")
+    assert not distances[10:41].any()
+    assert (distances[:10] > 0).all()
+    kernel = fuzzy_kernel(r, k=15, metric="euclidean", symmetrize=False, diagonal=True).toarray()
+    assert np.array_equal(np.diag(kernel), np.ones(60))
+    assert kernel[10:41].sum(axis=1).tolist() == [16.0] * 31
+    y, h = rng.standard_normal((60, 5)), centring(60)
+    other = fuzzy_kernel(rs.Representation(y), k=15, metric="euclidean", symmetrize=False, diagonal=True).toarray()
+    assert rs.mka(x, y, k=15) == pytest.approx(cosine(kernel @ h, other @ h), rel=1e-12)
+    assert rs.mka(x, x, k=15) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_one_and_two_neighbours(pair, k):
+    """The nearest neighbour has weight 1 and a second one 0: both are the graph of nearest neighbours."""
+    r = rs.Representation(pair[0])
+    kernel = fuzzy_kernel(r, k=k, metric="euclidean", symmetrize=False, diagonal=False).toarray()
+    assert np.array_equal(kernel.argmax(axis=1), neighbours(r, k=1, metric="euclidean")[:, 0])
+    assert kernel.sum(axis=1).tolist() == [1.0] * 150
+    assert rs.mka(*pair, k=k) == rs.mka(*pair, k=1)
+    assert rs.mka(pair[0], pair[0], k=k) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_categories_are_all_ties(k):
+    """One-hot rows: neighbours of the same class are at 0, all others at one distance, whatever rounding says."""
+    labels = np.arange(30) % 5
+    x = np.eye(5)[labels]
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    assert rs.mka(x, 0.3 * x @ rotation, k=k) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("measure", [rs.mka, rs.kcka], ids=str)
+def test_too_many_neighbours_and_constant_representations_are_refused(pair, measure):
+    x, y = pair
+    assert np.isfinite(measure(x, y, k=149))
+    with pytest.raises(rs.Undefined, match=r"needs at least 151 samples; got 150"):
+        measure(x, y, k=150)
+    with pytest.raises(rs.Undefined, match=r"'X' is constant"):
+        measure(np.ones((150, 3)), y, k=15)
+
+
+def test_kernels_that_say_nothing_are_refused():
+    x = np.eye(6)  # all at one distance: every sample is a neighbour of every other
+    with pytest.raises(rs.Undefined, match="mka: the self-similarity of a kernel is not positive"):
+        rs.mka(x, x, k=5)
+    with pytest.raises(rs.Undefined, match="any order of the samples has the same similarity"):
+        rs.mka(x, x, k=5, diagonal=False, baseline="permutation")
+    with pytest.raises(rs.Undefined, match="median distance to 3 nearest neighbours in representation 'X' is zero"):
+        rs.kcka(np.repeat(x, 4, axis=0), np.random.default_rng(0).standard_normal((24, 3)), k=3)
+
+
+def test_a_zero_row_has_cosine_0_with_every_sample(rng):
+    x = rng.standard_normal((20, 4))
+    x[[3, 8]] = 0
+    r = rs.Representation(x)
+    distances, found = (part(r, k=19, metric="cosine") for part in (neighbour_distances, neighbours))
+    assert distances == pytest.approx(np.take_along_axis(1 - cosine_similarity(x), found, axis=1), abs=1e-14)
+    assert distances[3] == pytest.approx(np.ones(19), rel=1e-14)
+
+
+# -------------------------------------------------------------------------------------------------------------- chance
+
+
+@pytest.mark.parametrize("symmetrize", [False, True])
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_the_baseline_is_the_mean_over_all_orders(symmetrize, diagonal, rng):
+    x, y = rng.standard_normal((2, 5, 3))
+    settings = {"k": 3, "symmetrize": symmetrize, "diagonal": diagonal}
+    orders = list(itertools.permutations(range(5)))
+    chance = np.mean([rs.mka(x, y[list(order)], **settings) for order in orders])
+    corrected = (rs.mka(x, y, **settings) - chance) / (1 - chance)
+    assert rs.mka(x, y, **settings, baseline="permutation") == pytest.approx(corrected, rel=1e-9)
+
+
+def test_the_expectation_holds_for_every_product(rng):
+    x, y = rng.standard_normal((2, 5, 3))
+    orders = list(itertools.permutations(range(5)))
+    for product, name in ((row_centered_product, "paper"), (centered_trace, "code")):
+        K, *others = (
+            local_rbf_kernel(rs.Representation(r), k=2, squared=name == "code", diagonal=name == "code")
+            for r in (x, *(y[list(order)] for order in orders))
+        )
+        assert np.mean([product(K, L) for L in others]) == pytest.approx(expected_product(K, others[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [15, 100])
+def test_independent_clouds_score_a_third_and_nothing_beyond_chance(k):
+    values, corrected = [], []
+    for seed in range(12):
+        x, y = np.random.default_rng(seed).standard_normal((2, 200, 40))
+        values.append(rs.mka(x, y, k=k))
+        corrected.append(rs.mka(x, y, k=k, baseline="permutation"))
+    assert np.mean(values) == pytest.approx(0.33 if k == 15 else 0.30, abs=0.01)
+    assert np.mean(corrected) == pytest.approx(0, abs=0.01)
+    assert np.abs(corrected).max() < 0.03
+
+
+def test_the_baseline_keeps_what_is_similar(pair):
+    x, y = pair
+    assert rs.mka(x, y, k=15, baseline="permutation") == pytest.approx(0.5, abs=0.1)
+    assert rs.mka(x, y, k=15) > rs.mka(x, y, k=15, baseline="permutation")
+    assert rs.mka(x, x, k=15, baseline="permutation") == pytest.approx(1, rel=1e-12)
+
+
+def test_double_centring_is_the_trace_for_symmetric_kernels(pair):
+    kernels = [
+        fuzzy_kernel(rs.Representation(r), k=5, metric="euclidean", symmetrize=True, diagonal=True) for r in pair
+    ]
+    assert double_centered_product(*kernels) == pytest.approx(centered_trace(*kernels), rel=1e-12)
+
+
+def test_the_same_memory_for_every_number_of_samples(pair):
+    kernel = fuzzy_kernel(rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=False, diagonal=True)
+    assert kernel.nnz == 150 * 16
+    assert kernel.has_canonical_format
+    union = fuzzy_kernel(rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=True, diagonal=True)
+    assert union.nnz <= 150 * 31
