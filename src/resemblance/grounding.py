@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import kendalltau, rankdata
 
 
 class Block(NamedTuple):
@@ -232,3 +232,25 @@ class Rule(NamedTuple):
 def apply(rule: Rule, differences: np.ndarray, blocks: Blocks) -> float:
     """Return the average of a quality over the blocks of a matrix of differences."""
     return rule.average([rule.quality(differences[b.rows, b.columns], b.expected) for b in blocks])
+
+
+# ------------------------------------------------------------------------------------ one reference against many others
+
+
+def by_reference(expected: Sequence[float]) -> Blocks:
+    """One block for a (1, n) matrix: a reference against n others, which are expected to differ from it so much."""
+    columns = np.arange(len(expected))
+    return (Block(np.zeros_like(columns), columns, np.asarray(expected, float)),)
+
+
+def kendall(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+    r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, in [-1, 1], 1 for one order.
+
+    Pairs that were not measured (NaN) are left out. NaN with fewer than two pairs, or when all measured or all expected
+    differences are equal.
+    """
+    measured, expected = _known(measured, expected)
+    if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
+        return Agreement(np.nan)
+    tau = kendalltau(measured, expected).statistic
+    return Agreement(round(float(tau), 12))  # the same order gives 1, not 0.9999999999999999

@@ -1,4 +1,4 @@
-"""The numbers that the ReSi paper printed, the order they put the measures in, and a comparison with another order."""
+"""The numbers that papers printed for ReSi, the order they put the measures in, and a comparison with another order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from scipy.stats import rankdata
 from ..catalogue import list_measures
 from ..grounding import spearman
 
-DATA = Path(__file__).parent / "data" / "resi_published.csv.gz"
+DATA = Path(__file__).parent / "data"
+PAPERS = {"resi": "resi_published.csv.gz", "mka": "mka_published.csv.gz"}
+KEYS = {"resi": "label", "mka": "specification"}  # what a measure is called in ranks
 DOMAINS = ("graphs", "language", "vision")
 NOT_RANKED = ("3_submission", "3_final", "30")  # examples that other tables repeat, and runtimes
 RANKED = {"accuracy": "spearman", "output": "spearman", "layers": "spearman"}  # the others by AUPRC
@@ -23,14 +25,15 @@ FEWEST = 12  # values, half of the 24 measures, that a column must have to be ra
 
 
 class PublishedValue(NamedTuple):
-    """One cell of a table of the ReSi paper.
+    """One cell of a table of the ReSi paper, or of the MKA paper.
 
     ``table``: number in the paper, with "a" and "b" for the halves of a table, and "3_submission" and "3_final" for
     the two versions of Table 3. ``source``: the version of the paper. ``test``: "accuracy", "output", "labels",
     "shortcut", "augmentation", "layers" or "runtime". ``quality``: "spearman_accuracy", "spearman_jsd",
     "spearman_disagreement", "auprc", "conformity", "spearman" or "seconds". ``pooling``: "cls", "mean", "last" or
-    "node". ``dataset`` and ``pooling`` are empty where the table does not say. ``measure``: its name in the catalogue;
-    ``label``: its name in the paper. ``value``: None where the paper prints nan or the table could not be read.
+    "node". ``dataset`` and ``pooling`` are empty where the table does not say. ``measure``: its name in the catalogue,
+    with parameters in the MKA paper ("mka[k=15]"); ``label``: its name in the paper. ``value``: None where the paper
+    prints nan or a dash, or the table could not be read.
     ``stars``: of significance, as printed. ``doubtful``: the value may be another one in the paper. ``reason``: why a
     value is missing or doubtful.
     """
@@ -71,21 +74,29 @@ class RankRow(NamedTuple):
     position_published: int
 
 
-def published(table: str | None = None) -> list[PublishedValue]:
+def published(table: str | None = None, *, paper: str = "resi") -> list[PublishedValue]:
     """Return the published numbers of the ReSi benchmark, all or those of one table, in the order of the paper.
 
-    Every column of Tables 3 and 7 to 30 has one entry per measure, 24 in all, also where there is no value. Table 3 is
-    there in both versions, the others only as in the first one; the tables were read from the text of the papers, in
-    which Table 17, a column of each half of Table 18 and parts of others are lost. A value is doubtful where its row
-    has more or fewer values than the table has columns, where the table breaks off, or where the Table 3 of the same
-    version prints another one.
+    ``paper="resi"``: every column of Tables 3 and 7 to 30 has one entry per measure, 24 in all, also where there is no
+    value. Table 3 is there in both versions, the others only as in the first one; the tables were read from the text
+    of the papers, in which Table 17, a column of each half of Table 18 and parts of others are lost. A value is
+    doubtful where its row has more or fewer values than the table has columns, where the table breaks off, or where the
+    Table 3 of the same version prints another one.
 
-    Raises ``ValueError`` for a table that is not there.
+    ``paper="mka"``: Tables 1 to 17 of its Appendix I, the six tests on ImageNet-100, MNLI and three graphs, with one
+    entry for each of 32 measures: MKA at four numbers of neighbours, kCKA, CKA with four kernels, and those of ReSi.
+    The values come from the authors' codes, which differ in places from the definitions in the paper. A value is
+    doubtful where the row has a dash under one quality of a model and none under the other. One table calls MKA "UMAP".
 
-    Reference: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity Measures", ICLR 2025.
+    Raises ``ValueError`` for a paper or a table that is not there.
+
+    Reference: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity Measures", ICLR 2025;
+    Islam et al. 2025 (arXiv 2510.22953).
     """
+    if paper not in PAPERS:
+        raise ValueError(f"no paper {paper!r}; known: {', '.join(PAPERS)}")
     names = {measure.label: measure.name for measure in list_measures()}
-    with gzip.open(DATA, "rt", encoding="utf-8", newline="") as file:
+    with gzip.open(DATA / PAPERS[paper], "rt", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     known = list(dict.fromkeys(line["table"] for line in lines))
     if table is not None and table not in known:
@@ -93,7 +104,7 @@ def published(table: str | None = None) -> list[PublishedValue]:
     return [_parsed(line, names) for line in lines if table in (None, line["table"])]
 
 
-def published_ranks(domain: str | None = None) -> dict[str, PublishedRank]:
+def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[str, PublishedRank]:
     """Return the mean and median rank of every measure over the published tests of one domain, or all, best first.
 
     In every column of Tables 7 to 29 the measures are ranked from best (1) to worst, by AUPRC in the tests of labels,
@@ -102,15 +113,17 @@ def published_ranks(domain: str | None = None) -> dict[str, PublishedRank]:
     Missing and doubtful values have no rank, and move up what is worse. A column in which fewer than 12 measures have a
     value is left out. Of the tests of labels and shortcuts on language nothing remains, nor of shortcuts on graphs.
 
-    Keys are the labels of the paper; a measure without any value is not there. Where we differ from the paper: its
-    Figure 3 ranks unrounded results of its later version, of which no tables can be had.
+    ``paper="resi"``: keys are the labels of the paper; a measure without any value is not there. Where we differ from
+    the paper: its Figure 3 ranks unrounded results of its later version, of which no tables can be had.
+    ``paper="mka"``: keys are specifications ("mka[k=15]"), since labels differ from ours (CKA is the RBF kernel there),
+    and the columns are those of Tables 1 to 17.
 
-    Raises ``ValueError`` for a domain other than "graphs", "language" and "vision".
+    Raises ``ValueError`` for an unknown paper, and a domain other than "graphs", "language" and "vision".
     """
     if domain is not None and domain not in DOMAINS:
         raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
     ranks: defaultdict[str, list[float]] = defaultdict(list)
-    for values in _columns(domain):
+    for values in _columns(domain, paper):
         # rankdata counts from the smallest, and the largest value is the best
         for label, rank in zip(values, rankdata([-v for v in values.values()], method="min")):
             ranks[label].append(float(rank))
@@ -118,25 +131,25 @@ def published_ranks(domain: str | None = None) -> dict[str, PublishedRank]:
     return {rank.label: rank for rank in sorted(found, key=lambda rank: (rank.mean, rank.label))}
 
 
-def compare_published(ranks: Mapping[str, float], domain: str | None = None) -> list[RankRow]:
+def compare_published(ranks: Mapping[str, float], domain: str | None = None, *, paper: str = "resi") -> list[RankRow]:
     """Return mean ranks beside the published ones, sorted by ours, best first.
 
-    ``ranks``: label of a measure, as in the paper -> its mean rank, small is good. ``domain``: as in
-    :func:`published_ranks`. Measures that only one side has are left out; positions, 1 for the best, count those that
-    remain, and equal ranks share the best position.
+    ``ranks``: label of a measure, or for ``paper="mka"`` its specification -> its mean rank, small is good. ``domain``,
+    ``paper``: as in :func:`published_ranks`. Measures that only one side has are left out; positions, 1 for the best,
+    count those that remain, and equal ranks share the best position.
 
     Raises ``ValueError`` when no label is known, for a rank that is not finite, and for an unknown domain.
     """
-    theirs = published_ranks(domain)
+    theirs = published_ranks(domain, paper=paper)
     both = [label for label in ranks if label in theirs]
     if not both:
-        raise ValueError(f"no measure in common; give ranks by label, such as {', '.join(list(theirs)[:3])}")
+        raise ValueError(f"no measure in common; give ranks by {KEYS[paper]}, such as {', '.join(list(theirs)[:3])}")
     wrong = [label for label in both if not np.isfinite(ranks[label])]
     if wrong:
         raise ValueError(f"the rank of {wrong[0]} is {ranks[wrong[0]]}; leave out measures without a rank")
-    ours, paper = [float(ranks[label]) for label in both], [theirs[label].mean for label in both]
-    positions = (rankdata(values, method="min").astype(int).tolist() for values in (ours, paper))
-    return sorted(map(RankRow, both, ours, paper, *positions), key=lambda row: (row.ours, row.published, row.label))
+    ours, printed = [float(ranks[label]) for label in both], [theirs[label].mean for label in both]
+    positions = (rankdata(values, method="min").astype(int).tolist() for values in (ours, printed))
+    return sorted(map(RankRow, both, ours, printed, *positions), key=lambda row: (row.ours, row.published, row.label))
 
 
 def order_agreement(rows: list[RankRow]) -> float | None:
@@ -152,20 +165,20 @@ def order_agreement(rows: list[RankRow]) -> float | None:
 
 def _parsed(line: dict[str, str], names: dict[str, str]) -> PublishedValue:
     facts = {
-        "measure": names[line["label"]],
+        "measure": line.get("measure") or names[line["label"]],
         "value": float(line["value"]) if line["value"] else None,
         "doubtful": line["doubtful"] == "1",
     }
     return PublishedValue(**{**line, **facts})  # type: ignore[arg-type]
 
 
-def _columns(domain: str | None) -> list[dict[str, float]]:
-    """The values by label of every column that is ranked."""
+def _columns(domain: str | None, paper: str) -> list[dict[str, float]]:
+    """The values by label, or specification, of every column that is ranked."""
     columns: defaultdict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
-    for cell in published():
+    for cell in published(paper=paper):
         ranked_by = cell.quality.partition("_")[0] == RANKED.get(cell.test, "auprc")
         if cell.table in NOT_RANKED or not ranked_by or domain not in (None, cell.domain):
             continue
         if cell.value is not None and not cell.doubtful:
-            columns[cell[3:9]][cell.label] = cell.value
+            columns[cell[3:9]][cell.label if paper == "resi" else cell.measure] = cell.value
     return [values for values in columns.values() if len(values) >= FEWEST]

@@ -1,0 +1,114 @@
+"""Make src/resemblance/benchmarks/data/mka_published.csv.gz from the tables of the MKA paper as they were read.
+
+Run once: ``python scripts/published_mka.py tables.json``. The argument holds, per table, its title, columns and one row
+per measure. The same argument always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+TARGET = Path(__file__).parents[1] / "src/resemblance/benchmarks/data/mka_published.csv.gz"
+FIELDS = ("table", "title", "source", "test", "quality", "domain", "dataset", "architecture", "pooling", "label")
+FACTS = ("measure", "value", "stars", "doubtful", "reason")
+TESTS = {"1": "accuracy", "2": "output", "3": "labels", "4": "shortcut", "5": "augmentation", "6": "layers"}
+QUALITIES = {
+    "JSD": "spearman_jsd", "Disagreement": "spearman_disagreement", "AUPRC": "auprc", "Conformity": "conformity",
+    "Spearman": "spearman",
+}  # fmt: skip
+MEASURES = {
+    "CKA": "cka[kernel=rbf]",
+    "CKA (delta=0.45)": "cka[bandwidth=0.45,kernel=rbf]",
+    "CKA (delta=0.2)": "cka[bandwidth=0.2,kernel=rbf]",
+    "CKA (linear)": "cka",
+    "kCKA (k=100)": "kcka",
+    "MKA (k=15)": "mka[k=15]",
+    "MKA (k=50)": "mka[k=50]",
+    "MKA (k=100)": "mka",
+    "MKA (k=200)": "mka[k=200]",
+    "SVCCA": "svcca",
+    "RTD": "rtd",
+    "IMD": "imd",
+    "AlignedCosineSimilarity": "aligned_cosine",
+    "ConcentricityDifference": "concentricity_difference",
+    "DistanceCorrelation": "distance_correlation",
+    "EigenspaceOverlapScore": "eigenspace_overlap",
+    "Gulp": "gulp",
+    "HardCorrelationMatch": "hard_correlation_match",
+    "JaccardSimilarity": "jaccard",
+    "LinearRegression": "linear_regression",
+    "MagnitudeDifference": "magnitude_difference",
+    "OrthogonalAngularShapeMetricCentered": "angular_shape",
+    "OrthogonalProcrustesCenteredAndNormalized": "procrustes",
+    "PWCCA": "pwcca",
+    "PermutationProcrustes": "permutation_procrustes",
+    "ProcrustesSizeAndShapeDistance": "procrustes_size_shape",
+    "RSA": "rsa",
+    "RSMNormDifference": "rsm_norm_difference",
+    "RankSimilarity": "rank_similarity",
+    "SecondOrderCosineSimilarity": "second_order_cosine",
+    "SoftCorrelationMatch": "soft_correlation_match",
+    "UniformityDifference": "uniformity_difference",
+}
+ALIASES = {"MKA (k=100)": "UMAP (k=100)"}  # what one table calls it
+
+DASH = "the paper prints a dash"
+NO_ROW = "the table as it was read has no row for this measure"
+MISPLACED = "the row has a dash under one quality of a model and none under the other, so its values may be displaced"
+
+
+def main(source: str) -> None:
+    tables = json.loads(Path(source).read_text())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS + FACTS)
+    writer.writerows(line for name, table in tables.items() if name != "about" for line in lines(name, table))
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
+
+
+def lines(name: str, table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    """One line per column and measure of a table, whether there is a value or not."""
+    facets = [facets_of(table["title"], column) for column in table["columns"]]
+    for position, where in enumerate(facets):
+        for label, spec in MEASURES.items():
+            row = table["rows"].get(label, table["rows"].get(ALIASES.get(label, "")))
+            about = (name, table["title"], "arXiv 2510.22953", *where, label, spec)
+            if row is None:
+                yield *about, "", "", 0, NO_ROW
+                continue
+            value, doubtful = row[position], is_displaced(row, facets)
+            reason = MISPLACED if doubtful else DASH if value is None else ""
+            yield *about, "" if value is None else value, "", int(doubtful), reason
+
+
+def facets_of(title: str, column: str) -> tuple[str, ...]:
+    """Test, quality, domain, data set, architecture and pooling of a column."""
+    test, parts = TESTS[title.split("Test ")[1][0]], column.split("/")
+    quality = next((QUALITIES[p] for p in parts if p in QUALITIES), "spearman_accuracy")
+    rest = [p for p in parts if p not in QUALITIES]
+    if "MNLI" in title:
+        pooling, architecture = rest
+        return test, quality, "language", "MNLI", architecture, pooling.lower()
+    if "graph" in title:
+        return test, quality, "graphs", *rest, "node"
+    return test, quality, "vision", "IN100", rest[-1].replace(" ", "_"), ""
+
+
+def is_displaced(row: list[float | None], facets: list[tuple[str, ...]]) -> bool:
+    """Say whether a model has a value under one quality and none under the other: both come from the same numbers."""
+    missing: dict[tuple[str, ...], set[bool]] = {}
+    for value, facet in zip(row, facets):
+        missing.setdefault(facet[2:], set()).add(value is None)
+    return any(len(found) > 1 for found in missing.values())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

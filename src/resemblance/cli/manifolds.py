@@ -1,0 +1,108 @@
+"""The commands of the manifold suite: run it, read its grades, write its report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..benchmarks.manifold_result import ManifoldResult, load_manifolds
+from ..benchmarks.manifolds import MEASURES, SIZES, run
+from ..catalogue import get_measures
+from ..extras import check
+from ..measure import Measure
+from ..report.output import show
+from ..tiles import parse_bytes
+from .options import check_choice, check_targets, choose_format, chosen_measures, processes
+from .resi import bars
+
+commands = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    help="The manifold suite: Swiss rolls, rings, clusters and spots of which is known how alike they are.",
+)
+Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
+
+
+@commands.command("run")
+def run_command(
+    study: Study = Path("manifolds"),
+    size: Annotated[str, typer.Option(help="small (seconds), default (minutes), or paper (hours).")] = "default",
+    measure: Annotated[
+        list[str] | None, typer.Option(help="A measure beside those of the suite, such as file.py:mine (repeatable).")
+    ] = None,
+    measures: Annotated[
+        list[str] | None, typer.Option("--measures", "-m", help="Measures in place of those of the suite.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
+    memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
+) -> int:
+    """Put measures through the suite, grade them, judge the claims of the MKA paper, and write a report.
+
+    Run again with the same folder it continues, and computes only what is new.
+    """
+    from ..report.manifolds_output import claim_table, grade_table
+
+    check_choice("size", size, tuple(SIZES))
+    parse_bytes(memory)
+    check("jinja2")
+    chosen = _beside(chosen_measures(measures), measure)
+    try:
+        with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
+            result = run(study, measures=chosen, size=size, executor=executor, memory=memory, progress=progress)
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
+        return 130
+    page = _write_report(result, study / "index.html")
+    if not quiet:
+        show([grade_table(result), "", claim_table(result)])
+        print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
+    return 0
+
+
+@commands.command("results")
+def results_command(
+    study: Study = Path("manifolds"),
+    format: Annotated[str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")] = None,
+) -> None:
+    """Print or write the grades and claims of a study; as JSON or Parquet, every comparison."""
+    from ..report.manifolds_output import emit_manifolds
+
+    kind = choose_format(format, output)
+    check_targets(kind, (), output, None, None)
+    emit_manifolds(_result_of(study), kind, output)
+
+
+@commands.command("report")
+def report_command(
+    study: Study = Path("manifolds"),
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
+) -> None:
+    """Write the report of a study again, as one HTML file."""
+    print(f"Open {_write_report(_result_of(study), output or study / 'index.html').resolve()}")
+
+
+def _result_of(study: Path) -> ManifoldResult:
+    if not (study / "result.json").exists():
+        raise ValueError(f"{study} has no results yet: resemblance manifolds run {study}")
+    return load_manifolds(study / "result.json")
+
+
+def _write_report(result: ManifoldResult, path: Path) -> Path:
+    from ..report.manifolds_page import write_manifolds_page
+
+    write_manifolds_page(result, path)
+    return path
+
+
+def _beside(chosen: list[Measure] | None, own: Sequence[str] | None) -> list[Measure] | None:
+    """Return the measures of the suite, or those chosen in their place, and those of the user beside them."""
+    more = chosen_measures(own)
+    if more is None:
+        return chosen
+    return get_measures([*(chosen if chosen is not None else get_measures(MEASURES)), *more])

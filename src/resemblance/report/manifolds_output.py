@@ -1,0 +1,75 @@
+"""Write the grades of the manifold suite: as a table for a person, as JSON, CSV or Parquet for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from ..benchmarks.manifold_claims import claims
+from ..benchmarks.manifold_result import Grade, ManifoldResult, Point
+from ..extras import need
+from .output import show
+from .terminal import plain_table
+
+
+def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> None:
+    """Write the grades in one of the formats of the command line, to a file or to standard output.
+
+    JSON also has the claims of the paper and every comparison; Parquet has the comparisons.
+    """
+    if kind == "parquet":
+        need("pandas").DataFrame(_records(result.points), columns=Point._fields).to_parquet(output, index=False)
+        return
+    text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](result)
+    if output:
+        output.write_text(text, encoding="utf-8", newline="")
+    else:
+        print(text, end="")
+
+
+def grade_table(result: ManifoldResult) -> Any:
+    """Return a line of grades per measure, those that find the known orders first."""
+    header = ("measure", *(name.replace("_", " ") for name in Grade._fields[1:]))
+    rows = [(g.measure, *("-" if math.isnan(v) else f"{v:.3g}" for v in g[1:])) for g in result.grades()]
+    return plain_table(header, rows, right=range(1, len(header)))
+
+
+def claim_table(result: ManifoldResult) -> Any:
+    """Return a line per claim of the paper with the verdict."""
+    rows = [(c.number, c.verdict, c.claim, c.ours) for c in claims(result)]
+    return plain_table(("claim", "verdict", "the paper says", "this run"), rows, right=())
+
+
+def _records(rows: Any) -> list[dict[str, Any]]:
+    """Return named tuples as objects, numbers that are not there as None."""
+    return [{name: _none_for_nan(v) for name, v in row._asdict().items()} for row in rows]
+
+
+def _none_for_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _as_table(result: ManifoldResult) -> str:
+    target = io.StringIO()
+    show([grade_table(result), "", claim_table(result)], target)
+    return target.getvalue()
+
+
+def _as_json(result: ManifoldResult) -> str:
+    document = {
+        "size": result.size, "grades": _records(result.grades()), "claims": _records(claims(result)),
+        "comparisons": _records(result.points), "provenance": result.provenance,
+    }  # fmt: skip
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _as_csv(result: ManifoldResult) -> str:
+    target = io.StringIO()
+    writer = csv.DictWriter(target, Grade._fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_records(result.grades()))
+    return target.getvalue()
