@@ -109,6 +109,7 @@ def test_a_measure_without_any_value_has_a_reason_and_the_last_rank():
     assert rank_within(values) == {"good": 1.0, "bad": 2.0, "none": 3.0}
     assert rank_within(values, ["good"]) == {"bad": 1.0, "good": 2.0, "none": 2.0}
     assert rank_within(values, failures="unranked") == {"good": 1.0, "bad": 2.0}
+    assert rank_within({"a": 1.0000000000000002, "b": 0.9999999999999999, "c": 0.5}) == {"a": 1.0, "b": 1.0, "c": 3.0}
     with pytest.raises(ValueError, match="failures must be"):
         rank_within(values, failures="first")
 

@@ -262,6 +262,8 @@ def test_mantel_leaves_out_missing_pairs_and_has_no_value_for_constants():
     a[0, 1] = a[1, 0] = np.nan
     assert 0 < mantel(a, b) < 0.05
     assert np.isnan(mantel(np.ones((6, 6)), b))
+    assert np.isnan(mantel(np.full((6, 6), np.nan), b))
+    assert np.isnan(pairings(np.full(5, np.nan), np.arange(5.0)))
     assert np.isnan(pairings(np.ones(5), np.arange(5.0)))
 
 

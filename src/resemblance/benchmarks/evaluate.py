@@ -18,7 +18,7 @@ from ..comparison import Comparison, MeasureInfo, info_of
 from ..measure import Measure
 from ..store import write_atomically
 from ..subject import Subject
-from .grading import PERMUTATIONS, PROTOCOLS, Case, Score, check_choice, grade
+from .grading import PERMUTATIONS, PERMUTED, PROTOCOLS, Case, Score, check_choice, grade
 from .groups import Group
 from .ranking import FAILURES, Ranks, cell_ranks, resi_code_ranks
 from .resi import Absence, Prepared, six_tests
@@ -63,6 +63,7 @@ class Result:
     """
 
     protocol: str
+    permute: str
     failures: str
     measures: tuple[MeasureInfo, ...]
     scores: tuple[Score, ...]
@@ -139,7 +140,7 @@ def evaluate(
     for position, (case, comparisons) in enumerate(zip(tests.cases, compared)):
         scores += grade(case, comparisons, protocol=protocol, permute=permute)
         show("grading", position + 1, len(tests.cases))
-    return _result(tests, chosen, compared, scores, protocol, failures)
+    return _result(tests, chosen, compared, scores, (protocol, permute or PERMUTED[protocol], failures))
 
 
 def _compare_all(
@@ -183,26 +184,25 @@ def _result(
     measures: Sequence[Measure],
     compared: Sequence[Sequence[Comparison]],
     scores: Iterable[Score],
-    protocol: str,
-    failures: str,
+    options: tuple[str, str, str],
 ) -> Result:
     pairs = [(case, c) for case, comparisons in zip(tests.cases, compared) for c in comparisons]
     maps = [_map(case, i, c) for case, cs in zip(tests.cases, compared) for i, c in enumerate(cs)]
     return Result(
-        protocol, failures, tuple(info_of(m) for m in measures), tuple(scores), tests.groups, tests.absent, tuple(maps),
+        *options, tuple(info_of(m) for m in measures), tuple(scores), tests.groups, tests.absent, tuple(maps),
         tuple(f for case, comparisons in zip(tests.cases, compared) for f in _failed(case, comparisons)),
-        _seconds(pairs), _provenance([c for _, c in pairs]),
+        _seconds(pairs), _provenance(pairs),
     )  # fmt: skip
 
 
-def _provenance(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+def _provenance(pairs: Sequence[tuple[Case, Comparison]]) -> dict[str, Any]:
     """Return the versions it was computed with, and the fingerprint and shape of every representation."""
-    if not comparisons:
+    if not pairs:
         return {}
-    versions = {k: v for k, v in comparisons[0].provenance.items() if k not in ("rows", "columns", "n_samples")}
+    versions = {k: v for k, v in pairs[0][1].provenance.items() if k not in ("rows", "columns", "n_samples")}
     data = {
-        name: {**identity, "n_samples": c.provenance["n_samples"]}
-        for c in comparisons
+        f"{name} ({case.pooling})" if case.pooling else name: {**identity, "n_samples": c.provenance["n_samples"]}
+        for case, c in pairs
         for name, identity in c.provenance["rows"].items()
     }
     return {**versions, "representations": data}

@@ -36,6 +36,7 @@ from ..significance import mantel, pairings
 
 PROTOCOLS = ("paper", "resi-code")
 PERMUTATIONS = ("models", "pairs")
+PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}  # by protocol
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ def grade(
     permutes, ``"models"`` (default of the first protocol) or ``"pairs"`` (of the second).
     """
     check_choice("protocol", protocol, PROTOCOLS)
-    permute = permute or {"paper": "models", "resi-code": "pairs"}[protocol]
+    permute = permute or PERMUTED[protocol]
     check_choice("permute", permute, PERMUTATIONS)
     p_value = partial(_p_value, permute=permute, seed=seed)
     return [

@@ -33,7 +33,11 @@ from .evaluate import Progress, Result, evaluate
 from .resi import DOMAINS, recipes, source
 
 FORMAT = 1
-NEEDS = {"graphs": "torch_geometric.nn", "language": "transformers", "vision": "torch"}  # to train the models of a domain
+NEEDS = {
+    "graphs": "torch_geometric.nn",
+    "language": "transformers",
+    "vision": "torch",
+}  # to train the models of a domain
 
 
 def run(

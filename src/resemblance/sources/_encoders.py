@@ -103,6 +103,7 @@ def learn(torch: Any, model: Any, epochs: Iterable[np.ndarray], labels: np.ndarr
             logits = model(**inputs(torch, ids[rows.numpy()])).logits
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(logits, targets[rows]).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # else one model in a hundred learns nothing
             optimizer.step()
             schedule.step()
 
