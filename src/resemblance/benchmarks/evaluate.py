@@ -116,8 +116,8 @@ def evaluate(
 
     Parameters
     ----------
-    subjects : models seen on fixed inputs, from :func:`resemblance.sources.folders.read_subjects`,
-        :func:`resemblance.sources.hooks.subject_from_model` or elsewhere. Those that agree in domain, dataset,
+    subjects : models seen on fixed inputs, from :func:`resemblance.read_subjects`,
+        :func:`resemblance.subject_from_model` or elsewhere. Those that agree in domain, dataset,
         architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which tests they make.
     measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as ``protocol`` has them.
     protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the authors' code

@@ -53,7 +53,7 @@ SUITES: Mapping[str, Suite] = {
     "slice": Suite("slice", 4, 2, dict.fromkeys(DOMAINS, EXTREMES)),
     "mini": Suite("mini", 10, 5, {
         "graphs": {"labels": (0.25, 1.0), "shortcut": (0.0, 0.5, 1.0), "augmentation": (0.25, 1.0)},
-        "language": {"labels": (0.75, 1.0), "shortcut": (0.0, 0.5, 1.0), "augmentation": (0.25, 1.0)},
+        "language": {"labels": (0.75, 1.0), "shortcut": (0.0, 0.75, 1.0), "augmentation": (1.0,)},
         "vision": {"labels": (0.5, 0.75), "shortcut": (0.0, 0.75, 1.0), "augmentation": (0.25, 1.0)},
     }),
     "standard": Suite("standard", 10, 5, dict.fromkeys(DOMAINS, EVERY)),

@@ -65,11 +65,11 @@ def run(
     folder : the study. It remembers its suite; another suite needs another folder.
     suite : ``"mini"``, ``"standard"`` or ``"slice"``: how many and how large models are trained.
     domains : some of "graphs", "language", "vision".
-    models : a folder of models of your own (see :func:`resemblance.sources.folders.read_subjects`) instead of a suite.
+    models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of a suite.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     progress : called with (stage, done, total); the stages are "training", "comparing" and "grading".
 
-    The others are those of :func:`resemblance.benchmarks.evaluate.evaluate`.
+    The others are those of :func:`resemblance.benchmarks.evaluate`.
 
     Raises ``ValueError`` when another process is working on the study, or it is one of another suite.
     """
