@@ -56,7 +56,7 @@ def run_command(
     Run again with the same folder it continues, and computes only what is new.
     """
     from ..benchmarks.study import run
-    from ..report.resi_terminal import ranking_table
+    from ..report.resi_terminal import group_table, ranking_table
 
     check_options(suite, domain or (), protocol, permute, failures, memory)
     chosen = beside(chosen_measures(measures), measure, protocol)
@@ -72,7 +72,7 @@ def run_command(
         return 130
     page = write_report(result, study / "index.html")
     if not quiet:
-        show([ranking_table(result)])
+        show([group_table(result), ranking_table(result)])
         print(f"Open {page.resolve()}\nContinue, or add measures: the same command with --measure FILE.py:NAME")
     return 0
 
