@@ -18,7 +18,7 @@ import pytest
 from resemblance import cli
 from resemblance.benchmarks.evaluate import load_result
 from resemblance.benchmarks.resi import recipes
-from resemblance.benchmarks.study import alone, is_trained, place, run, status
+from resemblance.benchmarks.study import is_trained, place, run, status
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.subject import Extraction
@@ -169,12 +169,18 @@ def test_killed_and_continued_gives_the_same_numbers(stage, finished, study):
     assert scores(study) == scores(finished)
 
 
-def test_a_second_process_is_told(study, capsys):
-    with alone(study):
+def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
+    words = ["resi", "run", str(study), "--suite", "slice", "--domain", "vision", "-m", "cka,gulp", "--jobs", "1", "-q"]
+    hold = "import sys, time; from pathlib import Path; from resemblance.benchmarks.study import alone\n"
+    hold += "with alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", hold, str(study)], stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "held\n"
         assert status(study).running
-        assert cli.run(["resi", "run", str(study), "--suite", "slice", "--domain", "vision", "-q"]) == 2
-    assert "another process is working on" in capsys.readouterr().err
+        assert cli.run(words) == 2
+        assert "another process is working on" in capsys.readouterr().err
+        first.kill()
     assert not status(study).running
+    assert cli.run(words) == 0
 
 
 def test_a_study_is_of_one_suite(study, capsys):
