@@ -36,6 +36,8 @@ from ..significance import mantel, pairings
 
 PROTOCOLS = ("paper", "resi-code")
 PERMUTATIONS = ("models", "pairs")
+FAILURES = ("last", "unranked")
+UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}  # what becomes of failures, by protocol
 PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}  # by protocol
 
 
