@@ -38,9 +38,7 @@ def run_command(
         str | None, typer.Option(help="mini (minutes; the default), standard (hours), or slice (a trial).")
     ] = None,
     domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (repeatable).")] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="A folder of models of your own, instead of training any.")
-    ] = None,
+    models: Annotated[Path | None, typer.Option(help="A folder of models of your own; nothing is trained.")] = None,
     measure: Annotated[
         list[str] | None, typer.Option(help="A measure beside the 24, such as file.py:mine (repeatable).")
     ] = None,
