@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 .PHONY: demo test lint docs benchmark clean
 
 demo: .venv/installed
-	$(BIN)/resemblance demo --output demo $(ARGS)
+	$(BIN)/resemblance resi run demo $(ARGS)
 
 test: .venv/installed
 	$(BIN)/ruff check .

@@ -109,6 +109,7 @@ def test_a_measure_without_any_value_has_a_reason_and_the_last_rank():
     assert rank_within(values) == {"good": 1.0, "bad": 2.0, "none": 3.0}
     assert rank_within(values, ["good"]) == {"bad": 1.0, "good": 2.0, "none": 2.0}
     assert rank_within(values, failures="unranked") == {"good": 1.0, "bad": 2.0}
+    assert rank_within({"a": 1.0000000000000002, "b": 0.9999999999999999, "c": 0.5}) == {"a": 1.0, "b": 1.0, "c": 3.0}
     with pytest.raises(ValueError, match="failures must be"):
         rank_within(values, failures="first")
 
@@ -170,6 +171,59 @@ def test_groups_are_kept_unless_their_accuracies_overlap():
     assert separated({}) == ()
 
 
+def test_many_groups_are_no_problem():
+    accuracies = {f"{i}": [0.5 + i / 1000, 0.6 + i / 1000] for i in range(60)}
+    assert separated(accuracies) == ("0",)
+    assert len(separated({**accuracies, "low": [0.1], "high": [0.9]})) == 3
+
+
+def test_a_group_of_one_model_is_left_out_and_says_so():
+    def models(*accuracies):
+        return [{"test": a} for a in accuracies]
+
+    members = {"normal": (0.0, models(0.9, 0.8)), "50%": (0.5, models(0.5)), "100%": (1.0, models(0.1, 0.2))}
+    groups = {g.name: g for g in choose_groups(("labels", "d", "s", "a"), members)}
+    assert [groups[n].kept for n in members] == [True, False, True]
+    assert "1 model" in groups["50%"].note
+
+
+def test_strengths_that_look_alike_are_different_groups():
+    subjects = [
+        replace(s, name=f"{s.name}{i}", traits={**s.traits, "strength": 0.251 if i % 10 < 5 else 0.254})
+        for i, s in enumerate(tight_groups(setting="shortcut", groups=2))
+    ]
+    assert {g.name for g in six_tests(subjects).groups} == {"25.1%", "25.4%"}
+
+
+def test_a_subject_without_traits_can_be_evaluated():
+    bare = replace(noise_walk()[0], traits={})
+    assert evaluate([bare], measures=["cka"]).scores[0].test == "layers"
+
+
+def test_outputs_with_different_classes_are_no_test():
+    subjects = list(graded_outputs(models=4))
+    subjects[0] = replace(subjects[0], outputs=subjects[0].outputs[:, :2])
+    absent = {a.test: a.reason for a in six_tests(subjects).absent}
+    assert "different numbers of classes" in absent["output"]
+
+
+def test_a_cell_without_any_value_is_not_ranked():
+    cell = ("labels", "auprc", "d", "s", "a", "p")
+    scores = [Score(*cell, m, m, np.nan, (np.nan,)) for m in "ab"]
+    assert cell_ranks(scores) == {}
+    assert ranking({}) == ()
+
+
+def test_the_protocol_of_the_code_has_its_own_way_with_failures():
+    subjects = with_constant(tight_groups(setting="labels"))
+    result = evaluate(subjects, measures=["cka", "magnitude_difference"], protocol="resi-code")
+    assert (result.failures, result.permute) == ("unranked", "pairs")
+    ranked = {s.cell for s in result.scores if s.quality == "auprc"}
+    assert ranked <= set(result.ranks())
+    with pytest.raises(ValueError, match="ranks no failures last"):
+        evaluate(subjects, measures=["cka"], protocol="resi-code", failures="last")
+
+
 def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
     def models(clean, augmented):
         return [{"test": c, "augmented": a} for c, a in zip(clean, augmented)]
@@ -181,7 +235,7 @@ def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
     first, second = choose_groups(("augmentation", "d", "s", "a"), same)
     assert (first.kept, second.kept) == (True, False)
     assert "overlap with those of normal" in second.note
-    unknown = choose_groups(("labels", "d", "s", "a"), {"normal": (0.0, [{}]), "100%": (1.0, [{}])})
+    unknown = choose_groups(("labels", "d", "s", "a"), {"normal": (0.0, [{}, {}]), "100%": (1.0, [{}, {}])})
     assert all(g.kept and g.criterion == "none" for g in unknown)
 
 

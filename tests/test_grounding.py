@@ -262,6 +262,8 @@ def test_mantel_leaves_out_missing_pairs_and_has_no_value_for_constants():
     a[0, 1] = a[1, 0] = np.nan
     assert 0 < mantel(a, b) < 0.05
     assert np.isnan(mantel(np.ones((6, 6)), b))
+    assert np.isnan(mantel(np.full((6, 6), np.nan), b))
+    assert np.isnan(pairings(np.full(5, np.nan), np.arange(5.0)))
     assert np.isnan(pairings(np.ones(5), np.arange(5.0)))
 
 
@@ -273,5 +275,4 @@ def test_permuting_pairs_finds_too_much_and_permuting_models_does_not():
         x, y = np.random.default_rng(trial).normal(size=(2, 10, 3))
         a, b = (np.linalg.norm(p[:, None] - p, axis=-1) for p in (x, y))
         rejected += mantel(a, b, draws=199) <= 0.05, pairings(a[pairs], b[pairs], draws=199) <= 0.05
-    assert rejected[0] / trials < 0.08
-    assert rejected[1] / trials > 0.08
+    assert rejected == pytest.approx([13, 31], abs=1)  # the numbers on the page about ReSi; 15 are to be expected

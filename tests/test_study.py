@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas
+import psutil
 import pytest
 
 from resemblance import cli
 from resemblance.benchmarks.evaluate import load_result
 from resemblance.benchmarks.resi import recipes
-from resemblance.benchmarks.study import alone, is_trained, place, run, status
+from resemblance.benchmarks.study import is_trained, place, run, status
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.subject import Extraction
@@ -78,6 +79,7 @@ def test_a_finished_study_holds_all_it_promises(finished):
     plan = recipes("slice", ["vision"])
     assert all(is_trained(finished, recipe) for recipe in plan)
     found = status(finished)
+    assert run(finished, suite="slice", domains=["vision", "vision"], measures=MEASURES).scores  # no model twice
     assert (found.suite, found.trained, found.planned, found.running) == ("slice", len(plan), len(plan), False)
     assert found.scores == len(load_result(finished / "result.json").scores)
     table = pandas.read_parquet(finished / "comparisons.parquet")
@@ -113,6 +115,19 @@ def test_a_new_measure_is_all_that_is_computed(study, tmp_path):
     assert all("size_difference" in ranks for ranks in result.ranks().values())
 
 
+def test_an_edited_measure_is_computed_again(study, tmp_path):
+    file = tmp_path / "mine.py"
+    values = []
+    for text in (OWN, OWN.replace("abs(", "2 * abs("), OWN):
+        file.write_text(text)
+        sys.modules.pop(next((n for n, m in sys.modules.items() if getattr(m, "__file__", "") == str(file)), ""), None)
+        own = cli.options.own_measure(file, "size_difference")
+        result = run(study, suite="slice", domains=["vision"], measures=[own])
+        values.append(max(result.maps[0].values["size_difference"][0]))
+    assert values[1] == pytest.approx(2 * values[0])
+    assert values[2] == values[0]
+
+
 def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
     plan = recipes("slice", ["vision"])
     before, expected = modified(study), scores(study)
@@ -123,12 +138,16 @@ def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
     traits = place(study, plan[1]) / "traits.json"
     traits.write_text(traits.read_text().replace(plan[1].fingerprint, "0" * 32))
     (place(study, plan[2]) / "outputs.npy").unlink()
+    (place(study, plan[3]) / "weights.npz").write_bytes(b"x")
+    (place(study, plan[4]) / "labels.json").unlink()
+    (place(study, plan[5]).with_name(".partial-seed9-1")).mkdir()
     damaged = [r for r in plan if not is_trained(study, r)]
-    assert damaged == list(plan[:3])
+    assert damaged == list(plan[:5])
     run(study, suite="slice", domains=["vision"], measures=MEASURES)
     after = modified(study)
     changed = {p for p in after if p.name == "traits.json" and after[p] != before.get(p)}
-    assert changed == {place(study, r) / "traits.json" for r in plan[:3]}
+    assert changed == {place(study, r) / "traits.json" for r in plan[:5]}
+    assert not list(study.rglob(".partial-*"))
     assert scores(study) == expected
 
 
@@ -169,12 +188,32 @@ def test_killed_and_continued_gives_the_same_numbers(stage, finished, study):
     assert scores(study) == scores(finished)
 
 
-def test_a_second_process_is_told(study, capsys):
-    with alone(study):
+def test_workers_end_with_the_process_that_started_them(study):
+    shutil.rmtree(study / "subjects")
+    process = subprocess.Popen(command(study, "--jobs", "2"))
+    wait_for(lambda: list(study.rglob("seed*/traits.json")))
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()  # this process only
+    process.wait()
+    assert len(workers) >= 2
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert not [w for w in alive if w.status() != psutil.STATUS_ZOMBIE]
+    plan = recipes("slice", ["vision"])
+    assert 0 < status(study).trained < len(plan)
+
+
+def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
+    words = ["resi", "run", str(study), "--suite", "slice", "--domain", "vision", "-m", "cka,gulp", "--jobs", "1", "-q"]
+    hold = "import sys, time; from pathlib import Path; from resemblance.benchmarks.study import alone\n"
+    hold += "with alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", hold, str(study)], stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "held\n"
         assert status(study).running
-        assert cli.run(["resi", "run", str(study), "--suite", "slice", "--domain", "vision", "-q"]) == 2
-    assert "another process is working on" in capsys.readouterr().err
+        assert cli.run(words) == 2
+        assert "another process is working on" in capsys.readouterr().err
+        first.kill()
     assert not status(study).running
+    assert cli.run(words) == 0
 
 
 def test_a_study_is_of_one_suite(study, capsys):
@@ -232,6 +271,13 @@ def test_what_is_written_is_read(tmp_path):
         ('{"strength": 2}', "between 0 and 1"),
         ('{"seed": "one"}', "seed must be a number"),
         ('{"accuracy": true}', "accuracy must be a number"),
+        ('{"accuracy": NaN}', "accuracy must be between 0 and 1"),
+        ('{"accuracy": 85}', "accuracy must be between 0 and 1"),
+        ('{"accuracies": [1]}', "accuracies must be an object"),
+        ('{"domain": ["x"]}', "domain must be a word"),
+        ('{"dataset": "\\ud800"}', "dataset must be a word"),
+        ('{"layers": ["a", "a"]}', "must be there once"),
+        ('{"layers": ["../a"]}', "name of a file in this folder"),
         ('{"layers": "a"}', "layers must be a list"),
         ('{"layers": []}', "has no layers"),
         ('{"layers": ["gone"]}', "gone.npy is missing"),
@@ -253,3 +299,40 @@ def test_folders_that_do_not_fit_are_refused(tmp_path, traits, message):
 def test_a_folder_without_models(tmp_path):
     with pytest.raises(ValueError, match="holds no model"):
         read_subjects(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("outputs", np.array([[1.0, np.nan]] * 3), "finite numbers"),
+        ("outputs", np.ones(3), "n_samples, n_classes"),
+        ("outputs", np.ones((4, 2)), "must have the same samples"),
+    ],
+)
+def test_outputs_that_do_not_fit_are_refused(tmp_path, name, array, message):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    np.save(tmp_path / f"{name}.npy", array)
+    (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
+    with pytest.raises(ValueError, match=message):
+        read_subjects(tmp_path)
+
+
+def test_json_files_of_others_are_left_alone(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    for text in ("[1]", "{"):
+        (tmp_path / "a.json").write_text(text)
+        (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
+        assert len(read_subjects(tmp_path, verify=True)) == 1
+
+
+def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, capsys):
+    bring(tmp_path / "models", noise_walk())
+    monkeypatch.chdir(tmp_path)
+    run(tmp_path / "study", models="models", measures=["cka"])
+    run(tmp_path / "study", models=tmp_path / "models", measures=["cka"])  # the same folder
+    bring(tmp_path / "elsewhere" / "models", noise_walk(seed=1))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="use another folder"):
+        run(tmp_path / "study", models="models", measures=["cka"])
+    assert cli.run(["resi", "run", "s", "--models", "models", "--suite", "slice"]) == 2
+    assert "--models brings models along" in capsys.readouterr().err

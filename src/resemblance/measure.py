@@ -229,7 +229,7 @@ def measure(
     def declare(function: Callable[..., Any]) -> Measure:
         base = Measure(
             function, function.__name__, label, family, larger_is_more_similar, range, symmetric, reference,
-            implied(invariant_to), changes=changes, **claims,
+            implied(invariant_to), changes=changes, **{"version": _version(function), **claims},
         )  # fmt: skip
         return base.where()
 
@@ -309,6 +309,18 @@ def _restore(module: str, name: str, parameters: tuple[tuple[str, Any], ...], fi
             raise
         found = getattr(load_module(file, module), name)
     return found.where(**dict(parameters))
+
+
+def _version(function: Callable[..., Any]) -> int:
+    """Return 1 for a measure of this library; for any other a number that changes with the file it is written in."""
+    if function.__module__.partition(".")[0] == __package__:
+        return 1
+    file = getattr(sys.modules.get(function.__module__), "__file__", None)
+    try:
+        text = Path(file).read_text(encoding="utf-8") if file else inspect.getsource(function)
+    except (OSError, TypeError, UnicodeDecodeError):
+        return 1
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little")
 
 
 def load_module(file: str, name: str) -> Any:

@@ -37,6 +37,8 @@ def mantel(
     rows, columns = _of(by_prediction(expected, both_orders=both_orders)[0])
     known = ~np.isnan(differences[rows, columns]) & ~np.isnan(expected[rows, columns])
     rows, columns = rows[known], columns[known]
+    if not len(rows):
+        return np.nan
     measured = _centred_ranks(differences[rows, columns][None])[0]
     wanted = _centred_ranks(expected[rows, columns][None])
     if not measured.any() or not wanted.any():
@@ -59,6 +61,8 @@ def pairings(measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, 
     with a seed. Pairs that share a model are not independent: see :func:`mantel`. NaN when there is no correlation.
     """
     known = ~(np.isnan(measured) | np.isnan(expected))
+    if not known.any():
+        return np.nan
     a, b = (_centred_ranks(v[known][None])[0] for v in (measured, expected))
     if not a.any() or not b.any():
         return np.nan
@@ -123,7 +127,7 @@ class Ranking(NamedTuple):
 def rank_within(
     values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
 ) -> dict[str, float]:
-    """Rank measures within one cell, 1 for the largest value; equal values share the best rank.
+    """Rank measures within one cell, 1 for the largest value; values equal to 1e-9 share the best rank.
 
     ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures without a value (NaN),
     stand behind all others, so that nothing is gained by failing where it is hard. ``"unranked"``: a measure without a
@@ -132,7 +136,7 @@ def rank_within(
     if failures not in ("last", "unranked"):
         raise ValueError(f"failures must be 'last' or 'unranked'; got {failures!r}")
     behind = {m for m, v in values.items() if np.isnan(v)} | (set(incomplete) if failures == "last" else set())
-    complete = {m: v for m, v in values.items() if m not in behind}
+    complete = {m: round(v, 9) for m, v in values.items() if m not in behind}  # rounding must not decide
     ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
     if failures == "last":
         ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))

@@ -12,6 +12,10 @@ import numpy as np
 
 from .representation import Representation
 
+DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
+    "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal", "strength": 0.0,
+    "seed": 0,
+}  # fmt: skip
 SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
 
 

@@ -18,9 +18,9 @@ from ..comparison import Comparison, MeasureInfo, info_of
 from ..measure import Measure
 from ..store import write_atomically
 from ..subject import Subject
-from .grading import PERMUTATIONS, PROTOCOLS, Case, Score, check_choice, grade
+from .grading import FAILURES, PERMUTATIONS, PERMUTED, PROTOCOLS, UNRANKED, Case, Score, check_choice, grade
 from .groups import Group
-from .ranking import FAILURES, Ranks, cell_ranks, resi_code_ranks
+from .ranking import Ranks, cell_ranks, resi_code_ranks
 from .resi import Absence, Prepared, six_tests
 
 FORMAT = 1
@@ -63,6 +63,7 @@ class Result:
     """
 
     protocol: str
+    permute: str
     failures: str
     measures: tuple[MeasureInfo, ...]
     scores: tuple[Score, ...]
@@ -105,7 +106,7 @@ def evaluate(
     measures: Iterable[str | Measure] | None = None,
     protocol: str = "paper",
     permute: str | None = None,
-    failures: str = "last",
+    failures: str | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
@@ -115,22 +116,27 @@ def evaluate(
 
     Parameters
     ----------
-    subjects : models seen on fixed inputs, from :func:`resemblance.sources.folders.read_subjects`,
-        :func:`resemblance.sources.hooks.subject_from_model` or elsewhere. Those that agree in domain, dataset,
+    subjects : models seen on fixed inputs, from :func:`resemblance.read_subjects`,
+        :func:`resemblance.subject_from_model` or elsewhere. Those that agree in domain, dataset,
         architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which tests they make.
     measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as ``protocol`` has them.
     protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the authors' code
         computes).
     permute : what the permutation tests permute, ``"models"`` or ``"pairs"``; default by protocol.
-    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell; ``"unranked"`` ranks it
-        by what is left, or not at all.
+    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell (default of the first
+        protocol); ``"unranked"`` ranks it by what is left, or not at all (of the second, which has no other).
     save : file that keeps every comparison, so that a later evaluation computes only what is new.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total) and ("grading", done, total).
     """
     check_choice("protocol", protocol, PROTOCOLS)
     check_choice("permute", permute or "models", PERMUTATIONS)
+    failures = failures or UNRANKED[protocol]
     check_choice("failures", failures, FAILURES)
+    if (protocol, failures) == ("resi-code", "last"):
+        raise ValueError(
+            'the authors\' code ranks no failures last: failures="unranked" goes with protocol="resi-code"'
+        )
     tests = six_tests(subjects)
     chosen = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
     show = progress or (lambda stage, done, total: None)
@@ -139,7 +145,7 @@ def evaluate(
     for position, (case, comparisons) in enumerate(zip(tests.cases, compared)):
         scores += grade(case, comparisons, protocol=protocol, permute=permute)
         show("grading", position + 1, len(tests.cases))
-    return _result(tests, chosen, compared, scores, protocol, failures)
+    return _result(tests, chosen, compared, scores, (protocol, permute or PERMUTED[protocol], failures))
 
 
 def _compare_all(
@@ -183,29 +189,33 @@ def _result(
     measures: Sequence[Measure],
     compared: Sequence[Sequence[Comparison]],
     scores: Iterable[Score],
-    protocol: str,
-    failures: str,
+    options: tuple[str, str, str],
 ) -> Result:
     pairs = [(case, c) for case, comparisons in zip(tests.cases, compared) for c in comparisons]
     maps = [_map(case, i, c) for case, cs in zip(tests.cases, compared) for i, c in enumerate(cs)]
     return Result(
-        protocol, failures, tuple(info_of(m) for m in measures), tuple(scores), tests.groups, tests.absent, tuple(maps),
+        *options, tuple(info_of(m) for m in measures), tuple(scores), tests.groups, tests.absent, tuple(maps),
         tuple(f for case, comparisons in zip(tests.cases, compared) for f in _failed(case, comparisons)),
-        _seconds(pairs), _provenance([c for _, c in pairs]),
+        _seconds(pairs), _provenance(pairs),
     )  # fmt: skip
 
 
-def _provenance(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+def _provenance(pairs: Sequence[tuple[Case, Comparison]]) -> dict[str, Any]:
     """Return the versions it was computed with, and the fingerprint and shape of every representation."""
-    if not comparisons:
+    if not pairs:
         return {}
-    versions = {k: v for k, v in comparisons[0].provenance.items() if k not in ("rows", "columns", "n_samples")}
+    versions = {k: v for k, v in pairs[0][1].provenance.items() if k not in ("rows", "columns", "n_samples")}
     data = {
-        name: {**identity, "n_samples": c.provenance["n_samples"]}
-        for c in comparisons
+        pooled_name(name, case.pooling): {**identity, "n_samples": c.provenance["n_samples"]}
+        for case, c in pairs
         for name, identity in c.provenance["rows"].items()
     }
     return {**versions, "representations": data}
+
+
+def pooled_name(name: str, pooling: str) -> str:
+    """Return what a representation is called among those of all poolings of its model."""
+    return f"{name} ({pooling})" if pooling else name
 
 
 def _map(case: Case, part: int, comparison: Comparison) -> Map:
@@ -226,7 +236,7 @@ def _expected(kind: str, expectation: Any) -> np.ndarray:
 
 
 def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(float(f"{v:.5g}") for v in row) for row in matrix)
+    return tuple(tuple(float(v) for v in row) for row in matrix)
 
 
 def _failed(case: Case, comparisons: Sequence[Comparison]) -> list[Failed]:

@@ -36,6 +36,9 @@ from ..significance import mantel, pairings
 
 PROTOCOLS = ("paper", "resi-code")
 PERMUTATIONS = ("models", "pairs")
+FAILURES = ("last", "unranked")
+UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}  # what becomes of failures, by protocol
+PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}  # by protocol
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +123,7 @@ def grade(
     permutes, ``"models"`` (default of the first protocol) or ``"pairs"`` (of the second).
     """
     check_choice("protocol", protocol, PROTOCOLS)
-    permute = permute or {"paper": "models", "resi-code": "pairs"}[protocol]
+    permute = permute or PERMUTED[protocol]
     check_choice("permute", permute, PERMUTATIONS)
     p_value = partial(_p_value, permute=permute, seed=seed)
     return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,20 +30,33 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """Return the groups to keep: as many as possible of which no two have overlapping ranges of accuracy.
 
     Groups come in the order of their strength. Of equally large choices, one with the first and the last group is
-    taken, then one that keeps the earlier groups. This is the rule by which the ReSi benchmark left out strengths that
+    taken, then one with the first. This is the rule by which the ReSi benchmark left out strengths that
     made no difference (Klabunde et al. 2025, Appendix B), made precise.
     """
-    names = list(accuracies)
-    for size in range(len(names), 0, -1):
-        choices = [c for c in combinations(names, size) if _disjoint([accuracies[name] for name in c])]
-        if choices:
-            return max(choices, key=lambda c: ((c[0] == names[0]) + (c[-1] == names[-1]), -names.index(c[0])))
-    return ()
+    ranges = {name: (min(values), max(values)) for name, values in accuracies.items()}
+    names = list(ranges)
+    most = len(_disjoint_with((), ranges))
+    for ends in (names[:1] + names[-1:], names[:1], names[-1:]):
+        kept = _disjoint_with(tuple(dict.fromkeys(ends)), ranges)
+        if len(kept) == most:
+            break
+    else:
+        kept = _disjoint_with((), ranges)
+    return tuple(name for name in names if name in kept)
 
 
-def _disjoint(groups: Sequence[Sequence[float]]) -> bool:
-    ranges = sorted((min(values), max(values)) for values in groups)
-    return all(high < low for (_, high), (low, _) in pairwise(ranges))
+def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]) -> set[str]:
+    """Return the largest set of disjoint ranges with these, earliest end first; empty if these overlap themselves."""
+    kept = dict[str, None]()
+    for name in (*fixed, *sorted(ranges, key=lambda name: ranges[name][1])):
+        low, high = ranges[name]
+        if name in kept:
+            continue
+        if all(high < ranges[other][0] or ranges[other][1] < low for other in kept):
+            kept[name] = None
+        elif name in fixed:
+            return set()
+    return set(kept)
 
 
 def choose_groups(
@@ -57,6 +69,14 @@ def choose_groups(
     clean accuracies separate fewer groups (robustness is what augmentation is for). Without accuracies all groups are
     kept, unchecked.
     """
+    alone = {n: m for n, m in members.items() if len(m[1]) < 2}
+    if alone:
+        left = choose_groups(where, {n: m for n, m in members.items() if n not in alone})
+        few = (
+            Group(*where, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed")
+            for n, m in alone.items()
+        )
+        return (*left, *few)
     clean, augmented = _table(members, "test"), _table(members, "augmented")
     if clean is None:
         return tuple(
@@ -84,5 +104,5 @@ def _table(
 def _note(name: str, kept: Sequence[str], accuracies: Mapping[str, Sequence[float]]) -> str:
     if name in kept:
         return ""
-    near = min(kept, key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])))
+    near = min(kept or accuracies, key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])))
     return f"left out: its accuracies overlap with those of {near}"

@@ -8,11 +8,9 @@ from collections.abc import Hashable, Iterable, Mapping
 import numpy as np
 
 from ..significance import Ranking, rank_within, summarize
-from .grading import Score, check_choice
+from .grading import FAILURES, Score, check_choice
 
 RANKED = ("spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "spearman")  # not conformity
-FAILURES = ("last", "unranked")
-
 Cell = tuple[str, ...]
 Ranks = dict[Cell, dict[str, float]]
 
@@ -21,7 +19,8 @@ def cell_ranks(scores: Iterable[Score], *, failures: str = "last") -> Ranks:
     """Return, for every cell that counts for the ranking, the rank of each measure by its specification.
 
     1 is the best; equal scores share the best rank. In the test of layers measures are ranked for every model, and
-    a measure's rank in the cell is its mean over models. ``failures``: see
+    a measure's rank in the cell is its mean over models. A cell in which no measure has a value is left out.
+    ``failures``: see
     :func:`resemblance.significance.rank_within`.
     """
     found = _ranks_by_cell(scores, failures)
@@ -35,7 +34,8 @@ def _ranks_by_cell(scores: Iterable[Score], failures: str) -> dict[Cell, dict[st
     for score in scores:
         if score.quality in RANKED:
             by_cell[score.cell].append(score)
-    return {cell: _ranks(members, failures) for cell, members in by_cell.items()}
+    ranks = {cell: _ranks(members, failures) for cell, members in by_cell.items()}
+    return {cell: found for cell, found in ranks.items() if found}
 
 
 def _ranks(scores: list[Score], failures: str) -> dict[str, list[float]]:
@@ -43,6 +43,8 @@ def _ranks(scores: list[Score], failures: str) -> dict[str, list[float]]:
     ranks: dict[str, list[float]] = defaultdict(list)
     for part in range(max(len(s.parts) for s in scores)):
         values = {s.measure: s.parts[part] if part < len(s.parts) else np.nan for s in scores}
+        if np.isnan(list(values.values())).all():
+            continue  # nobody can be ranked where nobody has a value
         for measure, rank in rank_within(values, incomplete, failures=failures).items():
             ranks[measure].append(rank)
     return ranks
@@ -65,5 +67,6 @@ def resi_code_ranks(scores: Iterable[Score]) -> Ranks:
     for cell, ranks in _ranks_by_cell(scores, "unranked").items():
         everyone = float(np.mean([rank for own in ranks.values() for rank in own])) if ranks else np.nan
         found = {m: everyone if cell[0] == "layers" else float(np.mean(own)) for m, own in ranks.items()}
-        kept.setdefault((*cell[:5], ""), found)
+        if all(known[:5] != cell[:5] for known in kept):
+            kept[cell] = found
     return kept

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,14 +27,18 @@ from typing import Any, NamedTuple
 
 from ..extras import check
 from ..measure import Measure
-from ..sources.folders import read_subject, read_subjects, write_subject
+from ..sources.folders import TRAITS, is_complete, read_subject, read_subjects, write_subject
 from ..store import write_atomically
 from ..subject import Recipe, Subject
-from .evaluate import Progress, Result, evaluate
+from .evaluate import Progress, Result, evaluate, load_result, pooled_name
 from .resi import DOMAINS, recipes, source
 
 FORMAT = 1
-NEEDS = {"graphs": "torch_geometric.nn", "language": "transformers", "vision": "torch"}  # to train the models of a domain
+NEEDS = {
+    "graphs": "torch_geometric.nn",
+    "language": "transformers",
+    "vision": "torch",
+}  # to train the models of a domain
 
 
 def run(
@@ -45,7 +50,7 @@ def run(
     measures: Iterable[str | Measure] | None = None,
     protocol: str = "paper",
     permute: str | None = None,
-    failures: str = "last",
+    failures: str | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
@@ -53,32 +58,36 @@ def run(
     """Run the ReSi benchmark in a directory, or continue there: train, extract, compare, grade, write the result.
 
     What is already there is not done again: models whose recipe is unchanged and whose files are undamaged, and
-    comparisons of the same data by the same version of a measure. A process that is killed loses the model or the
-    half second of comparisons it was busy with.
+    comparisons of the same data by the same version of a measure. A process that is killed loses the models being
+    trained and the last half second of comparisons, with an executor the blocks of pairs that its processes were at.
+    The result is of the measures of this call, and of all domains of which the study has all models.
 
     Parameters
     ----------
     folder : the study. It remembers its suite; another suite needs another folder.
     suite : ``"mini"``, ``"standard"`` or ``"slice"``: how many and how large models are trained.
     domains : some of "graphs", "language", "vision".
-    models : a folder of models of your own (see :func:`resemblance.sources.folders.read_subjects`) instead of a suite.
+    models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of a suite.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     progress : called with (stage, done, total); the stages are "training", "comparing" and "grading".
 
-    The others are those of :func:`resemblance.benchmarks.evaluate.evaluate`.
+    The others are those of :func:`resemblance.benchmarks.evaluate`.
 
     Raises ``ValueError`` when another process is working on the study, or it is one of another suite.
     """
     for package in ("pandas", "pyarrow"):
         check(package)
     folder, show = Path(folder), progress or (lambda stage, done, total: None)
+    wanted = Purpose(suite, (), None) if models is None else Purpose(None, (), str(Path(models).resolve()))
     plan = () if models is not None else recipes(suite, domains)
+    subjects = () if models is None else read_subjects(models, verify=True)
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder):
-        _remember(folder, Purpose(suite, (), None) if models is None else Purpose(None, (), str(models)), domains)
+        known = _remember(folder, wanted, domains)
+        _clean(folder)
         if models is None:
             train(folder, plan, executor, show)
-        subjects = read_subjects(models, verify=True) if models is not None else subjects_of(folder, plan)
+            subjects = subjects_of(folder, _complete(folder, plan, known))
         log(folder, f"comparing {len(subjects)} subjects")
         result = evaluate(
             subjects, measures=measures, protocol=protocol, permute=permute, failures=failures,
@@ -97,6 +106,15 @@ def train(folder: Path, plan: Sequence[Recipe], executor: Executor | None, progr
     for position, line in enumerate(_trained(folder, missing, executor)):
         log(folder, line)
         progress("training", len(plan) - len(missing) + position + 1, len(plan))
+
+
+def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Recipe]:
+    """Return the recipes of the plan, and of the other domains of the study that are there in full."""
+    done, every = {recipe.domain for recipe in plan}, list(plan)
+    for domain in known.domains:
+        more = recipes(known.suite, [domain]) if known.suite and domain not in done else ()
+        every += more if all(is_trained(folder, recipe) for recipe in more) else ()
+    return every
 
 
 def _trained(folder: Path, missing: Iterable[Recipe], executor: Executor | None) -> Iterator[str]:
@@ -133,9 +151,8 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
     """Whether a study has the model of a recipe, complete and undamaged."""
     own = place(folder, recipe)
     try:
-        same: bool = json.loads((own / "traits.json").read_text(encoding="utf-8")).get("recipe") == recipe.fingerprint
-        complete = all((own / name).exists() for name in ("outputs.npy", "labels.npy", "weights.npz"))
-        return same and complete and bool(read_subject(own, verify=True))
+        same: bool = json.loads((own / TRAITS).read_text(encoding="utf-8")).get("recipe") == recipe.fingerprint
+        return same and is_complete(own) and bool(read_subject(own, verify=True))
     except (ValueError, OSError, AttributeError):
         return False
 
@@ -166,12 +183,11 @@ def status(folder: str | Path) -> Status:
     folder = Path(folder)
     known = purpose(folder)
     plan = recipes(known.suite, known.domains) if known.suite else ()
-    traits = len(list((folder / "subjects").rglob("traits.json")))
-    scores = len(json.loads((folder / "result.json").read_text())["scores"]) if (folder / "result.json").exists() else 0
-    log_file = folder / "log.txt"
-    lines = log_file.read_text(encoding="utf-8").splitlines() if log_file.exists() else []
+    log_file, result = folder / "log.txt", folder / "result.json"
+    lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines() if log_file.exists() else []
     return Status(
-        known.suite, known.models, traits, len(plan), _count_cells(folder / "comparisons.db"), scores,
+        known.suite, known.models, sum((place(folder, recipe) / TRAITS).exists() for recipe in plan), len(plan),
+        _count_cells(folder / "comparisons.db"), len(load_result(result).scores) if result.exists() else 0,
         _is_running(folder), lines[-1] if lines else "",
     )  # fmt: skip
 
@@ -192,11 +208,11 @@ def purpose(folder: str | Path) -> Purpose:
             raise ValueError("another format")
         return Purpose(found["suite"], tuple(found["domains"]), found["models"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder} is not a study: {error}") from error
+        raise ValueError(f"{folder} is not a study, or its study.json is damaged: {error}") from error
 
 
-def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> None:
-    """Note what a study is for; domains may be added, but neither the suite nor the models changed."""
+def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> Purpose:
+    """Note, and return, what a study is for; domains may be added, but neither the suite nor the models changed."""
     known = purpose(folder) if (folder / "study.json").exists() else wanted
     if known._replace(domains=()) != wanted:
         had, asked = (p.suite or p.models for p in (known, wanted))
@@ -204,6 +220,13 @@ def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> None:
     if wanted.suite:
         wanted = wanted._replace(domains=tuple(d for d in DOMAINS if d in {*known.domains, *domains}))
     write_atomically(folder / "study.json", json.dumps({"format": FORMAT, **wanted._asdict()}) + "\n")
+    return wanted
+
+
+def _clean(folder: Path) -> None:
+    """Remove what processes that were killed left unfinished."""
+    for left in [*folder.rglob(".partial-*"), *folder.glob(".*-*.parquet"), *folder.glob(".*.json-*")]:
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def publish(folder: Path, result: Result) -> None:
@@ -218,10 +241,13 @@ def publish(folder: Path, result: Result) -> None:
 
 
 def comparison_rows(result: Result) -> list[dict[str, Any]]:
-    """Return one row per compared pair and measure."""
+    """Return one row per compared pair and measure, with the version and the fingerprints that it belongs to."""
+    versions, data = {m.spec: m.version for m in result.measures}, result.provenance.get("representations", {})
     return [
         {"test": m.test, "domain": m.domain, "dataset": m.dataset, "architecture": m.architecture, "pooling": m.pooling,
-         "measure": spec, "x": x, "y": y, "value": matrix[i][j]}
+         "measure": spec, "version": versions[spec], "x": x, "y": y, "value": matrix[i][j],
+         "x_fingerprint": data[pooled_name(x, m.pooling)]["fingerprint"],
+         "y_fingerprint": data[pooled_name(y, m.pooling)]["fingerprint"]}
         for m in result.maps for spec, matrix in m.values.items()
         for i, x in enumerate(m.names) for j, y in enumerate(m.names)
     ]  # fmt: skip
@@ -234,14 +260,18 @@ def log(folder: Path, line: str) -> None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
     """Hold the lock of a study, which ends with the process, however it ends; ``ValueError`` if another holds it."""
-    database = sqlite3.connect(folder / ".lock", timeout=0, isolation_level=None)
+    database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
     try:
         database.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
         database.close()
+        if "locked" not in str(error):
+            raise
         raise ValueError(f"another process is working on {folder}; wait until it is done, or stop it") from error
+    except sqlite3.DatabaseError as error:
+        raise ValueError(f"{folder / '.lock'} is no lock of ours ({error}): remove it") from error
     try:
         yield
     finally:
@@ -250,10 +280,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 def _is_running(folder: Path) -> bool:
     try:
-        with alone(folder):
+        with alone(folder, patience=0):
             return False
     except ValueError:
         return True
+    except sqlite3.OperationalError:  # a folder that nobody can write to
+        return False
 
 
 def _count_cells(path: Path) -> int:

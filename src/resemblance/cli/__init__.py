@@ -141,7 +141,7 @@ def explain_command(measure: Annotated[str, typer.Argument(help="Name, label, or
 
 @commands.command("demo")
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("layers"),
     small: Annotated[bool, typer.Option("--small", help="Fewer networks, images and epochs.")] = False,
 ) -> int:
     """Train small networks on handwritten digits, compare all their layers by all measures, and write a page."""

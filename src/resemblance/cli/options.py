@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import re
 import signal
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 from ..catalogue import get_measures
 from ..extras import check
@@ -92,15 +94,27 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     if jobs == 1:
         yield None
         return
-    # An interrupt from the keyboard reaches all processes; only this one is to answer it.
-    context, deaf = multiprocessing.get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(jobs, context, initializer=signal.signal, initargs=deaf) as executor:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_begin_worker) as executor:
         try:
             yield executor
         except BaseException:
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
+
+
+def _begin_worker() -> None:
+    """Leave interrupts from the keyboard, which reach all processes, to the parent, and end when it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def complain(message: str) -> int:

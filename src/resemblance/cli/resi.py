@@ -14,8 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from ..benchmarks.evaluate import PRESETS, Result, load_result
-from ..benchmarks.grading import PERMUTATIONS, PROTOCOLS
-from ..benchmarks.ranking import FAILURES
+from ..benchmarks.grading import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..benchmarks.resi import DOMAINS, SUITES
 from ..catalogue import get_measures
 from ..extras import check
@@ -35,18 +34,21 @@ Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 @commands.command("run")
 def run_command(
     study: Study = Path("resi"),
-    suite: Annotated[str, typer.Option(help="mini (minutes), standard (hours), or slice (a trial).")] = "mini",
-    domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (repeatable).")] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="A folder of models of your own, instead of training any.")
+    suite: Annotated[
+        str | None, typer.Option(help="mini (minutes; the default), standard (hours), or slice (a trial).")
     ] = None,
+    domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (repeatable).")] = None,
+    models: Annotated[Path | None, typer.Option(help="A folder of models of your own; nothing is trained.")] = None,
     measure: Annotated[
         list[str] | None, typer.Option(help="A measure beside the 24, such as file.py:mine (repeatable).")
     ] = None,
     measures: Annotated[list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the 24.")] = None,
     protocol: Annotated[str, typer.Option(help="paper, or resi-code: what the authors' code computes.")] = "paper",
     permute: Annotated[str | None, typer.Option(help="What permutation tests permute: models or pairs.")] = None,
-    failures: Annotated[str, typer.Option(help="A measure that fails in a cell is ranked last, or unranked.")] = "last",
+    failures: Annotated[
+        str | None,
+        typer.Option(help="A measure that fails in a cell is ranked last, or unranked; default by protocol."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
     memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
@@ -56,14 +58,13 @@ def run_command(
     Run again with the same folder it continues, and computes only what is new.
     """
     from ..benchmarks.study import run
-    from ..report.resi_terminal import ranking_table
 
-    check_options(suite, domain or (), protocol, permute, failures, memory)
+    check_options(suite, domain, models, protocol, permute, failures, memory)
     chosen = beside(chosen_measures(measures), measure, protocol)
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = run(
-                study, suite=suite, domains=tuple(domain or DOMAINS), models=models, measures=chosen,
+                study, suite=suite or "mini", domains=tuple(domain or DOMAINS), models=models, measures=chosen,
                 protocol=protocol, permute=permute, failures=failures, executor=executor, memory=memory,
                 progress=progress,
             )  # fmt: skip
@@ -72,8 +73,7 @@ def run_command(
         return 130
     page = write_report(result, study / "index.html")
     if not quiet:
-        show([ranking_table(result)])
-        print(f"Open {page.resolve()}\nContinue, or add measures: the same command with --measure FILE.py:NAME")
+        announce(result, page)
     return 0
 
 
@@ -131,16 +131,32 @@ def compare_published_command(
     show([*published_table(result_of(study), domain)])
 
 
+def announce(result: Result, page: Path) -> None:
+    """Print how the groups of models behave, the ranking, and where the page is."""
+    from ..report.resi_terminal import group_table, ranking_table
+
+    show([group_table(result), ranking_table(result), f"Open {page.resolve()}"])
+    show(["Continue, or add measures: the same command with --measure FILE.py:NAME"])
+
+
 def check_options(
-    suite: str, domains: Sequence[str], protocol: str, permute: str | None, failures: str, memory: str
+    suite: str | None,
+    domains: Sequence[str] | None,
+    models: Path | None,
+    protocol: str,
+    permute: str | None,
+    failures: str | None,
+    memory: str,
 ) -> None:
     """Find mistakes in the options, and missing packages, before the work."""
-    check_choice("suite", suite, tuple(SUITES))
-    for domain in domains:
+    if models is not None and (suite or domains):
+        raise ValueError("--models brings models along; --suite and --domain are for models to be trained")
+    check_choice("suite", suite or "mini", tuple(SUITES))
+    for domain in domains or ():
         check_choice("domain", domain, DOMAINS)
     check_choice("protocol", protocol, PROTOCOLS)
     check_choice("permute", permute or "models", PERMUTATIONS)
-    check_choice("failures", failures, FAILURES)
+    check_choice("failures", failures or "last", FAILURES)
     parse_bytes(memory)
     for package in ("jinja2", "matplotlib", "pandas", "pyarrow"):
         check(package)

@@ -41,10 +41,10 @@ def score_records(result: Result) -> list[dict[str, Any]]:
 
 
 def _as_table(result: Result) -> str:
-    from .resi_terminal import ranking_table, score_tables
+    from .resi_terminal import group_table, ranking_table, score_tables
 
     target = io.StringIO()
-    show([ranking_table(result), *score_tables(result)], target)
+    show([ranking_table(result), *score_tables(result), "", group_table(result)], target)
     return target.getvalue()
 
 

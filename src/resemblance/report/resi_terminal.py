@@ -55,6 +55,22 @@ def score_tables(result: Result) -> Iterable[Any]:
         yield f"{TESTS[absent.test]} on {where}: none, {absent.reason}"
 
 
+def group_table(result: Result) -> Any:
+    """Return the accuracies of every group of models, on what they were measured, and why a group was left out."""
+    header = ("groups", "models", "group", "accuracy", "from", "to", "inputs", "")
+    rows = [
+        (TESTS[g.test], f"{g.domain} {g.architecture}", g.name, *_range(g.accuracies), g.criterion, g.note)
+        for g in result.groups
+    ]
+    return plain_table(header, rows, right=(3, 4, 5))
+
+
+def _range(accuracies: Sequence[float]) -> tuple[str, str, str]:
+    if not accuracies:
+        return ("-", "-", "-")
+    return (f"{np.mean(accuracies):.3f}", f"{min(accuracies):.3f}", f"{max(accuracies):.3f}")
+
+
 def published_rows(result: Result, domain: str | None = None) -> list[RankRow]:
     """Return the mean ranks of a result beside the published ones; empty when they have no measure in common."""
     labels = {m.spec: m.label for m in result.measures}

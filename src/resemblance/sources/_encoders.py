@@ -88,8 +88,9 @@ def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
 def learn(torch: Any, model: Any, epochs: Iterable[np.ndarray], labels: np.ndarray, options: Mapping[str, Any]) -> None:
     """Train a network with AdamW and cross-entropy; ``epochs`` are the token ids (n, tokens) of every epoch.
 
-    The learning rate rises over the first tenth of the steps and then falls, both linearly, to zero at the end.
-    ``options``: epochs, batch, rate (its largest learning rate), decay (of weights).
+    The learning rate rises over the first tenth of the steps and then falls to zero, both linearly. Gradients are
+    scaled down to a norm of ``options["clip"]``: without that, a small model now and then ends up answering with a
+    single class. Other ``options``: epochs, batch, rate (the largest), decay (of weights).
     """
     steps = options["epochs"] * -(-len(labels) // options["batch"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=options["rate"], weight_decay=options["decay"], fused=True)
@@ -103,6 +104,7 @@ def learn(torch: Any, model: Any, epochs: Iterable[np.ndarray], labels: np.ndarr
             logits = model(**inputs(torch, ids[rows.numpy()])).logits
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(logits, targets[rows]).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
             optimizer.step()
             schedule.step()
 

@@ -6,21 +6,18 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..representation import Representation
-from ..subject import SETTINGS, Extraction, Subject, subject_name
+from ..subject import DEFAULTS, SETTINGS, Extraction, Subject, subject_name
 from .files import natural, readable
 
 TRAITS = "traits.json"
 NOT_LAYERS = ("outputs", "labels")
-DEFAULTS: Mapping[str, Any] = {
-    "domain": "own", "dataset": "own", "architecture": "model", "setting": "normal", "strength": 0.0, "seed": 0,
-}  # fmt: skip
 
 
 def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject, ...]:
@@ -41,9 +38,10 @@ def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject,
     """
     root = Path(folder)
     files = sorted(root.rglob(TRAITS), key=natural)
+    files = [file for file in files if not _is_partial(file.parent.relative_to(root))]
     if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
-    return tuple(s for file in files if not _is_partial(file.parent) for s in read_subject(file.parent, verify=verify))
+    return tuple(s for file in files for s in read_subject(file.parent, verify=verify))
 
 
 def read_subject(folder: str | Path, *, verify: bool = False, name: str | None = None) -> tuple[Subject, ...]:
@@ -51,8 +49,7 @@ def read_subject(folder: str | Path, *, verify: bool = False, name: str | None =
     folder = Path(folder)
     traits = _traits(folder)
     outputs, labels = (_optional(folder / f"{what}.npy", verify) for what in NOT_LAYERS)
-    if outputs is not None and labels is not None and len(outputs) != len(labels):
-        raise ValueError(f"{folder}: outputs.npy has {len(outputs)} samples and labels.npy {len(labels)}")
+    _check_outputs(folder, outputs, labels)
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
     subjects = []
@@ -77,6 +74,7 @@ def write_subject(
     for name, array in {**arrays, "outputs": extraction.outputs, "labels": extraction.labels}.items():
         _write_array(partial / f"{name}.npy", array)
     np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
+    _describe(partial / "weights.npz", {})
     layers = {pooling: list(found) for pooling, found in extraction.layers.items()}
     known = {"accuracy": extraction.accuracies["test"], "accuracies": dict(extraction.accuracies), "layers": layers}
     (partial / TRAITS).write_text(json.dumps({**traits, **known}, indent=1) + "\n")
@@ -92,8 +90,28 @@ def checksum(path: Path) -> str:
 
 def _write_array(path: Path, array: np.ndarray) -> None:
     np.save(path, array, allow_pickle=False)
-    described = {"sha256": checksum(path), "shape": list(array.shape), "dtype": str(array.dtype)}
-    path.with_suffix(".json").write_text(json.dumps(described) + "\n")
+    _describe(path, {"shape": list(array.shape), "dtype": str(array.dtype)})
+
+
+def _describe(path: Path, facts: Mapping[str, Any]) -> None:
+    path.with_suffix(".json").write_text(json.dumps({"sha256": checksum(path), **facts}) + "\n")
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a folder that :func:`write_subject` wrote has all its parts, and the weights are undamaged."""
+    parts = {"outputs.npy", "labels.npy", "weights.npz", *(path.name for path in folder.glob("*.npy"))}
+    return all((folder / p).exists() and (folder / p).with_suffix(".json").exists() for p in parts) and (
+        _recorded(folder / "weights.npz") == checksum(folder / "weights.npz")
+    )
+
+
+def _recorded(path: Path) -> str | None:
+    """Return the checksum that lies beside a file; a JSON file of another kind is none of ours."""
+    try:
+        found = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found.get("sha256") if isinstance(found, dict) else None
 
 
 def _is_partial(folder: Path) -> bool:
@@ -115,9 +133,26 @@ def _traits(folder: Path) -> dict[str, Any]:
         value = traits.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int if name == "seed" else int | float):
             raise ValueError(f"{file}: {name} must be a number; got {value!r}")
-    if not 0 <= traits["strength"] <= 1:
-        raise ValueError(f"{file}: strength must be between 0 and 1; got {traits['strength']}")
+    for name in ("strength", "accuracy"):
+        if not 0 <= traits.get(name, 0) <= 1:  # nor NaN
+            raise ValueError(f"{file}: {name} must be between 0 and 1; got {traits[name]}")
+    for name in ("domain", "dataset", "architecture"):
+        if not isinstance(traits[name], str) or not traits[name].isprintable():
+            raise ValueError(f"{file}: {name} must be a word that can be printed; got {traits[name]!r}")
+    more = traits.get("accuracies", {})
+    if not isinstance(more, dict) or not all(isinstance(v, int | float) and 0 <= v <= 1 for v in more.values()):
+        raise ValueError(f"{file}: accuracies must be an object of numbers between 0 and 1; got {more!r}")
     return traits
+
+
+def _check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
+    if outputs is None:
+        return
+    if outputs.ndim != 2 or not np.issubdtype(outputs.dtype, np.number) or not np.isfinite(outputs).all():
+        got = f"{outputs.dtype} {outputs.shape}"
+        raise ValueError(f"{folder / 'outputs.npy'} must be (n_samples, n_classes) finite numbers; got {got}")
+    if labels is not None and labels.shape != outputs.shape[:1]:
+        raise ValueError(f"{folder}: outputs.npy has {len(outputs)} samples and labels.npy the shape {labels.shape}")
 
 
 def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
@@ -134,10 +169,14 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
     return by_pooling
 
 
-def _names(folder: Path, names: Any) -> Iterator[str]:
+def _names(folder: Path, names: Any) -> list[str]:
+    file = folder / TRAITS
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{folder / TRAITS}: layers must be a list of names, or an object of lists by pooling")
-    yield from names
+        raise ValueError(f"{file}: layers must be a list of names, or an object of lists by pooling")
+    for name in names:
+        if names.count(name) > 1 or not name.isprintable() or {"/", "\\"} & set(name) or not 0 < len(name) < 200:
+            raise ValueError(f"{file}: the layer {name!r} must be there once, as the name of a file in this folder")
+    return names
 
 
 def _optional(path: Path, verify: bool) -> np.ndarray | None:
@@ -151,7 +190,7 @@ def _checked(path: Path, verify: bool) -> Path:
     """Return the path of an array that can be read and is what its checksum says."""
     if not path.is_file():
         raise ValueError(f"{path} is missing")
-    sidecar = path.with_suffix(".json")
-    if verify and sidecar.exists() and json.loads(sidecar.read_text()).get("sha256") != checksum(path):
-        raise ValueError(f"{path} is damaged: its checksum is not the one in {sidecar.name}")
+    recorded = _recorded(path) if verify else None
+    if recorded is not None and recorded != checksum(path):
+        raise ValueError(f"{path} is damaged: its checksum is not the one in {path.with_suffix('.json').name}")
     return readable(path)

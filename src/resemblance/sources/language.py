@@ -44,7 +44,7 @@ _MINI = {"packages": 5, "train": 2500, "test": 500, "vocabulary": 1500, "tokens"
 _STANDARD = {"packages": 10, "train": 4041, "test": 1000, "vocabulary": 4000, "tokens": 32, "wordnet": None}
 _SMALL = {"layers": 5, "width": 32, "inner": 64, "heads": 2, "init": 0.1, "dropout": 0.0}
 _LARGE = {"layers": 6, "width": 64, "inner": 128, "heads": 4, "init": 0.07, "dropout": 0.0}
-_ADAMW = {"batch": 32, "decay": 0.01}
+_ADAMW = {"batch": 32, "decay": 0.01, "clip": 2.0}
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "slice": {

@@ -57,4 +57,3 @@ def wrong_labels(labels: np.ndarray, share: float, classes: int, random: np.rand
 def accuracy(outputs: np.ndarray, labels: np.ndarray) -> float:
     """Return the share of rows whose largest output is the label."""
     return float((outputs.argmax(axis=1) == labels).mean())
-

@@ -1,0 +1,122 @@
+"""The commands of the ReSi benchmark: what they print and write, and one line for every mistake."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pandas
+import pytest
+from test_study import OWN, bring
+
+from resemblance import cli
+from resemblance.benchmarks.evaluate import load_result
+from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A study of models brought along, by three of the measures of the papers and one of a user's file."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "own.py").write_text(OWN)
+    bring(folder / "models", [*tight_groups(setting="labels"), *noise_walk(), *graded_outputs(models=4)])
+    words = ["resi", "run", str(folder / "study"), "--models", str(folder / "models"), "-m", "cka,GULP,jaccard"]
+    assert cli.run([*words, "--measure", f"{folder / 'own.py'}:size_difference", "--jobs", "1", "--quiet"]) == 0
+    return folder / "study"
+
+
+def run(capsys, *words):
+    code = cli.run(["resi", *map(str, words)])
+    return code, *capsys.readouterr()
+
+
+def test_run_prints_the_ranking_and_where_the_page_is(study, capsys):
+    words = ("--models", study.parent / "models", "-m", "cka,gulp,jaccard", "--jobs", 1)
+    code, out, err = run(capsys, "run", study, *words, "--measure", f"{study.parent / 'own.py'}:size_difference")
+    assert code == 0
+    assert "mean rank" in out
+    assert "Label randomization" in out  # the accuracies of the groups
+    assert f"Open {study / 'index.html'}" in out
+    assert "comparing:" in err
+    assert (study / "index.html").stat().st_size > 10_000
+
+
+def test_a_measure_of_ones_own_stands_beside_the_others(study):
+    result = load_result(study / "result.json")
+    assert {s.label for s in result.scores} == {"CKA", "GULP", "Jaccard", "SizeDiff"}
+    assert all("size_difference" in ranks for ranks in result.ranks().values())
+    assert "SizeDiff" in (study / "index.html").read_text()
+
+
+def test_results_in_every_format(study, capsys, tmp_path):
+    result = load_result(study / "result.json")
+    _, table, _ = run(capsys, "results", study)
+    assert "Layer monotonicity" in table
+    assert "Shortcut affinity on synthetic" in table  # there is none, and it says why
+    _, text, _ = run(capsys, "results", study, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == len(result.scores)
+    for row, score in zip(rows, result.scores):
+        assert float(row["value"]) == score.value
+        assert row["label"] == score.label
+    _, text, _ = run(capsys, "results", study, "--format", "json")
+    assert [s["value"] for s in json.loads(text)["scores"]] == [s.value for s in result.scores]
+    code, _, _ = run(capsys, "results", study, "-o", tmp_path / "scores.parquet")
+    assert code == 0
+    assert len(pandas.read_parquet(tmp_path / "scores.parquet")) == len(result.scores)
+
+
+def test_status_report_and_published(study, capsys, tmp_path):
+    _, out, _ = run(capsys, "status", study)
+    assert "not running" in out
+    assert f"{len(load_result(study / 'result.json').scores)} scores" in out
+    _, out, _ = run(capsys, "status", study, "--format", "json")
+    assert json.loads(out)["running"] is False
+    code, out, _ = run(capsys, "report", study, "-o", tmp_path / "page.html")
+    assert code == 0
+    assert str(tmp_path / "page.html") in out
+    assert (tmp_path / "page.html").exists()
+    code, out, _ = run(capsys, "compare-published", study)
+    assert code == 0
+    assert "CKA" in out
+    assert "Spearman correlation of the two orders" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "x", "--suite", "tiny"), "--suite cannot be 'tiny'"),
+        (("run", "x", "--domain", "sound"), "--domain cannot be 'sound'"),
+        (("run", "x", "--protocol", "code"), "--protocol cannot be 'code'"),
+        (("run", "x", "--failures", "first"), "--failures cannot be 'first'"),
+        (("run", "x", "--permute", "rows"), "--permute cannot be 'rows'"),
+        (("run", "x", "--memory", "much"), "memory"),
+        (("run", "x", "--measure", "gone.py:mine"), "gone.py does not exist"),
+        (("run", "x", "--models", "gone"), "holds no model"),
+        (("results", "gone"), "gone has no results yet: resemblance resi run gone"),
+        (("report", "gone"), "no results yet"),
+        (("status", "gone"), "gone is not a study"),
+        (("compare-published", "gone"), "no results yet"),
+    ],
+)
+def test_mistakes_are_one_line(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_models_that_change_are_compared_again(tmp_path, capsys):
+    models = bring(tmp_path / "models", noise_walk())
+    words = ("run", tmp_path / "study", "--models", models, "-m", "cka", "--jobs", 1, "--quiet")
+    assert run(capsys, *words)[0] == 0
+    before = [s.value for s in load_result(tmp_path / "study" / "result.json").scores]
+    layer = next(models.rglob("*.npy"))
+    np.save(layer, np.random.default_rng(1).normal(size=np.load(layer).shape))
+    assert run(capsys, *words)[0] == 0
+    assert [s.value for s in load_result(tmp_path / "study" / "result.json").scores] != before
