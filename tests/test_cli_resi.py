@@ -84,9 +84,31 @@ def test_status_report_and_published(study, capsys, tmp_path):
     assert "Spearman correlation of the two orders" in out
 
 
+def test_a_report_of_some_families(study, capsys, tmp_path):
+    code, _, _ = run(capsys, "report", study, "--family", "neighbours", "-o", tmp_path / "page.html")
+    assert code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "Jaccard" in page
+    assert "GULP" not in page
+    result = load_result(study / "result.json").only(["neighbours", "statistic"])
+    assert {m.label for m in result.measures} == {s.label for s in result.scores} == {"Jaccard", "SizeDiff"}
+    assert all(set(m.values) == {"jaccard", "size_difference"} for m in result.maps)
+    assert {rank for ranks in result.ranks().values() for rank in ranks.values()} <= {1.0, 1.5, 2.0}
+    with pytest.raises(ValueError, match="no measure of topology in this result; it has neighbours"):
+        load_result(study / "result.json").only(["topology"])
+
+
+def test_the_paper_of_mka_has_other_measures(study, capsys):
+    code, out, _ = run(capsys, "compare-published", study, "--paper", "mka")
+    assert code == 0
+    assert "jaccard" in out.lower()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("report", "x", "--family", "odd"), "--family cannot be 'odd'"),
+        (("compare-published", "x", "--paper", "odd"), "--paper cannot be 'odd'"),
         (("run", "x", "--suite", "tiny"), "--suite cannot be 'tiny'"),
         (("run", "x", "--domain", "sound"), "--domain cannot be 'sound'"),
         (("run", "x", "--protocol", "code"), "--protocol cannot be 'code'"),

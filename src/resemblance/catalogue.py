@@ -54,15 +54,16 @@ def preset(name: str) -> tuple[Measure, ...]:
 
     ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the authors' code
     computed for the published numbers (IMD: the value its random estimate scatters around). ``"default"``: the same 24
-    by the definitions of the papers that introduced them.
+    by the definitions of the papers that introduced them. ``"all"``: every measure of representations.
     """
-    presets = {"resi": tuple(m.where(**p) for m, p in _RESI), "default": tuple(m for m, _ in _RESI)}
+    everything = tuple(m for m in list_measures() if m.family != "outputs")
+    presets = {"all": everything, "resi": tuple(m.where(**p) for m, p in _RESI), "default": tuple(m for m, _ in _RESI)}
     if name not in presets:
         raise ValueError(f"no preset {name!r}; known: {', '.join(sorted(presets))}")
     return presets[name]
 
 
-PRESETS = ("default", "resi")
+PRESETS = ("default", "resi", "all")
 _RESI: tuple[tuple[Measure, dict[str, Any]], ...] = (
     (measures.pwcca, {"directions": "resi"}),
     (measures.svcca, {"truncation": "resi"}),

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,6 +79,26 @@ class Result:
         if self.protocol == "resi-code":
             return resi_code_ranks(self.scores)
         return cell_ranks(self.scores, failures=self.failures)
+
+    def only(self, families: Iterable[str]) -> Result:
+        """Return the result of the measures of some families; ranks are then among these."""
+        wanted = set(families)
+        kept = {m.spec for m in self.measures if m.family in wanted}
+        if not kept:
+            known = sorted({m.family for m in self.measures})
+            raise ValueError(f"no measure of {', '.join(sorted(wanted))} in this result; it has {', '.join(known)}")
+
+        def of(found: Mapping[str, Any]) -> dict[str, Any]:
+            return {spec: value for spec, value in found.items() if spec in kept}
+
+        return replace(
+            self,
+            measures=tuple(m for m in self.measures if m.spec in kept),
+            scores=tuple(s for s in self.scores if s.measure in kept),
+            failed=tuple(f for f in self.failed if f.measure in kept),
+            maps=tuple(m._replace(values=of(m.values)) for m in self.maps),
+            seconds={domain: of(found) for domain, found in self.seconds.items()},
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the result as JSON, atomically (numbers that are not there are null)."""

@@ -15,10 +15,11 @@ import typer
 
 from ..benchmarks.evaluate import PRESETS, Result, load_result
 from ..benchmarks.grading import FAILURES, PERMUTATIONS, PROTOCOLS
+from ..benchmarks.published import PAPERS
 from ..benchmarks.resi import DOMAINS, SUITES
 from ..catalogue import get_measures
 from ..extras import check
-from ..measure import Measure
+from ..measure import FAMILIES, Measure
 from ..report.output import show
 from ..tiles import parse_bytes
 from .options import check_choice, check_targets, choose_format, chosen_measures, processes
@@ -113,22 +114,30 @@ def results_command(
 def report_command(
     study: Study = Path("resi"),
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
+    family: Annotated[
+        list[str] | None, typer.Option(help="Only measures of this family, ranked among themselves (repeatable).")
+    ] = None,
 ) -> None:
     """Write the report of a study again, as one HTML file."""
-    print(f"Open {write_report(result_of(study), output or study / 'index.html').resolve()}")
+    for name in family or ():
+        check_choice("family", name, FAMILIES)
+    result = result_of(study).only(family) if family else result_of(study)
+    print(f"Open {write_report(result, output or study / 'index.html').resolve()}")
 
 
 @commands.command("compare-published")
 def compare_published_command(
     study: Study = Path("resi"),
     domain: Annotated[str | None, typer.Option(help="graphs, language or vision; default: all.")] = None,
+    paper: Annotated[str, typer.Option(help="resi, or mka: Islam et al., who have other models.")] = "resi",
 ) -> None:
     """Print the mean rank of every measure in the published tables beside that in a study."""
     from ..report.resi_terminal import published_table
 
     if domain is not None:
         check_choice("domain", domain, DOMAINS)
-    show([*published_table(result_of(study), domain)])
+    check_choice("paper", paper, tuple(PAPERS))
+    show([*published_table(result_of(study), domain, paper)])
 
 
 def announce(result: Result, page: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..benchmarks.evaluate import Result
-from ..benchmarks.published import RankRow, compare_published, order_agreement
+from ..benchmarks.published import KEYS, RankRow, compare_published, order_agreement
 from ..benchmarks.ranking import ranking
 from ..benchmarks.resi import TESTS
 from ..significance import stars
@@ -71,19 +71,19 @@ def _range(accuracies: Sequence[float]) -> tuple[str, str, str]:
     return (f"{np.mean(accuracies):.3f}", f"{min(accuracies):.3f}", f"{max(accuracies):.3f}")
 
 
-def published_rows(result: Result, domain: str | None = None) -> list[RankRow]:
+def published_rows(result: Result, domain: str | None = None, paper: str = "resi") -> list[RankRow]:
     """Return the mean ranks of a result beside the published ones; empty when they have no measure in common."""
-    labels = {m.spec: m.label for m in result.measures}
-    ours = {labels[r.measure]: r.mean for r in ranking(result.ranks(), domain)}
+    names = {m.spec: m.label if KEYS[paper] == "label" else m.spec for m in result.measures}
+    ours = {names[r.measure]: r.mean for r in ranking(result.ranks(), domain)}
     try:
-        return compare_published(ours, domain)
+        return compare_published(ours, domain, paper=paper)
     except ValueError:
         return []
 
 
-def published_table(result: Result, domain: str | None = None) -> Sequence[Any]:
+def published_table(result: Result, domain: str | None = None, paper: str = "resi") -> Sequence[Any]:
     """Return a table of our mean ranks beside the published ones, and how far the two orders agree."""
-    rows = published_rows(result, domain)
+    rows = published_rows(result, domain, paper)
     if not rows:
         return ["no measure of this study has a published rank" + (f" in the domain {domain}" if domain else "")]
     header = ("measure", "here", "published", "position", "published")
