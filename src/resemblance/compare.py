@@ -93,9 +93,9 @@ def compare(
         if store:
             store.describe(describe(names, column_names, infos, provenance))
         stack.enter_context(single_threaded())
-        budget = parse_bytes(memory)
         block = tile if tile is not None or executor is None else _block_for_workers(len(every))
-        plan = _plan(chosen, every, len(rows), columns is not None, budget, block)
+        todo = _unfinished(chosen, every, len(rows), columns is not None, done) if done else chosen
+        plan = _plan(todo, every, len(rows), columns is not None, parse_bytes(memory), block)
         tasks = [task for t in plan if (task := _task(t, every, done, both_orders=columns is None)).wanted]
         show = stack.enter_context(_reporting(progress, sum(_count(t) for t in tasks)))
         for cells in _run(tasks, executor):
@@ -199,6 +199,16 @@ def _plan(
     groups = group_measures(measures, n, d, len(every), memory)
     for t in tiles(groups, rows, len(every) - rows if rectangle else None, memory, block):
         yield t._replace(columns=tuple(c + rows for c in t.columns)) if rectangle else t
+
+
+def _unfinished(
+    measures: Sequence[Measure], every: Sequence[Representation], rows: int, rectangle: bool, done: Container[Any]
+) -> list[Measure]:
+    """Leave out the measures of which every cell is there, so that no tiles need to be planned for them."""
+    names = [fingerprint(r) for r in every]
+    columns = range(rows, len(every)) if rectangle else range(rows)
+    pairs = [(names[i], names[j]) for i in range(rows) for j in columns if rectangle or i <= j]
+    return [m for m in measures if not all(_is_done(m, x, y, done, not rectangle) for x, y in pairs)]
 
 
 def _task(t: Tile, every: Sequence[Representation], done: Container[Any], both_orders: bool) -> Task:
