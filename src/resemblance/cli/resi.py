@@ -167,8 +167,11 @@ def check_options(
     check_choice("permute", permute or "models", PERMUTATIONS)
     check_choice("failures", failures or "last", FAILURES)
     parse_bytes(memory)
-    for package in ("jinja2", "matplotlib", "pandas", "pyarrow"):
-        check(package)
+    for package in ("jinja2", "pandas", "pyarrow"):
+        try:
+            check(package)
+        except ImportError as error:  # one name for all it needs, not one after the other
+            raise ImportError(f'{package} is not installed: pip install "resemblance[resi]"') from error
 
 
 def result_of(study: Path) -> Result:
