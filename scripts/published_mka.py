@@ -28,7 +28,7 @@ MEASURES = {
     "CKA (delta=0.45)": "cka[bandwidth=0.45,kernel=rbf]",
     "CKA (delta=0.2)": "cka[bandwidth=0.2,kernel=rbf]",
     "CKA (linear)": "cka",
-    "kCKA (k=100)": "kcka",
+    "kCKA (k=100)": "kcka[variant=code]",
     "MKA (k=15)": "mka[k=15]",
     "MKA (k=50)": "mka[k=50]",
     "MKA (k=100)": "mka",

@@ -20,7 +20,7 @@ from resemblance.benchmarks.manifold_result import CLUSTERS, ManifoldResult, Poi
 from resemblance.benchmarks.manifolds import SIZES, Case, cases, clouds, run
 from resemblance.benchmarks.published import compare_published, published, published_ranks
 from resemblance.comparison import info_of
-from resemblance.grounding import by_reference, conformity, kendall
+from resemblance.grounding import by_reference, concordance, kendall
 from resemblance.report.manifolds_data import figures, lines
 from resemblance.report.manifolds_page import write_manifolds_page
 from resemblance.representation import Undefined
@@ -165,7 +165,7 @@ def test_grades_are_those_of_the_values(result):
     values = np.array([rs.cka(reference, s.array) for s in shapes])
     assert list(result.curve("cka", "rings").values()) == values.tolist()
     assert grade.rings == kendall(-values, np.arange(5.0)).value
-    assert grade.rings_conformity == conformity(-values, np.arange(5.0)).value
+    assert grade.rings_conformity == concordance(-values, np.arange(5.0)).value
     assert {g.measure for g in result.grades()} == set(result.chosen)
     assert np.isnan(result.grade("seldom").clusters)
 
@@ -197,7 +197,7 @@ def test_cka_does_not_order_rings(result):
 
 def test_claims_have_a_verdict_and_say_what_is_missing(result):
     found = {c.number: c for c in claims(result)}
-    assert len(found) == 17
+    assert len(found) == 18
     assert found["M1"].verdict == found["M6"].verdict == found["M12 n"].verdict == REPRODUCED
     assert found["M1"].ours == "τ = 1.00 (k\u00a05–50)"
     assert found["M12 lost"].verdict == PARTLY  # MKA is not near 0, which kCKA is
@@ -423,7 +423,7 @@ def test_published_numbers_of_the_mka_paper():
 
     assert value("1", "cka[kernel=rbf]", architecture="RNet18").value == 0.33
     assert value("5", "mka", architecture="RNet18", quality="spearman").value == 1.0
-    row = value("7", "kcka", architecture="BERT", pooling="cls", quality="spearman_jsd")
+    row = value("7", "kcka[variant=code]", architecture="BERT", pooling="cls", quality="spearman_jsd")
     assert (row.value, row.test, row.domain, row.dataset, row.label) == (
         0.27,
         "output",
@@ -433,7 +433,13 @@ def test_published_numbers_of_the_mka_paper():
     )
     assert value("17", "jaccard", architecture="GAT", dataset="Flickr", quality="spearman").value == 0.96
     assert len(published(paper="mka")) == 6752
-    assert {c.measure for c in published(paper="mka")} >= {"mka", "mka[k=15]", "mka[k=50]", "mka[k=200]", "kcka"}
+    assert {c.measure for c in published(paper="mka")} >= {
+        "mka",
+        "mka[k=15]",
+        "mka[k=50]",
+        "mka[k=200]",
+        "kcka[variant=code]",
+    }
     for c in published(paper="mka"):
         assert rs.get_measure(c.measure).spec == c.measure
         assert (c.value is None) <= bool(c.reason)
@@ -443,8 +449,8 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
     ranks = published_ranks("vision", paper="mka")
     assert next(iter(ranks)) == "mka"
     assert ranks["mka"].cells == 42  # seven models: accuracy, two outputs, labels, shortcuts, layers
-    rows = compare_published({"kcka": 1.5, "mka": 3.0, "mine": 2.0}, paper="mka")
-    assert [(r.label, r.position, r.position_published) for r in rows] == [("kcka", 1, 2), ("mka", 2, 1)]
+    rows = compare_published({"kcka[variant=code]": 1.5, "mka": 3.0, "mine": 2.0}, paper="mka")
+    assert [(r.label, r.position, r.position_published) for r in rows] == [("kcka[variant=code]", 1, 2), ("mka", 2, 1)]
     with pytest.raises(ValueError, match="give ranks by specification, such as"):
         compare_published({"MKA": 1.0}, paper="mka")
     with pytest.raises(ValueError, match="no paper 'nature'; known: resi, mka"):

@@ -66,9 +66,9 @@ def at_most_one(values: Array) -> Array:
 
 
 def root(values: Array) -> Array:
-    """Square root of non-negative values whose gradient at 0 is 0 instead of infinite."""
+    """Square root of values whose gradient at 0 is 0 instead of infinite; 0 for negative ones, which are rounding."""
     xp = namespace(values)
-    positive = values > 0
+    positive = (values > 0) | xp.isnan(values)
     return xp.where(positive, xp.sqrt(xp.where(positive, values, xp.ones_like(values))), xp.zeros_like(values))
 
 

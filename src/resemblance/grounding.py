@@ -254,3 +254,10 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> Agreement:
         return Agreement(np.nan)
     tau = kendalltau(measured, expected).statistic
     return Agreement(round(float(tau), 12))  # the same order gives 1, not 0.9999999999999999
+
+
+def concordance(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+    """Conformity in which equal differences count half, so that a measure that tells nothing apart gets one half."""
+    measured, expected = _known(measured, expected)
+    with_ties, without = (_conformity(measured, expected, ties=ties) for ties in (True, False))
+    return Agreement((with_ties.value + without.value) / 2, with_ties.weight)

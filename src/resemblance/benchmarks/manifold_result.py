@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comparison import MeasureInfo
-from ..grounding import by_reference, conformity, kendall
+from ..grounding import by_reference, concordance, kendall
 from ..store import write_atomically
 
 FORMAT = 1
@@ -51,8 +51,9 @@ class Grade(NamedTuple):
     """How a measure does in the suite; NaN where it has no value.
 
     ``rings``, ``clusters``: Kendall's tau of the differences with the known order, 1 for the right one and -1 for its
-    opposite; ``*_conformity``: the share of pairs in the right order. ``over_k``, ``over_n``, ``over_d``: coefficient
-    of variation (standard deviation over mean) of the value over numbers of neighbours, samples and features, where
+    opposite; ``*_conformity``: the share of pairs in the right order, ties half. ``over_k``, ``over_n``, ``over_d``:
+    coefficient of variation (standard deviation over mean) of the value over numbers of neighbours, samples and
+    features, where
     nothing should depend on them; 0 is the best. ``lost``: mean value without any correspondence; of a similarity 0 is
     right. ``kept``: value after the longest move over that before, of a similarity; 1 is the best. ``peak``: the r at
     which the S-curve is found to be most like the roll; 0.5 is right.
@@ -115,8 +116,8 @@ class ManifoldResult:
         return self._agreement(kendall, measure, experiment, at)
 
     def conformity(self, measure: str, experiment: str, at: Iterable[float] | None = None) -> float:
-        """Return the share of pairs that are in the known order of "rings" or "clusters"."""
-        return self._agreement(conformity, measure, experiment, at)
+        """Return the share of pairs in the known order of "rings" or "clusters", equal differences counting half."""
+        return self._agreement(concordance, measure, experiment, at)
 
     def grade(self, measure: str) -> Grade:
         """Return the grades of one measure."""
@@ -181,8 +182,9 @@ class ManifoldResult:
         shares = []
         for n, d in dict.fromkeys((p.n, p.d) for p in self._of(measure, "moved", {})):
             curve = self.curve(measure, "moved", n=n, d=d)
+            longest = max(p.at for p in self._of(measure, "moved", {"n": n, "d": d}))
             if len(curve) > 1 and curve.get(0.0):
-                shares.append(curve[max(curve)] / curve[0.0])
+                shares.append(curve.get(longest, math.nan) / curve[0.0])
         return _mean(shares)
 
     def _peak(self, measure: str) -> float:
@@ -190,6 +192,8 @@ class ManifoldResult:
         if not known:
             return np.nan
         least = min(p.difference for p in known)
+        if least == max(p.difference for p in known):
+            return np.nan  # what tells nothing apart has no peak
         # A plateau around the right place peaks there: of equal differences, the one nearest to the middle counts.
         return min((p.at for p in known if p.difference <= least + 1e-5), key=lambda r: abs(r - 0.5))
 
@@ -205,13 +209,16 @@ def load_manifolds(path: str | Path) -> ManifoldResult:
         measures = tuple(MeasureInfo(**{**m, "range": tuple(map(float, m["range"]))}) for m in found["measures"])
         sweeps = tuple(Sweep(*sweep) for sweep in found["sweeps"])
         rest = {"chosen": tuple(found["chosen"]), "points": points, "measures": measures, "sweeps": sweeps}
+        if not set(found["chosen"]) <= {m.spec for m in measures}:
+            raise ValueError("it names measures that it does not describe")
         return ManifoldResult(**{**found, **rest})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is not a result that can be read: {error}") from error
+        remedy = "remove it and run the suite again: comparisons are kept"
+        raise ValueError(f"{path} is not a result that can be read ({error}); {remedy}") from error
 
 
 def _numbers(name: str, column: list[Any]) -> list[Any]:
-    return [math.nan if v is None else v for v in column] if name in ("value", "difference") else column
+    return [math.nan if v is None else float(v) for v in column] if name in ("value", "difference") else column
 
 
 def _plain(value: Any) -> Any:

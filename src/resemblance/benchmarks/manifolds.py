@@ -190,7 +190,9 @@ def _over_k(measure: Measure, ks: Iterable[int]) -> Iterator[tuple[int, str]]:
 
 def _most(measure: Measure) -> float:
     """Return the largest number of neighbours that a measure is compared over; 0 if it has none."""
-    return MOST_NEIGHBOURS.get(measure.name, math.inf) if "k" in measure.defaults else 0
+    if not isinstance(measure.defaults.get("k"), int):
+        return 0
+    return min(MOST_NEIGHBOURS.get(measure.name, math.inf), measure.limits.get("k", (1, math.inf))[1])
 
 
 def _measures_of(case: Case, chosen: Sequence[Measure], size: Size) -> list[Measure]:
@@ -246,6 +248,8 @@ def _result(
         for cell in comparison.cells:
             spent[cell.measure].append(cell.seconds)
     left_out = {m.spec: f"above {sizes.slow} samples: it takes too long" for m in chosen if m.name in SLOW}
+    capped = {m.spec: f"above {_most(m):g} neighbours" for m in chosen if 0 < _most(m) < max(ROLL_KS)}
+    left_out |= {spec: f"{why}: its time grows with them, or it takes no more" for spec, why in capped.items()}
     provenance = {k: v for k, v in done[0][2].provenance.items() if k not in ("rows", "columns", "n_samples")}
     return ManifoldResult(
         size, tuple(given), tuple((given | computed | given).values()), tuple(s for s in sweeps if s.spec in used),

@@ -78,10 +78,19 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     points = [preshape(r) for r in (x, y)]
     spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
     a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, n, shrinkage) for p in points)
+    up, down = _ratios(a, b), xp.flip(_ratios(b, a), axis=0)
+    larger = up > 1  # of two reciprocal eigenvalues only the larger one is accurate
+    one = xp.ones_like(up)
+    return norm(xp.log(xp.where(larger, up, one)) - xp.log(xp.where(larger, one, down)))
+
+
+def _ratios(a: Array, b: Array) -> Array:
+    """Generalised eigenvalues of b against a, ascending."""
+    xp = namespace(a, b)
     root_of_a = xp.linalg.cholesky(a)
     half = xp.linalg.solve(root_of_a, b)
-    ratios = xp.linalg.eigvalsh(xp.linalg.solve(root_of_a, xp.matrix_transpose(half)))
-    return norm(xp.log(ratios))
+    ratios: Array = xp.linalg.eigvalsh(xp.linalg.solve(root_of_a, xp.matrix_transpose(half)))
+    return ratios
 
 
 def _shrunk(points: Array, n: int, shrinkage: float) -> Array:

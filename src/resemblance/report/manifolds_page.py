@@ -18,7 +18,7 @@ TITLE = "The manifold suite: measures on shapes whose similarity is known"
 SIGNS = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", NO_DATA: "–"}
 COLUMNS: Sequence[tuple[str, str, str]] = (  # field of a grade, heading, what it says
     ("rings", "τ rings", "Kendall's tau of the differences with the known order; 1 is right, −1 the opposite order"),
-    ("rings_conformity", "conf.", "share of pairs of comparisons in the right order; equal differences conform"),
+    ("rings_conformity", "conf.", "share of pairs of comparisons in the right order; equal differences count half"),
     ("clusters", "τ clusters", "Kendall's tau of the differences with the known order"),
     ("clusters_conformity", "conf.", "share of pairs of comparisons in the right order"),
     ("over_k", "over k", "coefficient of variation over numbers of neighbours; 0 is the best"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..benchmarks.evaluate import Result
-from ..benchmarks.published import KEYS, RankRow, compare_published, order_agreement
+from ..benchmarks.published import KEYS, RankRow, compare_published, order_agreement, published_ranks
 from ..benchmarks.ranking import ranking
 from ..benchmarks.resi import TESTS
 from ..significance import stars
@@ -73,12 +73,19 @@ def _range(accuracies: Sequence[float]) -> tuple[str, str, str]:
 
 def published_rows(result: Result, domain: str | None = None, paper: str = "resi") -> list[RankRow]:
     """Return the mean ranks of a result beside the published ones; empty when they have no measure in common."""
-    names = {m.spec: m.label if KEYS[paper] == "label" else m.spec for m in result.measures}
+    names = {m.spec: m.label if KEYS[paper] == "label" else _published_name(m.spec, result) for m in result.measures}
     ours = {names[r.measure]: r.mean for r in ranking(result.ranks(), domain)}
     try:
         return compare_published(ours, domain, paper=paper)
     except ValueError:
         return []
+
+
+def _published_name(spec: str, result: Result) -> str:
+    """Return the specification under which a paper has a measure: without conventions, if it is alone of its name."""
+    name = spec.partition("[")[0]
+    alone = sum(m.spec.partition("[")[0] == name for m in result.measures) == 1
+    return name if alone and spec not in published_ranks(paper="mka") else spec
 
 
 def published_table(result: Result, domain: str | None = None, paper: str = "resi") -> Sequence[Any]:

@@ -97,7 +97,8 @@ def own_cosines(x: Representation, k: int) -> np.ndarray:
 def ranks_of(x: Representation, indices: np.ndarray, metric: Metric) -> np.ndarray:
     """Rank in x of the samples listed for every sample, 1 for the nearest, shape of ``indices``.
 
-    It is the place that :func:`neighbours` with k = n - 1 would give them, without sorting.
+    It is the place that :func:`neighbours` with k = n - 1 would give them, without sorting; among distances that
+    differ by rounding only it may be another.
     """
     not_constant(x)
     similarity, terms = _similarity(x, metric)

@@ -1,0 +1,50 @@
+"""Cost of MKA: one pair of many samples, and all pairs of a grid. Run with BLAS on one thread (OMP_NUM_THREADS=1).
+
+python benchmarks/manifold.py --samples 50000 --features 512 --neighbours 15
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+import resemblance as rs
+
+
+def pair(samples: int, features: int, neighbours: int) -> None:
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((samples, features), dtype=np.float32)
+    x, y = rs.Representation(data), rs.Representation(data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32))
+    start = time.process_time()
+    value = rs.mka(x, y, k=neighbours)
+    both = time.process_time() - start
+    start = time.process_time()
+    rs.mka(x, y, k=neighbours)
+    again = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"n={samples} d={features} k={neighbours}: mka {value:.4f}")
+    print(f"  {both:.1f} CPU s for two representations and their pair, {1000 * again:.0f} ms for the pair alone")
+    print(f"  peak memory {peak:.2f} GiB")
+
+
+def grid(count: int, samples: int, features: int, neighbours: int) -> None:
+    rng = np.random.default_rng(0)
+    data = {f"x{i}": rng.standard_normal((samples, features)) for i in range(count)}
+    start = time.process_time()
+    rs.compare(data, measures=[rs.mka.where(k=neighbours)], progress=False)
+    spent, pairs = time.process_time() - start, count * (count - 1) // 2
+    what = f"grid of {count}, n={samples} d={features} k={neighbours}"
+    print(f"{what}: {spent:.2f} CPU s, {1000 * spent / pairs:.1f} ms each")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=20_000)
+    parser.add_argument("--features", type=int, default=512)
+    parser.add_argument("--neighbours", type=int, default=15)
+    options = parser.parse_args()
+    grid(15, 2000, 256, options.neighbours)
+    pair(options.samples, options.features, options.neighbours)
