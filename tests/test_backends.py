@@ -45,6 +45,8 @@ VARIANTS = [
     "soft_matching[units=unit]",
     "shape[alpha=0]",
     "shape[alpha=1]",
+    "subspace_overlap[k=2]",
+    "pwcka[explained_variance=0.5]",
 ]
 CATALOGUE = [for_few_samples(m) for m in rs.list_measures()]
 MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE] + [rs.get_measure(v) for v in VARIANTS]

@@ -60,6 +60,10 @@ EXTRA = [
     "soft_matching[units=unit]",
     "shape[alpha=0]",
     "shape[alpha=1]",
+    "mmd[bandwidth=0.5]",
+    "subspace_overlap[k=2]",
+    "pwcka[explained_variance=0.5]",
+    "sliced_wasserstein[projections=20,seed=1]",
 ]
 
 
@@ -198,7 +202,23 @@ def joint() -> tuple[np.ndarray, ...]:
     return both[:, :1], both, both[:, 1:]
 
 
+def shifted() -> tuple[np.ndarray, ...]:
+    """Two small shifts, each within the noise of the samples, and what they are together."""
+    x = generic_pair()[0]
+    return x, x + 0.1, x + 0.2
+
+
+def widened() -> tuple[np.ndarray, ...]:
+    """A line, the same line in a space of 50 dimensions, and the line moved: a shift is smaller in wider spaces."""
+    x = generic_pair()[0][:, :1]
+    return x, np.c_[x, np.zeros((len(x), 49))], x + 5
+
+
 VIOLATIONS = {
+    "mmd": shifted,
+    "mmd[bandwidth=0.5]": shifted,
+    "sliced_wasserstein": widened,
+    "sliced_wasserstein[projections=20,seed=1]": widened,
     "procrustes[squared=True]": line,
     "gulp[squared=True]": line,
     "jensen_shannon": lambda: tuple(100 * p for p in certain()),

@@ -103,6 +103,7 @@ CONSTANT |= dict.fromkeys(TEN_NEIGHBOURS, NO_SHAPE)
 CONSTANT |= dict.fromkeys(["angular_shape", "procrustes", "hard_correlation_match"], NO_SHAPE)
 CONSTANT |= dict.fromkeys(["soft_correlation_match", "linear_regression"], NO_SHAPE)
 CONSTANT |= dict.fromkeys([*ALIGNMENT, "information_imbalance"], NO_SHAPE)
+CONSTANT |= dict.fromkeys(["subspace_overlap", "eigenspectrum_similarity", "pwcka"], NO_SHAPE)
 CONSTANT |= dict.fromkeys(["nbs", "riemannian", "shape", "ensd", "linear_predictivity"], NO_SHAPE)
 NO_SPREAD = {
     "rsa": r"dissimilarities between samples of representation '[XY]' are equal",
@@ -118,6 +119,7 @@ RESI_WIDTH = {"pwcca[directions=resi]": r"needs d < n and d <= e; got X \(\d+, \
 RESI_RANK = {"pwcca[directions=resi]": r"covariance of representation '[XY]' is singular"}
 NO_WIDTH = {"kcka": r"median distance to 10 nearest neighbours in representation '[XY]' is zero"}
 NO_RDM = {"rsa": NO_SPREAD["rsa"]}
+NO_MEDIAN = {"mmd": "mmd: the median distance between samples is zero"}
 NO_COSINES = {"cknna": "self-similarity of the 10 nearest neighbours is not positive"}
 NOT_FINITE = {m.name: r"representation '[XY]' has 40 NaN or infinite value\(s\), .* row 0, column 2" for m in MEASURES}
 
@@ -136,7 +138,7 @@ UNDEFINED: dict[str, dict[str, str]] = {
     "all rows of both equal": CONSTANT | NO_SPREAD,
     "X zero": CONSTANT | NO_SPREAD | ZERO,
     "Y zero": CONSTANT | NO_SPREAD | ZERO,
-    "both zero": CONSTANT | NO_SPREAD | ZERO,
+    "both zero": CONSTANT | NO_SPREAD | ZERO | NO_MEDIAN,
     "one row not zero": NO_SPREAD | RESI_RANK | NO_WIDTH | NO_COSINES,
     "Y wider": CLASSES,
     "X wider": CLASSES | RESI_WIDTH,

@@ -1,8 +1,10 @@
 """Compare neural-network representations: measures with proven claims, and one fast engine for all pairs."""
 
+from . import stability
 from .catalogue import get_measure, list_measures, preset
 from .compare import compare
 from .comparison import Comparison, load
+from .drift import Drift, DriftReport, drift
 from .measure import Measure, measure, when
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
@@ -10,28 +12,38 @@ from .representation import Representation, Undefined, as_representation, join_s
 from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens
+from .stability import get_statistic, list_statistics
+from .statistic import Statistic, statistic
 from .subject import Subject
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Comparison",
+    "Drift",
+    "DriftReport",
     "Measure",
     "Representation",
+    "Statistic",
     "Subject",
     "Undefined",
     "as_representation",
     "compare",
+    "drift",
     "from_maps",
     "from_tokens",
     "get_measure",
+    "get_statistic",
     "join_samples",
     "list_measures",
+    "list_statistics",
     "load",
     "measure",
     "pair_view",
     "preset",
     "read_subjects",
+    "stability",
+    "statistic",
     "subject_from_model",
     "view",
     "when",

@@ -40,7 +40,7 @@ def get_measure(spec: str | Measure) -> Measure:
     lowered = {key.lower(): m for key, m in by_name.items()}
     if name.lower() not in lowered:
         raise ValueError(f"no measure {name!r}{did_you_mean(name.lower(), lowered, show=_catalogue())}")
-    return lowered[name.lower()].where(**_parse(parameters)) if parameters else lowered[name.lower()]
+    return lowered[name.lower()].where(**parse_parameters(parameters)) if parameters else lowered[name.lower()]
 
 
 def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
@@ -96,7 +96,7 @@ def _catalogue() -> dict[str, Measure]:
     return {name: getattr(measures, name) for name in measures.__all__}
 
 
-def _parse(parameters: str) -> dict[str, Any]:
+def parse_parameters(parameters: str) -> dict[str, Any]:
     """Read ``a=1,b=word,c=(1, 2)``: values are Python literals or words."""
     try:
         call = ast.parse(f"f({parameters})", mode="eval").body

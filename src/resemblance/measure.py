@@ -80,14 +80,14 @@ class Measure:
         object.__setattr__(self, "__name__", self.name)
         object.__setattr__(self, "__signature__", _public_signature(self.function))
         object.__setattr__(self, "defaults", _defaults(self.function))
-        object.__setattr__(self, "spec", self._specification())
+        object.__setattr__(self, "spec", specification(self.name, self.parameters, self.defaults))
         object.__setattr__(self, "__module__", self.function.__module__)
 
     def __call__(self, X: Any, Y: Any, **parameters: Any) -> Any:
         """Return the value of the measure for two representations of the same samples."""
         measure = self.where(**parameters) if parameters else self
-        x = _argument(X, "X")
-        y = x if Y is X else _argument(Y, "Y")
+        x = argument(X, "X")
+        y = x if Y is X else argument(Y, "Y")
         return measure.evaluate(x, y)
 
     def evaluate(self, x: Representation, y: Representation) -> Any:
@@ -108,24 +108,14 @@ class Measure:
 
         Raises ``ValueError`` for a parameter or a choice the measure does not have.
         """
-        parameters = {k: _hashable(v) for k, v in parameters.items()}
-        self._check_parameters(parameters)
+        parameters = {k: hashable(v) for k, v in parameters.items()}
+        check_parameters(self.function, self.defaults, self.limits, parameters)
         fixed = dict(self.parameters) | parameters
-        claims: dict[str, Any] = {}
-        for change in self.changes:
-            if all(_holds(self._value(fixed, k), wanted) for k, wanted in change.parameters.items()):
-                claims |= change.claims
-        if "invariant_to" in claims:
-            claims["invariant_to"] = implied(claims["invariant_to"])
+        claims = claims_under(self.changes, {**self.defaults, **fixed})
         base = self.base or self  # claims always start from the declared ones
         if callable(base.min_samples):
             claims["min_samples"] = base.min_samples(**{**self.defaults, **fixed})
         return replace(base, base=base, parameters=tuple(sorted(fixed.items())), **claims)
-
-    def _specification(self) -> str:
-        default = self.defaults
-        changed = [f"{k}={_brief(v)}" for k, v in self.parameters if k not in default or default[k] != v]
-        return f"{self.name}[{','.join(changed)}]" if changed else self.name
 
     @property
     def summary(self) -> str:
@@ -151,10 +141,7 @@ class Measure:
             where = f"define it at the top level of a module, as {self.name}"
             raise ValueError(f"{self} cannot be sent to a worker process: {where}")
         file = getattr(module, "__file__", None)
-        return _restore, (self.function.__module__, self.function.__name__, self.parameters, file)
-
-    def _value(self, fixed: Mapping[str, Any], name: str) -> Any:
-        return fixed[name] if name in fixed else self.defaults[name]
+        return restore, (self.function.__module__, self.function.__name__, self.parameters, file)
 
     def _check_pair(self, x: Representation, y: Representation) -> None:
         if type(x.source) is not type(y.source) and not all(isinstance(r.source, np.ndarray) for r in (x, y)):
@@ -174,26 +161,10 @@ class Measure:
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
         finite(x), finite(y)
 
-    def _check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        known = self.defaults
-        for name, value in parameters.items():
-            if name not in known:
-                raise ValueError(f"{self.name} has no parameter {name!r}{did_you_mean(name, known)}")
-            hint: Any = typing.get_type_hints(self.function).get(name)
-            if name in self.choices and value not in self.choices[name]:
-                known_values = ", ".join(map(repr, self.choices[name]))
-                raise ValueError(f"{self.name}: {name} must be one of {known_values}; got {value!r}")
-            if hint in KINDS and not (isinstance(value, KINDS[hint]) and isinstance(value, bool) == (hint is bool)):
-                raise ValueError(f"{self.name}: {name} must be of type {hint.__name__}; got {value!r}")
-            low, high = self.limits.get(name, (-math.inf, math.inf))
-            if hint in (int, float) and not low <= value <= high:
-                raise ValueError(f"{self.name}: {name} must be from {low:g} to {high:g}; got {value!r}")
-
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
         """The values that each parameter with a fixed list of them can take."""
-        hints = typing.get_type_hints(self.function)
-        return {k: typing.get_args(h) for k, h in hints.items() if typing.get_origin(h) is Literal}
+        return choices_of(self.function)
 
 
 def measure(
@@ -229,7 +200,7 @@ def measure(
     def declare(function: Callable[..., Any]) -> Measure:
         base = Measure(
             function, function.__name__, label, family, larger_is_more_similar, range, symmetric, reference,
-            implied(invariant_to), changes=changes, **{"version": _version(function), **claims},
+            implied(invariant_to), changes=changes, **{"version": version_of(function), **claims},
         )  # fmt: skip
         return base.where()
 
@@ -249,6 +220,48 @@ def implied(invariances: Set[str]) -> frozenset[str]:
     if "orthogonal" in closed:
         closed.add("permutation")
     return frozenset(closed)
+
+
+def claims_under(changes: tuple[Change, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims that differ from the declared ones when the parameters have these values."""
+    claims: dict[str, Any] = {}
+    for change in changes:
+        if all(holds(values[k], wanted) for k, wanted in change.parameters.items()):
+            claims |= change.claims
+    return claims | ({"invariant_to": implied(claims["invariant_to"])} if "invariant_to" in claims else {})
+
+
+def check_parameters(
+    function: Callable[..., Any],
+    defaults: Mapping[str, Any],
+    limits: Mapping[str, tuple[float, float]],
+    parameters: Mapping[str, Any],
+) -> None:
+    """Raise ``ValueError`` for a parameter, a choice, a type or a size that the declared function does not take."""
+    called, choices, hints = function.__name__, choices_of(function), typing.get_type_hints(function)
+    for name, value in parameters.items():
+        if name not in defaults:
+            raise ValueError(f"{called} has no parameter {name!r}{did_you_mean(name, defaults)}")
+        hint: Any = hints.get(name)
+        if name in choices and value not in choices[name]:
+            raise ValueError(f"{called}: {name} must be one of {', '.join(map(repr, choices[name]))}; got {value!r}")
+        if hint in KINDS and not (isinstance(value, KINDS[hint]) and isinstance(value, bool) == (hint is bool)):
+            raise ValueError(f"{called}: {name} must be of type {hint.__name__}; got {value!r}")
+        low, high = limits.get(name, (-math.inf, math.inf))
+        if hint in (int, float) and not low <= value <= high:
+            raise ValueError(f"{called}: {name} must be from {low:g} to {high:g}; got {value!r}")
+
+
+def choices_of(function: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the values that each parameter with a fixed list of them can take."""
+    hints = typing.get_type_hints(function)
+    return {k: typing.get_args(h) for k, h in hints.items() if typing.get_origin(h) is Literal}
+
+
+def specification(name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]) -> str:
+    """Return the name with every parameter that is not at its default."""
+    changed = [f"{k}={brief(v)}" for k, v in parameters if k not in defaults or defaults[k] != v]
+    return f"{name}[{','.join(changed)}]" if changed else name
 
 
 def require(measure: Measure) -> None:
@@ -277,7 +290,8 @@ def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=[*arrays, *list(signature.parameters.values())[2:]])
 
 
-def _holds(value: Any, wanted: Any) -> bool:
+def holds(value: Any, wanted: Any) -> bool:
+    """Say whether a value is the wanted one, or satisfies the wanted condition."""
     return bool(wanted(value)) if callable(wanted) else value == wanted
 
 
@@ -285,25 +299,28 @@ def _as_0d(value: Any, array: Array) -> Array:
     return value if hasattr(value, "dtype") and not isinstance(value, np.generic) else like(float(value), array)
 
 
-def _argument(data: Any, name: str) -> Representation:
+def argument(data: Any, name: str) -> Representation:
     """Make a representation that error messages can name: X or Y, unless it is a file, which has a name."""
     return as_representation(data, "" if isinstance(data, str | Path) else name)
 
 
-def _hashable(value: Any) -> Any:
+def hashable(value: Any) -> Any:
+    """Return a value with every array and list of it as a tuple."""
     value = value.tolist() if hasattr(value, "tolist") else value  # an array, tensor or scalar of any library
-    return tuple(_hashable(v) for v in value) if isinstance(value, list | tuple) else value
+    return tuple(hashable(v) for v in value) if isinstance(value, list | tuple) else value
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
+    """Return how a specification shows a value: a long tuple as its length and hash."""
     if not isinstance(value, tuple) or len(value) <= 8:
         return str(value)
     return f"<{len(value)} values {hashlib.blake2b(repr(value).encode(), digest_size=4).hexdigest()}>"
 
 
-def _restore(module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None) -> Measure:
+def restore(module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None) -> Any:
+    """Find a measure or statistic by where it is defined: how they travel between processes."""
     try:
-        found: Measure = getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:
         if file is None:
             raise
@@ -311,7 +328,7 @@ def _restore(module: str, name: str, parameters: tuple[tuple[str, Any], ...], fi
     return found.where(**dict(parameters))
 
 
-def _version(function: Callable[..., Any]) -> int:
+def version_of(function: Callable[..., Any]) -> int:
     """Return 1 for a measure of this library; for any other a number that changes with the file it is written in."""
     if function.__module__.partition(".")[0] == __package__:
         return 1

@@ -19,6 +19,7 @@ from .alignment_of_neighbours import (
     mutual_knn,
 )
 from .cca import mean_cca, pwcca, svcca
+from .drift import eigenspectrum_similarity, mmd, pwcka, sliced_wasserstein, subspace_overlap
 from .manifold import kcka, mka
 from .neighbours import jaccard, rank_similarity, second_order_cosine
 from .outputs import accuracy_difference, disagreement, jensen_shannon
@@ -41,6 +42,7 @@ __all__ = [
     "distance_correlation",
     "edit_distance_knn",
     "eigenspace_overlap",
+    "eigenspectrum_similarity",
     "ensd",
     "gulp",
     "hard_correlation_match",
@@ -55,12 +57,14 @@ __all__ = [
     "magnitude_difference",
     "mean_cca",
     "mka",
+    "mmd",
     "mutual_knn",
     "nbs",
     "permutation_procrustes",
     "procrustes",
     "procrustes_size_shape",
     "pwcca",
+    "pwcka",
     "rank_similarity",
     "riemannian",
     "rsa",
@@ -69,8 +73,10 @@ __all__ = [
     "rtd_lite",
     "second_order_cosine",
     "shape",
+    "sliced_wasserstein",
     "soft_correlation_match",
     "soft_matching",
+    "subspace_overlap",
     "svcca",
     "uniformity_difference",
 ]

@@ -1,0 +1,61 @@
+"""Time of the feature split, beside that of the package shesha-geometry where it can be imported.
+
+    python benchmarks/stability.py [--samples 1600] [--features 512] [--splits 30]
+
+CPU seconds of one thread each; ``pip install --target folder --no-deps shesha-geometry`` and ``PYTHONPATH=folder`` make
+the package importable. Both rank the dissimilarities exactly; the values on the same halves are compared too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from resemblance.stability import comparing, feature_split
+from resemblance.stability.comparing import mean_agreement
+from resemblance.stability.splits import halves
+
+
+def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:
+    """The least CPU time of several calls, and the value."""
+    best, value = np.inf, np.nan
+    for _ in range(repeats):
+        start = time.process_time()
+        value = function()
+        best = min(best, time.process_time() - start)
+    return best, value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=1600)
+    parser.add_argument("--features", type=int, default=512)
+    parser.add_argument("--splits", type=int, default=30)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    x = np.random.default_rng(0).standard_normal((args.samples, args.features)) + 0.3
+    feature_split(x, k=1)  # compiles, once per machine
+    ours, _ = seconds(lambda: feature_split(x, k=args.splits), args.repeats)
+    print(f"resemblance, compiled ranks   {ours:8.2f} s")
+    comparing.COMPILED = 2**63
+    plain, _ = seconds(lambda: feature_split(x, k=args.splits), args.repeats)
+    print(f"resemblance, NumPy only       {plain:8.2f} s")
+    try:
+        import shesha
+    except ImportError:
+        print("shesha-geometry is not installed: nothing to compare with")
+        return
+    theirs, value = seconds(lambda: shesha.feature_split(x, n_splits=args.splits, seed=320), 1)
+    print(f"shesha-geometry               {theirs:8.2f} s: {theirs / ours:.1f} and {theirs / plain:.1f} times as long")
+    random = np.random.default_rng(320)
+    same = mean_agreement((halves(x, random.permutation(x.shape[1])) for _ in range(args.splits)), "cosine", "spearman")
+    print(f"difference on the same halves {abs(same - value):.1e}")
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()

@@ -1,0 +1,36 @@
+"""What a drift report shows: numbers as text, and tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..drift import Drift, DriftReport, Finding
+from ..drift.report import WORDS
+from .terminal import plain_table
+
+
+def drift_table(report: DriftReport) -> Any:
+    """Return a line per drift: the value, its interval, the threshold, and whether it is beyond."""
+    rows = [
+        (d.name, number(d.value), bounds(d), number(d.threshold), d.reason or ("drift" if d.exceeds else ""))
+        for d in report.drifts
+    ]
+    return plain_table(("drift", "value", "95 % interval", "threshold", ""), rows, right=(1, 2, 3))
+
+
+def finding_table(report: DriftReport) -> Any:
+    """Return a line per kind of change: whether it is named, and a sentence."""
+    rows = [("yes" if f.named else "no", WORDS[f.kind], f.said) for f in report.findings]
+    return plain_table(("happened", "kind of change", "what was found"), rows)
+
+
+def bounds(part: Drift | Finding) -> str:
+    """Write an interval."""
+    return "" if part.low is None else f"{number(part.low)} to {number(part.high)}"
+
+
+def number(value: float | None) -> str:
+    """Write a number with three digits, rounding noise as 0, a missing one as a dash."""
+    if value is None:
+        return "–"
+    return "0" if abs(value) < 1e-9 else f"{value:.3g}".replace("-", "−")

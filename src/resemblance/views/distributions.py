@@ -1,0 +1,62 @@
+"""Views that forget which sample is which: how samples spread, and along how many directions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, like, namespace, scalar, to_numpy
+from ..representation import Representation, view
+from ..rng import generator
+from .distances import distance_matrix
+from .points import norm_of
+from .spectra import decomposition
+
+
+@view
+def sorted_projections(x: Representation, width: int, projections: int, seed: int) -> Array:
+    """The samples along random directions, each direction sorted, shape (n, projections).
+
+    The directions are unit vectors of ``width`` >= d dimensions: x is taken to have zeros in those it lacks.
+    """
+    drawn = generator(seed, "directions", width).standard_normal((width, projections))
+    unit = drawn / np.linalg.norm(drawn, axis=0)
+    return x.xp.sort(x.array @ like(unit[: x.shape[1]], x.array), axis=0)
+
+
+def pooled_distances(x: Representation, y: Representation) -> np.ndarray:
+    """Euclidean distances between the samples of both, x first, in units of the larger one, shape (2n, 2n).
+
+    The narrower one is padded with zero columns. Computed by NumPy.
+    """
+    width = max(x.shape[1], y.shape[1])
+    scale = max(scalar(norm_of(r)) for r in (x, y)) or 1.0
+    padded = (np.pad(to_numpy(r.array) / scale, ((0, 0), (0, width - r.shape[1]))) for r in (x, y))
+    return np.asarray(distance_matrix(np.concatenate(list(padded))))
+
+
+@view
+def participation_ratio(x: Representation) -> Array:
+    """Number of directions that hold the variance: (sum of variances)^2 / sum of their squares, from 1 to the rank."""
+    variance = decomposition(x).singular ** 2
+    return x.xp.sum(variance) ** 2 / x.xp.sum(variance**2)
+
+
+@view
+def effective_rank(x: Representation) -> Array:
+    """Exponential of the entropy of the shares of variance of the principal directions, from 1 to the rank."""
+    variance = decomposition(x).singular ** 2
+    share = variance / x.xp.sum(variance)
+    return x.xp.exp(-x.xp.sum(share * x.xp.log(share)))
+
+
+def spectra(x: Representation, y: Representation) -> tuple[Array, Array]:
+    """Singular values of both, the shorter list filled up with zeros; squares sum to 1."""
+    s, t = decomposition(x).singular, decomposition(y).singular
+    length = max(s.shape[0], t.shape[0])
+    return _filled(s, length), _filled(t, length)
+
+
+def _filled(values: Array, length: int) -> Array:
+    xp = namespace(values)
+    zeros = xp.zeros(length - values.shape[0], dtype=values.dtype, device=values.device)
+    return xp.concat([values, zeros])

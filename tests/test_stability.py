@@ -1,0 +1,670 @@
+"""Statistics of one representation: published values, closed forms, and every claim in both directions."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+
+import numpy as np
+import pytest
+from conftest import GOLDEN
+from scipy import optimize, stats
+from scipy.stats import rankdata
+from test_claims import transformed
+from test_docs import bibliography
+
+import resemblance as rs
+from resemblance import stability as st
+from resemblance.measure import INVARIANCES
+from resemblance.stability import comparing
+from resemblance.stability.comparing import mean_agreement, ranks
+from resemblance.stability.splits import halves
+from resemblance.statistic import Statistic, statistic
+
+THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
+CLASSES = ("two_class", "clustered")
+VARIANTS = [
+    "feature_split[rdm=correlation]", "feature_split[rdm=euclidean]", "feature_split[compare=pearson]",
+    "basis_split[rdm=euclidean]", "sample_split[rdm=correlation]", "sample_split[rdm=euclidean]",
+    "replicate[rdm=correlation]", "replicate[rdm=euclidean,compare=pearson]",
+    "anchor_profile[rdm=correlation]", "anchor_profile[rdm=euclidean]", "anchor_profile[anchors=(0, 3, 5)]",
+    "label_conditioned_split[rdm=correlation]", "label_conditioned_split[rdm=euclidean]",
+    "supervised_alignment[rdm=cosine]", "supervised_alignment[rdm=euclidean]", "class_separation[rdm=cosine]",
+    "fisher_discriminant[form=eigenvalues]", "silhouette[rdm=euclidean]", "gbc[covariance=spherical]",
+    "perturbation_coherence[form=spread]", "perturbation_coherence[controls=whitened]",
+    "perturbation_coherence[controls=whitened,ridge=0]", "perturbation_coherence[controls=neighbours,k=5]",
+    "perturbation_coherence[controls=neighbours,k=5,neighbours=cosine]",
+    "perturbation_magnitude[unit=deviations]", "input_noise_stability[score=rdm]",
+    "trial_split[rdm=correlation]", "trial_split[rdm=euclidean]",
+    "temporal_drift[rdm=correlation]", "temporal_drift[rdm=euclidean]", "centroid_drift[unit_rows=False]",
+]  # fmt: skip
+MEMBERS = [*st.list_statistics(), *map(st.get_statistic, VARIANTS)]
+every_statistic = pytest.mark.parametrize("s", MEMBERS, ids=str)
+LABELLED = [s for s in st.list_statistics() if {"labels", "conditions"} & set(s.needs)]
+
+
+@pytest.fixture(scope="module")
+def inputs() -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for name in ("stab_inputs.npz", "stab_labels.npz"):
+        with np.load(GOLDEN / name) as archive:
+            found |= dict(archive)
+    return found
+
+
+def encoder(x: np.ndarray) -> np.ndarray:
+    return np.tanh(x @ np.random.default_rng(5).standard_normal((x.shape[1], 5)))
+
+
+def example(s: Statistic, seed: int = 0, n: int = 60, d: int = 6) -> tuple[np.ndarray, list]:
+    """A generic representation with classes, and what the statistic needs besides: a replicate moved by noise, ..."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % (2 if s.name == "lda_stability" else 4))
+    x = rng.standard_normal((4, d))[labels] + 0.7 * rng.standard_normal((n, d)) @ rng.uniform(0.2, 0.8, (d, d))
+    x = x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d)
+    given = {
+        "labels": labels,
+        "conditions": labels,
+        "replicate": x + 0.3 * rng.standard_normal((n, d)),
+        "control": 0.6 * rng.standard_normal((40, d)) + rng.uniform(0.2, 0.8, d),
+        "encoder": encoder,
+    }
+    return x, [given[name] for name in s.needs]
+
+
+def moved(s: Statistic, x: np.ndarray, data: list, invariance: str, seed: int) -> float:
+    """The value after one transformation of the features of every array."""
+    arrays = [x, *(a for name, a in zip(s.needs, data) if name in ("replicate", "control"))]
+    whole = transformed(np.concatenate(arrays), invariance, np.random.default_rng(seed))
+    parts = np.split(whole, np.cumsum([len(a) for a in arrays])[:-1])
+    return s(parts[0], *(parts[1] if name in ("replicate", "control") else a for name, a in zip(s.needs, data)))
+
+
+# ------------------------------------------------------------------------------------------------------------ claims
+
+
+@every_statistic
+@pytest.mark.parametrize("invariance", INVARIANCES)
+def test_invariant_exactly_where_claimed(s, invariance):
+    unchanged = []
+    for seed in range(3):
+        x, data = example(s, seed)
+        before = s(x, *data)
+        unchanged.append(abs(moved(s, x, data, invariance, 100 + seed) - before) <= 1e-9 * max(1, abs(before)))
+    assert all(unchanged) == (invariance in s.invariant_to), unchanged
+
+
+@every_statistic
+def test_values_stay_in_the_claimed_range_and_are_floats(s):
+    low, high = s.range
+    for seed in range(3):
+        x, data = example(s, seed)
+        noise = np.random.default_rng(seed).standard_normal(x.shape)
+        for given in (x, noise, -x, x**3):
+            value = s(given, *data)
+            assert type(value) is float
+            assert low - 1e-12 <= value <= high + 1e-12
+
+
+def worse(s: Statistic, x: np.ndarray, data: list) -> tuple[np.ndarray, list]:
+    """The same with less of what the statistic is about: each feature in an order of its own, unless ..."""
+    rng = np.random.default_rng(1)
+    if "encoder" in s.needs:
+        return x, [lambda z: 20 * np.sin(20 * z)]
+    if "control" in s.needs:
+        return data[0].mean(axis=0) + 3 * rng.standard_normal(x.shape), data
+    if s.name == "centroid_drift":
+        return np.where(np.arange(len(x))[:, None] < len(x) // 2, x, -x), data
+    return rng.permuted(x, axis=0), data
+
+
+@pytest.mark.parametrize("s", [s for s in MEMBERS if s.larger_is_more_stable is not None], ids=str)
+def test_direction(s):
+    """Whatever is claimed to be better larger falls when its signal is destroyed, and the other way round."""
+    for seed in range(3):
+        x, data = example(s, seed, n=80, d=12)
+        before, after = s(x, *data), s(*(lambda z, more: (z, *more))(*worse(s, x, data)))
+        assert (before > after) == s.larger_is_more_stable, (before, after)
+
+
+def test_descriptions_without_a_direction():
+    found = {s.name for s in st.list_statistics() if s.larger_is_more_stable is None}
+    spectrum = {"anisotropy", "participation_ratio", "effective_rank"}
+    assert found == spectrum | {"sample_split", "anchor", "perturbation_magnitude"}
+
+
+@pytest.mark.parametrize("name", ["sample_split", "anchor"])
+def test_withdrawn_statistics_say_so_and_are_zero_on_average(name):
+    """Redundant features, of which every split gives the same dissimilarities, still score about 0."""
+    rng = np.random.default_rng(0)
+    redundant = np.tile(rng.standard_normal((150, 2)), (1, 10)) + 0.01 * rng.standard_normal((150, 20))
+    s = st.get_statistic(name)
+    assert "0 on average" in s.caution
+    assert "do not use it" in s.summary
+    assert abs(s(redundant)) < 0.05
+    assert st.feature_split(redundant) > 0.95
+
+
+def test_only_withdrawn_statistics_carry_a_caution():
+    assert {s.name for s in st.list_statistics() if s.caution} == {"sample_split", "anchor"}
+
+
+# -------------------------------------------------------------------------------------------------- published values
+
+
+@pytest.mark.parametrize("case", CLASSES)
+@pytest.mark.parametrize("kind", ["cosine", "correlation"])
+def test_feature_split_equals_the_package_on_its_own_halves(case, kind, inputs):
+    x, random = inputs[f"{case}__X"], np.random.default_rng(320)
+    pairs = [halves(x, random.permutation(x.shape[1])) for _ in range(30)]
+    theirs = THEIRS[case]["shesha_0_3_0"][f"feature_split_{kind}_seed320"]
+    assert mean_agreement(pairs, kind, "spearman") == pytest.approx(theirs, rel=1e-10)
+
+
+@pytest.mark.parametrize("case", [*CLASSES, "gauss_indep", "power_law"])
+def test_feature_split_scatters_as_in_the_package(case, inputs):
+    theirs = THEIRS[case]["shesha_0_3_0"]["feature_split_cosine_30seeds"]
+    ours = np.mean([st.feature_split(inputs[f"{case}__X"], k=10, seed=seed) for seed in range(4)])
+    assert ours == pytest.approx(theirs["mean"], abs=6 * theirs["std"])
+
+
+@pytest.mark.parametrize("case", CLASSES)
+@pytest.mark.parametrize("kind", ["cosine", "correlation", "euclidean"])
+def test_replicates_equal_the_package(case, kind, inputs):
+    x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__Y"], THEIRS[case]["shesha_0_3_0"]
+    for compare in ("spearman", "pearson"):
+        value = st.replicate(x, y, rdm=kind, compare=compare)
+        assert value == pytest.approx(theirs[f"replicate_stability_{kind}_{compare}"], rel=1e-10)
+        assert value == pytest.approx(rs.rsa(x, y, rdm=kind, compare=compare), rel=1e-10)
+    profile = st.anchor_profile(x, y, anchors=tuple(range(10)), rdm=kind)
+    assert profile == pytest.approx(theirs[f"anchor_profile_{kind}"], rel=1e-10)
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_supervised_statistics_equal_the_authors_codes(case, inputs):
+    x, y = inputs[f"{case}__X"], inputs[f"{case}__y"]
+    package, scripts = THEIRS[case]["shesha_0_3_0"], THEIRS[case]["geometric_stability_scripts"]
+    assert st.variance_ratio(x, y) == pytest.approx(package["variance_ratio"], rel=1e-10)
+    for kind in ("cosine", "correlation"):
+        theirs = package[f"supervised_alignment_{kind}_seed320"]
+        assert st.supervised_alignment(x, y, rdm=kind) == pytest.approx(theirs, rel=1e-10)
+    for kind in ("cosine", "euclidean"):  # their subsets ignore the classes
+        theirs = package[f"class_separation_ratio_{kind}_30seeds"]
+        assert st.class_separation(x, y, rdm=kind) == pytest.approx(theirs["mean"], abs=4 * theirs["std"])
+    # 1e-8 in the denominator there
+    assert st.fisher_discriminant(x, y) == pytest.approx(scripts["steer_compute_fisher_criterion"], rel=1e-7)
+    eigenvalues = st.fisher_discriminant(x, y, form="eigenvalues")
+    assert eigenvalues == pytest.approx(scripts["transfer_compute_fisher_discriminate"], rel=1e-8)
+    assert st.silhouette(x, y) == pytest.approx(scripts["steer_compute_silhouette"], rel=1e-10)
+
+
+def test_lda_stability_scatters_as_in_the_package(inputs):
+    theirs = THEIRS["two_class"]["shesha_0_3_0"]["lda_stability_30seeds"]
+    value = st.lda_stability(inputs["two_class__X"], inputs["two_class__y"])
+    assert value == pytest.approx(theirs["mean"], abs=3 * theirs["std"])
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_transferability_equals_the_authors_codes(case, inputs):
+    x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__y"], THEIRS[case]["geometric_stability_scripts"]
+    n = len(x)
+    assert st.h_score(x, y) * (n - 1) / n == pytest.approx(theirs["transfer_compute_hscore"], rel=1e-9)
+    assert st.leep(x[:, :6], y) == pytest.approx(theirs["thuml_LEEP_softmax_first6"], rel=1e-10)
+    assert st.nce(x[:, :6], y) == pytest.approx(theirs["thuml_NCE_argmax_first6"], rel=1e-10)
+    # Their iteration stops before the maximum.
+    assert 0 <= st.logme(x, y) - theirs["logme"] < 5e-4
+
+
+def test_gbc_follows_from_the_published_distance_of_two_classes(inputs):
+    value = st.gbc(inputs["two_class__X"], inputs["two_class__y"])
+    theirs = THEIRS["two_class"]["geometric_stability_scripts"]["transfer_compute_bhattacharyya_distance"]
+    assert -np.log(-value / 2) == pytest.approx(theirs, rel=1e-8)
+
+
+@pytest.mark.parametrize("case", [case for case in THEIRS if case not in ("pert", "trials")])
+def test_spectra_equal_the_authors_scripts(case, inputs):
+    x, theirs = inputs[f"{case}__X"], THEIRS[case]["geometric_stability_scripts"]
+    assert st.participation_ratio(x) == pytest.approx(theirs["participation_ratio_X"], rel=1e-10)
+    assert st.effective_rank(x) == pytest.approx(theirs["effective_rank_X"], rel=1e-9)
+    if "steer_anisotropy" in theirs:
+        assert st.anisotropy(x) == pytest.approx(theirs["steer_anisotropy"], rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("key", "parameters"),
+    [
+        ("standard_cosine", {}),
+        ("standard_euclidean", {"form": "spread"}),
+        ("whitened_cosine", {"controls": "whitened"}),
+        ("whitened_reg0.1", {"controls": "whitened", "ridge": 0.1}),
+        ("knn_euclidean", {"controls": "neighbours"}),
+        ("knn_cosine", {"controls": "neighbours", "neighbours": "cosine"}),
+        ("knn_k10", {"controls": "neighbours", "k": 10}),
+    ],
+)
+def test_perturbation_coherence_equals_the_package(key, parameters, inputs):
+    value = st.perturbation_coherence(inputs["pert__perturbed"], inputs["pert__control"], **parameters)
+    assert value == pytest.approx(THEIRS["pert"][f"perturbation_coherence_{key}"], rel=1e-10)
+
+
+def test_perturbation_magnitude_equals_the_package(inputs):
+    x, control = inputs["pert__perturbed"], inputs["pert__control"]
+    assert st.perturbation_magnitude(x, control) == pytest.approx(THEIRS["pert"]["effect_size_euclidean"], rel=1e-10)
+    deviations = st.perturbation_magnitude(x, control, unit="deviations")
+    assert deviations == pytest.approx(THEIRS["pert"]["effect_size_cohen"], rel=1e-10)
+
+
+def test_trials_equal_the_authors_script(inputs):
+    x, conditions, theirs = inputs["trials__X"], inputs["trials__cond"], THEIRS["trials"]
+    assert st.trial_split(x, conditions) == pytest.approx(theirs["split_half"], rel=1e-10)
+    assert 1 - st.temporal_drift(x, conditions) == pytest.approx(theirs["temporal"], rel=1e-10)
+    assert 1 - st.centroid_drift(x) == pytest.approx(theirs["centroid_drift"], rel=1e-8)
+
+
+def test_permutation_null_agrees_with_the_authors_script(inputs):
+    null, theirs = st.permutation_null("centroid_drift", inputs["trials__X"]), THEIRS["trials"]
+    assert 1 - null.mean == pytest.approx(theirs["perm_null_mean_seed320"], abs=5e-4)
+    assert null.deviation == pytest.approx(theirs["perm_null_std_ddof0"], rel=0.1)
+    assert null.z == pytest.approx(-theirs["perm_null_z"], abs=0.25)
+    assert null.p_value == (1 + np.sum(null.draws >= null.value)) / 501
+
+
+def test_intervals_agree_with_the_bootstrap_of_the_package(inputs):
+    """Theirs leaves out pairs of copies; 20 and 50 draws there."""
+    for case in CLASSES:
+        x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__Y"], THEIRS[case]["shesha_0_3_0"]
+        found = st.interval("replicate", x, y, draws=100)
+        assert found.value == pytest.approx(theirs["replicate_result_boot50_seed0"]["estimate"], rel=1e-10)
+        assert found.low == pytest.approx(theirs["replicate_result_boot50_seed0"]["data_ci_low"], abs=0.02)
+        assert found.high == pytest.approx(theirs["replicate_result_boot50_seed0"]["data_ci_high"], abs=0.02)
+
+
+# ------------------------------------------------------------------------------------------------------ closed forms
+
+
+def test_redundant_features_are_perfectly_stable(rng):
+    assert st.feature_split(np.tile(rng.standard_normal((20, 1)), (1, 8)), rdm="euclidean") == pytest.approx(1)
+
+
+def test_a_rotation_changes_feature_split_but_not_basis_split(rng):
+    """Independent axes with variances that fall like a power law: nothing is shared until they are mixed."""
+    aligned = rng.standard_normal((300, 64)) / np.arange(1, 65) ** 2
+    rotated = aligned @ np.linalg.qr(rng.standard_normal((64, 64)))[0]
+    assert abs(st.feature_split(aligned, rdm="euclidean", compare="pearson")) < 0.25
+    assert st.feature_split(rotated) > 0.9
+    assert st.basis_split(rotated) == pytest.approx(st.basis_split(aligned), abs=1e-9)
+    assert st.basis_split(aligned) > 0.9
+
+
+def test_independent_features_of_equal_variance_share_nothing(rng):
+    x = rng.standard_normal((200, 40))
+    assert abs(st.feature_split(x)) < 0.03
+    assert abs(st.basis_split(x)) < 0.03
+    assert abs(st.basis_split(rng.standard_normal((40, 100)))) < 0.1
+
+
+def test_spectra_of_equal_variances(rng):
+    x = np.linalg.qr(rng.standard_normal((50, 7)) - 0)[0]
+    x = np.linalg.qr(x - x.mean(axis=0))[0]
+    assert st.anisotropy(x) == pytest.approx(1 / 7)
+    assert st.participation_ratio(x) == pytest.approx(7)
+    assert st.effective_rank(x) == pytest.approx(7)
+
+
+def test_classes_that_are_points(rng):
+    y = np.repeat([0, 1, 2], 5)
+    x = rng.standard_normal((3, 4))[y]
+    assert st.variance_ratio(x, y) == pytest.approx(1)
+    assert st.silhouette(x, y) == pytest.approx(1)
+    assert st.h_score(x, y) == pytest.approx(2)
+    for name in ("class_separation", "fisher_discriminant", "gbc", "logme"):
+        with pytest.raises(rs.Undefined):
+            st.get_statistic(name)(x, y)
+
+
+def test_classes_that_are_alike(rng):
+    half = rng.standard_normal((20, 3))
+    x, y = np.concatenate([half, half]), np.repeat([0, 1], 20)
+    assert st.variance_ratio(x, y) == pytest.approx(0, abs=1e-20)
+    assert st.fisher_discriminant(x, y) == pytest.approx(0, abs=1e-20)
+    assert st.h_score(x, y) == pytest.approx(0, abs=1e-20)
+    assert st.gbc(x, y) == pytest.approx(-2)
+    with pytest.raises(rs.Undefined, match="coincide"):
+        st.lda_stability(x, y)
+
+
+def test_transferability_of_a_perfect_and_of_an_ignorant_classifier():
+    y = np.repeat([0, 1], 10)
+    assert st.nce(np.eye(2)[y], y) == 0
+    assert st.leep(np.eye(2)[y], y, outputs="probabilities") == 0
+    ignorant = np.full((20, 2), 0.5)
+    assert st.nce(ignorant, y) == pytest.approx(-np.log(2))
+    assert st.leep(ignorant, y, outputs="probabilities") == st.leep(ignorant, y) == pytest.approx(-np.log(2))
+
+
+@pytest.mark.parametrize("signal", [0.0, 1.0])
+def test_logme_is_the_largest_evidence(signal, rng):
+    x, y = rng.standard_normal((30, 4)), np.arange(30) % 2
+    x[:, 0] += signal * y
+
+    def loss(logs: np.ndarray, c: int) -> float:
+        covariance = x @ x.T / np.exp(logs[0]) + np.eye(30) / np.exp(logs[1])
+        return -stats.multivariate_normal(np.zeros(30), covariance).logpdf((y == c).astype(float)) / 30
+
+    options = {"xatol": 1e-8, "fatol": 1e-12}
+    best = [-optimize.minimize(loss, [0.0, 0.0], (c,), method="Nelder-Mead", options=options).fun for c in (0, 1)]
+    assert st.logme(x, y) == pytest.approx(np.mean(best), abs=1e-8)
+
+
+def test_logme_of_features_that_explain_nothing():
+    """The best weights are zero, and the evidence is that of noise alone."""
+    y = np.repeat([0, 1], 6)
+    x = np.tile([1.0, -1.0], 6)[:, None]
+    assert st.logme(x, y) == pytest.approx((np.log(2 / (2 * np.pi)) - 1) / 2)
+
+
+def test_a_common_shift_is_coherent(rng):
+    control, shift = rng.standard_normal((30, 5)), rng.standard_normal(5)
+    x = np.tile(control.mean(axis=0) + shift, (8, 1))
+    for form in ("cosine", "spread"):
+        for controls in ("mean", "whitened"):
+            assert st.perturbation_coherence(x, control, controls=controls, form=form) == pytest.approx(1)
+    assert st.perturbation_magnitude(x, control) == pytest.approx(np.linalg.norm(shift))
+    with pytest.raises(rs.Undefined, match="do not move"):
+        st.perturbation_coherence(np.tile(control.mean(axis=0), (8, 1)), control)
+
+
+def test_input_noise_of_a_constant_and_of_a_linear_encoder(rng):
+    x = rng.standard_normal((40, 3))
+    assert st.input_noise_stability(x, lambda z: np.ones((len(z), 2))) == 1
+    assert st.input_noise_stability(x, lambda z: z, noise=0.0) == 1
+    expected = 0.1 * x.std() * np.sqrt(8 / np.pi)  # the mean length of a normal vector in three dimensions
+    assert st.input_noise_stability(x, lambda z: z, k=200) == pytest.approx(1 / (1 + expected), rel=0.01)
+
+
+def test_trial_statistics_of_repeated_trials(rng):
+    means = rng.standard_normal((4, 6))
+    conditions = np.tile(np.repeat(np.arange(4), 2), 4)
+    x = means[conditions]
+    assert st.trial_split(x, conditions) == pytest.approx(1)
+    assert st.temporal_drift(x, conditions) == pytest.approx(0, abs=1e-12)
+    assert st.centroid_drift(means[np.zeros(10, dtype=int)]) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [1, 10**9])
+@pytest.mark.parametrize("decimals", [16, 3, 0])
+def test_ranks_are_exact(compiled, decimals, rng, monkeypatch):
+    """Compiled and not, without ties, with many, and with little else; the rounding of values is no order."""
+    monkeypatch.setattr(comparing, "COMPILED", compiled)
+    values = np.round(rng.standard_normal(4000), decimals)
+    values[0] = 1e3  # most values agree in their leading bits
+    assert np.array_equal(ranks(values), rankdata(values))
+    assert np.array_equal(ranks(values + 1e-13 * (np.arange(4000) % 2)), rankdata(values)) or decimals == 16
+
+
+# --------------------------------------------------------------------------------------- intervals, seeds, hostility
+
+
+def test_interval_covers_the_value_and_follows_its_level(rng):
+    x, y = example(st.variance_ratio)[0], example(st.variance_ratio)[1][0]
+    wide, narrow = (st.interval("variance_ratio", x, y, level=level) for level in (0.95, 0.5))
+    assert wide.low < narrow.low < narrow.value == wide.value < narrow.high < wide.high
+    assert len(wide.draws) == 200
+    assert wide.samples == 60
+    assert np.array_equal(wide.draws, st.interval(st.variance_ratio, x, y).draws)
+    assert not np.array_equal(wide.draws, st.interval(st.variance_ratio, x, y, seed=1).draws)
+    assert st.interval("feature_split[k=2,max_samples=40]", x, draws=2).samples == 40
+
+
+@pytest.mark.parametrize("s", [s for s in st.list_statistics() if s.name != "anchor"], ids=str)
+def test_every_statistic_has_an_interval_within_its_range(s):
+    x, data = example(s)
+    found = st.interval(s, x, *data, draws=5)
+    assert found.value == s(x, *data)
+    assert s.range[0] <= found.low <= found.high <= s.range[1]
+    assert np.isfinite(found.draws).all()
+    assert found.draws.std() > 0
+
+
+def test_an_interval_has_the_width_of_the_bootstrap(rng):
+    """Of the length of a mean shift, whose deviation over samples is known: sqrt(1 / n + 1 / m)."""
+    x, control = rng.standard_normal((200, 1)) + 9, rng.standard_normal((100, 1))
+    deviation = st.interval("perturbation_magnitude", x, control, draws=500).draws.std()
+    assert deviation == pytest.approx(np.sqrt(x.var() / 200 + control.var() / 100), rel=0.1)
+
+
+def test_intervals_and_nulls_refuse_what_they_cannot_do(rng):
+    x = rng.standard_normal((6, 5))
+    with pytest.raises(ValueError, match="half of them are 3"):
+        st.interval("feature_split", x)
+    with pytest.raises(ValueError, match="draws must be at least 2"):
+        st.interval("anisotropy", x, draws=1)
+    with pytest.raises(ValueError, match="does not depend on the order"):
+        st.permutation_null("anisotropy", x, draws=5)
+    with pytest.raises(ValueError, match="at least 2"):
+        st.permutation_null("centroid_drift", x, draws=1)
+
+
+@every_statistic
+def test_seeds_decide_and_nothing_else_is_touched(s):
+    x, data = example(s)
+    for array in (x, *(a for a in data if isinstance(a, np.ndarray))):
+        array.flags.writeable = False
+    np.random.seed(5)  # noqa: NPY002 - the global generator is what must not be touched
+    first = s(x, *data)
+    drawn = np.random.random()  # noqa: NPY002
+    np.random.seed(5)  # noqa: NPY002
+    assert drawn == np.random.random()  # noqa: NPY002
+    assert s(rs.Representation(x), *data) == s(x.copy(), *data) == first
+    if "seed" in s.defaults and s.name != "supervised_alignment":  # 60 of at most 300 samples there: nothing is drawn
+        noise = np.random.default_rng(1).permuted(x, axis=0)
+        assert s.where(seed=1)(noise, *data) != s(noise, *data)
+
+
+@every_statistic
+def test_tensors_and_single_precision(s):
+    import torch
+
+    x, data = example(s)
+    x = x.astype(np.float32).astype(np.float64)
+    assert s(torch.from_numpy(x), *data) == pytest.approx(s(x, *data), rel=1e-12)
+    assert type(s(torch.from_numpy(x).float(), *data)) is float
+
+
+@every_statistic
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_scale_of_the_data(s, scale):
+    x, data = example(s)
+    data = [scale * a if name in ("replicate", "control") else a for name, a in zip(s.needs, data)]
+    try:
+        value = s(scale * x, *data)
+    except rs.Undefined:
+        return
+    assert np.isfinite(value)
+    if "isotropic_scaling" in s.invariant_to:
+        assert value == pytest.approx(
+            s(x, *(a / scale if n in ("replicate", "control") else a for n, a in zip(s.needs, data))), rel=1e-6
+        )
+
+
+HOSTILE = {
+    "constant": lambda x: np.ones_like(x),
+    "zero": lambda x: np.zeros_like(x),
+    "duplicates": lambda x: np.repeat(x[::2], 2, axis=0),
+    "constant columns": lambda x: np.hstack([x[:, :4], np.ones((len(x), 2))]),
+    "wide": lambda x: np.hstack([x, np.random.default_rng(0).standard_normal((len(x), 80))]),
+    "integers": lambda x: np.round(3 * x).astype(int),
+    "not contiguous": lambda x: np.asfortranarray(x)[::-1],
+}
+
+
+@every_statistic
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_data_give_a_number_or_a_reason(s, kind):
+    x, data = example(s)
+    x = HOSTILE[kind](x)
+    data = [HOSTILE[kind](a) if name in ("replicate", "control") else a for name, a in zip(s.needs, data)]
+    try:
+        value = s(x, *data)
+    except rs.Undefined:
+        assert kind not in ("integers", "not contiguous")
+        return
+    assert s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
+
+
+@every_statistic
+def test_nan_too_few_samples_and_too_few_features(s):
+    x, data = example(s)
+    bad = x.copy()
+    bad[3, 2] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 2"):
+        s(bad, *data)
+    one = [a[:1] if isinstance(a, np.ndarray) and len(a) == len(x) else a for a in data]
+    with pytest.raises(rs.Undefined, match="samples"):
+        s(x[:1], *one)
+    if s.min_features > 1:
+        with pytest.raises(rs.Undefined, match="features"):
+            s(x[:, : s.min_features - 1], *(a[:, :1] if getattr(a, "ndim", 1) == 2 else a for a in data))
+
+
+@pytest.mark.parametrize("s", LABELLED, ids=str)
+def test_labels_are_checked(s):
+    x, (labels,) = example(s)
+    with pytest.raises(ValueError, match="one per sample"):
+        s(x, labels[:-1])
+    with pytest.raises(ValueError, match=r"at least|needs from 2"):
+        s(x, np.zeros(60))
+    with pytest.raises(ValueError, match="leave those samples out"):
+        s(x, np.where(labels == 0, np.nan, 1))
+    words = np.array(["a", "b", "c", "d"])[labels]
+    assert s(x, words) == s(x, labels) == s(x, labels.tolist()) == s(x, **{s.needs[0]: labels + 3})
+
+
+def test_replicates_controls_and_encoders_are_checked(rng):
+    x = rng.standard_normal((10, 4))
+    with pytest.raises(ValueError, match="same samples"):
+        st.replicate(x, x[:9])
+    a, b = rs.Representation(x, ids=range(10)), rs.Representation(x, ids=range(1, 11))
+    with pytest.raises(ValueError, match="join_samples"):
+        st.replicate(a, b)
+    assert st.replicate(a, rs.Representation(x, ids=range(10))) == pytest.approx(1)
+    with pytest.raises(ValueError, match="NaN"):
+        st.replicate(x, np.where(x > 1, np.nan, x))
+    with pytest.raises(ValueError, match="same features"):
+        st.perturbation_coherence(x, x[:, :3])
+    with pytest.raises(ValueError, match="function"):
+        st.input_noise_stability(x, 3)
+    with pytest.raises(ValueError, match="9 rows for 10"):
+        st.input_noise_stability(x, lambda z: z[:9])
+    for anchors in ((0, 0), (10,), "ab", tuple(range(8))):
+        with pytest.raises(ValueError, match="anchor"):
+            st.anchor_profile(x, x, anchors=anchors)
+    with pytest.raises(ValueError, match="at least 2 controls"):
+        st.perturbation_magnitude(x, x[:1], unit="deviations")
+
+
+def test_classes_that_are_too_small_or_too_many():
+    x, y = np.random.default_rng(0).standard_normal((9, 3)), np.arange(9) // 4
+    for name in ("variance_ratio", "class_separation", "label_conditioned_split", "gbc", "h_score", "logme"):
+        with pytest.raises(ValueError, match="leave such classes out"):
+            st.get_statistic(name)(x, y)
+    with pytest.raises(ValueError, match="two classes"):
+        st.lda_stability(x, np.arange(9) % 3)
+    with pytest.raises(ValueError, match="at least 3 classes"):
+        st.label_conditioned_split(x, np.arange(9) % 2)
+    with pytest.raises(ValueError, match="at least 3 conditions"):
+        st.trial_split(x, np.arange(9) % 2)
+    with pytest.raises(ValueError, match="early and a late trial"):
+        st.temporal_drift(x, np.arange(9) // 3)
+    with pytest.raises(ValueError, match="sum to 1"):
+        st.leep(x, y, outputs="probabilities")
+    with pytest.raises(ValueError, match="no early trial"):
+        st.centroid_drift(x, early=0.01)
+
+
+# ---------------------------------------------------------------------------------------------------------- catalogue
+
+
+@pytest.mark.parametrize("s", st.list_statistics(), ids=str)
+def test_every_statistic_is_documented(s):
+    text = inspect.getdoc(s.function) or ""
+    assert ".. math::" in text
+    assert text.split("\n\n")[0].endswith((".", "?"))
+    assert "Reference: " in text
+    assert "value" in text
+    assert s.reference in bibliography()
+    assert getattr(st, s.name) is s
+    assert s.name in st.__all__
+
+
+@every_statistic
+def test_found_by_name_label_and_specification_and_travels(s):
+    assert st.get_statistic(str(s)) == s
+    assert st.get_statistic(s) is s
+    assert pickle.loads(pickle.dumps(s)) == s
+    assert st.get_statistic(s.label.upper()).name == s.name
+    assert hash(s) == hash(st.get_statistic(str(s)))
+
+
+def test_lists():
+    everything = rs.list_statistics()
+    assert len({s.name for s in everything}) == len({s.label for s in everything}) == len(everything) == 27
+    assert {s.name for s in rs.list_statistics(family="trials")} == {"trial_split", "temporal_drift", "centroid_drift"}
+    assert st.basis_split in rs.list_statistics(invariant_to="orthogonal")
+    assert st.feature_split not in rs.list_statistics(invariant_to={"permutation"})
+    with pytest.raises(ValueError, match="did you mean 'trials'"):
+        rs.list_statistics(family="trial")
+    with pytest.raises(ValueError, match="did you mean 'orthogonal'"):
+        rs.list_statistics(invariant_to="ortogonal")
+    with pytest.raises(ValueError, match="did you mean 'feature_split'"):
+        rs.get_statistic("feature_spit")
+
+
+def test_parameters_are_checked(rng):
+    x = rng.standard_normal((9, 5))
+    with pytest.raises(ValueError, match="no parameter 'splits'"):
+        st.feature_split(x, splits=3)
+    with pytest.raises(ValueError, match="must be one of"):
+        st.feature_split(x, rdm="hamming")
+    with pytest.raises(ValueError, match="from 1 to"):
+        st.feature_split(x, k=0)
+    with pytest.raises(ValueError, match=r"variance_ratio\(X, labels\)"):
+        st.variance_ratio(x)
+    with pytest.raises(ValueError, match=r"anisotropy\(X\)"):
+        st.anisotropy(x, x)
+
+
+def test_own_statistics(rng):
+    """A user's own function is declared like those of the library."""
+
+    @statistic(
+        label="Spread", family="spectrum", larger_is_more_stable=None, range=(0, np.inf),
+        reference="none", invariant_to={"orthogonal", "translation"},
+    )  # fmt: skip
+    def spread(x: rs.Representation, *, power: int = 1) -> float:
+        """Standard deviation of the points."""
+        return float(np.std(x.array)) ** power
+
+    x = rng.standard_normal((9, 5))
+    assert spread(x) == np.std(x)
+    assert str(spread.where(power=2)) == "spread[power=2]"
+    assert spread(x, power=2) == np.std(x) ** 2
+    assert spread.summary == "Standard deviation of the points."
+    assert repr(spread) == "<statistic spread>"
+    with pytest.raises(ValueError, match="top level"):
+        pickle.dumps(spread)
+    with pytest.raises(ValueError, match="no role 'weights'"):
+
+        @statistic(label="W", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none")
+        def weighted(x: rs.Representation, weights: np.ndarray) -> float:
+            return 0.0
+
+
+def test_the_value_of_an_own_statistic_must_be_finite(rng):
+    @statistic(label="Bad", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none")
+    def bad(x: rs.Representation) -> float:
+        return float("nan")
+
+    with pytest.raises(rs.Undefined, match="overflows"):
+        bad(rng.standard_normal((4, 2)))
