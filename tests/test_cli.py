@@ -394,8 +394,9 @@ def test_help_needs_no_framework():
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_control_c(folder, jobs):
     running = process(
-        "compare", "a.npy", "b.npy", "-m", "own.py:slow", "--save", "r.db", "--jobs", jobs, start_new_session=True
-    )
+        "compare", "a.npy", "b.npy", "-m", "own.py:slow", "--save", "r.db", "--jobs", jobs,
+        start_new_session=True, preexec_fn=heed_interrupts,
+    )  # fmt: skip
     deadline = time.monotonic() + 60
     while not saved(folder / "r.db") and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -406,6 +407,11 @@ def test_control_c(folder, jobs):
     assert err.startswith("interrupted: ")
     assert "saved in r.db; the same command continues from there" in err
     assert err.count("\n") == 1
+
+
+def heed_interrupts():
+    """A job that a shell runs in the background ignores interrupts, and what it starts inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def saved(path):

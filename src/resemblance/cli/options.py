@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-import os
 import re
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 from ..catalogue import get_measures
 from ..extras import check
 from ..measure import Measure, did_you_mean, load_module
 from ..report.output import FORMATS
+
+# What a worker does first, as text so that nothing of ours has to be imported before. Interrupts from the keyboard reach
+# all processes, and only the parent is to answer them; and a worker ends when its parent does, however that ends.
+WORKER = """
+import multiprocessing, os, signal, threading
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True).start()
+"""
 
 
 def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
@@ -94,27 +99,15 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     if jobs == 1:
         yield None
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_begin_worker) as executor:
+    with ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), initializer=exec, initargs=(WORKER, {})
+    ) as executor:
         try:
             yield executor
         except BaseException:
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-
-
-def _begin_worker() -> None:
-    """Leave interrupts from the keyboard, which reach all processes, to the parent, and end when it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def complain(message: str) -> int:
