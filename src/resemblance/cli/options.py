@@ -16,7 +16,7 @@ from ..extras import check
 from ..measure import Measure, did_you_mean, load_module
 from ..report.output import FORMATS
 
-# What a worker does first, as text so that nothing of ours has to be imported before. Interrupts from the keyboard reach
+# What a worker does first, as text so that nothing of ours is imported before. Interrupts from the keyboard reach
 # all processes, and only the parent is to answer them; and a worker ends when its parent does, however that ends.
 WORKER = """
 import multiprocessing, os, signal, threading
