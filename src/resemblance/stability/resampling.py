@@ -110,7 +110,7 @@ def permutation_null(
     """Return a statistic beside the values it has in ``draws`` random orders of the samples.
 
     Labels and conditions move with their samples: only the order changes. This is the null for statistics of trials in
-    the order of recording (:func:`temporal_drift`, :func:`centroid_drift`, :func:`trial_split`); others do not depend
+    the order of recording (``temporal_drift``, ``centroid_drift``, ``trial_split``); others do not depend
     on the order. ``p_value`` is (1 + the number of values as large) / (1 + ``draws``), and ``z`` how many standard
     deviations the value lies above their mean.
 
