@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from array_api_compat import is_array_api_obj
@@ -25,6 +25,7 @@ from .store import Cell, Store
 from .tiles import Tile, group_measures, parse_bytes, tiles
 
 Progress = bool | Callable[[int, int], None]
+Done = TypeVar("Done")
 
 
 class Task(NamedTuple):
@@ -120,7 +121,11 @@ def _run(tasks: Sequence[Task], executor: Executor | None) -> Iterator[list[Cell
             for index in set(task.representations) - kept:
                 task.representations[index].forget()
         return
-    pending: set[Future[list[Cell]]] = {executor.submit(run_task, task) for task in tasks}
+    yield from as_finished({executor.submit(run_task, task) for task in tasks})
+
+
+def as_finished(pending: set[Future[Done]]) -> Iterator[Done]:
+    """Yield what futures give, in the order in which they end; cancel those that are left when the caller stops."""
     try:
         while pending:
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)

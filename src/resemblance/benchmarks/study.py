@@ -19,12 +19,13 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..compare import as_finished
 from ..extras import check
 from ..measure import Measure
 from ..sources.folders import TRAITS, is_complete, read_subject, read_subjects, write_subject
@@ -121,14 +122,7 @@ def _trained(folder: Path, missing: Iterable[Recipe], executor: Executor | None)
     if executor is None:
         yield from (train_one(recipe, place(folder, recipe)) for recipe in missing)
         return
-    pending = {executor.submit(train_one, recipe, place(folder, recipe)) for recipe in missing}
-    try:
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in finished)
-    finally:
-        for future in pending:
-            future.cancel()
+    yield from as_finished({executor.submit(train_one, recipe, place(folder, recipe)) for recipe in missing})
 
 
 def train_one(recipe: Recipe, folder: Path) -> str:

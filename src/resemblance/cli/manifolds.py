@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +10,10 @@ import typer
 
 from ..benchmarks.manifold_result import ManifoldResult, load_manifolds
 from ..benchmarks.manifolds import MEASURES, SIZES, run
-from ..catalogue import get_measures
 from ..extras import check
-from ..measure import Measure
 from ..report.output import show
 from ..tiles import parse_bytes
-from .options import check_choice, check_targets, choose_format, chosen_measures, processes
+from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
 from .resi import bars
 
 commands = typer.Typer(
@@ -50,7 +47,7 @@ def run_command(
     check_choice("size", size, tuple(SIZES))
     parse_bytes(memory)
     check("jinja2")
-    chosen = _beside(chosen_measures(measures), measure)
+    chosen = beside(chosen_measures(measures), measure, MEASURES)
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = run(study, measures=chosen, size=size, executor=executor, memory=memory, progress=progress)
@@ -98,11 +95,3 @@ def _write_report(result: ManifoldResult, path: Path) -> Path:
 
     write_manifolds_page(result, path)
     return path
-
-
-def _beside(chosen: list[Measure] | None, own: Sequence[str] | None) -> list[Measure] | None:
-    """Return the measures of the suite, or those chosen in their place, and those of the user beside them."""
-    more = chosen_measures(own)
-    if more is None:
-        return chosen
-    return get_measures([*(chosen if chosen is not None else get_measures(MEASURES)), *more])

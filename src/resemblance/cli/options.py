@@ -6,7 +6,7 @@ import hashlib
 import multiprocessing
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +33,17 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     if not specs:
         raise ValueError("--measures is empty")
     return get_measures(_own_measure_or_spec(spec) for spec in specs)
+
+
+def beside(
+    chosen: list[Measure] | None, own: Sequence[str] | None, usual: Iterable[str | Measure]
+) -> list[Measure] | None:
+    """Return the usual measures, or those chosen in their place, with those of the user beside them.
+
+    ``None``, for the usual ones, when there is neither a choice nor a measure of the user.
+    """
+    more = chosen_measures(own)
+    return chosen if more is None else get_measures([*(usual if chosen is None else chosen), *more])
 
 
 def _own_measure_or_spec(spec: str) -> Measure | str:

@@ -17,12 +17,11 @@ from ..benchmarks.evaluate import PRESETS, Result, load_result
 from ..benchmarks.grading import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..benchmarks.published import PAPERS
 from ..benchmarks.resi import DOMAINS, SUITES
-from ..catalogue import get_measures
 from ..extras import check
-from ..measure import FAMILIES, Measure
+from ..measure import FAMILIES
 from ..report.output import show
 from ..tiles import parse_bytes
-from .options import check_choice, check_targets, choose_format, chosen_measures, processes
+from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
 
 commands = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -61,7 +60,7 @@ def run_command(
     from ..benchmarks.study import run
 
     check_options(suite, domain, models, protocol, permute, failures, memory)
-    chosen = beside(chosen_measures(measures), measure, protocol)
+    chosen = beside(chosen_measures(measures), measure, [PRESETS[protocol]])
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = run(
@@ -188,14 +187,6 @@ def write_report(result: Result, path: Path) -> Path:
 
     write_resi_page(result, path, published=published_rows(result))
     return path
-
-
-def beside(chosen: list[Measure] | None, own: Sequence[str] | None, protocol: str) -> list[Measure] | None:
-    """Return the measures of the benchmark, or those chosen in their place, and those of the user beside them."""
-    more = chosen_measures(own)
-    if more is None:
-        return chosen
-    return get_measures([*(chosen if chosen is not None else get_measures([PRESETS[protocol]])), *more])
 
 
 # --------------------------------------------------------------------------------------------------------- the progress
