@@ -15,7 +15,8 @@ import pytest
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks.manifold_claims import NO_DATA, NOT, PARTLY, REPRODUCED, claims
+from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from resemblance.benchmarks.manifold_claims import claims
 from resemblance.benchmarks.manifold_result import CLUSTERS, ManifoldResult, Point, load_manifolds
 from resemblance.benchmarks.manifolds import SIZES, Case, cases, clouds, run
 from resemblance.benchmarks.published import compare_published, published, published_ranks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import NamedTuple
 
+from .claims import Claim, Found, judged
 from .manifold_result import CLUSTERS, ManifoldResult, Point
 from .manifold_words import (
     CKA,
@@ -32,31 +32,6 @@ from .manifold_words import (
     width,
 )
 
-REPRODUCED, PARTLY, NOT, NO_DATA = "reproduced", "in part", "not reproduced", "no data"
-
-
-class Claim(NamedTuple):
-    """One claim: what the paper says, what its authors' code gives when run, what this run gives, and the verdict.
-
-    ``verdict``: "reproduced", "in part", "not reproduced", or "no data" when measures are missing in this run.
-    ``note``: why it differs.
-    """
-
-    number: str
-    claim: str
-    theirs: str
-    ours: str
-    verdict: str
-    note: str = ""
-
-
-class Found(NamedTuple):
-    """What a run says of a claim: in words, which parts of it hold, and why others do not."""
-
-    ours: str
-    holds: tuple[bool, ...]
-    note: str = ""
-
 
 def claims(result: ManifoldResult) -> tuple[Claim, ...]:
     """Return the claims of Islam et al. 2025, Sections 5.1 to 5.3, beside the numbers of a run.
@@ -64,16 +39,7 @@ def claims(result: ManifoldResult) -> tuple[Claim, ...]:
     ``theirs`` are numbers of the authors' code on the same shapes; the paper shows figures only. A claim is reproduced
     when all parts of it hold, and in part when some do.
     """
-    return tuple(_claim(number, text, theirs, judge, result) for number, text, theirs, judge in _CLAIMS)
-
-
-def _claim(number: str, text: str, theirs: str, judge: Callable[[ManifoldResult], Found], of: ManifoldResult) -> Claim:
-    try:
-        found = judge(of)
-    except (KeyError, ValueError):  # a measure or a point that this run does not have
-        return Claim(number, text, theirs, "–", NO_DATA, "the run lacks a measure or a size")
-    verdict = REPRODUCED if all(found.holds) else PARTLY if any(found.holds) else NOT
-    return Claim(number, text, theirs, found.ours, verdict, found.note)
+    return judged(_CLAIMS, result)
 
 
 # ----------------------------------------------------------------------------------------------- order: rings, clusters

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..benchmarks.manifold_claims import NO_DATA, NOT, PARTLY, REPRODUCED, claims
+from ..benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from ..benchmarks.manifold_claims import claims
 from ..benchmarks.manifold_result import Grade, ManifoldResult
 from ..extras import need
 from ..store import write_atomically

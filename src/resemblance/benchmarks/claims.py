@@ -1,0 +1,50 @@
+"""What a paper says, what a run says of it, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+REPRODUCED, PARTLY, NOT, NO_DATA = "reproduced", "in part", "not reproduced", "no data"
+Facts = TypeVar("Facts")
+
+
+class Claim(NamedTuple):
+    """One claim: what the paper says, what its authors' code gives when run, what this run gives, and the verdict.
+
+    ``verdict``: "reproduced", "in part", "not reproduced", or "no data" when measures are missing in this run.
+    ``note``: why it differs.
+    """
+
+    number: str
+    claim: str
+    theirs: str
+    ours: str
+    verdict: str
+    note: str = ""
+
+
+class Found(NamedTuple):
+    """What a run says of a claim: in words, which parts of it hold, and why others do not."""
+
+    ours: str
+    holds: tuple[bool, ...]
+    note: str = ""
+
+
+def judged(claims: Iterable[tuple[str, str, str, Callable[[Facts], Found]]], facts: Facts) -> tuple[Claim, ...]:
+    """Return claims, given as number, text, what is theirs, and judge, beside what the judges find in the facts.
+
+    A claim is reproduced when all parts of it hold, and in part when some do. A judge raises ``KeyError`` or
+    ``ValueError`` where the facts lack a measure or a size.
+    """
+    return tuple(_judged(number, text, theirs, judge, facts) for number, text, theirs, judge in claims)
+
+
+def _judged(number: str, text: str, theirs: str, judge: Callable[[Facts], Found], facts: Facts) -> Claim:
+    try:
+        found = judge(facts)
+    except (KeyError, ValueError):
+        return Claim(number, text, theirs, "–", NO_DATA, "the run lacks a measure or a size")
+    verdict = REPRODUCED if all(found.holds) else PARTLY if any(found.holds) else NOT
+    return Claim(number, text, theirs, found.ours, verdict, found.note)

@@ -1,0 +1,194 @@
+"""Experiments that can always be continued: work in parts, each kept in a folder as soon as it is done.
+
+::
+
+    study/
+      study.json         which suite and size it is for
+      subjects/          the models that experiments train
+      parts/<experiment>/<hash>.json   one finished part each: what it depends on, and what was found
+      comparisons.db     comparisons that experiments leave to the engine
+      result.json        what was found: see Findings
+      log.txt            what was done when
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..compare import as_finished, single_threaded
+from ..measure import Measure, did_you_mean
+from ..store import write_atomically
+from ..subject import Recipe
+from .findings import Findings, Section
+from .study import alone, log, train
+
+FORMAT = 1
+Part = Mapping[str, Any]  # what a piece of work depends on, as JSON can hold it
+Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
+
+
+class Setting(NamedTuple):
+    """What a run is: its folder, which holds trained models, the size, and the measures that are put to the test."""
+
+    folder: Path
+    size: str
+    measures: tuple[Measure, ...]
+
+
+def _no_models(setting: Setting) -> Sequence[Recipe]:
+    return ()
+
+
+class Experiment(NamedTuple):
+    """One experiment of a suite.
+
+    ``parts``: the pieces of work, independent of each other; everything that the finding of a part depends on is in
+    it, measures by specification and version. ``compute``: what a part finds, as JSON can hold it (None for a number
+    that does not exist); a function of a module, so that it can travel to a worker. ``conclude``: the section that
+    follows from all parts, in their order. ``models``: what must have been trained before. ``version``: raise it when
+    ``compute`` changes.
+    """
+
+    name: str
+    parts: Callable[[Setting], Sequence[Part]]
+    compute: Callable[[Setting, Part], Any]
+    conclude: Callable[[Setting, Sequence[tuple[Part, Any]]], Section]
+    models: Callable[[Setting], Sequence[Recipe]] = _no_models
+    version: int = 1
+
+
+def run_experiments(
+    suite: str,
+    experiments: Sequence[Experiment],
+    folder: str | Path | None,
+    *,
+    size: str,
+    measures: Sequence[Measure] = (),
+    provenance: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Findings:
+    """Run experiments in a folder, or continue there, and return what they found.
+
+    What is already there is not done again. Without a folder nothing is kept. A process that is killed loses the parts
+    and models it was at. The findings do not depend on the executor, or on what was there before.
+
+    Raises ``ValueError`` when another process is working in the folder, or it is a study of something else.
+    """
+    show = progress or (lambda stage, done, total: None)
+    with _place(folder) as place, alone(place):
+        _remember(place, suite, size)
+        setting = Setting(place, size, tuple(measures))
+        models = dict.fromkeys(recipe.name for e in experiments for recipe in e.models(setting))
+        plan = {recipe.name: recipe for e in experiments for recipe in e.models(setting)}
+        if models:
+            train(place, [plan[name] for name in models], executor, show)
+        found = _computed(experiments, setting, executor, show)
+        sections, seconds = [], {}
+        for experiment in experiments:
+            done = found[experiment.name]
+            sections.append(experiment.conclude(setting, [(part, kept["value"]) for part, kept in done]))
+            seconds[sections[-1].name] = sum(kept["seconds"] for _, kept in done)
+        labels = {m.spec: m.label for m in measures}
+        result = Findings(suite, size, tuple(sections), labels, seconds, dict(provenance or {}))
+        result.save(place / "result.json")
+        log(place, f"{suite}: {len(sections)} sections, {len(result.claims)} claims")
+    return result
+
+
+def _computed(
+    experiments: Iterable[Experiment], setting: Setting, executor: Executor | None, show: Progress
+) -> dict[str, list[tuple[Part, dict[str, Any]]]]:
+    """Return what every part of every experiment found, computing what is not there."""
+    plan = [(e, part) for e in experiments for part in e.parts(setting)]
+    missing = [(e, part) for e, part in plan if _kept(_file(setting, e, part)) is None]
+    ready = len(plan) - len(missing)
+    show("experiments", ready, len(plan))
+    for position, _ in enumerate(_work(missing, setting, executor)):
+        show("experiments", ready + position + 1, len(plan))
+    found: dict[str, list[tuple[Part, dict[str, Any]]]] = {e.name: [] for e in experiments}
+    for e, part in plan:
+        kept = _kept(_file(setting, e, part))
+        if kept is None:
+            raise ValueError(f"{_file(setting, e, part)} was written and cannot be read")
+        found[e.name].append((part, kept))
+    return found
+
+
+def _work(missing: Iterable[tuple[Experiment, Part]], setting: Setting, executor: Executor | None) -> Iterator[str]:
+    if executor is None:
+        yield from (compute_part(e, setting, part) for e, part in missing)
+        return
+    yield from as_finished({executor.submit(compute_part, e, setting, part) for e, part in missing})
+
+
+def compute_part(experiment: Experiment, setting: Setting, part: Part) -> str:
+    """Compute a part, keep what it found, and return the name of its file."""
+    start = time.process_time()
+    with single_threaded():
+        value = experiment.compute(setting, part)
+    file = _file(setting, experiment, part)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    found = {"part": dict(part), "value": value, "seconds": time.process_time() - start}
+    write_atomically(file, json.dumps(found, allow_nan=False, ensure_ascii=False))
+    return file.name
+
+
+def measured(measures: Iterable[Measure]) -> list[list[Any]]:
+    """Return measures as a part names them: specification and version."""
+    return [[m.spec, m.version] for m in measures]
+
+
+def _file(setting: Setting, experiment: Experiment, part: Part) -> Path:
+    key = json.dumps([experiment.name, experiment.version, part], sort_keys=True, allow_nan=False)
+    return setting.folder / "parts" / experiment.name / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+
+
+def _kept(file: Path) -> dict[str, Any] | None:
+    """Return what a file says a part found; None when it is not there or damaged."""
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return found if {"value", "seconds"} <= found.keys() else None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+@contextmanager
+def _place(folder: str | Path | None) -> Iterator[Path]:
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary)
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    yield Path(folder)
+
+
+def _remember(folder: Path, suite: str, size: str) -> None:
+    """Note what the folder is for; another suite needs another folder, another size does not."""
+    file = folder / "study.json"
+    if file.exists():
+        try:
+            had = json.loads(file.read_text(encoding="utf-8"))["suite"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{file} is damaged: {error}") from error
+        if had != suite:
+            raise ValueError(f"{folder} is a study of {had}; use another folder for {suite}")
+    write_atomically(file, json.dumps({"format": FORMAT, "suite": suite, "size": size}) + "\n")
+
+
+def chosen(experiments: Sequence[Experiment], only: Iterable[str] | None) -> list[Experiment]:
+    """Return the experiments with these names, in their order; all for None. ``ValueError`` for one there is not."""
+    if only is None:
+        return list(experiments)
+    wanted, names = set(only), [e.name for e in experiments]
+    for name in sorted(wanted - set(names)):
+        raise ValueError(f"no experiment {name!r}{did_you_mean(name, names)}")
+    return [e for e in experiments if e.name in wanted]
