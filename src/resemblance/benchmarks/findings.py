@@ -90,8 +90,8 @@ class Section(NamedTuple):
 class Findings:
     """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
 
-    ``suite``: "stability" or "sensitivity". ``labels``: by specification, what papers call a measure. ``seconds``: the
-    processor time of every section.
+    ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call a measure.
+    ``seconds``: the processor time of every section.
     """
 
     suite: str

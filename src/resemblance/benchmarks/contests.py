@@ -1,0 +1,101 @@
+"""What every suite says of measures, in one form: ranks by cell, and the claims of its paper."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..significance import rank_within
+from .claims import Claim
+from .evaluate import Result, load_result
+from .findings import load_findings
+from .manifold_claims import claims as manifold_claims
+from .manifold_result import ManifoldResult, load_manifolds
+from .resi_claims import claims as resi_claims
+
+Cell = tuple[str, ...]  # the first entry names the test
+Ranks = Mapping[Cell, Mapping[str, float]]
+SUITES: Mapping[str, str] = {
+    "resi": "ReSi (Klabunde et al. 2025)",
+    "sensitivity": "Sensitivity and specificity (Ding et al. 2021)",
+    "manifolds": "Manifolds (Islam et al. 2025)",
+    "stability": "Stability (Raju 2026)",
+}
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What one suite says of measures.
+
+    ``labels``: by specification, the measures that took part. ``ranks``: the rank of every measure in every cell, among
+    those named; measures without a value stand last.
+    """
+
+    suite: str
+    labels: Mapping[str, str]
+    ranks: Callable[[Set[str]], Ranks]
+    claims: tuple[Claim, ...]
+
+    @property
+    def title(self) -> str:
+        """What the suite is called."""
+        return SUITES[self.suite]
+
+
+def read_contest(folder: str | Path) -> Contest:
+    """Return what the study in a folder says of measures. Raises ``ValueError`` for a folder without a result."""
+    file = Path(folder) / "result.json"
+    if not file.exists():
+        raise ValueError(f"{folder} has no results yet: run a suite there, such as: resemblance resi run {folder}")
+    try:
+        entries = set(json.loads(file.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file} is not a result that can be read ({error})") from error
+    if "protocol" in entries:
+        return _of_resi(load_result(file))
+    if "sweeps" in entries:
+        return _of_manifolds(load_manifolds(file))
+    found = load_findings(file)
+    if found.suite not in SUITES:
+        raise ValueError(f"{file} is of {found.suite!r}; known: {', '.join(SUITES)}")
+    scores = {(section, *cell.split("/")): values for (section, cell), values in found.scores().items()}
+    return Contest(found.suite, found.labels, _ranks_of(scores), found.claims)
+
+
+def _of_resi(result: Result) -> Contest:
+    def ranks(among: Set[str]) -> Ranks:
+        kept = replace(
+            result,
+            measures=tuple(m for m in result.measures if m.spec in among),
+            scores=tuple(s for s in result.scores if s.measure in among),
+        )
+        return kept.ranks()
+
+    return Contest("resi", {m.spec: m.label for m in result.measures}, ranks, resi_claims(result))
+
+
+def _of_manifolds(result: ManifoldResult) -> Contest:
+    """Three cells, those of which every measure has a value that means the same: two orders and one place."""
+    grades = result.grades()
+    scores: dict[Cell, Mapping[str, float | None]] = {
+        ("rings", "tau"): {g.measure: g.rings for g in grades},
+        ("clusters", "tau"): {g.measure: g.clusters for g in grades},
+        ("swiss roll", "peak"): {g.measure: -abs(g.peak - 0.5) for g in grades},
+    }
+    labels = {spec: result.info(spec).label for spec in result.chosen}
+    return Contest("manifolds", labels, _ranks_of(scores), manifold_claims(result))
+
+
+def _ranks_of(scores: Mapping[Cell, Mapping[str, float | None]]) -> Callable[[Set[str]], Ranks]:
+    def ranks(among: Set[str]) -> Ranks:
+        found = {}
+        for cell, values in scores.items():
+            own = {m: math.nan if (v := values.get(m)) is None else v for m in sorted(among)}
+            if not all(map(math.isnan, own.values())):  # where nobody has a value, nobody can be ranked
+                found[cell] = rank_within(own)
+        return found
+
+    return ranks

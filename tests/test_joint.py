@@ -1,0 +1,157 @@
+"""One ranking over several suites: ranks that can be worked out by hand, intervals, claims, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.benchmarks import manifolds
+from resemblance.benchmarks.claims import NO_DATA, NOT, REPRODUCED
+from resemblance.benchmarks.contests import Contest, read_contest
+from resemblance.benchmarks.evaluate import evaluate
+from resemblance.benchmarks.findings import Findings, Section, load_findings
+from resemblance.benchmarks.joint import joint, places
+from resemblance.benchmarks.resi_claims import claims
+from resemblance.subject import Subject
+
+MEASURES = ("cka", "procrustes", "magnitude_difference", "concentricity_difference", "uniformity_difference")
+LABELS = {"a": "A", "b": "B", "c": "C"}
+
+
+def study(folder, suite, cells, labels=LABELS):
+    """A folder with findings in which measures have these scores."""
+    folder.mkdir()
+    Findings(suite, "small", (Section("part", "Part", "about", scores=cells),), labels).save(folder / "result.json")
+    return folder
+
+
+@pytest.fixture
+def two(tmp_path):
+    one = study(tmp_path / "one", "stability", {"x/1": {"a": 3.0, "b": 2.0, "c": 1.0}, "x/2": {"a": 1, "b": 2, "c": 0}})
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 0.5, "b": 0.5, "c": None}})
+    return one, other
+
+
+def table(findings, section, name):
+    (found,) = [t for t in findings[section].tables if t.name == name]
+    return found
+
+
+def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
+    found = {row[0]: row for row in table(joint(two), "standing", "places").rows}
+    # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share the first place, c without value is last
+    assert [found[m][1] for m in "ABC"] == [(1.5 + 1) / 2, (1.5 + 1) / 2, 3.0]
+    assert [found[m][3] for m in "ABC"] == [1, 1, 3]
+    assert found["C"][2] == "3.0 to 3.0"
+
+
+def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
+    more = {**LABELS, "d": "D"}
+    one = study(tmp_path / "one", "stability", {"x": {"a": 1, "b": 3, "c": 2, "d": 9}}, more)
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 3, "c": 2}})
+    found = joint([one, other])
+    assert {row[0]: row[1] for row in table(found, "standing", "places").rows} == {"B": 1.0, "C": 2.0, "A": 3.0}
+    assert found["standing"].reasons == {"D": "takes no part in sensitivity"}
+
+
+def test_a_cell_in_which_nobody_has_a_value_does_not_count(tmp_path):
+    one = study(tmp_path / "one", "stability", {"x": {"a": 2, "b": 1}, "empty": {"a": None}}, {"a": "A", "b": "B"})
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 2, "b": 1}}, {"a": "A", "b": "B"})
+    assert "Cells: 1." in joint([one, other])["stability"].about
+
+
+def test_agreement_of_suites(tmp_path):
+    one = study(tmp_path / "one", "stability", {"x": {"a": 3, "b": 2, "c": 1}})
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 2, "c": 3}})
+    rows = table(joint([one, other]), "agreement", "agreement").rows
+    assert [row[1:] for row in rows] == [(1.0, pytest.approx(-1)), (pytest.approx(-1), 1.0)]
+
+
+def test_intervals_hold_the_estimate_and_shrink_with_cells():
+    random = np.random.default_rng(0)
+
+    def width(count):
+        cells = {("t", str(i)): dict(zip("ab", random.permutation([1.0, 2.0]))) for i in range(count)}
+        contests = [Contest(s, {"a": "A", "b": "B"}, lambda among: cells, ()) for s in ("resi", "stability")]
+        found = places(contests, {"resi": cells, "stability": cells})
+        assert all(p.low <= p.mean <= p.high for p in found)
+        return found[0].high - found[0].low
+
+    assert width(400) < width(25) / 2
+
+
+def test_labels_that_two_measures_share_give_way_to_specifications(tmp_path):
+    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA"}
+    cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0}}
+    folders = [study(tmp_path / s, s, cells, labels) for s in ("stability", "sensitivity")]
+    assert {row[0] for row in table(joint(folders), "standing", "places").rows} == set(labels)
+
+
+def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
+    found = joint(two)
+    found.save(tmp_path / "joint.json")
+    assert load_findings(tmp_path / "joint.json") == found
+
+
+def subjects(domain):
+    random = np.random.default_rng(len(domain))
+    base, found = random.normal(size=(24, 5)), []
+    for seed in range(5):
+        last = base + 0.2 * (1 + seed) * random.normal(size=base.shape)
+        traits = {"domain": domain, "seed": seed, "accuracy": 0.9 - 0.05 * seed}
+        found.append(Subject(f"{domain}{seed}", {"last": rs.Representation(last, f"{domain}{seed}/last")},
+                             last[:, :3], traits))  # fmt: skip
+    return found
+
+
+@pytest.fixture(scope="module")
+def result():
+    return evaluate([*subjects("graphs"), *subjects("vision")], measures=MEASURES)
+
+
+def test_every_kind_of_study_can_be_read(result, tmp_path):
+    (tmp_path / "resi").mkdir()
+    result.save(tmp_path / "resi" / "result.json")
+    manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
+    contests = [read_contest(tmp_path / name) for name in ("resi", "manifolds")]
+    assert [c.suite for c in contests] == ["resi", "manifolds"]
+    assert set(contests[1].ranks(set(MEASURES))) == {("rings", "tau"), ("clusters", "tau"), ("swiss roll", "peak")}
+    fewer = contests[0].ranks(set(MEASURES[:2]))
+    assert {rank for own in fewer.values() for rank in own.values()} <= {1.0, 2.0}
+    found = joint([tmp_path / "resi", tmp_path / "manifolds"])
+    assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
+    assert len(found["resi"].claims) == 5
+
+
+def test_claims_of_resi_can_hold_and_can_fail(result):
+    found = {c.number: c for c in claims(result)}
+    assert found["K1"].verdict == NO_DATA  # no MKA in this run
+    assert {found[n].verdict for n in ("R1", "R2", "R3", "R4")} <= {REPRODUCED, NOT, "in part"}
+    order = {"cka": 5.0, "procrustes": 4.0, **dict.fromkeys(MEASURES[2:], 3.0)}
+    last_first = [s._replace(value=-order[s.measure], parts=(-order[s.measure],)) for s in result.scores]
+    turned = type(result)(**{**vars(result), "scores": tuple(last_first)})
+    assert {c.number: c.verdict for c in claims(turned)}["R3"] == NOT
+    right = [s._replace(value=order[s.measure], parts=(order[s.measure],)) for s in result.scores]
+    assert {c.number: c.verdict for c in claims(type(result)(**{**vars(result), "scores": tuple(right)}))}["R1"] == NOT
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"format": 1, "suite": "other", "sections": []})])
+def test_what_is_no_study_is_refused(tmp_path, text):
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(ValueError, match=r"result\.json"):
+        read_contest(tmp_path)
+
+
+def test_mistakes_are_named(two, tmp_path):
+    with pytest.raises(ValueError, match="at least two suites"):
+        joint(two[:1])
+    with pytest.raises(ValueError, match="one of each suite"):
+        joint([two[0], two[0]])
+    with pytest.raises(ValueError, match="has no results yet"):
+        joint([two[0], tmp_path / "nothing"])
+    lone = study(tmp_path / "lone", "manifolds", {"y": {"z": 0.5}}, {"z": "Z"})
+    with pytest.raises(ValueError, match="common --measures"):
+        joint([two[0], lone])
