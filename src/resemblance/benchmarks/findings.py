@@ -137,7 +137,7 @@ class Findings:
 
     def standing(self) -> tuple[Ranking, ...]:
         """Return the mean rank of every measure over the cells, best first."""
-        cells: dict[Hashable, Mapping[str, float]] = {cell: ranks for cell, ranks in self.ranks().items()}
+        cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
         return tuple(sorted(summarize(cells), key=lambda r: (r.mean, r.measure)))
 
     def document(self) -> dict[str, Any]:
