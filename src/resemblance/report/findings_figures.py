@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..benchmarks.findings import Bar, Bars, Chart, Line
+from .findings_numbers import decimals, digits, number
 from .resi_figures import tag, text, title
 
 WIDTH, HEIGHT = 480.0, 290.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 12.0, 38.0
-ROW, NAMES, NUMBERS = 21.0, 176.0, 46.0  # of bars: height of one, room at the left and at the right
-LONGEST = 30  # characters of the name of a bar
+ROW, NAMES, NUMBERS = 21.0, 184.0, 46.0  # of bars: height of one, room at the left and at the right
+LONGEST = 28  # characters of the name of a bar
 CHARACTER = 5.8  # mean width of a character
 MOST_TITLES, MOST_MARKS = 400, 30  # points of a chart that say their values; points of a line that are marked
 MARKS = (  # from the middle of a point, for about equal areas
@@ -176,7 +177,7 @@ def _line(line: Line, key: Key, found: Chart, x: Axis, y: Axis, are_few: bool) -
         parts.append(tag("path", d="M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places)))
     if not found.joined or len(places) <= MOST_MARKS:
         parts += _marks(line, key, found, places, are_few)
-    return tag("g", *parts, class_=key.classes)
+    return tag("g", *parts, class_=f"{key.classes} joined" if found.joined else key.classes)
 
 
 def _marks(line: Line, key: Key, found: Chart, places: Iterable[tuple[float, float]], are_few: bool) -> Iterable[str]:
@@ -203,7 +204,8 @@ def bars(found: Bars) -> str:
     x = Axis(*reach([*ends, *level]), names, WIDTH - NUMBERS - 10)
     tall = ROW * len(found.bars)
     parts = _columns(x, tall, found.x) + [_threshold_down(x, t, tall) for t in level]
-    parts += [_bar(bar, x, ROW * i) for i, bar in enumerate(found.bars)]
+    places = decimals([abs(bar.value) for bar in shown])
+    parts += [_bar(bar, x, ROW * i, digits(bar.value, places)) for i, bar in enumerate(found.bars)]
     return _svg(WIDTH, tall + 42, parts, f"{found.title}: {found.x} of {len(found.bars)}")
 
 
@@ -214,7 +216,7 @@ def shortened(name: str) -> str:
 
 def _columns(x: Axis, tall: float, name: str) -> list[str]:
     parts = []
-    for tick in ticks(x.low, x.high):
+    for tick in ticks(x.low, x.high, 8):
         kind = "grid zero" if tick == 0 else "grid"
         parts += [tag("path", d=f"M{x(tick):.1f} 0V{tall:g}", class_=kind)]
         parts += [text(number(tick), round(x(tick), 1), tall + 16, class_="mid")]
@@ -225,7 +227,7 @@ def _threshold_down(x: Axis, at: float, tall: float) -> str:
     return tag("g", title(f"threshold {number(at)}"), tag("path", d=f"M{x(at):.1f} 0V{tall:g}"), class_="limit")
 
 
-def _bar(bar: Bar, x: Axis, top: float) -> str:
+def _bar(bar: Bar, x: Axis, top: float, told: str) -> str:
     middle, has_value = top + ROW / 2, math.isfinite(bar.value)
     has_span = bar.low is not None and bar.high is not None
     span = f", {number(bar.low)} to {number(bar.high)}" if has_span else ""
@@ -239,18 +241,10 @@ def _bar(bar: Bar, x: Axis, top: float) -> str:
         parts.append(tag("path", d=f"M{low:.1f} {middle:g}H{high:.1f}{ends}", class_="range"))
     if has_value:
         parts.append(tag("circle", cx=round(x(bar.value), 1), cy=middle, r=3.6, class_="dot"))
-    return tag("g", *parts, text(number(bar.value), WIDTH - 4, middle + 3.5, class_="end name"))
+    return tag("g", *parts, text(told, WIDTH - 4, middle + 3.5, class_="end name"))
 
 
 # --------------------------------------------------------------------------------------------------------------- shared
-
-
-def number(value: float | None) -> str:
-    """Write a number in three significant digits, a missing one as a dash."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    told = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-    return told.replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
 
 
 def _is_finite(pair: tuple[float | None, float | None]) -> bool:

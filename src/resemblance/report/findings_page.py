@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..benchmarks.claims import Claim
+from ..benchmarks.claims import REPRODUCED, Claim
 from ..benchmarks.findings import Bar, Bars, Chart, Entry, Findings, Section, Table
 from ..store import write_atomically
-from .findings_figures import Key, bars, chart, number
+from .findings_figures import Key, bars, chart
+from .findings_numbers import decimals, digits, number
 from .template import SIGNS, template
 
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
@@ -72,13 +73,14 @@ def _content(findings: Findings) -> dict[str, Any]:
 
 
 def verdict(findings: Findings) -> str:
-    """Say in one line how many claims hold."""
-    count = Counter(claim.verdict for claim in findings.claims)
+    """Say in one line how many claims hold, and which do not."""
     total = len(findings.claims)
     if not total:
         return "This run puts no claim to the test."
-    said = ", ".join(f"{count[v]} {v}" for v in SIGNS if count[v])
-    return f"{total} claim{'' if total == 1 else 's'}: {said}."
+    numbers = {v: [claim.number for claim in findings.claims if claim.verdict == v] for v in SIGNS}
+    told = {v: f"{len(found)} {v}" for v, found in numbers.items() if found}
+    told |= {v: f"{said} ({', '.join(numbers[v])})" for v, said in told.items() if v != REPRODUCED}
+    return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(told.values())}."
 
 
 def shown(sections: Iterable[Section]) -> tuple[Shown, ...]:
@@ -133,23 +135,7 @@ def _numbers(column: Sequence[Entry]) -> list[Cell]:
     values = [None if entry is None or not math.isfinite(float(entry)) else float(entry) for entry in column]
     known = [abs(v) for v in values if v is not None]
     places = decimals(known)
-    return [Cell("–", "") if v is None else Cell(_digits(v, places), f"{v!r}") for v in values]
-
-
-def decimals(sizes: Sequence[float]) -> int | None:
-    """Return how many decimals show numbers of a column; None if no one number of decimals shows all of them."""
-    if all(size == int(size) and size < 1e7 for size in sizes):
-        return 0
-    largest = max(sizes)
-    if largest >= 1e7 or largest < 0.02:
-        return None
-    return 0 if largest >= 1e4 else 1 if largest >= 100 else 2 if largest >= 10 else 3
-
-
-def _digits(value: float, places: int | None) -> str:
-    if places is None or (value != 0 and abs(value) < 0.5 * 10.0**-places):  # would be written as 0
-        return number(value)
-    return f"{value:,.{places}f}".replace(",", "\u202f").replace("-", "−")
+    return [Cell("–", "") if v is None else Cell(digits(v, places), f"{v!r}") for v in values]
 
 
 def _time(seconds: float) -> str:
