@@ -389,16 +389,17 @@ def test_numbers_in_three_digits(value, text):
     assert number(value) == text
 
 
-def test_numbers_of_a_column_have_the_same_decimals_unless_they_would_be_0():
-    assert (decimals([1, 20]), decimals([0.5, 0.1]), decimals([12.5]), decimals([150.5]), decimals([12345.5])) == (
-        0,
-        3,
-        2,
-        1,
-        0,
-    )
-    assert (decimals([0.001]), decimals([2.5e7]), decimals([])) == (None, None, 0)
-    assert [digits(v, 3) for v in (0.5, 0.0, 0.0002)] == ["0.500", "0.000", "0.0002"]
+@pytest.mark.parametrize(
+    ("sizes", "places"),
+    [([1, 20], 0), ([0.5, 0.123], 3), ([12.34, 1.0], 2), ([150.52], 1), ([12345.5], 0), ([0.5, 0.1], 1), ([44.0, 7.3], 1),
+     ([0.001], None), ([2.55e7], None), ([], 0), ([math.nan, 0.25], 2)],
+)  # fmt: skip
+def test_numbers_of_a_column_have_the_same_decimals(sizes, places):
+    assert decimals(sizes) == places
+
+
+def test_a_number_that_would_be_0_has_its_digits():
+    assert [digits(v, 3) for v in (0.5, 0.0, 0.0002, math.nan)] == ["0.500", "0.000", "0.0002", "–"]
     assert digits(12345.5, 0) == "12\u202f346"
 
 
