@@ -122,7 +122,7 @@ def _standing(found: Sequence[Place], contests: Sequence[Contest], among: set[st
     columns = ("measure", "mean rank", "95 %", "position", "95 %", *suites)
     bars = tuple(Bar(p.label, p.mean, p.low, p.high) for p in found)
     middle = (len(found) + 1) / 2
-    figure = Bars("places", "Mean rank over suites", "mean rank, 1 is the best", bars,
+    figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best", bars,
                   "The line is the rank of a measure that guesses.", middle)  # fmt: skip
     absent = {
         label: f"takes no part in {', '.join(o.suite for o in contests if spec not in o.labels)}"

@@ -22,6 +22,7 @@ from ..store import Store
 from ..tiles import parse_bytes
 from . import manifolds, resi
 from .drift import drift_command
+from .joint import joint_command
 from .options import check_choice, check_targets, choose_format, chosen_measures, complain, processes
 
 DEMO: dict[bool, dict[str, int]] = {False: {}, True: {"seeds": 2, "epochs": 12, "images": 200}}  # by --small
@@ -58,6 +59,7 @@ def run(arguments: Sequence[str]) -> int:
 commands.add_typer(resi.commands, name="resi")
 commands.add_typer(manifolds.commands, name="manifolds")
 commands.command("drift")(drift_command)
+commands.command("joint")(joint_command)
 
 
 @commands.callback(invoke_without_command=True)

@@ -1,0 +1,47 @@
+"""The command that ranks measures over the studies of several suites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..benchmarks.findings import Findings
+from ..benchmarks.joint import joint
+from ..extras import check
+from ..report.output import show
+from .options import check_targets, choose_format
+
+
+def joint_command(
+    studies: Annotated[list[Path], typer.Argument(help="Folders of studies, each of another suite.")],
+    format: Annotated[str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the ranking here, not out.")] = None,
+    html: Annotated[Path, typer.Option(help="Write the page here.")] = Path("joint.html"),
+) -> None:
+    """Rank the measures that several suites have in common, and say which conclusions of their papers hold.
+
+    Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
+    """
+    from ..report.findings_output import emit_findings, place_table
+    from ..report.findings_page import write_findings_page
+
+    kind = choose_format(format, output)
+    check_targets(kind, (), output, html, None)
+    check("jinja2")
+    found = joint(studies)
+    write_findings_page(found, html, title="One ranking of measures", introduction=_introduction(found))
+    if kind == "table" and output is None:
+        show([place_table(found)])
+        print(f"Open {html.resolve()}")
+    else:
+        emit_findings(found, kind, output)
+
+
+def _introduction(found: Findings) -> str:
+    suites = [section.title for section in found.sections[2:]]
+    return (
+        f"Each suite asks in its own way whether a measure can be trusted: {'; '.join(suites)}. Here the measures that "
+        "took part in all of them stand side by side, with what their papers concluded and whether it holds."
+    )
