@@ -156,6 +156,20 @@ def test_without_effect_shared_controls_look_like_one():
     assert abs(halved) < 0.08
 
 
+def test_halved_controls_are_halved_within_strata():
+    """No effect, and most perturbed cells where few controls are: sharing those looks like an effect, halving does not."""
+    rng, found = np.random.default_rng(0), []
+    specs = ("perturbation_reproducibility", "perturbation_reproducibility[controls=halved]")
+    batch, labels = np.repeat([0, 1, 0, 1], [80, 20, 20, 80]), np.repeat(["control", "gene"], 100)
+    for _ in range(8):
+        X = rng.standard_normal((200, 60)) + 5 * batch[:, None]
+        screened = st.perturbations(X, labels, match=batch, statistics=specs)
+        found.append([screened[spec][0] for spec in specs])
+    shared, halved = np.mean(found, axis=0)
+    assert shared > 0.5
+    assert abs(halved) < 0.08
+
+
 # -------------------------------------------------------------------------------------------------------------- inputs
 
 
@@ -345,6 +359,9 @@ def test_cells_without_matching_controls_are_counted(batches):
     kept = batch != "b3"
     left = st.perturbations(X[kept], labels[kept], match=batch[kept]).rows[found.names.index("together")]
     assert row.values == left.values
+    assert found.used_controls == found.controls == 60
+    few = np.where((labels == "control") & (np.cumsum(labels == "control") <= 9), "b4", batch)
+    assert st.perturbations(X, labels, match=few).used_controls == 51
     nowhere = st.perturbations(X, labels, match=np.where(labels == "together", "b3", batch))
     row = nowhere.rows[nowhere.names.index("together")]
     assert row.values == (None,) * 4

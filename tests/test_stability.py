@@ -612,7 +612,7 @@ def test_found_by_name_label_and_specification_and_travels(s):
 
 def test_lists():
     everything = rs.list_statistics()
-    assert len({s.name for s in everything}) == len({s.label for s in everything}) == len(everything) == 27
+    assert len({s.name for s in everything}) == len({s.label for s in everything}) == len(everything) == 29
     assert {s.name for s in rs.list_statistics(family="trials")} == {"trial_split", "temporal_drift", "centroid_drift"}
     assert st.basis_split in rs.list_statistics(invariant_to="orthogonal")
     assert st.feature_split not in rs.list_statistics(invariant_to={"permutation"})

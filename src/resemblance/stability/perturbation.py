@@ -102,8 +102,12 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
     from scipy.spatial.distance import cdist
 
     distances = -unit(points) @ unit(baseline).T if kind == "cosine" else cdist(points, baseline)
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    means: np.ndarray = baseline[nearest].mean(axis=1)
+    k = min(k, len(baseline))
+    last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    nearer, tied = distances < last, distances == last  # of those that tie for the last place, the first come first
+    missing = k - nearer.sum(axis=1, keepdims=True)
+    chosen = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
+    means: np.ndarray = chosen.astype(float) @ baseline / k
     return means
 
 
@@ -195,25 +199,45 @@ def perturbation_reproducibility(
     Reference: ``split_half_reproducibility`` of shesha-geometry 0.3.0, where a half that does not move counts as 0.
     """
     points, baseline = rows(x), rows(control)
-    offset = baseline.mean(axis=0)
-    points, baseline = points - offset, baseline - offset
-    if controls == "halved" and len(baseline) < 2:
-        raise ValueError("perturbation_reproducibility: controls='halved' needs at least 2 controls")
-    shifts = _half_means(points, k, seed, "samples")
-    if controls == "halved":
-        shifts = shifts - _half_means(baseline, k, seed, "control")
+    offset, one = baseline.mean(axis=0), (np.zeros(len(points), dtype=int), np.zeros(len(baseline), dtype=int))
+    return reproducibility(points - offset, baseline - offset, *one, k=k, halved=controls == "halved", seed=seed)
+
+
+def reproducibility(
+    points: np.ndarray,
+    baseline: np.ndarray,
+    stratum: np.ndarray,
+    control_stratum: np.ndarray,
+    *,
+    k: int,
+    halved: bool,
+    seed: int,
+) -> float:
+    """Return the mean cosine of half shifts of points and controls from which the mean of their controls was taken.
+
+    Strata are numbered from 0. Halves of controls are drawn in each, and weigh as much as the points of the stratum in
+    the half they are compared with.
+    """
+    weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
+    shifts = weights @ points
+    if halved:
+        if np.bincount(control_stratum).min() < 2:
+            raise ValueError("perturbation_reproducibility: controls='halved' needs at least 2 controls")
+        parts = weights @ np.eye(control_stratum.max() + 1)[stratum]
+        halves = _half_weights(control_stratum, k, seed, "control")
+        shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
     if (np.linalg.norm(shifts, axis=2) <= 16 * np.finfo(float).eps * np.abs(points).max()).any():
         raise Undefined("perturbation_reproducibility: a half of the samples does not move, so it has no direction")
-    one, other = unit(shifts[0]), unit(shifts[1])
-    return float(np.mean(np.sum(one * other, axis=1)))
+    return float(np.mean(np.sum(unit(shifts[0]) * unit(shifts[1]), axis=1)))
 
 
-def _half_means(points: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
-    """Means of both halves of k random splits, shape (2, k, d)."""
-    n, half = len(points), len(points) // 2
-    weights = np.zeros((2, k, n))
+def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
+    """Weights that give the mean of each group in both halves of k random splits, shape (2, k, n)."""
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    weights = np.zeros((2, k, len(groups)))
     for split in range(k):
-        order = generator(seed, "perturbation_reproducibility", role, split).permutation(n)
-        weights[0, split, order[:half]] = weights[1, split, order[half : 2 * half]] = 1 / half
-    means: np.ndarray = weights @ points
-    return means
+        random = generator(seed, "perturbation_reproducibility", role, split)
+        for own in members:
+            order, half = random.permutation(own), len(own) // 2
+            weights[0, split, order[:half]] = weights[1, split, order[half : 2 * half]] = 1 / half
+    return weights

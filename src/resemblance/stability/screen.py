@@ -16,7 +16,7 @@ from ..statistic import Statistic
 from .annotated import Table, control_labels, opened
 from .catalogue import get_statistic
 from .comparing import rows
-from .perturbation import nearest_means
+from .perturbation import nearest_means, reproducibility
 
 STATISTICS = (
     "perturbation_coherence", "perturbation_magnitude", "perturbation_spread", "perturbation_reproducibility",
@@ -92,11 +92,12 @@ class _Rules(NamedTuple):
 
 
 class _Controls(NamedTuple):
-    """The controls as they are, where each stratum has its own, and with the mean of each stratum taken off."""
+    """The controls as they are and, where they are matched, with the mean of each stratum taken off."""
 
     points: Representation
-    of_stratum: dict[int, np.ndarray]
-    means: dict[int, np.ndarray]
+    strata: np.ndarray  # numbers of the strata with enough controls
+    stratum: np.ndarray  # place of the stratum of each control among them
+    means: np.ndarray  # (strata, d)
     centred: Representation | None
 
 
@@ -156,7 +157,7 @@ def perturbations(
         others = [name for name in table.labels if name not in taken]
         found = tuple(_perturbation(table, name, against, rules) for name in others)
     specs = tuple(map(str, rules.statistics))
-    return Perturbations(found, specs, taken, len(everyone), len(some), int((table.label < 0).sum()))
+    return Perturbations(found, specs, taken, len(everyone), len(against.stratum), int((table.label < 0).sum()))
 
 
 def _chosen(statistics: Sequence[str | Statistic]) -> tuple[Statistic, ...]:
@@ -184,31 +185,30 @@ def _at_most(members: np.ndarray, rules: _Rules, label: str) -> np.ndarray:
 def _controls(table: Table, some: np.ndarray, rules: _Rules, *, matched: bool) -> _Controls:
     if len(some) < rules.min_samples:
         raise ValueError(f"perturbations: {len(some)} controls are fewer than min_samples={rules.min_samples}")
-    points, strata = table.dense(some, "the controls"), table.stratum[some]
-    finite(points)
-    groups = {int(s): np.flatnonzero(strata == s) for s in np.unique(strata)}
-    groups = {s: members for s, members in groups.items() if len(members) >= rules.min_samples}
-    if not matched:
-        return _Controls(points, groups, {}, None)
-    if not groups:
+    numbers, counts = np.unique(table.stratum[some], return_counts=True)
+    strata = numbers[counts >= rules.min_samples]
+    if not len(strata):
         raise ValueError(f"perturbations: no stratum of match has min_samples={rules.min_samples} controls")
+    some = some[np.isin(table.stratum[some], strata)]
+    stratum, points = np.searchsorted(strata, table.stratum[some]), table.dense(some, "the controls")
+    finite(points)
     values = rows(points)
-    means = {s: values[members].mean(axis=0) for s, members in groups.items()}
-    centred = np.concatenate([values[members] - means[s] for s, members in groups.items()])
-    return _Controls(points, groups, means, Representation(centred, "the controls"))
+    means = np.stack([values[stratum == place].mean(axis=0) for place in range(len(strata))])
+    centred = Representation(values - means[stratum], "the controls") if matched else None
+    return _Controls(points, strata, stratum, means, centred)
 
 
 def _perturbation(table: Table, name: str, against: _Controls, rules: _Rules) -> Perturbation:
     cells = table.rows_of(name)
-    matched = cells[np.isin(table.stratum[cells], list(against.of_stratum))]
+    matched = cells[np.isin(table.stratum[cells], against.strata)]
     used, counts = _at_most(matched, rules, name), (len(cells), len(cells) - len(matched))
     if len(used) < rules.min_samples:
         where = " in strata with enough controls" if counts[1] else ""
         reason = f"{len(used)} samples{where} are fewer than min_samples={rules.min_samples}"
         reasons, values = (reason,) * len(rules.statistics), (None,) * len(rules.statistics)
         return Perturbation(name, *counts, 0, values, reasons)
-    x, strata = table.dense(used, name), table.stratum[used]
-    found = [_value(_seeded(s, rules.seed, name), x, strata, against) for s in rules.statistics]
+    x, stratum = table.dense(used, name), np.searchsorted(against.strata, table.stratum[used])
+    found = [_value(_seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics]
     return Perturbation(name, *counts, len(used), tuple(v for v, _ in found), tuple(why for _, why in found))
 
 
@@ -220,28 +220,29 @@ def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
     return s.where(seed=int(generator(seed, "perturbations", s.name, own, label).integers(2**31)))
 
 
-def _value(s: Statistic, x: Representation, strata: np.ndarray, against: _Controls) -> tuple[float | None, str]:
+def _value(s: Statistic, x: Representation, stratum: np.ndarray, against: _Controls) -> tuple[float | None, str]:
     try:
         finite(x)
         if against.centred is None:
             return s(x, against.points), ""
-        return _within_strata(s, x, strata, against, against.centred), ""
+        return _within_strata(s, x, stratum, against, against.centred), ""
     except Undefined as reason:
         return None, str(reason)
 
 
 def _within_strata(
-    s: Statistic, x: Representation, strata: np.ndarray, against: _Controls, centred: Representation
+    s: Statistic, x: Representation, stratum: np.ndarray, against: _Controls, centred: Representation
 ) -> float:
     """Return the value where every sample is compared with the controls of its own stratum."""
     given, points = {**s.defaults, **dict(s.parameters)}, rows(x)
+    moved = Representation(points - against.means[stratum], x.name)
+    if given.get("controls") == "halved":
+        own = (stratum, against.stratum)
+        return reproducibility(rows(moved), rows(centred), *own, k=given["k"], halved=True, seed=given["seed"])
     if given.get("controls") != "neighbours":
-        return s(Representation(points - np.stack([against.means[c] for c in strata]), x.name), centred)
+        return s(moved, centred)
     shifts = np.empty_like(points)
-    for c, members in against.of_stratum.items():
-        own = strata == c
-        if own.any():
-            shifts[own] = points[own] - nearest_means(
-                points[own], rows(against.points)[members], given["k"], given["neighbours"]
-            )
+    for place in np.unique(stratum):
+        mine, theirs = stratum == place, rows(against.points)[against.stratum == place]
+        shifts[mine] = points[mine] - nearest_means(points[mine], theirs, given["k"], given["neighbours"])
     return s.where(controls="mean")(Representation(shifts, x.name), np.zeros((1, points.shape[1])))
