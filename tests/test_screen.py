@@ -112,6 +112,13 @@ def test_bins_of_magnitude_equal_the_package():
     assert np.allclose([b[:8] for b in st.magnitude_matched(frame)], [b[:8] for b in bins])
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e150])
+def test_reproducibility_at_extreme_scales(scale, published):
+    X, _ = published
+    value = st.perturbation_reproducibility(X[300:], X[:300], controls="halved")
+    assert st.perturbation_reproducibility(scale * X[300:], scale * X[:300], controls="halved") == pytest.approx(value)
+
+
 @pytest.mark.parametrize("form", ["linear", "rank", "loess"])
 def test_discordance_equals_the_package(form):
     assert st.discordance(TABLE, form=form) == pytest.approx(THEIRS[f"discordance_{form}"], rel=1e-9, abs=1e-10)
@@ -157,7 +164,7 @@ def test_without_effect_shared_controls_look_like_one():
 
 
 def test_halved_controls_are_halved_within_strata():
-    """No effect, and most perturbed cells where few controls are: sharing those looks like an effect, halving does not."""
+    """No effect, and most perturbed cells where few controls are: sharing those looks like an effect."""
     rng, found = np.random.default_rng(0), []
     specs = ("perturbation_reproducibility", "perturbation_reproducibility[controls=halved]")
     batch, labels = np.repeat([0, 1, 0, 1], [80, 20, 20, 80]), np.repeat(["control", "gene"], 100)
@@ -263,6 +270,22 @@ def test_labels_of_every_kind(values, screen):
     found = st.perturbations(X, given, control=values[0])
     assert found.control == (str(values[0]),)
     assert list(found.names) == sorted({str(v) for v in values[1:]})
+
+
+def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
+    X, labels = screen
+    codes = np.unique(labels, return_inverse=True)[1] - 1  # -1, a missing category, for the controls
+    column = pd.Categorical.from_codes(codes, [3, 7])
+    for given in (column, pd.Series(column)):
+        found = st.perturbations(X, given, control=3)
+        assert (found.control, found.names, found.unlabelled) == (("3",), ("7",), 60)
+
+
+def test_without_anndata_the_error_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "screen.h5ad").touch()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'pip install "resemblance\[bio\]"'):
+        st.perturbations(tmp_path / "screen.h5ad")
 
 
 # ------------------------------------------------------------------------------------------------------------ controls

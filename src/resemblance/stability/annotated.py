@@ -111,6 +111,8 @@ def _source(X: Any) -> Any:
 
 def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
     """Return the texts of the labels, sorted, and the place of every sample's among them, -1 where it has none."""
+    if hasattr(values, "cat") or hasattr(values, "categories"):
+        values = values.astype(object)  # a missing category would make whole numbers 1.0, 2.0
     found = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
     if found.shape != (n,):
         raise ValueError(f"perturbations: {role} must be one per sample, shape ({n},); got shape {found.shape}")

@@ -226,7 +226,7 @@ def reproducibility(
         parts = weights @ np.eye(control_stratum.max() + 1)[stratum]
         halves = _half_weights(control_stratum, k, seed, "control")
         shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
-    if (np.linalg.norm(shifts, axis=2) <= 16 * np.finfo(float).eps * np.abs(points).max()).any():
+    if (norm(shifts, axis=2) <= 16 * np.finfo(float).eps * np.abs(points).max()).any():
         raise Undefined("perturbation_reproducibility: a half of the samples does not move, so it has no direction")
     return float(np.mean(np.sum(unit(shifts[0]) * unit(shifts[1]), axis=1)))
 
