@@ -36,7 +36,20 @@ LAYERS = [
 ]
 SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "representation", "subject", "sources"}
 MAY_USE_SOURCES = {"benchmarks", "cli"}
-HEAVY = {"torch", "numba", "jinja2", "matplotlib", "pandas", "xarray", "sklearn", "rich", "typer", "dask", "pyarrow"}
+HEAVY = {
+    "torch",
+    "numba",
+    "jinja2",
+    "matplotlib",
+    "pandas",
+    "xarray",
+    "sklearn",
+    "rich",
+    "typer",
+    "dask",
+    "pyarrow",
+    "anndata",
+}
 COMPILED = {"_cone.py", "_radix.py"}
 HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers"}
 

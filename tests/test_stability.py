@@ -35,7 +35,10 @@ VARIANTS = [
     "perturbation_coherence[form=spread]", "perturbation_coherence[controls=whitened]",
     "perturbation_coherence[controls=whitened,ridge=0]", "perturbation_coherence[controls=neighbours,k=5]",
     "perturbation_coherence[controls=neighbours,k=5,neighbours=cosine]",
-    "perturbation_magnitude[unit=deviations]", "input_noise_stability[score=rdm]",
+    "perturbation_magnitude[unit=deviations]", "perturbation_spread[controls=whitened]",
+    "perturbation_spread[controls=whitened,ridge=0]", "perturbation_spread[controls=neighbours,k=5]",
+    "perturbation_spread[controls=neighbours,k=5,neighbours=cosine]", "perturbation_reproducibility[controls=halved]",
+    "input_noise_stability[score=rdm]",
     "trial_split[rdm=correlation]", "trial_split[rdm=euclidean]",
     "temporal_drift[rdm=correlation]", "temporal_drift[rdm=euclidean]", "centroid_drift[unit_rows=False]",
 ]  # fmt: skip
@@ -131,7 +134,7 @@ def test_direction(s):
 def test_descriptions_without_a_direction():
     found = {s.name for s in st.list_statistics() if s.larger_is_more_stable is None}
     spectrum = {"anisotropy", "participation_ratio", "effective_rank"}
-    assert found == spectrum | {"sample_split", "anchor", "perturbation_magnitude"}
+    assert found == spectrum | {"sample_split", "anchor", "perturbation_magnitude", "perturbation_spread"}
 
 
 @pytest.mark.parametrize("name", ["sample_split", "anchor"])
@@ -609,7 +612,7 @@ def test_found_by_name_label_and_specification_and_travels(s):
 
 def test_lists():
     everything = rs.list_statistics()
-    assert len({s.name for s in everything}) == len({s.label for s in everything}) == len(everything) == 27
+    assert len({s.name for s in everything}) == len({s.label for s in everything}) == len(everything) == 29
     assert {s.name for s in rs.list_statistics(family="trials")} == {"trial_split", "temporal_drift", "centroid_drift"}
     assert st.basis_split in rs.list_statistics(invariant_to="orthogonal")
     assert st.feature_split not in rs.list_statistics(invariant_to={"permutation"})

@@ -11,7 +11,8 @@ from .measures import __all__ as _measures
 from .representation import Representation, Undefined, as_representation, join_samples, pair_view, view
 from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
-from .sources.layouts import from_maps, from_tokens
+from .sources.layouts import from_maps, from_tokens, from_trials
+from .sources.trials import from_conditions
 from .stability import get_statistic, list_statistics
 from .statistic import Statistic, statistic
 from .subject import Subject
@@ -30,8 +31,10 @@ __all__ = [
     "as_representation",
     "compare",
     "drift",
+    "from_conditions",
     "from_maps",
     "from_tokens",
+    "from_trials",
     "get_measure",
     "get_statistic",
     "join_samples",

@@ -1,4 +1,4 @@
-"""Layouts: activations with tokens or positions, brought to one row of features per sample by a named pooling."""
+"""Layouts: activations with tokens, positions or time bins, brought to one row per sample by a named pooling."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..representation import Representation, as_array, working_precision
 
 TokenPool = Literal["first", "last", "mean", "max", "flatten"]
 MapPool = Literal["mean", "max", "flatten", "positions"]
+TrialPool = Literal["mean", "max", "flatten"]
 ROWS = 512  # samples averaged at a time: the computing precision is held for these only
 
 
@@ -80,6 +81,41 @@ def from_maps(
     return Representation(pooled, name, ids=ids)
 
 
+def from_trials(
+    X: Any,
+    *,
+    pool: TrialPool,
+    window: tuple[int, int] | None = None,
+    axes: str = "trials bins units",
+    name: str = "",
+    ids: Sequence[Hashable] | None = None,
+) -> Representation:
+    """Return one row per trial of responses that have time bins.
+
+    Parameters
+    ----------
+    X : (n_trials, bins, units), of any library, or the path of a ``.npy`` file.
+    pool : ``"mean"`` or ``"max"`` over the bins, or ``"flatten"``: all bins side by side, (n_trials, bins * units).
+    window : (start, stop), the bins ``start`` to ``stop - 1`` that count; all without one. Raju 2026 (Section 13) takes
+        the mean of bins 50 to 99, the decision epoch: ``pool="mean", window=(50, 100)``.
+    axes : the order of the axes of X, where it is another: ``"units trials bins"``.
+    name, ids : as in :class:`Representation`; one id per trial.
+
+    Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for another shape, pooling or
+    order of axes, and for a window that is empty or not inside the trial.
+    """
+    X, name = _opened(X, name, "from_trials", f"({', '.join(axes.split())})", 3)
+    _check_pool("from_trials", pool, get_args(TrialPool))
+    if sorted(axes.split()) != ["bins", "trials", "units"]:
+        raise ValueError(f"from_trials: axes must be 'trials', 'bins' and 'units' in the order of X; got {axes!r}")
+    X = namespace(X).permute_dims(X, tuple(axes.split().index(axis) for axis in ("trials", "bins", "units")))
+    start, stop = (0, X.shape[1]) if window is None else _checked_window(window, X.shape[1])
+    X = X[:, start:stop, :]
+    if pool == "flatten":
+        return Representation(_flat(X), name, ids=ids)
+    return Representation(_in_blocks(_mean_token if pool == "mean" else _max_token, X), name, ids=ids)
+
+
 # --------------------------------------------------------------------------------------------------------- checking
 
 
@@ -123,6 +159,14 @@ def _check_no_padding(real: np.ndarray | None) -> None:
             f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~real).sum())} of {real.size} are '
             'padding; pool with "first", "last", "mean" or "max", or cut X to tokens that all samples have'
         )
+
+
+def _checked_window(window: Any, bins: int) -> tuple[int, int]:
+    if isinstance(window, tuple | list) and len(window) == 2 and all(isinstance(t, int | np.integer) for t in window):
+        start, stop = (int(t) for t in window)
+        if 0 <= start < stop <= bins:
+            return start, stop
+    raise ValueError(f"from_trials: window must be (start, stop) with 0 <= start < stop <= {bins}; got {window!r}")
 
 
 def _checked_size(size: Any) -> tuple[int, ...]:

@@ -7,7 +7,12 @@ from ..measure import INVARIANCES, did_you_mean, implied
 from ..statistic import STATISTIC_FAMILIES, Statistic
 from .evidence import logme
 from .noise import input_noise_stability
-from .perturbation import perturbation_coherence, perturbation_magnitude
+from .perturbation import (
+    perturbation_coherence,
+    perturbation_magnitude,
+    perturbation_reproducibility,
+    perturbation_spread,
+)
 from .replicates import anchor_profile, replicate
 from .spectrum import anisotropy, effective_rank, participation_ratio
 from .splits import basis_split, feature_split
@@ -21,7 +26,8 @@ STATISTICS: tuple[Statistic, ...] = (
     replicate, anchor_profile,
     label_conditioned_split, supervised_alignment, variance_ratio, class_separation, lda_stability,
     fisher_discriminant, silhouette,
-    perturbation_coherence, perturbation_magnitude, input_noise_stability,
+    perturbation_coherence, perturbation_magnitude, perturbation_spread, perturbation_reproducibility,
+    input_noise_stability,
     trial_split, temporal_drift, centroid_drift,
     anisotropy, participation_ratio, effective_rank,
     logme, leep, h_score, nce, gbc,

@@ -6,11 +6,15 @@ from typing import Literal
 
 import numpy as np
 
+from ..arrays import norm
 from ..measure import when
-from ..representation import Representation, Undefined
+from ..representation import Representation, Undefined, view
+from ..rng import generator
 from ..statistic import statistic
 from .comparing import rows, unit
 
+Controls = Literal["mean", "whitened", "neighbours"]
+Neighbours = Literal["euclidean", "cosine"]
 RIGID = {"orthogonal", "translation"}
 SHAPE = RIGID | {"isotropic_scaling"}
 
@@ -28,10 +32,10 @@ def perturbation_coherence(
     x: Representation,
     control: Representation,
     *,
-    controls: Literal["mean", "whitened", "neighbours"] = "mean",
+    controls: Controls = "mean",
     form: Literal["cosine", "spread"] = "cosine",
     k: int = 50,
-    neighbours: Literal["euclidean", "cosine"] = "euclidean",
+    neighbours: Neighbours = "euclidean",
     ridge: float = 1e-6,
 ) -> float:
     r"""Perturbation coherence: do all perturbed samples move away from the controls in the same direction?
@@ -51,13 +55,21 @@ def perturbation_coherence(
     neighbours are by cosine unless called otherwise and at most 1000 perturbed samples are used without saying so;
     here all are. The author's script leaves out samples that hardly move.
     """
+    shifts, scale = _shifts(x, control, controls, k, neighbours, ridge)
+    return _coherence(shifts, form, scale)
+
+
+def _shifts(
+    x: Representation, control: Representation, controls: str, k: int, neighbours: str, ridge: float
+) -> tuple[np.ndarray, float]:
+    """How far every sample is from its controls, shape (n, d), and the largest entry they are the difference of."""
     points, baseline = rows(x), rows(control)
     offset = baseline.mean(axis=0)
     if controls == "whitened":
-        whiten = _whitening(baseline - offset, ridge)
-        points, baseline, offset = points @ whiten, baseline @ whiten, offset @ whiten
-    reference = _nearest_means(points, baseline, k, neighbours) if controls == "neighbours" else offset
-    return _coherence(points - reference, form, float(np.abs(points - offset).max()))
+        whiten = _whitening(control, ridge=ridge)
+        points, offset = points @ whiten, offset @ whiten
+    reference = nearest_means(points, baseline, k, neighbours) if controls == "neighbours" else offset
+    return points - reference, float(np.abs(points - offset).max())
 
 
 def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
@@ -70,25 +82,32 @@ def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
     return float(np.sum(shifts.mean(axis=0) ** 2) / np.mean(np.sum(shifts**2, axis=1)))
 
 
-def _whitening(centred: np.ndarray, ridge: float) -> np.ndarray:
-    """Inverse symmetric root of the covariance of centred rows plus a multiple of the identity."""
-    if len(centred) < 2:
-        raise ValueError("perturbation_coherence: whitening needs at least 2 controls; use controls='mean'")
+@view
+def _whitening(control: Representation, *, ridge: float) -> np.ndarray:
+    """Inverse symmetric root of the covariance of the controls plus a multiple of the identity."""
+    baseline = rows(control)
+    if len(baseline) < 2:
+        raise ValueError("controls='whitened' needs at least 2 controls; use controls='mean'")
+    centred = baseline - baseline.mean(axis=0)
     variances, axes = np.linalg.eigh(centred.T @ centred / (len(centred) - 1))
     variances = np.maximum(variances, 0) + ridge
     if variances[0] <= len(variances) * np.finfo(float).eps * variances[-1]:
-        raise Undefined("perturbation_coherence: the covariance of the controls is singular; raise ridge above 0")
+        raise Undefined("controls='whitened': the covariance of the controls is singular; raise ridge above 0")
     whiten: np.ndarray = axes / np.sqrt(variances) @ axes.T
     return whiten
 
 
-def _nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
+def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
     """Mean of the k controls nearest to every point, shape (n, d)."""
     from scipy.spatial.distance import cdist
 
     distances = -unit(points) @ unit(baseline).T if kind == "cosine" else cdist(points, baseline)
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    means: np.ndarray = baseline[nearest].mean(axis=1)
+    k = min(k, len(baseline))
+    last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    nearer, tied = distances < last, distances == last  # of those that tie for the last place, the first come first
+    missing = k - nearer.sum(axis=1, keepdims=True)
+    chosen = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
+    means: np.ndarray = chosen.astype(float) @ baseline / k
     return means
 
 
@@ -120,3 +139,105 @@ def perturbation_magnitude(
     if deviation == 0:
         raise Undefined("perturbation_magnitude: neither samples nor controls vary; use unit='data'")
     return float(length / deviation)
+
+
+@statistic(
+    label="Perturbation spread", family="perturbation", larger_is_more_stable=None, range=(0, np.inf),
+    reference="raju2026geometric", invariant_to=RIGID, min_samples=2, limits={"k": (1, np.inf), "ridge": (0, np.inf)},
+    changes=(
+        when({"controls": "whitened", "ridge": 0}, invariant_to={"affine"}),
+        when({"controls": "neighbours", "neighbours": "cosine"}, invariant_to={"orthogonal"}),
+    ),
+)  # fmt: skip
+def perturbation_spread(
+    x: Representation,
+    control: Representation,
+    *,
+    controls: Controls = "mean",
+    k: int = 50,
+    neighbours: Neighbours = "euclidean",
+    ridge: float = 1e-6,
+) -> float:
+    r"""Perturbation spread: how far the shifts of the perturbed samples are from their mean shift.
+
+    .. math:: \frac{1}{n} \sum_{j=1}^{n} \lVert v_j - \bar{v} \rVert
+
+    The shifts :math:`v_j` are those of :func:`perturbation_coherence`, with the same parameters; with
+    ``controls="mean"`` it is the mean distance of the samples from their own mean. X is (n, d), ``control`` (m, d). The
+    value is 0 or larger. Magnitude divided by spread is what the author calls the signal-to-noise ratio.
+
+    Reference: Raju 2026, Section 12.10; the author's script leaves out samples that hardly move.
+    """
+    shifts, _ = _shifts(x, control, controls, k, neighbours, ridge)
+    return float(np.mean(norm(shifts - shifts.mean(axis=0), axis=1)))
+
+
+@statistic(
+    label="Perturbation reproducibility", family="perturbation", larger_is_more_stable=True, range=(-1, 1),
+    reference="raju2026geometric", invariant_to=SHAPE, min_samples=4, limits={"k": (1, 10_000)},
+)  # fmt: skip
+def perturbation_reproducibility(
+    x: Representation,
+    control: Representation,
+    *,
+    k: int = 50,
+    controls: Literal["shared", "halved"] = "shared",
+    seed: int = 0,
+) -> float:
+    r"""Split-half reproducibility: do two halves of the perturbed samples move on average in the same direction?
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \cos(\bar{x}(A_s) - c_s, \; \bar{x}(B_s) - c_s')
+
+    :math:`A_s` and :math:`B_s` are disjoint random halves, ⌊n / 2⌋ samples each, of K = ``k`` splits. With
+    ``controls="shared"``, as published, c and c' are both the mean of all controls. Its error is then common to both
+    halves and looks like an effect: with as many controls as samples and no effect at all, the value is 1/3 rather than
+    0. ``"halved"`` compares the halves with disjoint halves of the controls, and is 0 then. X is (n, d), ``control``
+    (m, d). The value is in [-1, 1].
+
+    Raises ``Undefined`` when a half does not move, and ``ValueError`` for a single control to halve.
+
+    Reference: ``split_half_reproducibility`` of shesha-geometry 0.3.0, where a half that does not move counts as 0.
+    """
+    points, baseline = rows(x), rows(control)
+    offset, one = baseline.mean(axis=0), (np.zeros(len(points), dtype=int), np.zeros(len(baseline), dtype=int))
+    return reproducibility(points - offset, baseline - offset, *one, k=k, halved=controls == "halved", seed=seed)
+
+
+def reproducibility(
+    points: np.ndarray,
+    baseline: np.ndarray,
+    stratum: np.ndarray,
+    control_stratum: np.ndarray,
+    *,
+    k: int,
+    halved: bool,
+    seed: int,
+) -> float:
+    """Return the mean cosine of half shifts of points and controls from which the mean of their controls was taken.
+
+    Strata are numbered from 0. Halves of controls are drawn in each, and weigh as much as the points of the stratum in
+    the half they are compared with.
+    """
+    weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
+    shifts = weights @ points
+    if halved:
+        if np.bincount(control_stratum).min() < 2:
+            raise ValueError("perturbation_reproducibility: controls='halved' needs at least 2 controls")
+        parts = weights @ np.eye(control_stratum.max() + 1)[stratum]
+        halves = _half_weights(control_stratum, k, seed, "control")
+        shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
+    if (norm(shifts, axis=2) <= 16 * np.finfo(float).eps * np.abs(points).max()).any():
+        raise Undefined("perturbation_reproducibility: a half of the samples does not move, so it has no direction")
+    return float(np.mean(np.sum(unit(shifts[0]) * unit(shifts[1]), axis=1)))
+
+
+def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
+    """Weights that give the mean of each group in both halves of k random splits, shape (2, k, n)."""
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    weights = np.zeros((2, k, len(groups)))
+    for split in range(k):
+        random = generator(seed, "perturbation_reproducibility", role, split)
+        for own in members:
+            order, half = random.permutation(own), len(own) // 2
+            weights[0, split, order[:half]] = weights[1, split, order[half : 2 * half]] = 1 / half
+    return weights

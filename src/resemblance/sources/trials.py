@@ -1,0 +1,103 @@
+"""Trials that are kept apart by condition: put together, in an order that statistics of trials can read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import namespace
+from ..representation import Representation, as_array
+from .layouts import TrialPool, from_trials
+
+
+def from_conditions(
+    responses: Mapping[Hashable, Any] | Sequence[Any],
+    *,
+    times: Mapping[Hashable, Any] | Sequence[Any] | None = None,
+    pool: TrialPool | None = None,
+    window: tuple[int, int] | None = None,
+    axes: str = "trials bins units",
+    name: str = "",
+) -> tuple[Representation, np.ndarray]:
+    """Return all trials of several conditions as one representation, and the condition of each.
+
+    Parameters
+    ----------
+    responses : one array per condition, (n_trials, units), or with ``pool`` (n_trials, bins, units), in the order of
+        recording; by the names of the conditions, or numbered from 0.
+    times : when each trial was recorded (times or trial numbers, all different), shaped like ``responses``. The trials
+        are then put in that order. Without them the order across conditions is unknown: two trials of the first
+        condition are followed by two of the next, and so on, so that odd and even trials, and early and late ones,
+        hold every condition if each has four or more.
+    pool, window, axes, name : as in :func:`from_trials`.
+
+    The ids of the representation are (condition, number of the trial within it). Statistics of drift mean something
+    only with ``times``, or when each condition was recorded all along.
+
+    Raises ``ValueError`` for conditions without trials or with other units than the first, and for times that do not
+    fit or repeat.
+    """
+    named = _named(responses, "responses")
+    parts = [_part(label, X, pool, window, axes) for label, X in named.items()]
+    units = {part.shape[1] for part in parts}
+    if len(units) > 1:
+        raise ValueError(f"from_conditions: all conditions must have the same units; got {sorted(units)}")
+    counts = [part.shape[0] for part in parts]
+    order = _alternating(counts) if times is None else _recorded(_named(times, "times"), named.keys(), counts)
+    conditions = np.repeat(np.arange(len(parts)), counts)[order]
+    ids = [(label, trial) for label, count in zip(named, counts) for trial in range(count)]
+    xp = namespace(*(part.source for part in parts))
+    stacked = xp.concat([part.source for part in parts])
+    rows = xp.take(stacked, xp.asarray(order), axis=0)
+    return Representation(rows, name, ids=[ids[i] for i in order]), _labels(list(named), conditions)
+
+
+def _named(given: Any, role: str) -> dict[Hashable, Any]:
+    if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
+        raise ValueError(f"from_conditions: {role} must be a mapping or a list with one array per condition")
+    named = dict(given) if isinstance(given, Mapping) else dict(enumerate(given))
+    if not named:
+        raise ValueError(f"from_conditions: {role} is empty")
+    return named
+
+
+def _part(label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: str) -> Representation:
+    try:
+        if pool is not None:
+            return from_trials(X, pool=pool, window=window, axes=axes)
+        if window is not None:
+            raise ValueError('a window needs pool, for example pool="mean"')
+        return Representation(as_array(X))
+    except ValueError as error:
+        raise ValueError(f"from_conditions: condition {label!r}: {error}") from error
+
+
+def _alternating(counts: list[int]) -> np.ndarray:
+    """Pairs of trials of one condition after the other, so that each parity and each half of all holds every one."""
+    keys = []
+    for condition, count in enumerate(counts):
+        pairs = -(-count // 2)
+        keys += [((trial // 2 + 0.5) / pairs, condition, trial) for trial in range(count)]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__))
+
+
+def _recorded(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.ndarray:
+    if times.keys() != labels:
+        raise ValueError(f"from_conditions: times are of {list(times)} but responses of {list(labels)}")
+    parts = [np.asarray(times[label], dtype=float) for label in labels]
+    if [part.shape for part in parts] != [(count,) for count in counts]:
+        shapes = [part.shape for part in parts]
+        raise ValueError(f"from_conditions: times must be one per trial, {counts}; got shapes {shapes}")
+    all_times = np.concatenate(parts)
+    if not np.isfinite(all_times).all() or len(np.unique(all_times)) < len(all_times):
+        raise ValueError("from_conditions: times must be finite and all different")
+    return np.argsort(all_times)
+
+
+def _labels(names: list[Hashable], places: np.ndarray) -> np.ndarray:
+    """Labels of all trials: words or numbers as they are, anything else as text."""
+    plain = {type(name) for name in names} in ({str}, {int}, {float})
+    labels: np.ndarray = np.array(names if plain else [str(name) for name in names])[places]
+    return labels

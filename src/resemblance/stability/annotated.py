@@ -1,0 +1,170 @@
+"""Samples with annotations: the values of AnnData, sparse or backed, and the labels that go with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import to_numpy
+from ..extras import need
+from ..measure import did_you_mean
+from ..representation import Representation, as_array
+
+CONTROL_NAMES = frozenset({
+    "control", "controls", "ctrl", "negctrl", "neg", "negative", "negativecontrol", "nt", "ntc", "nontargeting",
+    "nontargetingcontrol", "scramble", "scrambled", "intergenic", "unperturbed", "untreated", "vehicle", "dmso", "mock",
+    "gal4", "gfp",
+})  # fmt: skip
+LAZY = {"scipy", "h5py", "anndata", "zarr"}  # libraries of arrays that become dense a few rows at a time
+SHOWN = 20
+
+
+class Table(NamedTuple):
+    """Values, two-dimensional and perhaps on disk, and for every row its label and its stratum."""
+
+    source: Any
+    labels: Sequence[str]
+    label: np.ndarray  # place of the label of every row, -1 for none
+    strata: Sequence[str]
+    stratum: np.ndarray
+
+    def rows_of(self, name: str) -> np.ndarray:
+        """Return the numbers of the rows with this label, in increasing order."""
+        return np.flatnonzero(self.label == self.labels.index(name))
+
+    def dense(self, rows: np.ndarray, name: str) -> Representation:
+        """Return these rows as a representation in memory."""
+        block = self.source[rows]
+        return Representation(block.toarray() if hasattr(block, "toarray") else block, name)
+
+
+@contextmanager
+def opened(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Iterator[Table]:
+    """Open what :func:`resemblance.stability.perturbations` is given, and close the file if it is one."""
+    if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
+        yield _table(X, labels, match, layer, obsm)
+        return
+    if not Path(X).is_file():
+        raise ValueError(f"perturbations: no file at {X}")
+    data = need("anndata").read_h5ad(X, backed="r")
+    try:
+        yield _table(data, labels, match, layer, obsm)
+    finally:
+        data.file.close()
+
+
+def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Table:
+    if hasattr(X, "obs") and hasattr(X, "obsm"):
+        X, labels, match = _values(X, layer, obsm), _column(X, labels), _column(X, match)
+    elif layer is not None or obsm is not None or isinstance(labels, str) or isinstance(match, str):
+        raise ValueError("perturbations: layer, obsm and names of columns are for AnnData; give arrays with an array")
+    source = _source(X)
+    n = source.shape[0]
+    names, label = _coded(labels, n, "labels")
+    strata, stratum = _coded(np.zeros(n, dtype=int) if match is None else match, n, "match")
+    without = int(((stratum < 0) & (label >= 0)).sum())
+    if without:
+        raise ValueError(f"perturbations: {without} labelled samples have no stratum; fill it in or leave them out")
+    return Table(source, names, label, strata, stratum)
+
+
+def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
+    if layer is not None and obsm is not None:
+        raise ValueError("perturbations: give layer or obsm, not both")
+    if obsm is not None:
+        return _entry(data.obsm, obsm, "obsm")
+    if layer is not None:
+        return _entry(data.layers, layer, "layers")
+    if getattr(data, "X", None) is None:
+        raise ValueError("perturbations: this AnnData has no X; name one of its layers or of its obsm (or a modality)")
+    return data.X
+
+
+def _column(data: Any, given: Any) -> Any:
+    return _entry(data.obs, given, "obs") if isinstance(given, str) else given
+
+
+def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
+    if key not in entries:
+        raise ValueError(f"perturbations: no {key!r} in {where}{did_you_mean(key, list(entries.keys()))}")
+    return entries[key]
+
+
+def _source(X: Any) -> Any:
+    """Return values of which some rows can be taken: sparse ones stay sparse, dense ones in a file stay there."""
+    if type(X).__module__.partition(".")[0] in LAZY:
+        X = X.to_memory() if hasattr(X, "to_memory") else X  # sparse on disk: rows cannot be read there by every SciPy
+        source = X.tocsr() if hasattr(X, "tocsr") else X
+    elif isinstance(X, Representation | str | Path):
+        source = to_numpy(X.source if isinstance(X, Representation) else Representation(X).source)
+    else:
+        source = to_numpy(as_array(X, "X"))
+    if len(source.shape) != 2:
+        raise ValueError(f"perturbations: X must be (n_samples, n_features); got shape {tuple(source.shape)}")
+    return source
+
+
+def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
+    """Return the texts of the labels, sorted, and the place of every sample's among them, -1 where it has none."""
+    if hasattr(values, "cat") or hasattr(values, "categories"):
+        values = values.astype(object)  # a missing category would make whole numbers 1.0, 2.0
+    found = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
+    if found.shape != (n,):
+        raise ValueError(f"perturbations: {role} must be one per sample, shape ({n},); got shape {found.shape}")
+    given = found.tolist()
+    present = np.array([not _is_missing(value) for value in given], dtype=bool)
+    texts = [str(value) for value, there in zip(given, present) if there]
+    names, places = np.unique(np.array(texts, dtype=str), return_inverse=True)
+    if found.dtype == object and len({v for v, there in zip(given, present) if there}) != len(names):
+        raise ValueError(f"perturbations: {role} of different kinds look the same, like 1 and '1'; make them all text")
+    codes = np.full(n, -1)
+    codes[present] = places
+    return names.tolist(), codes
+
+
+def _is_missing(value: Any) -> bool:
+    """Say whether a value is None, NaN, NaT or pandas.NA (which refuses to say whether it equals itself)."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
+def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of the controls; ``ValueError`` with those that are there when one of them is not."""
+    if control is None:
+        usual = _usual(known)
+        if len(usual) == 1:
+            return tuple(usual)
+        problem = (
+            f"several labels may be controls: {', '.join(map(repr, usual))}" if usual else "no usual control label"
+        )
+        raise ValueError(f"perturbations: {problem}; name it, control=...; {_listed(known)}")
+    several = control if isinstance(control, list | tuple | set | frozenset) else [control]
+    wanted = tuple(dict.fromkeys(str(label) for label in several))
+    for label in wanted:
+        if label not in known:
+            alike = [name for name in known if _plain(name) == _plain(label)] or _usual(known)
+            hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
+            raise ValueError(f"perturbations: no sample is labelled {label!r}{hint}; {_listed(known)}")
+    if not wanted:
+        raise ValueError("perturbations: control is empty; name at least one label")
+    return wanted
+
+
+def _usual(known: Sequence[str]) -> list[str]:
+    return [name for name in known if _plain(name) in CONTROL_NAMES]
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", label.lower())
+
+
+def _listed(known: Sequence[str]) -> str:
+    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    return f"labels: {', '.join(map(repr, known[:SHOWN]))}{more}" if known else "no sample has a label"

@@ -1,0 +1,164 @@
+"""How much of the coherence of perturbations is their magnitude, and what coherence says beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from ..representation import Undefined
+from .screen import Perturbations
+
+Form = Literal["linear", "loess", "rank", "difference"]
+FEWEST = 6  # perturbations in a bin
+Columns = Perturbations | Mapping[str, Any]
+
+
+class MagnitudeBin(NamedTuple):
+    """Perturbations of similar magnitude, and whether the more coherent ones are more reproducible."""
+
+    low: float  # smallest magnitude
+    high: float  # largest
+    n: int
+    coherent: float | None  # mean reproducibility of those at or above the median coherence
+    incoherent: float | None  # and of those below
+    difference: float | None
+    rho: float | None  # Spearman correlation of coherence with reproducibility
+    p_value: float | None
+    reason: str  # why there are no values; empty where there are
+
+
+def magnitude_matched(
+    found: Columns,
+    *,
+    bins: int = 4,
+    coherence: str = "perturbation_coherence",
+    reproducibility: str = "perturbation_reproducibility",
+    magnitude: str = "perturbation_magnitude",
+) -> tuple[MagnitudeBin, ...]:
+    """Return, for quantile bins of magnitude, whether coherence goes with reproducibility inside them.
+
+    Large effects are coherent and reproducible, both for being large. Among perturbations of like magnitude, what
+    coherence still says is its own. ``found`` is the result of :func:`perturbations`, or anything with these columns (a
+    dictionary, a ``pandas.DataFrame``); perturbations without all three values are left out. A bin with fewer than 6,
+    or in which nothing varies, has a reason in place of values. p-values are those of ``scipy.stats.spearmanr``.
+
+    Raises ``ValueError`` for fewer than 4 perturbations per bin.
+
+    Reference: ``magnitude_matched_comparison`` of shesha-geometry 0.3.0, which skips small bins without a word.
+    """
+    table = _columns(found, coherence, reproducibility, magnitude)
+    table = table[:, np.isfinite(table).all(axis=0)]
+    if bins < 1 or table.shape[1] < 4 * bins:
+        raise ValueError(
+            f"magnitude_matched: {bins} bins need {4 * max(bins, 1)} perturbations with all three values; "
+            f"got {table.shape[1]}"
+        )
+    edges = np.quantile(table[2], np.linspace(0, 1, bins + 1))[1:-1]
+    place = np.searchsorted(edges, table[2], side="left")  # a magnitude at an edge belongs below it
+    return tuple(_bin(*table[:, place == b]) for b in range(bins) if (place == b).any())
+
+
+def _bin(coherence: np.ndarray, reproducibility: np.ndarray, magnitude: np.ndarray) -> MagnitudeBin:
+    from scipy.stats import spearmanr
+
+    span, n = (float(magnitude.min()), float(magnitude.max())), len(magnitude)
+    reason = f"{n} perturbations are fewer than {FEWEST}" if n < FEWEST else ""
+    if not reason and min(np.ptp(coherence), np.ptp(reproducibility)) == 0:
+        reason = "coherence or reproducibility does not vary"
+    above = coherence >= np.median(coherence)
+    if not reason and above.all():
+        reason = "no coherence is below the median"
+    if reason:
+        return MagnitudeBin(*span, n, None, None, None, None, None, reason)
+    high, low = float(reproducibility[above].mean()), float(reproducibility[~above].mean())
+    test = spearmanr(coherence, reproducibility)
+    return MagnitudeBin(*span, n, high, low, high - low, float(test.statistic), float(test.pvalue), "")
+
+
+def discordance(
+    found: Columns,
+    *,
+    form: Form = "linear",
+    share: float = 0.3,
+    coherence: str = "perturbation_coherence",
+    magnitude: str = "perturbation_magnitude",
+) -> np.ndarray:
+    r"""Return how much less coherent every perturbation is than its magnitude lets expect, in standard deviations.
+
+    .. math:: \operatorname{z}(f(m) - s), \quad \operatorname{z}(r(m) - r(s)), \quad
+        \operatorname{z}(\operatorname{z}(m) - \operatorname{z}(s))
+
+    of the magnitudes m and the coherences s: the negative residual of the least-squares line (``form="linear"``) or of
+    a robust local line through the nearest ``share`` of the perturbations (``"loess"``, Cleveland 1979), the difference
+    of the ranks (``"rank"``), or that of the z-scores (``"difference"``, by which the author's script ranks). ``found``
+    is as in :func:`magnitude_matched`. The result is (n_perturbations,), NaN for those without one of the values; z
+    divides by the deviation with ddof 0.
+
+    Raises ``ValueError`` for fewer than 10 perturbations and ``Undefined`` when magnitudes or coherences do not vary or
+    nothing departs.
+
+    Reference: ``discordance`` of shesha-geometry 0.3.0.
+    """
+    table = _columns(found, coherence, magnitude)
+    known = np.isfinite(table).all(axis=0)
+    s, m = table[:, known]
+    if len(s) < 10:
+        raise ValueError(f"discordance needs 10 perturbations with both values; got {len(s)}")
+    if form not in get_args(Form) or not 3 <= share * len(s) <= len(s):
+        raise ValueError(
+            f"discordance: form must be one of {', '.join(map(repr, get_args(Form)))} and share leave 3 of {len(s)} "
+            f"perturbations or more; got {form!r} and {share}"
+        )
+    result = np.full(len(known), np.nan)
+    result[known] = _z(_excess(s, m, form, share), float(np.abs(s).max()) if form in ("linear", "loess") else 1.0)
+    return result
+
+
+def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray:
+    from scipy.stats import rankdata
+
+    along, coherent = _z(m, float(np.abs(m).max())), _z(s, float(np.abs(s).max()))
+    expected: dict[str, Callable[[], np.ndarray]] = {
+        "linear": lambda: s.mean() + along * float(np.mean(along * s)) - s,
+        "loess": lambda: _local_line(along, s, int(share * len(s) + 1e-10)) - s,
+        "rank": lambda: rankdata(m) - rankdata(s),
+        "difference": lambda: along - coherent,
+    }
+    return expected[form]()
+
+
+def _local_line(x: np.ndarray, y: np.ndarray, k: int, rounds: int = 3) -> np.ndarray:
+    """Robust locally weighted line at every x (Cleveland 1979): tricube weights over the k nearest, then bisquare."""
+    apart = np.abs(x[:, None] - x)
+    radius = np.sort(apart, axis=1)[:, k - 1 : k]
+    near = np.where(radius > 0, np.clip(apart / np.where(radius > 0, radius, 1), 0, 1), apart > 0)
+    nearness, trust = (1 - near**3) ** 3, np.ones(len(x))
+    for step in range(rounds + 1):
+        weights = np.where((nearness @ trust > 0)[:, None], nearness * trust, nearness)
+        weights /= weights.sum(axis=1, keepdims=True)
+        centre, level = weights @ x, weights @ y
+        spread = weights @ x**2 - centre**2
+        slope = (weights @ (x * y) - centre * level) / np.where(spread > 1e-12, spread, np.inf)
+        line: np.ndarray = level + slope * (x - centre)
+        typical = float(np.median(np.abs(y - line)))
+        if step == rounds or typical <= 16 * np.finfo(float).eps * np.abs(y).max():
+            break
+        trust = (1 - np.clip(np.abs(y - line) / (6 * typical), 0, 1) ** 2) ** 2
+    return line
+
+
+def _z(values: np.ndarray, scale: float) -> np.ndarray:
+    deviation = float(values.std())
+    if deviation <= 16 * np.finfo(float).eps * scale:
+        raise Undefined("discordance: magnitudes and coherences agree perfectly or do not vary; nothing departs")
+    scaled: np.ndarray = (values - values.mean()) / deviation
+    return scaled
+
+
+def _columns(found: Columns, *names: str) -> np.ndarray:
+    table = np.array([np.asarray(found[name], dtype=float) for name in names])
+    if table.ndim != 2:
+        raise ValueError(f"{', '.join(names)} must be columns of equal length; got shape {table.shape}")
+    return table

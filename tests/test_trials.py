@@ -1,0 +1,222 @@
+"""Trials: windows of time, conditions kept apart, and statistics along the trial."""
+
+from __future__ import annotations
+
+import json
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+from conftest import GOLDEN
+
+import resemblance as rs
+from resemblance import stability as st
+
+THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())["trials"]
+RESPONSES = np.arange(48.0).reshape(3, 4, 4)  # three trials, four bins, four units
+LIBRARIES = {"numpy": np.asarray, "torch": torch.asarray, "array_api_strict": array_api_strict.asarray}
+
+
+@pytest.fixture
+def recording() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The published trials as the mean of bins 50 to 99 of 120, in which every bin is another; and the conditions."""
+    with np.load(GOLDEN / "stab_labels.npz") as archive:
+        rates, conditions = archive["trials__X"], archive["trials__cond"]
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((len(rates), 120, rates.shape[1]))
+    X[:, 50:100] += rates[:, None] - X[:, 50:100].mean(axis=1, keepdims=True)
+    return X, conditions, rates
+
+
+# ------------------------------------------------------------------------------------------------------------- windows
+
+
+@pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
+def test_bins_are_pooled_in_the_window(library):
+    for pool, expected in [
+        ("mean", RESPONSES[:, 1:3].mean(axis=1)),
+        ("max", RESPONSES[:, 2]),
+        ("flatten", RESPONSES[:, 1:3].reshape(3, 8)),
+    ]:
+        found = rs.from_trials(library(RESPONSES), pool=pool, window=(1, 3), name="V1", ids="abc")
+        assert np.array_equal(np.asarray(found.source), expected)
+        assert (found.name, found.ids) == ("V1", ("a", "b", "c"))
+        assert type(found.source) is type(library(RESPONSES))
+    assert np.array_equal(rs.from_trials(RESPONSES, pool="mean").source, RESPONSES.mean(axis=1))
+
+
+@pytest.mark.parametrize("axes", ["trials units bins", "units trials bins", "bins units trials"])
+def test_axes_in_another_order(axes):
+    order = [("trials", "bins", "units").index(axis) for axis in axes.split()]
+    for pool in ("mean", "flatten"):
+        found = rs.from_trials(RESPONSES.transpose(order), pool=pool, axes=axes, window=(0, 3))
+        assert np.array_equal(found.source, rs.from_trials(RESPONSES, pool=pool, window=(0, 3)).source)
+
+
+def test_a_file_of_counts_is_read_in_place(tmp_path):
+    np.save(tmp_path / "session.npy", RESPONSES.astype("uint8"))
+    found = rs.from_trials(tmp_path / "session.npy", pool="mean", window=(2, 4))
+    assert found.name == "session"
+    assert np.array_equal(found.source, RESPONSES[:, 2:].mean(axis=1))
+
+
+def test_published_statistics_of_the_decision_epoch(recording):
+    X, conditions, _ = recording
+    trials = rs.from_trials(X, pool="mean", window=(50, 100))
+    assert st.trial_split(trials, conditions) == pytest.approx(THEIRS["split_half"], rel=1e-10)
+    assert 1 - st.temporal_drift(trials, conditions) == pytest.approx(THEIRS["temporal"], rel=1e-10)
+    assert 1 - st.centroid_drift(trials) == pytest.approx(THEIRS["centroid_drift"], rel=1e-8)
+    null = st.permutation_null("centroid_drift", trials, draws=100)
+    assert 1 - null.mean == pytest.approx(THEIRS["perm_null_mean_seed320"], abs=1e-3)
+    other = rs.from_trials(X, pool="mean", window=(0, 50))
+    assert st.trial_split(other, conditions) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": RESPONSES[0]}, r"needs X \(trials, bins, units\); got shape \(4, 4\); for this shape: use it as it is"),
+        ({"X": RESPONSES[None]}, r"got shape \(1, 3, 4, 4\)"),
+        ({"X": RESPONSES[:0]}, "X is empty"),
+        ({"pool": "sum"}, "pool must be one of 'mean', 'max', 'flatten'"),
+        ({"window": (2, 2)}, r"\(start, stop\) with 0 <= start < stop <= 4; got \(2, 2\)"),
+        ({"window": (2, 5)}, "stop <= 4"),
+        ({"window": (-2, 4)}, "0 <= start"),
+        ({"window": (0.5, 2)}, r"got \(0.5, 2\)"),
+        ({"window": 3}, "got 3"),
+        ({"axes": "trials time units"}, "axes must be 'trials', 'bins' and 'units'"),
+        ({"axes": "trials units"}, "axes must be"),
+        ({"ids": "ab"}, "3 samples but 2 ids"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_errors_of_trials(change, message):
+    given = {"X": RESPONSES, "pool": "mean"} | change
+    with pytest.raises(ValueError, match=message):
+        rs.from_trials(given.pop("X"), **given)
+    if "X" in change:
+        return
+    with pytest.raises(TypeError, match="pool"):
+        rs.from_trials(RESPONSES)
+
+
+# ---------------------------------------------------------------------------------------------------------- conditions
+
+
+def test_recorded_order_is_restored(recording):
+    X, conditions, rates = recording
+    where = {f"c{c}": np.flatnonzero(conditions == c) for c in np.unique(conditions)}
+    for trials, labels in (
+        rs.from_conditions({c: rates[at] for c, at in where.items()}, times=where),
+        rs.from_conditions({c: X[at] for c, at in where.items()}, times=where, pool="mean", window=(50, 100)),
+    ):
+        assert np.allclose(trials.source, rates, atol=1e-12)
+        assert labels.tolist() == [f"c{c}" for c in conditions]
+        counted = dict.fromkeys(where, 0)
+        for label, number in trials.ids:
+            assert number == counted[label]
+            counted[label] += 1
+        assert [label for label, _ in trials.ids] == labels.tolist()
+        assert st.trial_split(trials, labels) == pytest.approx(THEIRS["split_half"], rel=1e-10)
+        assert 1 - st.temporal_drift(trials, labels) == pytest.approx(THEIRS["temporal"], rel=1e-10)
+
+
+@pytest.mark.parametrize("counts", [(4, 4, 4), (4, 5, 9, 30), (5, 4, 4, 6, 4), (7, 4, 11)])
+def test_without_times_every_half_holds_every_condition(counts, rng):
+    trials, conditions = rs.from_conditions([rng.standard_normal((count, 6)) for count in counts])
+    assert np.bincount(conditions).tolist() == list(counts)
+    position = np.arange(sum(counts))
+    for c in range(len(counts)):
+        own = position[conditions == c]
+        assert {p % 2 for p in own} == {0, 1}
+        assert own.min() < sum(counts) // 2 <= own.max()
+        assert [number for label, number in trials.ids if label == c] == list(range(counts[c]))
+    st.trial_split(trials, conditions)
+    st.temporal_drift(trials, conditions)
+
+
+def test_conditions_of_another_library():
+    trials, conditions = rs.from_conditions([torch.ones((2, 3)), torch.zeros((4, 3))])
+    assert isinstance(trials.source, torch.Tensor)
+    assert trials.source[:, 0].tolist() == (conditions == 0).astype(float).tolist()
+
+
+def test_names_of_conditions():
+    parts = {("left", 0.5): np.ones((2, 3)), None: np.zeros((2, 3))}
+    assert set(rs.from_conditions(parts)[1]) == {"('left', 0.5)", "None"}
+    assert rs.from_conditions({7: np.ones((2, 3)), 3: np.ones((2, 3))})[1].tolist() == [7, 7, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"responses": []}, "responses is empty"),
+        ({"responses": 3}, "must be a mapping or a list"),
+        ({"responses": [np.ones((2, 3)), np.ones((2, 4))]}, r"the same units; got \[3, 4\]"),
+        ({"responses": [np.ones((2, 3)), np.ones((0, 3))]}, "condition 1: .*empty"),
+        ({"responses": {"go": RESPONSES}}, "condition 'go': .*pool it first"),
+        ({"responses": [np.ones((2, 3))], "window": (0, 1)}, "a window needs pool"),
+        ({"responses": [np.ones((2, 3))], "pool": "mean"}, "from_trials needs X"),
+        ({"responses": [np.ones((2, 3))], "times": [[0, 1], [2]]}, "times are of"),
+        ({"responses": [np.ones((2, 3))], "times": [[0, 1, 2]]}, r"one per trial, \[2\]; got shapes \[\(3,\)\]"),
+        ({"responses": [np.ones((2, 3))], "times": [[1, 1]]}, "all different"),
+        ({"responses": [np.ones((2, 3))], "times": [[1, np.nan]]}, "finite"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_errors_of_conditions(given, message):
+    with pytest.raises(ValueError, match=message):
+        rs.from_conditions(**given)
+
+
+def test_statistics_check_the_conditions(recording):
+    X, conditions, _ = recording
+    trials = rs.from_trials(X, pool="mean")
+    with pytest.raises(ValueError, match="conditions must be one per sample"):
+        st.trial_split(trials, conditions[:-1])
+    blocks = np.argsort(conditions, kind="stable")
+    with pytest.raises(ValueError, match="an early and a late trial of every condition"):
+        st.temporal_drift(trials.source[blocks], conditions[blocks])
+
+
+# ---------------------------------------------------------------------------------------------------- along the trial
+
+
+def test_windows_along_the_trial(recording):
+    X, conditions, _ = recording
+    found = st.over_windows("trial_split", X, conditions, width=50, step=25, rdm="correlation")
+    assert [(w.start, w.stop) for w in found] == [(0, 50), (25, 75), (50, 100)]
+    for w in found:
+        trials = rs.from_trials(X, pool="mean", window=(w.start, w.stop))
+        assert w.value == pytest.approx(st.trial_split(trials, conditions, rdm="correlation"), rel=1e-10)
+    assert found[2].value > 0.9 > found[0].value
+    assert len(st.over_windows("centroid_drift", X, width=50)) == 2
+    tensors = st.over_windows("trial_split", torch.as_tensor(X), conditions, width=50)
+    assert tensors[0].value == pytest.approx(st.over_windows("trial_split", X, conditions, width=50)[0].value)
+
+
+def test_counts_are_averaged_and_silent_windows_say_why():
+    counts = np.zeros((12, 4, 5), dtype="uint8")
+    counts[:, 2:] = np.random.default_rng(0).poisson(5, (12, 2, 5))
+    silent, active = st.over_windows("trial_split", counts, np.tile([0, 1, 2], 4), width=2)
+    assert (silent.start, silent.stop, silent.value) == (0, 2, None)
+    assert "equal" in silent.reason
+    assert (active.reason, type(active.value)) == ("", float)
+
+
+@pytest.mark.parametrize(
+    ("X", "given", "message"),
+    [
+        (RESPONSES[0], {"width": 2}, r"needs X \(n_trials, bins, units\); got shape \(12, 4\)"),
+        (RESPONSES, {"width": 5}, "width must be from 1 to 4"),
+        (RESPONSES, {"width": 2, "step": 0}, "step 1 or more"),
+        (RESPONSES, {"width": 1.5}, "got 1.5"),
+        (RESPONSES, {"width": 2, "rdms": "cosine"}, "no parameter 'rdms'"),
+        (RESPONSES, {"width": 2}, "at least 3 conditions"),
+    ],
+    ids=str,
+)
+def test_errors_of_windows(X, given, message):
+    with pytest.raises(ValueError, match=message):
+        st.over_windows("trial_split", np.tile(X, (3, *[1] * (X.ndim - 1))), np.zeros(9), **given)
