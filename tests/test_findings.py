@@ -391,8 +391,8 @@ def test_numbers_in_three_digits(value, text):
 
 @pytest.mark.parametrize(
     ("sizes", "places"),
-    [([1, 20], 0), ([0.5, 0.123], 3), ([12.34, 1.0], 2), ([150.52], 1), ([12345.5], 0), ([0.5, 0.1], 1), ([44.0, 7.3], 1),
-     ([0.001], None), ([2.55e7], None), ([], 0), ([math.nan, 0.25], 2)],
+    [([1, 20], 0), ([0.5, 0.123], 3), ([12.34, 1.0], 2), ([150.52], 1), ([12345.5], 0), ([0.5, 0.1], 1),
+     ([44.0, 7.3], 1), ([0.001], None), ([2.55e7], None), ([], 0), ([math.nan, 0.25], 2)],
 )  # fmt: skip
 def test_numbers_of_a_column_have_the_same_decimals(sizes, places):
     assert decimals(sizes) == places
