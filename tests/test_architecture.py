@@ -38,7 +38,7 @@ SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "representation", "subject", "s
 MAY_USE_SOURCES = {"benchmarks", "cli"}
 HEAVY = {"torch", "numba", "jinja2", "matplotlib", "pandas", "xarray", "sklearn", "rich", "typer", "dask", "pyarrow"}
 COMPILED = {"_cone.py", "_radix.py"}
-HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers"}
+HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers", "faiss"}
 
 
 def part(path: Path) -> str:

@@ -15,6 +15,7 @@ from .sources.layouts import from_maps, from_tokens
 from .stability import get_statistic, list_statistics
 from .statistic import Statistic, statistic
 from .subject import Subject
+from .views.recall import neighbour_recall
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ __all__ = [
     "list_statistics",
     "load",
     "measure",
+    "neighbour_recall",
     "pair_view",
     "preset",
     "read_subjects",

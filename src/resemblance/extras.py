@@ -7,6 +7,7 @@ import importlib.util
 from typing import Any
 
 EXTRA = {
+    "faiss": "neighbours",
     "jinja2": "report",
     "matplotlib": "report",
     "matplotlib.figure": "report",
