@@ -278,6 +278,8 @@ def test_written_wherever_results_are(compared, tmp_path):
     assert [r["neighbour_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
     assert as_csv(compared).splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
     assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
+    assert compared.to_xarray()["mka[index=hnsw,k=15]"].attrs["remarks"].startswith("neighbour recall 0.")
+    assert "remarks" not in compared.to_xarray()["second_order_cosine"].attrs
     many = rs.compare({str(i): x for i in range(9) for x in [isotropic(60, seed=i)]}, measures=POOR, progress=False)
     assert any(str(part).startswith("mka[index=hnsw,k=15]: neighbour") for part in terminal.comparison_tables(many))
 

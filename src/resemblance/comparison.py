@@ -19,6 +19,7 @@ from .measure import Measure, did_you_mean
 from .representation import Representation, fingerprint, title
 from .store import Cell, Store
 
+# The columns of the records, of which no remark may have the name.
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")
 
 
@@ -125,7 +126,8 @@ class Comparison:
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
-        data = {m.spec: (("x", "y"), self.values[m.spec], m._asdict()) for m in self.measures}
+        notes = {spec: {"remarks": note} for spec, note in remark_notes(self).items()}
+        data = {m.spec: (("x", "y"), self.values[m.spec], m._asdict() | notes.get(m.spec, {})) for m in self.measures}
         return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
 
     def save(self, path: str | Path) -> None:
