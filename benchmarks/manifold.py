@@ -1,6 +1,9 @@
 """Cost of MKA: one pair of many samples, and all pairs of a grid. Run with BLAS on one thread (OMP_NUM_THREADS=1).
 
 python benchmarks/manifold.py --samples 50000 --features 512 --neighbours 15
+
+With --approximate instead: the exact search of neighbours beside the approximate one (extra "neighbours"), for a pair
+of clustered and a pair of isotropic representations.
 """
 
 from __future__ import annotations
@@ -40,11 +43,33 @@ def grid(count: int, samples: int, features: int, neighbours: int) -> None:
     print(f"{what}: {spent:.2f} CPU s, {1000 * spent / pairs:.1f} ms each")
 
 
+def searches(samples: int, features: int, neighbours: int) -> None:
+    """Print time, value and recall of both searches: 50 Gaussian clusters, and one Gaussian."""
+    for spread in (3.0, 0.0):
+        rng = np.random.default_rng(0)
+        centers = spread * rng.standard_normal((50, features), dtype=np.float32)
+        data = rng.standard_normal((samples, features), dtype=np.float32) + centers[rng.integers(50, size=samples)]
+        pair = [data, data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)]
+        for index in ("exact", "hnsw"):
+            x, y = map(rs.Representation, pair)
+            start = time.process_time()
+            value = rs.mka(x, y, k=neighbours, index=index)
+            spent = time.process_time() - start
+            recalls = [rs.neighbour_recall(r, k=neighbours, index=index) for r in (x, y)]
+            what = f"n={samples} d={features} k={neighbours} {'clusters' if spread else 'isotropic'} {index}"
+            print(f"{what}: {spent:.1f} CPU s, mka {value:.4f}, recall {recalls[0]:.4f} {recalls[1]:.4f}", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--features", type=int, default=512)
     parser.add_argument("--neighbours", type=int, default=15)
+    parser.add_argument("--approximate", action="store_true")
     options = parser.parse_args()
-    grid(15, 2000, 256, options.neighbours)
-    pair(options.samples, options.features, options.neighbours)
+    sizes = options.samples, options.features, options.neighbours
+    if options.approximate:
+        searches(*sizes)
+    else:
+        grid(15, 2000, 256, options.neighbours)
+        pair(*sizes)

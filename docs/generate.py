@@ -132,7 +132,10 @@ def condition(name: str, wanted: object) -> str:
 
 
 def claim(name: str, value: object) -> str:
-    titles = {"invariant_to": "unchanged by", "min_samples": "samples, at least", "differentiable": "gradients"}
+    titles = {
+        "invariant_to": "unchanged by", "min_samples": "samples, at least", "differentiable": "gradients",
+        "extra": "needs the extra",
+    }  # fmt: skip
     if name == "invariant_to":
         text = ", ".join(invariances(implied(value))) or "nothing"
     elif name == "range":

@@ -51,7 +51,7 @@ HEAVY = {
     "anndata",
 }
 COMPILED = {"_cone.py", "_radix.py"}
-HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers"}
+HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers", "faiss"}
 
 
 def part(path: Path) -> str:

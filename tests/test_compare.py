@@ -138,7 +138,7 @@ def test_what_depends_on_one_representation_is_computed_once_per_representation(
     work = {
         "distance matrices": (counting(monkeypatch, distances, "distance_matrix"), 2),  # raw and double-centred
         "sorts": (counting(monkeypatch, distances, "average_ranks"), 1),
-        "neighbour searches": (counting(monkeypatch, neighbours, "_similarity"), 2),  # cosine and Euclidean
+        "neighbour searches": (counting(monkeypatch, neighbours, "similarity_of"), 2),  # cosine and Euclidean
         "heat traces": (counting(monkeypatch, heat, "chebyshev_traces"), 1),
         "uniformities": (counting(monkeypatch, scalars, "_log_sum_exp"), 2),  # one block, and their sum
     }

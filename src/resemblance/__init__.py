@@ -16,6 +16,7 @@ from .sources.trials import from_conditions
 from .stability import get_statistic, list_statistics
 from .statistic import Statistic, statistic
 from .subject import Subject
+from .views.recall import neighbour_recall
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,7 @@ __all__ = [
     "list_statistics",
     "load",
     "measure",
+    "neighbour_recall",
     "pair_view",
     "preset",
     "read_subjects",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -18,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from .arrays import scalar
 from .catalogue import get_measures, list_measures, preset
-from .comparison import Comparison, assemble, describe, info_of, provenance_of
+from .comparison import COLUMNS, Comparison, assemble, describe, info_of, provenance_of
 from .measure import Measure, require
 from .representation import Representation, Undefined, as_representation, comparing, fingerprint, title
 from .store import Cell, Store
@@ -162,16 +163,25 @@ def _cells(measure: Measure, x: Representation, y: Representation, both_orders: 
 
 
 def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
-    start, value, reason = time.perf_counter(), None, None
+    start, value, reason, remarks = time.perf_counter(), None, None, None
     try:
         value = scalar(measure.evaluate(x, y))
+        remarks = _remarks(measure, x, y)
     except (Undefined, np.linalg.LinAlgError) as error:
         # The same data may have another name elsewhere: what is kept names them by their fingerprint.
         reason = str(error)
         for r in (x, y):
             reason = reason.replace(title(r), f"{{{fingerprint(r)}}}")
     seconds = time.perf_counter() - start
-    return Cell(measure.spec, measure.version, fingerprint(x), fingerprint(y), value, seconds, reason)
+    return Cell(measure.spec, measure.version, fingerprint(x), fingerprint(y), value, seconds, reason, remarks)
+
+
+def _remarks(measure: Measure, x: Representation, y: Representation) -> str | None:
+    """What the measure says of this pair besides the value, as JSON text."""
+    found = {name: float(value) for name, value in measure.remarks(x, y).items()}
+    if taken := sorted(found.keys() & set(COLUMNS)):
+        raise ValueError(f"{measure}: a remark cannot be called {taken[0]!r}, which is a column of the records")
+    return json.dumps(found, allow_nan=False) if found else None
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,9 @@ from .extras import need
 from .measure import Measure, did_you_mean
 from .representation import Representation, fingerprint, title
 from .store import Cell, Store
+
+# The columns of the records, of which no remark may have the name.
+COLUMNS = ("measure", "label", "x", "y", "value", "reason")
 
 
 class MeasureInfo(NamedTuple):
@@ -41,6 +45,16 @@ class Failure(NamedTuple):
     reason: str
 
 
+class Remark(NamedTuple):
+    """A number that a measure records of a pair beside its value, such as the recall of approximate neighbours."""
+
+    measure: str
+    x: str
+    y: str
+    name: str
+    value: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
@@ -48,6 +62,7 @@ class Comparison:
     A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per measure; views that
     several measures share are counted for the first that took them. ``provenance`` says what it was computed from and
     with: fingerprints of the data, versions, precision. ``cells`` are the results as they were computed, to be saved.
+    ``remarks`` are what measures recorded of a pair beside the value.
     """
 
     rows: tuple[str, ...]
@@ -58,6 +73,7 @@ class Comparison:
     failures: tuple[Failure, ...]
     provenance: Mapping[str, Any]
     cells: tuple[Cell, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     def info(self, measure: str | Measure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
@@ -89,12 +105,18 @@ class Comparison:
         return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per measure and pair: measure, label, x, y, value (None if it failed), reason."""
+        """Return one record per measure and pair: measure, label, x, y, value (None if it failed), reason.
+
+        If there are remarks, every record has their names, too (None where there is none of that name).
+        """
         reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
+        remarks = {remark[:4]: remark.value for remark in self.remarks}
+        names = sorted({remark.name for remark in self.remarks})
         return [
             {"measure": m.spec, "label": m.label, "x": x, "y": y,
              "value": None if np.isnan(self.values[m.spec][i, j]) else float(self.values[m.spec][i, j]),
-             "reason": reasons.get((m.spec, x, y))}
+             "reason": reasons.get((m.spec, x, y)),
+             **{name: remarks.get((m.spec, x, y, name)) for name in names}}
             for m in self.measures for i, x in enumerate(self.rows) for j, y in enumerate(self.columns)
         ]  # fmt: skip
 
@@ -104,7 +126,8 @@ class Comparison:
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
-        data = {m.spec: (("x", "y"), self.values[m.spec], m._asdict()) for m in self.measures}
+        notes = {spec: {"remarks": note} for spec, note in remark_notes(self).items()}
+        data = {m.spec: (("x", "y"), self.values[m.spec], m._asdict() | notes.get(m.spec, {})) for m in self.measures}
         return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
 
     def save(self, path: str | Path) -> None:
@@ -128,12 +151,27 @@ class Comparison:
         return f"<table><caption>Comparison of {size}</caption><tr>{header}</tr>{body}</table>"
 
     def _summary(self) -> Iterable[tuple[str, str, str, str, str, str]]:
+        notes = remark_notes(self)
         for m in self.measures:
             values = self.values[m.spec][~np.isnan(self.values[m.spec])]
             low, high = (f"{values.min():.4g}", f"{values.max():.4g}") if values.size else ("-", "-")
             missing = self.values[m.spec].size - values.size
-            note = f"{missing} of {self.values[m.spec].size} failed" if missing else ""
+            failed = f"{missing} of {self.values[m.spec].size} failed" if missing else ""
+            note = ", ".join(text for text in (failed, notes.get(m.spec)) if text)
             yield m.spec, m.label, low, high, note, f"{self.seconds[m.spec]:.2f}"
+
+
+def remark_notes(comparison: Comparison) -> dict[str, str]:
+    """Return what measures recorded beside their values, one text per measure: "neighbour recall 0.97 to 1"."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for remark in comparison.remarks:
+        found.setdefault(remark.measure, {}).setdefault(remark.name, []).append(remark.value)
+    return {spec: ", ".join(_span(name, values) for name, values in by_name.items()) for spec, by_name in found.items()}
+
+
+def _span(name: str, values: list[float]) -> str:
+    ends = dict.fromkeys(f"{end:.4g}" for end in (min(values), max(values)))
+    return f"{name.replace('_', ' ')} {' to '.join(ends)}"
 
 
 def load(path: str | Path) -> Comparison:
@@ -166,7 +204,7 @@ def assemble(
     found = {(c.measure, c.version, c.x, c.y): c for c in cells}
     values = {m.spec: np.full((len(rows), len(columns)), np.nan) for m in infos}
     seconds = dict.fromkeys(values, 0.0)
-    failures, kept = [], dict[Cell, None]()
+    failures, remarks, kept = [], list[Remark](), dict[Cell, None]()
     for m in infos:
         used = dict[Cell, None]()
         for i, x in enumerate(rows):
@@ -179,6 +217,7 @@ def assemble(
                     failures.append(Failure(m.spec, x, y, (missing or {}).get(m.spec, "not computed")))
                     continue
                 used[cell] = None
+                remarks += [Remark(m.spec, x, y, *named) for named in json.loads(cell.remarks or "{}").items()]
                 if cell.value is None:
                     failures.append(Failure(m.spec, x, y, _reason(cell, (a, x), (b, y))))
                 else:
@@ -186,7 +225,7 @@ def assemble(
         seconds[m.spec] = sum(cell.seconds for cell in used)
         values[m.spec].flags.writeable = False
         kept |= used
-    return Comparison(rows, columns, infos, values, seconds, tuple(failures), provenance, tuple(kept))
+    return Comparison(rows, columns, infos, values, seconds, tuple(failures), provenance, tuple(kept), tuple(remarks))
 
 
 def _reason(cell: Cell, *sides: tuple[str, str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 EXTRA = {
     "anndata": "bio",
+    "faiss": "neighbours",
     "jinja2": "report",
     "matplotlib": "report",
     "matplotlib.figure": "report",

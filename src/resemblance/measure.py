@@ -12,6 +12,7 @@ import sys
 import typing
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,6 +26,11 @@ INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_lin
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
+
+
+def no_remarks(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
+    """What most measures remark of a pair: nothing."""
+    return {}
 
 
 class Change(NamedTuple):
@@ -67,6 +73,7 @@ class Measure:
     min_samples: Any = 2  # a function of the parameters where it is declared, a number in every measure
     version: int = 1
     extra: str | None = None
+    remarks: Callable[..., Mapping[str, float]] = no_remarks  # of (x, y) in every measure: see where()
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -115,6 +122,7 @@ class Measure:
         base = self.base or self  # claims always start from the declared ones
         if callable(base.min_samples):
             claims["min_samples"] = base.min_samples(**{**self.defaults, **fixed})
+        claims["remarks"] = partial(base.remarks, **{**self.defaults, **fixed})
         return replace(base, base=base, parameters=tuple(sorted(fixed.items())), **claims)
 
     @property
@@ -194,7 +202,8 @@ def measure(
     claims : ``metric`` (it is a distance and the triangle inequality holds), ``differentiable``, ``deterministic``,
         ``min_samples`` (a number, or a function of the parameters), ``limits`` (smallest and largest value of
         parameters), ``version`` (raise it when the algorithm changes: results of older versions are computed again),
-        ``extra`` (the optional dependency it needs).
+        ``extra`` (the optional dependency it needs), ``remarks`` (a function of what the measure is a function of; the
+        numbers it returns by name are recorded beside the value, such as how exact that is).
     """
 
     def declare(function: Callable[..., Any]) -> Measure:

@@ -10,12 +10,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # format 1 had no remarks
 TIMEOUT = 60.0  # seconds to wait for another process
 
 
 class Cell(NamedTuple):
-    """One computed value: the measure with its version, the fingerprints of both sides, and the value or the reason."""
+    """One computed value: the measure with its version, the fingerprints of both sides, and the value or the reason.
+
+    ``remarks``: a JSON object of named numbers, if the measure has something to say of the value.
+    """
 
     measure: str
     version: int
@@ -24,6 +28,7 @@ class Cell(NamedTuple):
     value: float | None
     seconds: float
     reason: str | None
+    remarks: str | None = None
 
 
 class Store:
@@ -82,7 +87,7 @@ class Store:
     def flush(self) -> None:
         """Write what was put, in one transaction."""
         with self._db:
-            self._db.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", self._pending)
+            self._db.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._pending)
         self._pending, self._written = [], time.monotonic()
 
     def cells(self, of: Iterable[str] | None = None) -> list[Cell]:
@@ -98,8 +103,9 @@ class Store:
         # One statement reads one state of the file, even while another process creates it.
         query = "SELECT (SELECT count(*) FROM sqlite_master), (SELECT user_version FROM pragma_user_version)"
         tables, version = self._db.execute(query).fetchone()
-        if tables and version != FORMAT:
-            raise ValueError(f"{self.path} has format {version}; this version of resemblance reads format {FORMAT}")
+        if tables and version not in READABLE:
+            known = " and ".join(map(str, READABLE))
+            raise ValueError(f"{self.path} has format {version}; this version of resemblance reads formats {known}")
 
     def _write_ahead(self) -> None:
         """Switch to WAL. SQLite does not wait for the lock this takes, so processes that open a new file must retry."""
@@ -117,10 +123,12 @@ class Store:
         """Make the tables and state the format in one transaction, so that no process sees one without the other."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
+            if self._db.execute("PRAGMA user_version").fetchone() == (1,):
+                self._db.execute("ALTER TABLE cells ADD COLUMN remarks TEXT")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
             self._db.execute(
                 """CREATE TABLE IF NOT EXISTS cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL,
-                     seconds REAL, reason TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"""
+                     seconds REAL, reason TEXT, remarks TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"""
             )
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"

@@ -1,6 +1,7 @@
 """Alignment of neighbours: the measures of the platonic representation hypothesis, and how ranks carry over.
 
-Neighbours are exact, never include the sample itself, and are ordered by decreasing similarity, then by index.
+Neighbours never include the sample itself, and are ordered by decreasing similarity, then by index. They are exact
+unless ``index`` says otherwise.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import numpy as np
 
 from ..measure import measure, when
 from ..representation import Representation, Undefined
-from ..views.neighbour_graphs import Affinity, Kernel, affinity, graph, in_degrees, kernel_graph, nearest
-from ..views.neighbours import Metric, neighbours, ranks_of
+from ..views.neighbour_graphs import Kernel, affinity, graph, in_degrees, kernel_graph
+from ..views.neighbours import Affinity, Index, Metric, neighbours, ranks_of
+from ..views.recall import recall_of_both
+from .neighbours import APPROXIMATE
 
 COSINE = {"orthogonal", "isotropic_scaling"}
 EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
@@ -22,17 +25,23 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
     label="MutualKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
-    changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1))),
+    changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE), remarks=recall_of_both,
 )  # fmt: skip
 def mutual_knn(
-    x: Representation, y: Representation, *, k: int = 10, metric: Affinity = "cosine", corrected: bool = False
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Affinity = "cosine",
+    corrected: bool = False,
+    index: Index = "exact",
 ) -> float:
     r"""Mutual nearest neighbours: the mean fraction of the k nearest neighbours that two representations share.
 
     .. math:: m = \frac{1}{nk} \sum_i |N_X(i) \cap N_Y(i)|
 
     X is (n, d), Y is (n, e), n > k. ``metric``: neighbours by ``"cosine"``, by ``"euclidean"`` distance, or by
-    ``"inner"`` product of the rows as they are. O(n^2 d) time, O(n k) memory.
+    ``"inner"`` product of the rows as they are; ``index`` as in :func:`mka`. O(n^2 d) time, O(n k) memory.
 
     If the samples of Y are permuted at random, m is c = k/(n - 1) on average, exactly. ``corrected=True`` is
     (m - c)/(1 - c): 0 at chance, 1 for the same neighbours, never below -1; it needs n > k + 1. Raises ``Undefined``
@@ -41,7 +50,7 @@ def mutual_knn(
     Reference: Huh et al. 2024. Their code takes inner products of rows scaled to unit length, which is
     ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are broken.
     """
-    shared = graph(x, k=k, metric=metric).multiply(graph(y, k=k, metric=metric)).sum()
+    shared = graph(x, k=k, metric=metric, index=index).multiply(graph(y, k=k, metric=metric, index=index)).sum()
     value = float(shared / (x.shape[0] * k))
     return _above_chance(value, k / (x.shape[0] - 1)) if corrected else value
 
@@ -50,17 +59,23 @@ def mutual_knn(
     label="CycleKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=False,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
-    changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1))),
+    changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE), remarks=recall_of_both,
 )  # fmt: skip
 def cycle_knn(
-    x: Representation, y: Representation, *, k: int = 10, metric: Affinity = "cosine", corrected: bool = False
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Affinity = "cosine",
+    corrected: bool = False,
+    index: Index = "exact",
 ) -> float:
     r"""Cycle consistency: how often a step to a neighbour in Y and a step to a neighbour in X lead back.
 
     .. math:: m = \frac{1}{n} \sum_i \left[ i \in N_X(j) \text{ for some } j \in N_Y(i) \right]
 
     X is (n, d), Y is (n, e), n > k. Not symmetric. A sample that is no neighbour of any of its neighbours does not
-    return even when X = Y. ``metric`` as in :func:`mutual_knn`.
+    return even when X = Y. ``metric`` and ``index`` as in :func:`mutual_knn`.
 
     Chance is high, about 1 - (1 - k/n)^k. If the samples of Y are permuted at random, the mean is exactly
 
@@ -71,48 +86,56 @@ def cycle_knn(
 
     Reference: Huh et al. 2024, whose code has the arguments in this order.
     """
-    back = graph(y, k=k, metric=metric).multiply(graph(x, k=k, metric=metric).T)
+    back = graph(y, k=k, metric=metric, index=index).multiply(graph(x, k=k, metric=metric, index=index).T)
     value = float(np.mean(np.asarray(back.sum(axis=1)) > 0))
-    return _above_chance(value, _chance_of_return(in_degrees(x, k=k, metric=metric), k)) if corrected else value
+    if not corrected:
+        return value
+    return _above_chance(value, _chance_of_return(in_degrees(x, k=k, metric=metric, index=index), k))
 
 
 @measure(
     label="LCSKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN,),
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
+    remarks=recall_of_both,
 )  # fmt: skip
-def lcs_knn(x: Representation, y: Representation, *, k: int = 10, metric: Affinity = "cosine") -> float:
+def lcs_knn(
+    x: Representation, y: Representation, *, k: int = 10, metric: Affinity = "cosine", index: Index = "exact"
+) -> float:
     r"""Longest common subsequence: how many nearest neighbours two representations list in the same order.
 
     .. math:: \frac{1}{nk} \sum_i \operatorname{LCS}\left( N_X(i), N_Y(i) \right)
 
     where LCS is the length of the longest sequence that can be left of both lists of k neighbours, nearest first, by
-    striking out entries. X is (n, d), Y is (n, e), n > k. ``metric`` as in :func:`mutual_knn`, which is never smaller.
-    O(n k^2) time besides the neighbours. Raises ``Undefined`` for a constant representation.
+    striking out entries. X is (n, d), Y is (n, e), n > k. ``metric`` and ``index`` as in :func:`mutual_knn`, which is
+    never smaller. O(n k^2) time besides the neighbours. Raises ``Undefined`` for a constant representation.
 
     Reference: Huh et al. 2024. Their code gives the mean length, k times the value here.
     """
-    lengths = _common_lengths(nearest(x, k=k, metric=metric), nearest(y, k=k, metric=metric))
+    lengths = _common_lengths(*(neighbours(r, k=k, metric=metric, index=index) for r in (x, y)))
     return float(np.mean(lengths) / k)
 
 
 @measure(
     label="EditKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN,),
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
+    remarks=recall_of_both,
 )  # fmt: skip
-def edit_distance_knn(x: Representation, y: Representation, *, k: int = 10, metric: Affinity = "cosine") -> float:
+def edit_distance_knn(
+    x: Representation, y: Representation, *, k: int = 10, metric: Affinity = "cosine", index: Index = "exact"
+) -> float:
     r"""Edit distance of neighbours: how few edits turn one list of nearest neighbours into the other, as a similarity.
 
     .. math:: 1 - \frac{1}{nk} \sum_i \operatorname{Lev}\left( N_X(i), N_Y(i) \right)
 
     where Lev is the Levenshtein distance, the smallest number of insertions, deletions and substitutions, between the
-    lists of k neighbours, nearest first. X is (n, d), Y is (n, e), n > k. ``metric`` as in :func:`mutual_knn`. O(n k^2)
-    time besides the neighbours. Raises ``Undefined`` for a constant representation.
+    lists of k neighbours, nearest first. X is (n, d), Y is (n, e), n > k. ``metric`` and ``index`` as in
+    :func:`mutual_knn`. O(n k^2) time besides the neighbours. Raises ``Undefined`` for a constant representation.
 
     Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
     """
-    edits = _edits(nearest(x, k=k, metric=metric), nearest(y, k=k, metric=metric))
+    edits = _edits(*(neighbours(r, k=k, metric=metric, index=index) for r in (x, y)))
     return float(1 - np.mean(edits) / k)
 
 
@@ -120,7 +143,8 @@ def edit_distance_knn(x: Representation, y: Representation, *, k: int = 10, metr
     label="CKNNA", family="neighbours", larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, **_: max(k + 1, 4), limits={"k": (1, np.inf)},
-    changes=(when({"estimator": "centered"}, symmetric=True, range=(-1, 1)),),
+    changes=(when({"estimator": "centered"}, symmetric=True, range=(-1, 1)), APPROXIMATE),
+    remarks=lambda x, y, kernel, **parameters: recall_of_both(x, y, metric=affinity(kernel), **parameters),
 )  # fmt: skip
 def cknna(
     x: Representation,
@@ -129,6 +153,7 @@ def cknna(
     k: int = 10,
     kernel: Kernel = "cosine",
     estimator: Literal["unbiased", "centered"] = "unbiased",
+    index: Index = "exact",
 ) -> float:
     r"""Centered kernel nearest-neighbour alignment: CKA that looks at mutual nearest neighbours only.
 
@@ -145,20 +170,21 @@ def cknna(
     symmetric, in [-1, 1].
 
     X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel it is debiased linear CKA. Chance is about
-    k/n for k well below n, not 0. O(n^2 d) time, O(n k) memory. Raises ``Undefined`` for a constant representation and
-    when a self-similarity is not positive.
+    k/n for k well below n, not 0. ``index`` as in :func:`mka`. O(n^2 d) time, O(n k) memory. Raises
+    ``Undefined`` for a constant representation and when a self-similarity is not positive.
 
     Reference: Huh et al. 2024. Their code adds 1e-6 to the denominator, which costs up to 6e-4 of the value for
     100 samples of unit length; nothing is added here.
     """
-    a, b = (graph(r, k=k, metric=affinity(kernel)) for r in (x, y))
-    p, q = (kernel_graph(r, k=k, kernel=kernel, centered=estimator == "centered") for r in (x, y))
-    product = _masked_product if estimator == "centered" else _masked_hsic
+    a, b = (graph(r, k=k, metric=affinity(kernel), index=index) for r in (x, y))
+    centered = estimator == "centered"
+    p, q = (kernel_graph(r, k=k, kernel=kernel, centered=centered, index=index) for r in (x, y))
+    product = _masked_product if centered else _masked_hsic
     xy, xx, yy = product(p.multiply(b), q.multiply(a)), product(p, p), product(q, q)
     if xx <= 1e-12 * p.multiply(p).sum() or yy <= 1e-12 * q.multiply(q).sum():  # nothing but rounding is left
         raise Undefined(f"cknna: the self-similarity of the {k} nearest neighbours is not positive; take a larger k")
     value: float = xy / xx**0.5 / yy**0.5
-    return min(1.0, max(-1.0, value)) if estimator == "centered" else value
+    return min(1.0, max(-1.0, value)) if centered else value
 
 
 @measure(

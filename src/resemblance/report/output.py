@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..comparison import Comparison, describe
+from ..comparison import COLUMNS, Comparison, describe
 
 FORMATS = ("table", "json", "csv", "parquet")
-COLUMNS = ("measure", "label", "x", "y", "value", "reason")
 
 
 def emit(comparison: Comparison, kind: str, output: Path | None) -> None:
@@ -51,7 +50,8 @@ def as_json(comparison: Comparison) -> str:
 def as_csv(comparison: Comparison) -> str:
     """Return the records as comma-separated values; a missing value is empty and has a reason."""
     target = io.StringIO()
-    writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
+    names = sorted({remark.name for remark in comparison.remarks})
+    writer = csv.DictWriter(target, [*COLUMNS, *names], lineterminator="\n")
     writer.writeheader()
     writer.writerows(comparison.records())
     return target.getvalue()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..comparison import Comparison
+from ..comparison import Comparison, remark_notes
 from ..extras import need
 from .data import HeatMap, agreement, failure_groups, heat_map, is_square, number, off_diagonal, provenance, summary
 from .figures import Figure, colour_table, draw
@@ -46,7 +46,7 @@ def write_page(
     overview = agreement(comparison)
     html = _template().render(
         title=title, introduction=introduction, comparison=comparison, square=is_square(comparison),
-        pairs=_count_pairs(comparison), measures=summary(comparison), plates=plates,
+        pairs=_count_pairs(comparison), measures=summary(comparison), remarks=remark_notes(comparison), plates=plates,
         overview=overview and _plate(overview), failures=failure_groups(comparison), failed=len(comparison.failures),
         provenance=provenance(comparison), facts=facts or {}, plate_width=plate_width(comparison), ramp=_ramp(),
         data=page_data(comparison, [p.data for p in plates] + ([overview] if overview else [])),

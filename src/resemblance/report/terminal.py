@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo
+from ..comparison import Comparison, MeasureInfo, remark_notes
 from ..measure import INVARIANCES, Measure
 from .data import extremes, is_square, number, summary
 
@@ -18,11 +18,16 @@ LETTERS = {name: name[0].upper() for name in INVARIANCES} | {"invertible_linear"
 def comparison_tables(comparison: Comparison) -> list[Any]:
     """Return what to print: a line per measure for two representations, small matrices for a few, else a summary."""
     if is_square(comparison) and len(comparison.rows) == 2:
-        return [pair_table(comparison)]
+        return [pair_table(comparison), *_remarks(comparison)]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
     if max(len(comparison.rows), len(comparison.columns)) <= MATRIX and lines <= LINES:
-        return [part for info in comparison.measures for part in (_title(info), matrix_table(comparison, info))]
-    return [summary_table(comparison), "Every value: --format csv or json, --html FILE"]
+        tables = [part for info in comparison.measures for part in (_title(info), matrix_table(comparison, info))]
+        return [*tables, *_remarks(comparison)]
+    return [summary_table(comparison), *_remarks(comparison), "Every value: --format csv or json, --html FILE"]
+
+
+def _remarks(comparison: Comparison) -> list[str]:
+    return [f"{spec}: {note}" for spec, note in remark_notes(comparison).items()]
 
 
 def pair_table(comparison: Comparison) -> Any:

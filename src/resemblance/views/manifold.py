@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view
 from .distances import row_blocks
-from .neighbours import Metric, neighbours
+from .neighbours import Index, Metric, neighbours
 from .points import preshape, unit_rows
 
 if TYPE_CHECKING:
@@ -20,25 +20,26 @@ if TYPE_CHECKING:
 
 
 @view
-def neighbour_distances(x: Representation, k: int, metric: Metric) -> np.ndarray:
+def neighbour_distances(x: Representation, k: int, metric: Metric, index: Index = "exact") -> np.ndarray:
     """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in float64.
 
     Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep their digits. A
     distance that differs from the smallest of its row, or from 0, by rounding only is set equal to it.
     """
     rows = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
-    squares = _squared_distances(rows, neighbours(x, k=k, metric=metric))
+    nearest = neighbours(x, k=k, metric=metric, index=index)
+    squares = _squared_distances(rows, nearest)
     lengths = np.linalg.norm(rows, axis=1)
     if metric == "cosine":
         missing = (lengths == 0) / 2  # a zero row has cosine 0 with every sample
-        found = squares / 2 + missing[:, None] + missing[neighbours(x, k=k, metric=metric)]
+        found = squares / 2 + missing[:, None] + missing[nearest]
         lengths = np.ones_like(lengths)
     else:
         found = np.sqrt(squares)
     rounding = 16 * np.finfo(rows.dtype).eps * (lengths[:, None] + found)
     found = np.where(found <= rounding, 0, found)
-    nearest = found.min(axis=1, keepdims=True)
-    return np.where(found - nearest <= rounding, nearest, found)
+    smallest = found.min(axis=1, keepdims=True)
+    return np.where(found - smallest <= rounding, smallest, found)
 
 
 def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -52,17 +53,19 @@ def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 @view
-def fuzzy_kernel(x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool) -> csr_array:
+def fuzzy_kernel(
+    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index = "exact"
+) -> csr_array:
     """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
 
     rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``: every sample has weight
     1 with itself. ``symmetrize``: K + K' - K * K', the probability that at least one of two edges exists.
     """
-    distances = neighbour_distances(x, k=k, metric=metric)
+    distances = neighbour_distances(x, k=k, metric=metric, index=index)
     weights = np.empty_like(distances)
     for start, stop in row_blocks(len(distances)):
         weights[start:stop] = fuzzy_weights(distances[start:stop])
-    kernel = _sparse(neighbours(x, k=k, metric=metric), weights, diagonal)
+    kernel = _sparse(neighbours(x, k=k, metric=metric, index=index), weights, diagonal)
     return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
 
 
@@ -112,17 +115,18 @@ def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 
 @view
-def local_rbf_kernel(x: Representation, k: int, squared: bool, diagonal: bool) -> csr_array:
+def local_rbf_kernel(x: Representation, k: int, squared: bool, diagonal: bool, index: Index = "exact") -> csr_array:
     """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k distances, shape (n, n).
 
     ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
     """
-    distances = neighbour_distances(x, k=k, metric="euclidean")
+    distances = neighbour_distances(x, k=k, metric="euclidean", index=index)
     distances = distances**2 if squared else distances
     sigma = np.median(distances)
     if sigma == 0:
         raise Undefined(f"the median distance to {k} nearest neighbours in {title(x)} is zero: the kernel has no width")
-    return _sparse(neighbours(x, k=k, metric="euclidean"), np.exp(distances / (-2 * sigma)), diagonal)
+    nearest = neighbours(x, k=k, metric="euclidean", index=index)
+    return _sparse(nearest, np.exp(distances / (-2 * sigma)), diagonal)
 
 
 def _sparse(indices: np.ndarray, weights: np.ndarray, diagonal: bool) -> csr_array:

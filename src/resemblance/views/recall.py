@@ -1,0 +1,61 @@
+"""How many of the nearest neighbours an approximate search finds."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+
+from ..representation import Representation, as_representation, finite, view
+from ..rng import generator
+from .distances import row_blocks
+from .neighbours import Affinity, Index, nearest_to, neighbours, similarity_of
+
+SAMPLE = 1000  # samples whose neighbours are searched exactly as well: the standard error is at most 0.016
+
+
+def neighbour_recall(X: Any, *, k: int, metric: Affinity = "euclidean", index: Index = "hnsw") -> float:
+    r"""Share of the nearest neighbours that a search finds: what an approximate one is worth on these data.
+
+    .. math:: \frac{1}{|S| k} \sum_{i \in S} |N(i) \cap \tilde N(i)|
+
+    with the exact k nearest neighbours :math:`N(i)` and those found :math:`\tilde N(i)`, over 1,000 samples drawn
+    without replacement (all if there are fewer), the same for all data of as many samples. 1 is every one; a neighbour
+    as far away as the k-th counts as missed unless it is the one with the smaller index.
+
+    X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product; ``index``: how the
+    measures that have this parameter search. :func:`compare` records it beside their values. Raises ``ValueError`` for
+    another metric or index, and ``Undefined`` for data without neighbours.
+    """
+    for name, value, known in (("metric", metric, get_args(Affinity)), ("index", index, get_args(Index))):
+        if value not in known:
+            raise ValueError(f"neighbour_recall: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+    x = as_representation(X)
+    finite(x)
+    return recall(x, k=k, metric=metric, index=index)
+
+
+@view
+def recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
+    """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
+    found = neighbours(x, k=k, metric=metric, index=index)
+    if index == "exact":
+        return 1.0
+    n, similarity = x.shape[0], similarity_of(x, metric)
+    sample = np.sort(generator(0, "recall").choice(n, size=min(n, SAMPLE), replace=False))
+    shared = 0
+    for start, stop in row_blocks(len(sample)):
+        rows = sample[start:stop]
+        is_nearest = np.zeros((len(rows), n), dtype=bool)
+        np.put_along_axis(is_nearest, nearest_to(rows, similarity, k), True, axis=1)
+        shared += int(np.count_nonzero(np.take_along_axis(is_nearest, found[rows], axis=1)))
+    return shared / (len(sample) * k)
+
+
+def recall_of_both(
+    x: Representation, y: Representation, *, k: int, index: Index, metric: Affinity = "euclidean", **_: Any
+) -> dict[str, float]:
+    """What a measure remarks of a pair: the lower recall of the two sides, nothing if the search is exact."""
+    if index == "exact":
+        return {}
+    return {"neighbour_recall": min(recall(r, k=k, metric=metric, index=index) for r in (x, y))}

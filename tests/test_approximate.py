@@ -1,0 +1,406 @@
+"""Approximate nearest neighbours: what is found, what is missed and recorded, and files older than remarks."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import faiss
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.comparison import Remark
+from resemblance.report import page, terminal
+from resemblance.report.output import as_csv, as_json, as_table
+from resemblance.store import Store
+from resemblance.views import approximate
+from resemblance.views.neighbours import neighbours
+from resemblance.views.recall import SAMPLE
+
+MEASURES = [
+    "mka[k=15]",
+    "mka[k=15,metric=cosine]",
+    "kcka[k=15]",
+    "jaccard",
+    "rank_similarity[metric=euclidean]",
+    "second_order_cosine",
+    "mutual_knn",
+    "mutual_knn[metric=inner]",
+    "cycle_knn[corrected=True]",
+    "lcs_knn",
+    "edit_distance_knn[metric=euclidean]",
+    "cknna",
+    "cknna[kernel=linear]",
+]
+
+
+def clusters(n: int = 600, d: int = 8, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)) + 4 * rng.standard_normal((10, d))[rng.integers(10, size=n)]
+
+
+def isotropic(n: int = 600, d: int = 40, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How many entries each row of a has in common with that of b."""
+    return np.array([len(np.intersect1d(p, q)) for p, q in zip(a, b)])
+
+
+@pytest.fixture
+def poor(monkeypatch):
+    """A graph with hardly any links, searched with hardly any effort."""
+    for name, value in {"LINKS": 4, "BUILD": 5, "SEARCH": 1}.items():
+        monkeypatch.setattr(approximate, name, value)
+
+
+# ----------------------------------------------------------------------------------------------------- what is found
+
+
+@pytest.mark.parametrize("spec", MEASURES)
+def test_the_value_is_the_exact_one_where_every_neighbour_is_found(spec):
+    x = clusters()
+    y = x + 0.5 * clusters(seed=1)
+    m = rs.get_measure(spec)
+    assert m(x, y, index="hnsw") == m(x, y)
+    assert m.where(index="exact") == m
+    assert (m.extra, m.where(index="hnsw").extra) == (None, "neighbours")
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
+def test_found_in_the_order_of_the_exact_search(metric):
+    """Also where single precision does not tell samples apart; all samples have cosine 0 with a zero row."""
+    x = clusters()
+    x[::3] = x[1::3] + 1e-9 * isotropic(200, 8)
+    x[5] = 0
+    r = rs.Representation(x)
+    exact, found = (neighbours(r, k=10, metric=metric, index=index) for index in ("exact", "hnsw"))
+    some = np.arange(600) != 5 if metric != "euclidean" else slice(None)
+    assert np.array_equal(exact[some], found[some])
+    assert 5 not in found[5]
+
+
+def test_duplicates_of_a_sample_are_its_neighbours_and_itself_is_not():
+    x = np.tile(clusters(200), (3, 1))
+    found = neighbours(rs.Representation(x), k=2, metric="euclidean", index="hnsw")
+    rows = np.arange(600)
+    assert not (found == rows[:, None]).any()
+    assert np.array_equal(found, neighbours(rs.Representation(x), k=2, metric="euclidean"))
+    assert (found % 200 == (rows % 200)[:, None]).all()
+
+
+def test_as_many_neighbours_as_there_are_others():
+    r = rs.Representation(clusters(40))
+    assert np.array_equal(
+        neighbours(r, k=39, metric="euclidean", index="hnsw"), neighbours(r, k=39, metric="euclidean")
+    )
+
+
+def test_too_few_found_has_a_remedy(monkeypatch):
+    monkeypatch.setattr(approximate, "LINKS", 2)
+    x = np.repeat(clusters(20), 100, axis=0)  # twenty points, each a hundred times
+    with pytest.raises(rs.Undefined, match=r'of 300 neighbours of a sample; take index="exact"'):
+        rs.mka(x, x[::-1].copy(), k=300, index="hnsw")
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [(np.ones((50, 3)), "no sample has nearest neighbours"), (clusters(10), "k must be from 1 to 9")],
+)
+def test_the_errors_are_those_of_the_exact_search(x, message):
+    for index in ("exact", "hnsw"):
+        with pytest.raises(rs.Undefined, match=message):
+            neighbours(rs.Representation(x), k=10, metric="euclidean", index=index)
+
+
+def test_the_same_in_another_process_with_other_threads(poor):
+    code = (
+        "import sys, numpy as np, resemblance as rs; from resemblance.views import approximate, neighbours as n;"
+        "approximate.LINKS, approximate.BUILD, approximate.SEARCH = 4, 5, 1;"
+        "x = rs.Representation(np.random.default_rng(0).standard_normal((600, 40)));"
+        "sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', index='hnsw').tobytes())"
+    )
+    here = neighbours(rs.Representation(isotropic()), k=10, metric="euclidean", index="hnsw")
+    threads = os.environ | {"OMP_NUM_THREADS": "3"}
+    there = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=threads)
+    assert there.stdout == here.tobytes()
+
+
+def test_the_number_of_threads_is_restored():
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(3)
+    try:
+        rs.neighbour_recall(clusters(100), k=5)
+        assert faiss.omp_get_max_threads() == 3
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+# ---------------------------------------------------------------------------------------------------- what is missed
+
+
+def test_recall_is_the_share_of_the_exact_neighbours(poor):
+    r = rs.Representation(isotropic())
+    exact, found = (neighbours(r, k=10, metric="cosine", index=index) for index in ("exact", "hnsw"))
+    recall = rs.neighbour_recall(r, k=10, metric="cosine")
+    assert recall == shared(exact, found).sum() / exact.size
+    assert 0 < recall < 0.9
+    assert rs.neighbour_recall(r, k=10, metric="cosine", index="exact") == 1
+    assert rs.neighbour_recall(clusters(), k=10) > recall
+
+
+def test_recall_of_many_samples_is_estimated(poor):
+    r = rs.Representation(isotropic(3000))
+    exact, found = (neighbours(r, k=10, metric="euclidean", index=index) for index in ("exact", "hnsw"))
+    shares = shared(exact, found) / 10
+    recall = rs.neighbour_recall(r, k=10)
+    assert recall == pytest.approx(shares.mean(), abs=4 * shares.std() / SAMPLE**0.5)
+    assert recall != shares.mean()
+    r.forget()
+    assert [type(value) for value in r.views.values()].count(float) == 1  # is not computed again
+    assert rs.neighbour_recall(r, k=10) == recall
+
+
+@pytest.mark.parametrize(
+    ("x", "parameters", "message"),
+    [
+        (clusters(30), {"k": 30}, "k must be from 1 to 29"),
+        (clusters(30), {"k": 5, "metric": "manhattan"}, "metric must be one of 'cosine', 'euclidean', 'inner'"),
+        (clusters(30), {"k": 5, "index": "ivf"}, "index must be one of 'exact', 'hnsw'"),
+        (np.full((30, 2), np.nan), {"k": 5}, "60 NaN"),
+        (np.ones((30, 2)), {"k": 5}, "is constant"),
+    ],
+)
+def test_mistakes_are_named(x, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        rs.neighbour_recall(x, **parameters)
+
+
+def test_a_missing_package_names_its_extra(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "faiss" else found(name, *a))
+    x = clusters(100)
+    assert rs.mka(x, x, k=5) == pytest.approx(1)
+    calls = (
+        lambda: rs.mka(x, x, k=5, index="hnsw"),
+        lambda: rs.compare([x, x], measures="jaccard[index=hnsw]", progress=False),
+        lambda: rs.neighbour_recall(x, k=5),
+    )
+    for call in calls:
+        with pytest.raises(ImportError, match=r'faiss is not installed: pip install "resemblance\[neighbours\]"'):
+            call()
+
+
+# --------------------------------------------------------------------------------------------------- what is recorded
+
+POOR = ["mka[k=15,index=hnsw]", "cycle_knn[index=hnsw]", "cknna[index=hnsw,kernel=linear]", "second_order_cosine"]
+
+
+@pytest.fixture
+def reps() -> dict[str, np.ndarray]:
+    return {"a": isotropic(), "b": isotropic() + 0.5 * isotropic(seed=1), "c": clusters()}
+
+
+@pytest.fixture
+def compared(reps, poor) -> rs.Comparison:
+    return rs.compare(reps, measures=POOR, progress=False)
+
+
+def of(comparison: rs.Comparison, spec: str) -> np.ndarray:
+    """The recalls of a measure as a matrix."""
+    spec = comparison.info(spec).spec
+    found = {(r.x, r.y): r.value for r in comparison.remarks if (r.measure, r.name) == (spec, "neighbour_recall")}
+    return np.array([[found[x, y] for y in comparison.columns] for x in comparison.rows])
+
+
+def test_the_lower_recall_of_a_pair_is_recorded(reps, compared):
+    for spec, parameters in {
+        "mka": {"k": 15},
+        "cycle_knn": {"k": 10, "metric": "cosine"},
+        "cknna": {"k": 10, "metric": "inner"},
+    }.items():
+        own = [rs.neighbour_recall(x, **parameters) for x in reps.values()]
+        assert np.array_equal(of(compared, spec), np.minimum.outer(own, own))
+        assert own[0] < 0.9
+    assert {r.measure.split("[")[0] for r in compared.remarks} == {"mka", "cycle_knn", "cknna"}
+
+
+def test_an_exact_search_leaves_every_output_as_it_was(reps):
+    result = rs.compare(reps, measures=["mka[k=15]", "jaccard"], progress=False)
+    assert result.remarks == ()
+    assert list(result.records()[0]) == ["measure", "label", "x", "y", "value", "reason"]
+    assert as_csv(result).startswith("measure,label,x,y,value,reason\n")
+    assert "recall" not in as_table(result) + repr(result) + as_json(result)
+    assert {cell.remarks for cell in result.cells} == {None}
+
+
+@pytest.mark.parametrize("workers", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_recorded_by_workers(reps, compared, workers):
+    context = {"mp_context": get_context("fork")} if workers is ProcessPoolExecutor else {}
+    with workers(2, **context) as executor:
+        result = rs.compare(reps, measures=POOR, executor=executor, progress=False)
+    assert result.remarks == compared.remarks
+    assert all(np.array_equal(result[m.spec], compared[m.spec]) for m in compared.measures)
+
+
+def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
+    path, done = tmp_path / "run.db", []
+    first = dict(list(reps.items())[:2])
+    rs.compare(first, measures=POOR, save=path, progress=False)
+    result = rs.compare(reps, measures=POOR, save=path, progress=lambda count, total: done.append(total))
+    assert done[-1] == 3 * 4 + 2 * 2  # the pairs with c, two measures of two of them in both orders
+    assert result.remarks == rs.load(path).remarks == compared.remarks
+    done.clear()
+    assert rs.compare(reps, measures=POOR, save=path, progress=lambda *_: done.append(1)).remarks == compared.remarks
+    assert not done
+    compared.save(tmp_path / "other.db")
+    assert rs.load(tmp_path / "other.db").remarks == compared.remarks
+
+
+def test_written_wherever_results_are(compared, tmp_path):
+    note = "mka[index=hnsw,k=15]: neighbour recall 0."
+    assert note in as_table(compared)
+    assert "neighbour recall 0." in repr(compared)
+    assert "neighbour recall 0." in compared._repr_html_()
+    assert f"<code>{note.replace(':', '</code>:')}" in page.write_page(compared, tmp_path / "p.html").read_text()
+    records = json.loads(as_json(compared))["records"]
+    assert records == compared.records()
+    assert {r["neighbour_recall"] is None for r in records if r["measure"] == "second_order_cosine"} == {True}
+    assert [r["neighbour_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
+    assert as_csv(compared).splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
+    assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
+    assert compared.to_xarray()["mka[index=hnsw,k=15]"].attrs["remarks"].startswith("neighbour recall 0.")
+    assert "remarks" not in compared.to_xarray()["second_order_cosine"].attrs
+    many = rs.compare({str(i): x for i in range(9) for x in [isotropic(60, seed=i)]}, measures=POOR, progress=False)
+    assert any(str(part).startswith("mka[index=hnsw,k=15]: neighbour") for part in terminal.comparison_tables(many))
+
+
+def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", isotropic())
+    np.save("b.npy", isotropic(seed=1))
+    assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]", "--format", "json"]) == 0
+    value = json.loads(capsys.readouterr().out)["records"][1]["neighbour_recall"]
+    recalls = [rs.neighbour_recall(isotropic(seed=seed), k=10, metric="cosine") for seed in (0, 1)]
+    assert value == min(recalls) < 1
+    assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]"]) == 0
+    assert "jaccard[index=hnsw]: neighbour recall 0." in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------------------------------- remarks of one's own measure
+
+
+@rs.measure(
+    label="Trimmed", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    reference="klabunde2025similarity",
+    remarks=lambda x, y, share, **_: {"left_out": round(share * x.shape[0])} if share else {},
+)  # fmt: skip
+def trimmed(x, y, *, share: float = 0.1) -> float:
+    """Trimmed: a difference that leaves out samples."""
+    return float(share + abs(np.median(x.array) - np.median(y.array)))
+
+
+@rs.measure(
+    label="Taken", family="statistic", larger_is_more_similar=False, range=(0, 1), symmetric=True,
+    reference="klabunde2025similarity", remarks=lambda x, y: {"value": 1.0},
+)  # fmt: skip
+def taken(x, y) -> float:
+    """Taken: a measure whose remark has the name of a column."""
+    return 0.0
+
+
+def test_a_measure_remarks_what_its_parameters_say():
+    x, y = clusters(50), isotropic(50)
+    result = rs.compare({"x": x}, {"y": y}, measures=[trimmed, trimmed.where(share=0.5)], progress=False)
+    assert result.remarks == (
+        Remark("trimmed", "x", "y", "left_out", 5.0),
+        Remark("trimmed[share=0.5]", "x", "y", "left_out", 25.0),
+    )
+    assert "left out 25" in repr(result)
+    assert trimmed.where(share=0.0).remarks(*map(rs.Representation, (x, y))) == {}
+    with pytest.raises(ValueError, match="a remark cannot be called 'value'"):
+        rs.compare([x, y], measures=[taken], progress=False)
+
+
+# -------------------------------------------------------------------------------- files from before there were remarks
+
+
+def make_old(path) -> None:
+    """Turn a file into one of format 1: the same tables without the column."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    columns = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
+    connection.execute("ALTER TABLE cells RENAME TO new")
+    connection.execute(f"CREATE TABLE cells ({columns}, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID")
+    connection.execute("INSERT INTO cells SELECT measure, version, x, y, value, seconds, reason FROM new")
+    connection.execute("DROP TABLE new")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+
+
+def format_of(path) -> int:
+    connection = sqlite3.connect(path)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.close()
+    return version
+
+
+@pytest.fixture
+def old(reps, tmp_path):
+    path = tmp_path / "old.db"
+    rs.compare(reps, measures=["cka", "jaccard"], progress=False).save(path)
+    make_old(path)
+    return path
+
+
+def test_an_old_file_is_read_as_it_is(reps, old):
+    before = old.read_bytes()
+    back = rs.load(old)
+    assert np.array_equal(back["cka"], rs.compare(reps, measures="cka", progress=False)["cka"])
+    assert (back.failures, back.remarks) == ((), ())
+    assert old.read_bytes() == before
+    assert format_of(old) == 1
+
+
+def test_an_old_file_is_continued(reps, old, poor):
+    done = []
+    measures = ["cka", "jaccard", "jaccard[index=hnsw]"]
+    result = rs.compare(reps, measures=measures, save=old, progress=lambda count, total: done.append(total))
+    assert done[-1] == 6  # the new measure only
+    assert format_of(old) == 2
+    assert rs.load(old).remarks == result.remarks != ()
+    assert np.array_equal(rs.load(old)["cka"], result["cka"])
+
+
+def open_old(path, barrier) -> None:
+    barrier.wait()
+    with Store(path) as store:
+        assert len(store.cells()) == 12
+
+
+def test_processes_that_open_an_old_file_at_the_same_moment(old):
+    context = get_context("fork")
+    barrier = context.Barrier(4)
+    processes = [context.Process(target=open_old, args=(old, barrier)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert format_of(old) == 2
+
+
+def test_a_newer_file_is_refused(old):
+    connection = sqlite3.connect(old)
+    connection.execute("PRAGMA user_version = 3")
+    connection.close()
+    with pytest.raises(ValueError, match="has format 3; this version of resemblance reads formats 1 and 2"):
+        rs.load(old)
