@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
+import shutil
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 
 from resemblance import Representation
-from resemblance.benchmarks.resi import SUITES, recipes
+from resemblance.benchmarks import sensitivity_models
+from resemblance.benchmarks.resi import SUITES, recipes, source
+from resemblance.benchmarks.training import is_trained, load_weights, place, subjects_of, train, train_one
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.subject import Extraction, Recipe, Subject
 
@@ -95,3 +100,117 @@ def test_the_seed_of_a_parent_is_a_number(tmp_path, pretrain):
     (tmp_path / "traits.json").write_text(f'{{"layers": ["a"], "pretrain": {pretrain}}}')
     with pytest.raises(ValueError, match="pretrain must be a number"):
         read_subjects(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------------ training
+
+
+class Silent:
+    """Progress that is only counted."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, stage, done, total):
+        self.seen.append((stage, done, total))
+
+
+def weights(folder, recipe):
+    with np.load(place(folder, recipe) / "weights.npz") as found:
+        return {name: found[name].tobytes() for name in found.files}
+
+
+def times(folder):
+    return {p: p.stat().st_mtime_ns for p in folder.rglob("traits.json")}
+
+
+PLAN = [r for r in sensitivity_models.recipes("small", ["vision"]) if r.setting != "normal"]
+CHILDREN = [r for r in PLAN if r.parent is not None]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with all pretrained and fine-tuned models of one domain."""
+    folder = tmp_path_factory.mktemp("trained") / "study"
+    folder.mkdir()
+    train(folder, PLAN, None, Silent())
+    return folder
+
+
+@pytest.fixture
+def study(finished, tmp_path):
+    """A copy of the folder, to be spoilt."""
+    return shutil.copytree(finished, tmp_path / "study")
+
+
+def test_a_parent_is_trained_once_before_its_children(tmp_path):
+    progress = Silent()
+    train(tmp_path, CHILDREN[::-1], None, progress)  # the parents are not in this plan
+    lines = [line.split()[3].rstrip(":") for line in (tmp_path / "log.txt").read_text().splitlines()]
+    assert sorted(lines) == sorted(r.name for r in PLAN)
+    assert [("pretrained" in line) for line in lines] == [True] * 2 + [False] * len(CHILDREN)
+    assert progress.seen == [("training", i, len(PLAN)) for i in range(len(PLAN) + 1)]
+
+
+def test_trained_again_nothing_changes(study):
+    before = times(study)
+    train(study, PLAN, None, Silent())
+    assert times(study) == before
+
+
+def test_resumed_and_in_processes_the_same_models_come_out(study, finished):
+    shutil.rmtree(place(study, CHILDREN[0]))
+    shutil.rmtree(place(study, CHILDREN[-1].parent))
+    (place(study, CHILDREN[1]) / "outputs.npy").unlink()
+    kept = times(study)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        train(study, PLAN, executor, Silent())
+    after = times(study)
+    done = {place(study, r) / "traits.json" for r in (CHILDREN[0], CHILDREN[1], CHILDREN[-1].parent)}
+    assert {p for p in after if after[p] != kept.get(p)} == done
+    for recipe in PLAN:
+        assert is_trained(study, recipe)
+        assert weights(study, recipe) == weights(finished, recipe)
+
+
+def test_a_stored_start_is_the_trained_one(finished):
+    child = CHILDREN[0]
+    use = source("vision", "finetuned")
+    state = use.fit(child, use.fit(child.parent))
+    assert {name: value.tobytes() for name, value in state.items()} == weights(finished, child)
+
+
+def test_subjects_have_both_seeds_labels_and_all_accuracies(finished):
+    subjects = subjects_of(finished, CHILDREN)
+    seeds = [(s.traits["pretrain"], s.traits["seed"]) for s in subjects]
+    assert seeds == [(r.pretrain, r.seed) for r in CHILDREN]
+    for subject in subjects:
+        assert subject.traits["accuracies"]["blur/5"] >= 0
+        assert subject.traits["accuracy"] == (subject.outputs.argmax(axis=1) == subject.labels).mean()
+        assert len(subject.layers) >= 3
+
+
+def test_another_pretraining_trains_the_children_again(study):
+    child = CHILDREN[0]
+    other = child._replace(options=child.options | {"pretraining": {**child.options["pretraining"], "lr": 0.05}})
+    assert is_trained(study, child)
+    assert not is_trained(study, other)
+    with pytest.raises(ValueError, match=r"two recipes are named vision/.*/pretrained/seed0"):
+        train(study, [child, other._replace(seed=9)], None, Silent())
+
+
+def test_a_parent_that_is_missing_damaged_or_another_is_named(study):
+    child, where = CHILDREN[0], place(study, CHILDREN[0].parent)
+    message = r"finetuned/pretrain0/seed0 starts from .*/pretrained/seed0, which .* does not hold: train that first"
+    assert load_weights(where, child)
+    other = child._replace(options=child.options | {"pretraining": {**child.options["pretraining"], "lr": 0.05}})
+    with pytest.raises(ValueError, match=message):
+        load_weights(where, other)
+    (where / "weights.npz").write_bytes(b"x")
+    with pytest.raises(ValueError, match=message):
+        load_weights(where, child)
+    shutil.rmtree(where)
+    with pytest.raises(ValueError, match=message):
+        train_one(child, place(study, child), where)
+    with pytest.raises(ValueError, match="starts from random weights"):
+        load_weights(where, child.parent)
