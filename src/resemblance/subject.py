@@ -16,13 +16,16 @@ DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal", "strength": 0.0,
     "seed": 0,
 }  # fmt: skip
-SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
+CORRUPTED = ("labels", "shortcut", "augmentation")
+TRANSFER = ("pretrained", "finetuned")
+SETTINGS = ("normal", "layers", *CORRUPTED, *TRANSFER)
 
 
 def subject_name(traits: Mapping[str, Any]) -> str:
     """Return the name of a model with these traits: what distinguishes it inside a benchmark."""
-    setting = traits["setting"]
-    setting = setting if setting in ("normal", "layers") else f"{setting}-{traits['strength']:g}"
+    setting, pretrain = traits["setting"], traits.get("pretrain")
+    setting += f"-{traits['strength']:g}" if setting in CORRUPTED else ""
+    setting += "" if pretrain is None else f"/pretrain{pretrain}"
     return f"{traits['domain']}/{traits['dataset']}/{traits['architecture']}/{setting}/seed{traits['seed']}"
 
 
@@ -33,6 +36,9 @@ class Recipe(NamedTuple):
     is only compared with itself), labels replaced at random (``"labels"``), a shortcut that gives the label away
     (``"shortcut"``) or ``"augmentation"``; ``strength``, from 0 to 1, says how much of it. ``options`` are the
     hyperparameters, and ``version`` that of the code that trains.
+
+    A ``"finetuned"`` model starts from the ``"pretrained"`` one of seed ``pretrain``; its own ``seed`` is that of the
+    fine-tuning, and its ``options["pretraining"]`` are those of the pretrained model: see :attr:`parent`.
     """
 
     domain: str
@@ -43,17 +49,40 @@ class Recipe(NamedTuple):
     seed: int
     options: Mapping[str, Any]
     version: int = 1
+    pretrain: int | None = None
 
     @property
     def name(self) -> str:
-        """A readable name, unique inside a suite: ``vision/digits/resnet/labels-0.5/seed3``."""
+        """A readable name, unique inside a suite: ``vision/digits/resnet/labels-0.5/seed3``.
+
+        That of a fine-tuned model has both seeds: ``vision/digits/resnet/finetuned/pretrain0/seed3``.
+        """
         return subject_name(self._asdict())
 
     @property
     def fingerprint(self) -> str:
         """Hash of everything in the recipe."""
-        text = json.dumps(self._asdict() | {"options": dict(self.options)}, sort_keys=True)
+        text = json.dumps(self.traits | {"options": dict(self.options)}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def traits(self) -> dict[str, Any]:
+        """All that the recipe says, by name; without ``pretrain`` for a model that starts from random weights."""
+        return {name: value for name, value in self._asdict().items() if name != "pretrain" or value is not None}
+
+    @property
+    def parent(self) -> Recipe | None:
+        """The recipe of the pretrained model that this one starts from, or None.
+
+        Raises ``ValueError`` for a fine-tuned model without ``pretrain`` or ``options["pretraining"]``.
+        """
+        if self.setting != "finetuned":
+            return None
+        if self.pretrain is None or not isinstance(self.options.get("pretraining"), Mapping):
+            need = 'a seed in pretrain and the options of the pretrained model in options["pretraining"]'
+            raise ValueError(f"a finetuned recipe needs {need}; got pretrain={self.pretrain!r}")
+        options = self.options["pretraining"]
+        return self._replace(setting="pretrained", seed=self.pretrain, pretrain=None, options=options)
 
 
 class Extraction(NamedTuple):
@@ -62,7 +91,7 @@ class Extraction(NamedTuple):
     ``layers``: by pooling ("cls", "mean", "last", "node"), then by layer in the order of the network, an array
     (n_samples, n_features) in float32. ``outputs``: (n_samples, n_classes) logits. ``labels``: (n_samples,) the true
     classes. ``accuracies``: ``"test"`` is the share of the inputs whose largest output is the true class; a source may
-    add others, such as ``"augmented"``, measured on other inputs.
+    add others, such as ``"augmented"`` or ``"gaussian_noise/3"``, measured on other inputs.
     """
 
     layers: Mapping[str, Mapping[str, np.ndarray]]
@@ -76,23 +105,27 @@ class Subject:
     """One model seen on fixed inputs.
 
     ``layers`` are its representations, in the order of the network; the last is the one that the tests of functional
-    similarity compare. ``outputs`` are logits (n_samples, n_classes), if known. ``traits`` say what it is: domain,
-    dataset, architecture, pooling, setting, strength, seed, accuracy.
+    similarity compare. ``outputs`` are logits (n_samples, n_classes) and ``labels`` the true classes (n_samples,), if
+    known. ``traits`` say what it is: domain, dataset, architecture, pooling, setting, strength, seed, accuracy, and
+    ``pretrain``, the seed of the pretrained model, of a fine-tuned one.
     """
 
     name: str
     layers: Mapping[str, Representation]
     outputs: np.ndarray | None = None
     traits: Mapping[str, Any] = field(default_factory=dict)
+    labels: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not self.layers:
             raise ValueError(f"subject {self.name!r} has no layers")
         counts = {layer: r.shape[0] for layer, r in self.layers.items()}
-        if self.outputs is not None:
-            counts["outputs"] = len(self.outputs)
+        known = {"outputs": self.outputs, "labels": self.labels}
+        counts |= {name: len(values) for name, values in known.items() if values is not None}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"subject {self.name!r}: layers and outputs must have the same samples; got {counts}")
+            raise ValueError(
+                f"subject {self.name!r}: layers, outputs and labels must have the same samples; got {counts}"
+            )
 
     @property
     def last(self) -> Representation:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..measures import disagreement, jensen_shannon
 from ..representation import Representation
-from ..subject import DEFAULTS, Recipe, Subject
+from ..subject import DEFAULTS, TRANSFER, Recipe, Subject
 from .grading import Case
 from .groups import Group, choose_groups
 
@@ -76,9 +76,13 @@ def recipes(suite: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
     return tuple(chain.from_iterable(_recipes(SUITES[suite], domain) for domain in dict.fromkeys(domains)))
 
 
-def source(domain: str) -> Any:
-    """Return the module that trains the models of a domain: ``fit(recipe)`` and ``extract(recipe, state)``."""
-    return importlib.import_module(f"resemblance.sources.{domain}")
+def source(domain: str, setting: str = "normal") -> Any:
+    """Return the module that trains the models of a domain: ``fit(recipe)`` and ``extract(recipe, state)``.
+
+    Pretrained and fine-tuned models have a module of their own, where ``fit(recipe, start)`` takes the weights of
+    the pretrained model too.
+    """
+    return importlib.import_module(f"resemblance.sources.{domain}{'_transfer' if setting in TRANSFER else ''}")
 
 
 def _recipes(suite: Suite, domain: str) -> Iterable[Recipe]:

@@ -17,29 +17,22 @@ import json
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..compare import as_finished
 from ..extras import check
 from ..measure import Measure
-from ..sources.folders import TRAITS, is_complete, read_subject, read_subjects, write_subject
+from ..sources.folders import TRAITS, read_subjects
 from ..store import write_atomically
-from ..subject import Recipe, Subject
+from ..subject import Recipe
 from .evaluate import Progress, Result, evaluate, load_result, pooled_name
-from .resi import DOMAINS, recipes, source
+from .resi import DOMAINS, recipes
+from .training import is_trained, log, place, subjects_of, train
 
 FORMAT = 1
-NEEDS = {
-    "graphs": "torch_geometric.nn",
-    "language": "transformers",
-    "vision": "torch",
-}  # to train the models of a domain
 
 
 def run(
@@ -98,17 +91,6 @@ def run(
     return result
 
 
-def train(folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: Progress) -> None:
-    """Train every model of the plan that the study does not have."""
-    missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
-    for domain in {recipe.domain for recipe in missing}:
-        check(NEEDS[domain])
-    progress("training", len(plan) - len(missing), len(plan))
-    for position, line in enumerate(_trained(folder, missing, executor)):
-        log(folder, line)
-        progress("training", len(plan) - len(missing) + position + 1, len(plan))
-
-
 def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Recipe]:
     """Return the recipes of the plan, and of the other domains of the study that are there in full."""
     done, every = {recipe.domain for recipe in plan}, list(plan)
@@ -116,44 +98,6 @@ def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Reci
         more = recipes(known.suite, [domain]) if known.suite and domain not in done else ()
         every += more if all(is_trained(folder, recipe) for recipe in more) else ()
     return every
-
-
-def _trained(folder: Path, missing: Iterable[Recipe], executor: Executor | None) -> Iterator[str]:
-    if executor is None:
-        yield from (train_one(recipe, place(folder, recipe)) for recipe in missing)
-        return
-    yield from as_finished({executor.submit(train_one, recipe, place(folder, recipe)) for recipe in missing})
-
-
-def train_one(recipe: Recipe, folder: Path) -> str:
-    """Train one model, run the inputs of its benchmark through it, write both, and return a line for the log."""
-    start, trainer = time.perf_counter(), source(recipe.domain)
-    state = trainer.fit(recipe)
-    extraction = trainer.extract(recipe, state)
-    traits = {name: getattr(recipe, name) for name in Recipe._fields}
-    write_subject(folder, extraction, {**traits, "recipe": recipe.fingerprint}, state)
-    accuracy = extraction.accuracies["test"]
-    return f"trained {recipe.name}: accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s"
-
-
-def place(folder: Path, recipe: Recipe) -> Path:
-    """Return the folder of a model inside a study."""
-    return folder / "subjects" / recipe.name
-
-
-def is_trained(folder: Path, recipe: Recipe) -> bool:
-    """Whether a study has the model of a recipe, complete and undamaged."""
-    own = place(folder, recipe)
-    try:
-        same: bool = json.loads((own / TRAITS).read_text(encoding="utf-8")).get("recipe") == recipe.fingerprint
-        return same and is_complete(own) and bool(read_subject(own, verify=True))
-    except (ValueError, OSError, AttributeError):
-        return False
-
-
-def subjects_of(folder: Path, plan: Iterable[Recipe]) -> tuple[Subject, ...]:
-    """Return the subjects of the trained models of a plan."""
-    return tuple(s for recipe in plan for s in read_subject(place(folder, recipe)))
 
 
 # ------------------------------------------------------------------------------------------------------- the directory
@@ -245,12 +189,6 @@ def comparison_rows(result: Result) -> list[dict[str, Any]]:
         for m in result.maps for spec, matrix in m.values.items()
         for i, x in enumerate(m.names) for j, y in enumerate(m.names)
     ]  # fmt: skip
-
-
-def log(folder: Path, line: str) -> None:
-    """Add a line to the log of a study."""
-    with (folder / "log.txt").open("a", encoding="utf-8") as file:
-        file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")
 
 
 @contextmanager

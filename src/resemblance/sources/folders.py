@@ -24,13 +24,15 @@ def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject,
     """Return the subjects in a folder and all folders inside it: each that holds a ``traits.json`` is one model.
 
     ``traits.json`` is an object with any of these entries: ``domain``, ``dataset``, ``architecture`` (words; models
-    are compared when they agree in all three), ``setting`` ("normal", "layers", "labels", "shortcut" or
-    "augmentation"), ``strength`` (0 to 1), ``seed`` (a number), ``accuracy``, and ``layers``: the names of the layers
-    in the order of the network, a list, or an object of such lists by pooling. Beside it lie one array
-    (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when known, ``outputs.npy``
-    (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from which a missing
-    accuracy is computed. Without ``layers``, all other arrays are layers, in natural order ("block2" before
-    "block10"). A model with several poolings is one subject for each. Arrays stay on disk until they are needed.
+    are compared when they agree in all three), ``setting`` ("normal", "layers", "labels", "shortcut",
+    "augmentation", "pretrained" or "finetuned"), ``strength`` (0 to 1), ``seed`` (a number), ``pretrain`` (the seed of
+    the pretrained model that a fine-tuned one started from), ``accuracy``, ``accuracies`` (an object: on other inputs,
+    by their name), and ``layers``: the names of the layers in the order of the network, a list, or an object of such
+    lists by pooling. Beside it lie one array (n_samples, n_features) per layer, ``<layer>.npy`` or
+    ``<pooling>.<layer>.npy``, and, when known, ``outputs.npy`` (n_samples, n_classes) with logits and ``labels.npy``
+    (n_samples,) with the true classes, from which a missing accuracy is computed. Without ``layers``, all other arrays
+    are layers, in natural order ("block2" before "block10"). A model with several poolings is one subject for each.
+    Layers stay on disk until they are needed.
 
     ``verify``: compare every array with the checksum that lies beside it (``<array>.json``), if there is one.
 
@@ -56,7 +58,7 @@ def read_subject(folder: str | Path, *, verify: bool = False, name: str | None =
     for pooling, files in _layer_files(folder, traits.pop("layers", None)).items():
         called = name or subject_name(traits)
         layers = {layer: Representation(_checked(file, verify), f"{called}/{layer}") for layer, file in files.items()}
-        subjects.append(Subject(called, layers, outputs, traits | {"pooling": pooling}))
+        subjects.append(Subject(called, layers, outputs, traits | {"pooling": pooling}, labels))
     return tuple(subjects)
 
 
@@ -129,9 +131,9 @@ def _traits(folder: Path) -> dict[str, Any]:
     traits = {**DEFAULTS, **given}
     if traits["setting"] not in SETTINGS:
         raise ValueError(f"{file}: setting must be one of {', '.join(SETTINGS)}; got {traits['setting']!r}")
-    for name in ("strength", "seed", "accuracy"):
+    for name in ("strength", "seed", "accuracy", "pretrain"):
         value = traits.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, int if name == "seed" else int | float):
+        if isinstance(value, bool) or not isinstance(value, int if name in ("seed", "pretrain") else int | float):
             raise ValueError(f"{file}: {name} must be a number; got {value!r}")
     for name in ("strength", "accuracy"):
         if not 0 <= traits.get(name, 0) <= 1:  # nor NaN
@@ -146,6 +148,8 @@ def _traits(folder: Path) -> dict[str, Any]:
 
 
 def _check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
+    if labels is not None and labels.ndim != 1:
+        raise ValueError(f"{folder / 'labels.npy'} must be (n_samples,) classes; got shape {labels.shape}")
     if outputs is None:
         return
     if outputs.ndim != 2 or not np.issubdtype(outputs.dtype, np.number) or not np.isfinite(outputs).all():

@@ -9,12 +9,13 @@ import numpy as np
 
 from ..extras import need
 from ..rng import generator
-from ..subject import SETTINGS, Extraction, Recipe
+from ..subject import Extraction, Recipe
 from . import _pgnn
 from .snapshot import load_snapshot
 from .training import State, accuracy, load_state, seeded, state_of, wrong_labels
 
 VERSION = 1
+SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
 DROPPED = 0.8  # share of the edges that the strongest augmentation drops
 ARCHITECTURES = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "P-GNN"}
 

@@ -1,0 +1,97 @@
+"""Plans of models: names of recipes, what must stay as it is, and pretrained models before those that need them."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from resemblance import Representation
+from resemblance.benchmarks.resi import SUITES, recipes
+from resemblance.sources.folders import read_subjects, write_subject
+from resemblance.subject import Extraction, Recipe, Subject
+
+PLANS = {  # SHA-256 of the names and fingerprints of all recipes: a change would train every study anew
+    "slice": "337fa958fd04d249dc9a0550de5fe22ddd412123621f7d23ec363e8b67af297f",
+    "mini": "ddfab62d87daeaa4136bcc8bf6d33686e04bc682ab526dab8bf6c5e7f788891a",
+    "standard": "cf4a8f5201c85754d13e9414b912165faa59c0add46db0ffe0d47080693b3df6",
+}
+
+
+def finetuned(seed=3, pretrain=0, **options):
+    both = {"rate": 0.1, "pretraining": {"rate": 1.0}} | options
+    return Recipe("vision", "digits", "resnet", "finetuned", 0.0, seed, both, pretrain=pretrain)
+
+
+# ------------------------------------------------------------------------------------------------------------ recipes
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_recipes_of_the_resi_benchmark_stay_as_they_are(suite):
+    text = "".join(f"{r.name} {r.fingerprint}\n" for r in recipes(suite))
+    assert hashlib.sha256(text.encode()).hexdigest() == PLANS[suite]
+
+
+def test_single_recipes_stay_as_they_are():
+    plan = {r.name: r.fingerprint for r in recipes("slice")}
+    assert plan["graphs/stdlib/sage/normal/seed0"] == "ed1c3885e13b782e1b9c2f10feb3172e"
+    assert plan["vision/digits/resnet/augmentation-1/seed1"] == "65d498c1b9dad69097679083b4b57636"
+
+
+def test_both_seeds_name_a_fine_tuned_model_and_its_parent():
+    child = finetuned()
+    assert child.name == "vision/digits/resnet/finetuned/pretrain0/seed3"
+    assert child.parent.name == "vision/digits/resnet/pretrained/seed0"
+    assert child.parent.options == {"rate": 1.0}
+    assert child.parent.parent is None
+    assert "pretrain" not in child.parent.traits
+    assert child.traits["pretrain"] == 0
+
+
+def test_seeds_and_the_options_of_both_trainings_change_the_fingerprint():
+    variants = [finetuned(), finetuned(4), finetuned(pretrain=1), finetuned(rate=0.2), finetuned(pretraining={})]
+    assert len({r.fingerprint for r in variants}) == len(variants)
+
+
+@pytest.mark.parametrize("broken", [finetuned(pretrain=None), finetuned(pretraining=None)])
+def test_a_fine_tuned_model_needs_a_parent(broken):
+    with pytest.raises(ValueError, match="a finetuned recipe needs a seed in pretrain and the options"):
+        _ = broken.parent
+
+
+# ----------------------------------------------------------------------------------------------- what is kept of models
+
+
+def test_labels_seeds_and_accuracies_survive_on_disk(tmp_path):
+    accuracies = {"test": 1.0, "blur/3": 0.5, "blur": 0.25}
+    extraction = Extraction({"mean": {"a": np.eye(3)}, "cls": {"a": np.eye(3)}}, np.eye(3), np.arange(3), accuracies)
+    recipe = finetuned()
+    write_subject(tmp_path / "m", extraction, recipe.traits, {"w": np.ones(2)})
+    for subject in read_subjects(tmp_path, verify=True):
+        assert subject.labels.tolist() == [0, 1, 2]
+        assert subject.traits["accuracies"] == accuracies
+        assert (subject.traits["pretrain"], subject.traits["seed"], subject.name) == (0, 3, recipe.name)
+
+
+def test_labels_are_not_needed_but_must_fit(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(3))
+    (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
+    (subject,) = read_subjects(tmp_path)
+    assert subject.labels is None
+    np.save(tmp_path / "labels.npy", np.arange(4))
+    with pytest.raises(ValueError, match="must have the same samples"):
+        read_subjects(tmp_path)
+    np.save(tmp_path / "labels.npy", np.eye(3))
+    with pytest.raises(ValueError, match=r"must be .n_samples,. classes"):
+        read_subjects(tmp_path)
+    with pytest.raises(ValueError, match="labels': 2"):
+        Subject("s", {"a": Representation(np.eye(3))}, labels=np.arange(2))
+
+
+@pytest.mark.parametrize("pretrain", ['"one"', "true", "1.5"])
+def test_the_seed_of_a_parent_is_a_number(tmp_path, pretrain):
+    np.save(tmp_path / "a.npy", np.eye(3))
+    (tmp_path / "traits.json").write_text(f'{{"layers": ["a"], "pretrain": {pretrain}}}')
+    with pytest.raises(ValueError, match="pretrain must be a number"):
+        read_subjects(tmp_path)
