@@ -295,15 +295,20 @@ def test_blocks_are_drawn_as_wholes():
     counts = bootstrap_counts(8, blocks=blocks, draws=500)
     assert (np.ptp(counts[:, :3], axis=1) == 0).all()
     assert (counts[:, [0, 3, 5]].sum(axis=1) == 3).all()
-    nested = bootstrap_counts(8, blocks=blocks, within=True, draws=500)
+    nested = bootstrap_counts(8, nested=blocks, draws=500)
     assert np.ptp(nested[:, :3], axis=1).any()
     assert (nested[:, :3].sum(axis=1) % 3 == 0).all()  # of a block, all of it or all of it twice
-    assert np.array_equal(nested, bootstrap_counts(8, blocks=blocks, within=True, draws=500))
+    assert np.array_equal(nested, bootstrap_counts(8, nested=blocks, draws=500))
+    crossed = bootstrap_counts(6, crossed=([0, 0, 0, 1, 1, 1], [0, 1, 2] * 2), draws=500).reshape(500, 2, 3)
+    assert (crossed.sum(axis=(1, 2)) == 6).all()
+    assert (crossed[:, 0] * crossed[:, 1, ::-1] == crossed[:, 1] * crossed[:, 0, ::-1]).all()  # an outer product
 
 
 def test_hostile_bootstraps(rng):
     with pytest.raises(ValueError, match="two or more blocks"):
         bootstrap_counts(4, blocks="aaaa")
+    with pytest.raises(ValueError, match="not more"):
+        bootstrap_counts(4, blocks="aabb", nested="aabb")
     with pytest.raises(ValueError, match="one column for each"):
         bootstrap({"m": rng.random((4, 4))}, rng.random(4), bootstrap_counts(5))
     with pytest.raises(ValueError, match="copies must be"):

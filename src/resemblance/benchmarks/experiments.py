@@ -28,7 +28,8 @@ from ..measure import Measure, did_you_mean
 from ..store import write_atomically
 from ..subject import Recipe
 from .findings import Findings, Section
-from .study import alone, clean, log, train
+from .study import alone, clean
+from .training import log, train
 
 FORMAT = 1
 Part = Mapping[str, Any]  # what a piece of work depends on, as JSON can hold it

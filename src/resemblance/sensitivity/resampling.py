@@ -27,31 +27,49 @@ class Resampled(NamedTuple):
 
 
 def bootstrap_counts(
-    n: int, *, blocks: Sequence[Any] | None = None, within: bool = False, draws: int = DRAWS, seed: int = 0
+    n: int,
+    *,
+    blocks: Sequence[Any] | None = None,
+    nested: Sequence[Any] | None = None,
+    crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> np.ndarray:
     """Return how often each of n models is in each bootstrap sample, (draws, n).
 
-    ``blocks``: of each model, what it shares with others, such as its seed: whole blocks are then drawn, with
-    replacement, because their members are not independent. ``within``: members are drawn too, as many as a block has
-    for every time that it was drawn (models fine-tuned from pretrained ones).
+    Without more, models are drawn one by one, with replacement. ``blocks``: of each model, what it shares with others,
+    such as its seed; whole blocks are drawn, because their members are not independent. ``nested``: blocks are drawn,
+    and then members inside each, as many as it has for every time that it was drawn. ``crossed``: two things that each
+    model shares with others, such as the seeds of pretraining and of fine-tuning; both are drawn, and a model is there
+    as often as both of its seeds together (Owen 2007).
 
-    Raises ``ValueError`` for blocks that do not fit and for fewer than two models or blocks.
+    Raises ``ValueError`` for labels that do not fit, for fewer than two models or blocks, and for more than one kind.
     """
-    names = list(range(n)) if blocks is None else list(blocks)
+    if sum(given is not None for given in (blocks, nested, crossed)) > 1:
+        raise ValueError("bootstrap: one of blocks, nested and crossed, not more")
+    random = generator(seed, "bootstrap", n)
+    if crossed is not None:
+        first, second = (_drawn(random, n, names, draws) for names in crossed)
+        product: np.ndarray = first * second
+        return product
+    labels = list(range(n)) if blocks is None else list(blocks)
+    if nested is None:
+        return _drawn(random, n, labels, draws)
+    counts = _drawn(random, n, nested, draws)
+    for block in dict.fromkeys(nested):
+        members = np.array([i for i, name in enumerate(nested) if name == block])
+        chances = np.full(len(members), 1 / len(members))
+        counts[:, members] = random.multinomial(counts[:, members[0]] * len(members), chances)
+    return counts
+
+
+def _drawn(random: np.random.Generator, n: int, names: Sequence[Any], draws: int) -> np.ndarray:
+    """Return how often the block of every model was drawn, (draws, n)."""
     every = list(dict.fromkeys(names))
     if len(names) != n or len(every) < 2 or draws < 1:
         raise ValueError(f"bootstrap: n={n} models in two or more blocks are needed; got {len(names)} in {len(every)}")
-    random = generator(seed, "bootstrap", n, len(every))
     drawn = random.multinomial(len(every), np.full(len(every), 1 / len(every)), size=draws)
-    counts = np.zeros((draws, n), int)
-    for position, block in enumerate(every):
-        members = np.array([i for i, name in enumerate(names) if name == block])
-        times = drawn[:, position]
-        if within:
-            chances = np.full(len(members), 1 / len(members))
-            counts[:, members] = random.multinomial(times * len(members), chances)
-        else:
-            counts[:, members] = times[:, None]
+    counts: np.ndarray = drawn[:, [every.index(name) for name in names]]
     return counts
 
 
@@ -116,7 +134,8 @@ def weighted_correlations(measured: np.ndarray, expected: np.ndarray, weights: n
     signs = [np.sign(v[:, None] - v[None, :]) for v in (a, b)]
     concordant, first, second = (_form(weights, s) for s in (signs[0] * signs[1], *map(np.abs, signs)))
     ranks = [weights @ s.T for s in signs]  # twice the ranks, but for a constant
-    x, y = (r - (weights * r).sum(axis=1, keepdims=True) / weights.sum(axis=1, keepdims=True) for r in ranks)
+    total = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)  # a sample can be empty
+    x, y = (r - (weights * r).sum(axis=1, keepdims=True) / total for r in ranks)
     xy, xx, yy = ((weights * p).sum(axis=1) for p in (x * y, x * x, y * y))
     with np.errstate(invalid="ignore", divide="ignore"):
         rho, tau = xy / np.sqrt(xx * yy), concordant / np.sqrt(first * second)

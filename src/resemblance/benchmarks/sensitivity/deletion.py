@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...representation import Representation
 from ...sensitivity import delete_principal_components
 from ...sensitivity.operators import deletion_of, numbers_to_delete
 from ...subject import Subject
@@ -21,8 +22,9 @@ from .subjects import shape_of
 NAME, TITLE = "deletion", "Benchmark 2: principal components deleted"
 ABOUT = (
     "From the last layers of every model the principal components of least variance are deleted, up to all but one. "
-    "What is left does worse in a linear probe, and distances from the undeleted representation of the best seed should "
-    "grow with what was lost. A deletion is seen when it moves a representation farther than another random start does."
+    "What is left does worse in a linear probe, and distances from the undeleted representation of the best seed "
+    "should grow with what was lost. A deletion is seen when it moves a representation farther than another random "
+    "start does."
 )
 
 
@@ -44,11 +46,11 @@ def sets(subjects: Sequence[Subject], folder: Path, size: Size) -> tuple[dict[st
     seeds = tuple(s.name for s in subjects for _ in step)
     deleted = tuple(k for _ in subjects for k in step)
     found = {name: _set(subjects, name, folder, size) for name in names}
-    return found, Design(seeds, crossed=(seeds, deleted))
+    return found, Design({"blocks": seeds}, {"crossed": (seeds, deleted)})
 
 
 def _set(subjects: Sequence[Subject], layer: str, folder: Path, size: Size) -> Set:
-    columns, accuracy, rows = {}, list[float](), list[int]()
+    columns, accuracy, rows = dict[str, Representation](), list[float](), list[int]()
     for s in subjects:
         x = s.layers[layer]
         for k in numbers_to_delete(x.shape[1]):

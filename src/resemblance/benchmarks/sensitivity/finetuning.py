@@ -13,11 +13,11 @@ from .subjects import functionalities, same_layers, shape_of
 
 NAME, TITLE = "finetuning", "Benchmark 3: fine-tuning seeds"
 ABOUT = (
-    "One pretrained model is fine-tuned many times with other seeds. On the inputs of the task all do about as well; on "
-    "shifted inputs they do not, and the distance of a layer from that of the most robust model should say so. These "
-    "models share nothing beyond what all share, so they can be resampled and permuted one by one."
+    "One pretrained model is fine-tuned many times with other seeds. On the inputs of the task all do about as well; "
+    "on shifted inputs they do not, and the distance of a layer from that of the most robust model should say so. "
+    "These models share nothing beyond what all share, so they can be resampled and permuted one by one."
 )
-FEWEST = 5
+FEWEST = 3
 
 
 def choose(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:

@@ -38,13 +38,18 @@ class Benchmark(NamedTuple):
     show: Callable[[Finding], tuple[tuple[Table, ...], tuple[Chart | Bars, ...]]] | None = None
 
 
-def experiment(benchmark: Benchmark, models: Models, memory: int | str) -> Experiment:
-    """Return a benchmark as an experiment on trained models, or on a folder of somebody's own."""
+def experiment(
+    benchmark: Benchmark, models: Models, memory: int | str = "2GB", found: dict[str, list[Finding]] | None = None
+) -> Experiment:
+    """Return a benchmark as an experiment on trained models, or on a folder of somebody's own.
+
+    ``found``: takes the numbers of every family, by benchmark, when the experiment is concluded.
+    """
     return Experiment(
         benchmark.name,
         partial(_parts, benchmark, models),
         partial(_compute, benchmark, models, memory),
-        partial(_conclude, benchmark),
+        partial(_conclude, benchmark, {} if found is None else found),
         partial(_recipes, models),
     )
 
@@ -84,8 +89,11 @@ def _compute(benchmark: Benchmark, models: Models, memory: int | str, setting: S
     return {**found.numbers, **more, "labels": {m.spec: m.label for m in setting.measures}}
 
 
-def _conclude(benchmark: Benchmark, setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
-    reasons, found = dict[str, str](), list[Finding]()
+def _conclude(
+    benchmark: Benchmark, every: dict[str, list[Finding]], setting: Setting, done: Sequence[tuple[Part, Any]]
+) -> Section:
+    reasons = dict[str, str]()
+    found = every.setdefault(benchmark.name, [])
     for part, numbers in done:
         family = Family(*part["family"])
         if numbers is None:

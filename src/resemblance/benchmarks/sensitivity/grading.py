@@ -14,6 +14,7 @@ from ...comparison import Comparison
 from ...measure import Measure
 from ...representation import Representation
 from ...sensitivity import (
+    Resampled,
     agreement,
     bootstrap,
     bootstrap_counts,
@@ -46,14 +47,12 @@ class Set(NamedTuple):
 class Design(NamedTuple):
     """What the representations of a set share, by which they are resampled and permuted.
 
-    ``blocks``, ``within``: as for :func:`resemblance.sensitivity.bootstrap_counts`; ``crossed``, ``nested``: as for
-    :func:`resemblance.sensitivity.exchanges`.
+    ``drawn``: as for :func:`resemblance.sensitivity.bootstrap_counts`; ``exchanged``: as for
+    :func:`resemblance.sensitivity.exchanges`. Empty where models share nothing.
     """
 
-    blocks: tuple[Any, ...] | None = None
-    within: bool = False
-    crossed: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
-    nested: tuple[Any, ...] | None = None
+    drawn: Mapping[str, Any] = {}
+    exchanged: Mapping[str, Any] = {}
 
 
 class Work(NamedTuple):
@@ -66,6 +65,7 @@ class Work(NamedTuple):
 
 
 COPIES: tuple[Copies, ...] = ("one", "all")
+Samples = dict[Copies, Resampled]  # the correlations in bootstrap samples
 
 
 class Graded(NamedTuple):
@@ -78,13 +78,13 @@ class Graded(NamedTuple):
 def graded(sets: Mapping[str, Set], design: Design, work: Work) -> Graded:
     """Return what every measure makes of every set and functionality, as JSON can hold it.
 
-    ``sets``: by layer, of the same models. Of the numbers, ``cells``: one for every set and functionality; ``means``: over sets, by
-    functionality, and over all ("*"); ``contrasts``: differences between measures of the same.
+    ``sets``: by layer, of the same models. Of the numbers, ``cells``: one for every set and functionality; ``means``:
+    over sets, by functionality, and over all ("*"); ``contrasts``: differences between measures of the same.
     """
     n = len(next(iter(sets.values())).columns)
-    counts = bootstrap_counts(n, blocks=design.blocks, within=design.within, draws=work.size.draws)
-    orders = exchanges(n, crossed=design.crossed, nested=design.nested, draws=work.size.permutations)
-    cells, drawn, failed = [], dict[tuple[str, str], dict[str, Any]](), Counter[tuple[str, str]]()
+    counts = bootstrap_counts(n, **design.drawn, draws=work.size.draws)
+    orders = exchanges(n, **design.exchanged, draws=work.size.permutations)
+    cells, drawn, failed = [], dict[tuple[str, str], Samples](), Counter[tuple[str, str]]()
     every = dict[str, dict[str, np.ndarray]]()
     for layer, given in sets.items():
         found = compared(given, work)
@@ -131,9 +131,7 @@ def settled(found: Comparison) -> dict[str, np.ndarray]:
     return {m.spec: found.difference(m.spec).round(DECIMALS) + 0.0 for m in found.measures}
 
 
-def _entry(
-    d: np.ndarray, f: np.ndarray, given: Set, spec: str, samples: Mapping[str, Any], permuted: float
-) -> dict[str, Any]:
+def _entry(d: np.ndarray, f: np.ndarray, given: Set, spec: str, samples: Samples, permuted: float) -> dict[str, Any]:
     best = agreement(d, f, rows=given.rows)
     every = agreement(d, f, rows=given.rows, reference="every")
     alone = agreement(d, f, rows=given.rows, self_pair=False)
@@ -158,9 +156,7 @@ def interval(draws: np.ndarray) -> list[float | None]:
 # -------------------------------------------------------------------------------------------------- means over all sets
 
 
-def _over_sets(
-    cells: Sequence[Mapping[str, Any]], drawn: Mapping[tuple[str, str], Mapping[str, Any]]
-) -> dict[str, Any]:
+def _over_sets(cells: Sequence[Mapping[str, Any]], drawn: Mapping[tuple[str, str], Samples]) -> dict[str, Any]:
     names = list(dict.fromkeys(c["functionality"] for c in cells))
     groups = {"*": cells, **{name: [c for c in cells if c["functionality"] == name] for name in names}}
     means, contrasts = {}, {}
@@ -173,7 +169,7 @@ def _over_sets(
     return {"means": means, "contrasts": contrasts, "by_layer": by_layer}
 
 
-def _mean(spec: str, cells: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _mean(spec: str, cells: Sequence[Mapping[str, Any]], samples: Sequence[Samples]) -> dict[str, Any]:
     """The mean of a measure over cells with its intervals; None if a cell has no value."""
     entry: dict[str, Any] = {}
     for quality in QUALITIES:
@@ -186,13 +182,13 @@ def _mean(spec: str, cells: Sequence[Mapping[str, Any]], samples: Sequence[Mappi
     return entry
 
 
-def _draws(spec: str, quality: str, samples: Sequence[Mapping[str, Any]], copies: str) -> np.ndarray:
+def _draws(spec: str, quality: str, samples: Sequence[Samples], copies: Copies) -> np.ndarray:
     """The mean over cells in every bootstrap sample: all cells see the same resampled models."""
     draws: np.ndarray = np.mean([getattr(s[copies], quality)[spec] for s in samples], axis=0)
     return draws
 
 
-def _contrasts(cells: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+def _contrasts(cells: Sequence[Mapping[str, Any]], samples: Sequence[Samples]) -> list[list[Any]]:
     """Differences (first - second) of Kendall's correlation: measures, value, interval, and that with all copies."""
     specs = list(cells[0]["values"])
     leading = [spec for spec in PAPER.values() if spec in specs]
@@ -203,6 +199,6 @@ def _contrasts(cells: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str
         values = [(c["values"][a]["kendall"][0], c["values"][b]["kendall"][0]) for c in cells]
         if any(None in v for v in values):
             continue
-        ends = [interval(_draws(a, "kendall", samples, c) - _draws(b, "kendall", samples, c)) for c in ("one", "all")]
+        ends = [interval(_draws(a, "kendall", samples, c) - _draws(b, "kendall", samples, c)) for c in COPIES]
         rows.append([a, b, float(np.mean([x - y for x, y in values])), *ends[0], *ends[1]])
     return rows

@@ -18,9 +18,9 @@ from .subjects import same_layers, shape_of
 
 NAME, TITLE = "layers", "Benchmark 1: random starts and layers"
 ABOUT = (
-    "Every layer of every model trained from another random start is one representation; what it can do is the accuracy "
-    "of a linear probe. From the layer that does best, distances should grow as probes get worse: small between seeds, "
-    "large between layers. Models share nothing but layers share seeds, so pairs are not independent."
+    "Every layer of every model trained from another random start is one representation; what it can do is the "
+    "accuracy of a linear probe. From the layer that does best, distances should grow as probes get worse: small "
+    "between seeds, large between layers. Layers of a model share its seed, so pairs are not independent."
 )
 
 
@@ -44,7 +44,9 @@ def sets(subjects: Sequence[Subject], folder: Path, size: Size) -> tuple[dict[st
     }
     f = np.array([probed(folder, s.layers[name], labels_of(s), size.splits) for s, name in pairs])
     seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
-    return {"all": Set(columns, tuple(range(len(pairs))), {"probe": f})}, Design(seeds, crossed=(seeds, layers))
+    return {"all": Set(columns, tuple(range(len(pairs))), {"probe": f})}, Design(
+        {"blocks": seeds}, {"crossed": (seeds, layers)}
+    )
 
 
 def extra(sets: Mapping[str, Set], found: Graded) -> dict[str, Any]:

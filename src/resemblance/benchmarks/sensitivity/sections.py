@@ -67,14 +67,14 @@ def _means(family: Family, numbers: Mapping[str, Any]) -> Table:
         for spec, e in means.items()
     ]  # fmt: skip
     columns = (
-        "measure", "Spearman", "low", "high", "Kendall", "low ", "high ", "every reference", "without self pair",
+        "measure", "ρ", "ρ low", "ρ high", "τ", "τ low", "τ high", "ρ, every reference", "ρ, no self pair",
         "naive p ≤ 0.05", "permuted p ≤ 0.05",
     )  # fmt: skip
     note = (
-        f"{family.title}: {cells[0]['n']} representations, mean over {len(cells)} cells (layers times functionalities). "
-        "Intervals: 95 % of bootstrap samples of models, or of what they share, the reference chosen anew. Then Spearman "
-        "with every reference in turn, without the pair of the reference with itself, and the share of cells with a "
-        f"p-value of at most 0.05. {INDEPENDENT}"
+        f"{cells[0]['n']} representations, mean over {len(cells)} cells (layers times functionalities). Spearman's ρ "
+        "and Kendall's τ, with intervals: 95 % of bootstrap samples of models, or of what they share, the reference "
+        "chosen anew. Then ρ with every reference in turn, ρ without the pair of the reference with itself, and the "
+        f"share of cells with a p-value of at most 0.05. {INDEPENDENT}"
     )
     return Table(f"{family.title}: measures", f"All measures: {family.title}", columns, _best_first(rows, 1), note)
 
@@ -104,10 +104,11 @@ def _matrix(family: Family, numbers: Mapping[str, Any], by: str, quality: str) -
 
 def _p_values(family: Family, numbers: Mapping[str, Any]) -> Table:
     rows = tuple(
-        (c["layer"], c["functionality"], name_of(spec, numbers), e["spearman"][0], e["kendall"][0], *e["naive"], e["permuted"])
+        (c["layer"], c["functionality"], name_of(spec, numbers), e["spearman"][0], e["kendall"][0], *e["naive"],
+         e["permuted"])
         for c in numbers["cells"] for spec, e in c["values"].items() if spec in PAPER.values()
     )  # fmt: skip
-    columns = ("layer", "functionality", "measure", "Spearman", "Kendall", "naive p", "naive p (Kendall)", "permuted p")
+    columns = ("layer", "functionality", "measure", "ρ", "τ", "naive p (ρ)", "naive p (τ)", "permuted p (ρ)")
     note = f"One-sided p-values for the measures of the paper. {INDEPENDENT}"
     return Table(f"{family.title}: p-values", f"p-values: {family.title}", columns, rows, note)
 
