@@ -97,14 +97,13 @@ def x_axis(xs: Sequence[float], found: Chart) -> Axis:
     """Return the horizontal axis; on a logarithmic one 0 has a place of its own."""
     start, end = LEFT + 10, WIDTH - RIGHT - 10
     if not found.log_x:
-        low, high = min(xs), max(xs)
-        return Axis(low, high, start, end) if high > low else Axis(low - 0.5, high + 0.5, start, end)
+        return Axis(*apart(min(xs), max(xs)), start, end)
     if min(xs) < 0:
         raise ValueError(f"chart {found.name!r}: {min(xs):g} cannot be on a logarithmic axis")
     positive = [v for v in xs if v > 0] or [1.0]
     low, high = min(positive), max(positive)
     zero, start = start, start + 34 if 0 in xs else start
-    return Axis(low, high, start, end, zero) if high > low else Axis(low / 3, high * 3, start, end, zero)
+    return Axis(low, high, start, end, zero) if high > 1.001 * low else Axis(low / 3, high * 3, start, end, zero)
 
 
 def reach(values: Sequence[float]) -> tuple[float, float]:
@@ -112,8 +111,19 @@ def reach(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     low = 0.0 if 0 < low <= 0.6 * high else low
     high = 1.0 if low >= -1 and 0.75 <= high < 1 else 0.0 if low < 0 and 0.6 * low <= high < 0 else high
-    room = 0.05 * (high - low) or 0.5 * abs(high) or 0.5
+    if apart(low, high) != (low, high):
+        return apart(low, high)
+    room = 0.05 * (high - low)
     return (low if low in (0, 1) else low - room), (high if high in (0, 1) else high + room)
+
+
+def apart(low: float, high: float) -> tuple[float, float]:
+    """Return two ends of an axis, moved apart if they are nearly the same."""
+    size = max(abs(low), abs(high))
+    if high - low > 1e-9 * size and size > 1e-290:
+        return low, high
+    room = 0.5 * size if size > 1e-290 else 0.5
+    return low - room, high + room
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:

@@ -22,7 +22,10 @@ def decimals(sizes: Sequence[float]) -> int | None:
     largest = max(sizes)
     if largest >= 1e7 or largest < 0.02:
         return None
-    return 0 if largest >= 1e4 else 1 if largest >= 100 else 2 if largest >= 10 else 3
+    places = 0 if largest >= 1e4 else 1 if largest >= 100 else 2 if largest >= 10 else 3
+    while places and all(math.isclose(round(size, places - 1), size) for size in sizes):
+        places -= 1  # all would end in 0
+    return places
 
 
 def digits(value: float, places: int | None) -> str:

@@ -64,5 +64,6 @@
   const sorts = [...document.querySelectorAll("table.sorted")].map(sortable);
   const asked = /^#sort=(\d+)/.exec(location.hash);
   if (asked && sorts.length) sorts[0](Number(asked[1]));
+  window.addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
   root.dataset.ready = "yes";
 }
