@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
+from resemblance import cli
 from resemblance.benchmarks import published
 from resemblance.benchmarks.findings import load_findings
 from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
@@ -226,6 +227,24 @@ def test_slow_measures_are_left_out_with_a_reason(models):
 def test_mistakes_are_found_before_the_work(options, message, models):
     with pytest.raises(ValueError, match=message):
         run(**{"models": models, "measures": ["cka"], "size": "small", **options})
+
+
+# ------------------------------------------------------------------------------------------------------- by command
+
+
+def test_own_models_by_command(models, tmp_path, capsys):
+    study, options = str(tmp_path / "study"), ["--size", "small", "-m", "cka,procrustes", "-j", "1"]
+    assert cli.run(["sensitivity", "evaluate", str(models), study, *options]) == 0
+    assert "Open " in capsys.readouterr().out
+    page = (tmp_path / "study" / "index.html").read_text()
+    assert "Figure 2: made/known/line" in page
+    assert cli.run(["sensitivity", "results", study, "--format", "csv"]) == 0
+    assert "made/known/line/fog/kendall" in capsys.readouterr().out
+    assert cli.run(["sensitivity", "report", study, "-o", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").read_text() == page
+    assert cli.run(["sensitivity", "evaluate", str(tmp_path / "none"), study]) == 2
+    assert "holds no model" in capsys.readouterr().err
+    assert cli.run(["sensitivity", "evaluate", str(models), study, "--size", "big"]) == 2
 
 
 # ----------------------------------------------------------------------------------------------------- what was printed

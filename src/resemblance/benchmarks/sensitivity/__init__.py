@@ -14,7 +14,7 @@ from ..findings import Findings
 from ..resi import DOMAINS
 from . import claims, deletion, figures, finetuning, layers, pretraining
 from .frame import Benchmark, experiment
-from .sections import Finding
+from .sections import Finding, name_of
 from .settings import MEASURES, SIZES, Size
 from .subjects import Models
 from .summary import summary
@@ -85,7 +85,8 @@ def run(
         "sensitivity", plan, folder, size=size, measures=tested, executor=executor, progress=progress,
         provenance=provenance,
     )  # fmt: skip
-    findings = replace(findings, sections=(summary(found), *findings.sections))
+    labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
+    findings = replace(findings, sections=(summary(found), *findings.sections), labels=labels)
     if folder is not None:
         findings.save(Path(folder) / "result.json")
     return findings

@@ -15,7 +15,7 @@ Shown = tuple[tuple[Table, ...], tuple[Chart | Bars, ...]]
 def specificity(finding: Finding) -> Shown:
     """Return Figure 1: the middle layer against all layers of its own model and of another seed."""
     family, numbers = finding
-    rows = [(name_of(spec, numbers), _mean(shares), *shares) for spec, shares in numbers["exceeding"].items()]
+    rows = [(name_of(spec, numbers["labels"]), _mean(shares), *shares) for spec, shares in numbers["exceeding"].items()]
     rows.sort(key=lambda r: (r[1] is None, -(r[1] or 0), r[0]))
     table = Table(
         f"{family.title}: specificity", f"Do layers differ more than seeds? {family.title}",
@@ -49,7 +49,7 @@ def _zoom(title: str, spec: str, numbers: Mapping[str, Any]) -> Chart:
         f"Distances of layer {numbers['layers'][middle]} from every layer, from 1, mean over seeds; the threshold is "
         "that from the same layer of another seed. What lies below it differs less than two random starts."
     )
-    name = name_of(spec, numbers)
+    name = name_of(spec, numbers["labels"])
     return Chart(
         f"{title}: {name} by layer", f"Figure 1, {name}: {title}", "layer", "distance", lines, note,
         threshold=found["across"][middle],
@@ -60,9 +60,9 @@ def deletions(finding: Finding) -> Shown:
     """Return Figure 2: distances from undeleted representations over the share of components deleted."""
     family, numbers = finding
     curves, shares, probe = numbers["curves"], numbers["shares"], numbers["probe"]
+    there: dict[float | None, float | None] = {None: None, **dict(zip(shares, probe))}
     rows = [
-        (name_of(spec, numbers), c["detected"], None if c["detected"] is None else probe[shares.index(c["detected"])],
-         c["threshold"])
+        (name_of(spec, numbers["labels"]), c["detected"], there[c["detected"]], c["threshold"])
         for spec, c in curves.items()
     ]  # fmt: skip
     rows.sort(key=lambda r: (r[1] is None, r[1] or 0, r[0]))
@@ -81,7 +81,7 @@ def deletions(finding: Finding) -> Shown:
 def _curves(finding: Finding) -> Chart:
     family, numbers = finding
     lines = tuple(
-        Line(name_of(spec, numbers), tuple(
+        Line(name_of(spec, numbers["labels"]), tuple(
             (share, d / c["threshold"]) for share, d in zip(numbers["shares"], c["distance"]) if d is not None
         ))
         for spec, c in numbers["curves"].items() if spec in PAPER.values() and c["threshold"]
@@ -98,8 +98,8 @@ def _curves(finding: Finding) -> Chart:
 def _detected(finding: Finding) -> Bars:
     family, numbers = finding
     found = sorted(numbers["curves"].items(), key=lambda item: (item[1]["detected"] or 2.0, item[0]))
-    bars = tuple(Bar(name_of(spec, numbers), c["detected"]) for spec, c in found if c["detected"] is not None)
-    never = [name_of(spec, numbers) for spec, c in found if c["detected"] is None]
+    bars = tuple(Bar(name_of(spec, numbers["labels"]), c["detected"]) for spec, c in found if c["detected"] is not None)
+    never = [name_of(spec, numbers["labels"]) for spec, c in found if c["detected"] is None]
     note = "Smallest share of components whose deletion is seen; small is sensitive."
     note += f" Never seen by {', '.join(never)}." if never else ""
     return Bars(f"{family.title}: detected", f"Seen from: {family.title}", "share of components deleted", bars, note)

@@ -19,12 +19,16 @@ INDEPENDENT = "Naive p-values assume that pairs are independent, as the paper's 
 CONTRASTS = ((PROCRUSTES, CKA), (PROCRUSTES, PWCCA), (CKA, PWCCA))
 
 
-def name_of(spec: str, numbers: Mapping[str, Any]) -> str:
+def name_of(spec: str, labels: Mapping[str, str]) -> str:
     """Return what a measure is called in tables: the name in the paper, or its label with what it is fixed to."""
     if spec in NAMES:
         return NAMES[spec]
     parameters = spec.partition("[")[2]
-    return str(numbers["labels"].get(spec, spec)) + (f" [{parameters}" if parameters else "")
+    return labels.get(spec, spec) + (f" [{parameters}" if parameters else "")
+
+
+def _versus(a: str, b: str, labels: Mapping[str, str]) -> str:
+    return f"{name_of(a, labels)} - {name_of(b, labels)}"
 
 
 def scores_of(found: Iterable[Finding]) -> dict[str, dict[str, float | None]]:
@@ -62,7 +66,7 @@ def _best_first(rows: Iterable[tuple[Entry, ...]], column: int) -> tuple[tuple[E
 def _means(family: Family, numbers: Mapping[str, Any]) -> Table:
     cells, means = numbers["cells"], numbers["means"]["*"]
     rows = [
-        (name_of(spec, numbers), *e["spearman"], *e["kendall"], _mean(cells, spec, "spearman_every"),
+        (name_of(spec, numbers["labels"]), *e["spearman"], *e["kendall"], _mean(cells, spec, "spearman_every"),
          _mean(cells, spec, "spearman_alone"), _share(cells, spec), e["rejected"])
         for spec, e in means.items()
     ]  # fmt: skip
@@ -97,14 +101,15 @@ def _matrix(family: Family, numbers: Mapping[str, Any], by: str, quality: str) -
     rows = []
     for spec in numbers["means"]["*"]:
         values = [_mean(group, spec, quality, 0) for group in groups]
-        rows.append((name_of(spec, numbers), numbers["means"]["*"][spec][quality][0], *values))
+        rows.append((name_of(spec, numbers["labels"]), numbers["means"]["*"][spec][quality][0], *values))
     title = f"{quality.capitalize()} by {by}: {family.title}"
     return Table(f"{family.title}: {by} {quality}", title, ("measure", "mean", *keys), _best_first(rows, 1))
 
 
 def _p_values(family: Family, numbers: Mapping[str, Any]) -> Table:
+    labels = numbers["labels"]
     rows = tuple(
-        (c["layer"], c["functionality"], name_of(spec, numbers), e["spearman"][0], e["kendall"][0], *e["naive"],
+        (c["layer"], c["functionality"], name_of(spec, labels), e["spearman"][0], e["kendall"][0], *e["naive"],
          e["permuted"])
         for c in numbers["cells"] for spec, e in c["values"].items() if spec in PAPER.values()
     )  # fmt: skip
@@ -114,7 +119,10 @@ def _p_values(family: Family, numbers: Mapping[str, Any]) -> Table:
 
 
 def _differences(family: Family, numbers: Mapping[str, Any]) -> Table:
-    rows = tuple((name_of(a, numbers), name_of(b, numbers), *rest) for a, b, *rest in numbers["contrasts"]["*"])
+    rows = tuple(
+        (name_of(a, numbers["labels"]), name_of(b, numbers["labels"]), *rest)
+        for a, b, *rest in numbers["contrasts"]["*"]
+    )
     columns = ("first", "second", "first - second", "low", "high", "low, all copies", "high, all copies")
     note = (
         "Differences of Kendall's correlation, mean over cells, with 95 % bootstrap intervals: with one pair of the "
@@ -131,7 +139,7 @@ def figures_of(finding: Finding) -> list[Chart | Bars]:
     family, numbers = finding
     found = {(a, b): rest for a, b, *rest in numbers["contrasts"]["*"]}
     bars = tuple(
-        Bar(f"{name_of(a, numbers)} - {name_of(b, numbers)}", *found[a, b][:3]) for a, b in found
+        Bar(_versus(a, b, numbers["labels"]), *found[a, b][:3]) for a, b in found
         if a in PAPER.values() and b in PAPER.values()
     )  # fmt: skip
     figures: list[Chart | Bars] = []
@@ -159,6 +167,6 @@ def _by_layer(numbers: Mapping[str, Any]) -> tuple[Line, ...]:
                 points.append((position + 1.0, value))
                 intervals.append((low, high))
         if points:
-            name = f"{name_of(a, numbers)} - {name_of(b, numbers)}"
+            name = f"{name_of(a, numbers['labels'])} - {name_of(b, numbers['labels'])}"
             lines.append(Line(name, tuple(points), tuple(intervals)))
     return tuple(lines)

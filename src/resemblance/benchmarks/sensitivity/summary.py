@@ -53,7 +53,7 @@ def _averages(columns: Mapping[Any, dict[str, Any]]) -> list[tuple[str, dict[str
     for spec in specs:
         found = [numbers["means"]["*"].get(spec) for numbers in columns.values()]
         means = {q: [_mean([None if e is None else e[q][i] for e in found]) for i in range(3)] for q in QUALITIES}
-        rows.append((name_of(spec, first), means))
+        rows.append((name_of(spec, first["labels"]), means))
     return sorted(rows, key=lambda r: (r[1]["spearman"][0] is None, -(r[1]["spearman"][0] or 0), r[0]))
 
 
@@ -65,7 +65,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _table(columns: Mapping[tuple[str, str], dict[str, Any]], scored: Sequence[tuple[str, Any]], quality: str) -> Table:
     by_name = {
-        key: {name_of(spec, numbers): e[quality] for spec, e in numbers["means"]["*"].items()}
+        key: {name_of(spec, numbers["labels"]): e[quality] for spec, e in numbers["means"]["*"].items()}
         for key, numbers in columns.items()
     }
     rows = tuple(
