@@ -73,6 +73,7 @@ def extra(sets: Mapping[str, Set], found: Graded) -> dict[str, Any]:
     curves = {
         spec: deletion_of(spec, shares, values.reshape(seeds, seeds, len(ks)))
         for spec, values in found.differences[layer].items()
+        if spec not in found.numbers["silent"]
     }
     return {
         "layer": layer, "shares": shares, "probe": accuracy.tolist(),

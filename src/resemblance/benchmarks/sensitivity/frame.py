@@ -16,6 +16,7 @@ from .sections import Finding, figures_of, scores_of, tables_of
 from .settings import SIZES, Size
 from .subjects import Family, Models, families, identity
 
+SILENT = "all distances are equal: centred representations of unit norm have nothing for it to measure"
 Sets = tuple[dict[str, Set], Design]
 Judge = Callable[[Sequence[Finding]], Found]
 
@@ -102,6 +103,7 @@ def _conclude(
         found.append((family, numbers))
         slow = {f"{family.title}, {s}": "left out: it takes too long on so many samples" for s in part["slow"]}
         reasons |= slow | {f"{family.title}, {spec}": why for spec, why in numbers["failed"].items()}
+        reasons |= {f"{family.title}, {spec}": SILENT for spec in numbers["silent"]}
     tables, charts = list[Table](), list[Chart | Bars]()
     for finding in found:
         if benchmark.show:

@@ -99,7 +99,17 @@ def graded(sets: Mapping[str, Set], design: Design, work: Work) -> Graded:
             cells.append({"layer": layer, "functionality": name, "values": values, "n": n, "reference": reference,
                           "spread": spread})  # fmt: skip
             drawn[layer, name] = samples
-    return Graded({"cells": cells, "failed": _reasons(failed), **_over_sets(cells, drawn)}, every)
+    numbers = {"cells": cells, "failed": _reasons(failed), "silent": silent(every), **_over_sets(cells, drawn)}
+    return Graded(numbers, every)
+
+
+def silent(differences: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
+    """Return the measures that give all pairs the same: normalised representations have nothing for them."""
+    by_measure: dict[str, list[np.ndarray]] = {}
+    for found in differences.values():
+        for spec, d in found.items():
+            by_measure.setdefault(spec, []).append(d[~np.isnan(d)])
+    return [spec for spec, d in by_measure.items() if all(v.size and np.ptp(v) == 0 for v in d)]
 
 
 def _reasons(failed: Counter[tuple[str, str]]) -> dict[str, str]:

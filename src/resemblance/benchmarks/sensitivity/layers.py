@@ -58,6 +58,7 @@ def extra(sets: Mapping[str, Set], found: Graded) -> dict[str, Any]:
     depths = {
         spec: depth_of(spec, d.reshape(seeds, len(layers), seeds, len(layers)))
         for spec, d in found.differences["all"].items()
+        if spec not in found.numbers["silent"]
     }
     middle = len(layers) // 2
     return {

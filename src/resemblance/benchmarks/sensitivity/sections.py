@@ -32,9 +32,14 @@ def _versus(a: str, b: str, labels: Mapping[str, str]) -> str:
 
 
 def scores_of(found: Iterable[Finding]) -> dict[str, dict[str, float | None]]:
-    """Return the mean correlation over layers of every measure, by family, functionality and quality."""
+    """Return the mean correlation over layers of every measure, by family, functionality and quality.
+
+    A measure with failed comparisons has none, so that nothing is gained by failing where it is hard.
+    """
     return {
-        f"{family.title}/{functionality}/{quality}": {spec: entry[quality][0] for spec, entry in means.items()}
+        f"{family.title}/{functionality}/{quality}": {
+            spec: None if spec in numbers["failed"] else entry[quality][0] for spec, entry in means.items()
+        }
         for family, numbers in found
         for functionality, means in numbers["means"].items() if functionality != "*"
         for quality in QUALITIES
