@@ -85,7 +85,10 @@ def fit(recipe: Recipe) -> State:
     inputs, labels = _training_inputs(recipe, data)
     with seeded(recipe.seed, "graphs", recipe.name) as torch:
         model, run = _build(recipe, inputs)
-        _train(torch, recipe, model, lambda links: run(inputs.x, links)["logits"][data.train], inputs.edges, labels)
+        options = recipe.options
+        dropped = DROPPED * recipe.strength if recipe.setting == "augmentation" else 0.0
+        seen = both_ways(torch, inputs.edges)
+        learn(torch, model, lambda links: run(inputs.x, links)["logits"][data.train], seen, labels, options, dropped)
     return state_of(model)
 
 
@@ -107,7 +110,7 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     with seeded(recipe.seed, "graphs", recipe.name, "extract") as torch, torch.no_grad():
         model, run = _build(recipe, inputs["test"])
         load_state(model, state)
-        seen = {name: run(x, _both_ways(torch, edges)) for name, (x, edges) in inputs.items()}
+        seen = {name: run(x, both_ways(torch, edges)) for name, (x, edges) in inputs.items()}
     labels = data.labels[data.test]
     accuracies = {name: accuracy(outputs["logits"].numpy()[data.test], labels) for name, outputs in seen.items()}
     layers = {name: values.numpy()[data.test] for name, values in seen["test"].items()}
@@ -130,7 +133,7 @@ def _task(recipe: Recipe) -> Task:
         raise ValueError(
             f"graphs: train and test must be positive and at most {len(order)} together; got {train}, {test}"
         )
-    x = _features(graph.words, options["vocabulary"])
+    x = features(graph.words, options["vocabulary"])
     return Task(
         x, graph.labels, graph.edges, np.sort(order[:train]), np.sort(order[train:][:test]), len(graph.packages)
     )
@@ -145,7 +148,8 @@ def _check(recipe: Recipe) -> None:
         raise ValueError("graphs: pgnn sees distances in place of links, so none can be dropped; use another setting")
 
 
-def _features(words: tuple[tuple[int, ...], ...], vocabulary: int) -> np.ndarray:
+def features(words: tuple[tuple[int, ...], ...], vocabulary: int) -> np.ndarray:
+    """Return what nodes hold of the first ``vocabulary`` words, (n, vocabulary), each row divided by its sum."""
     x = np.zeros((len(words), vocabulary), np.float32)
     for row, places in zip(x, words):
         known = [place for place in places if place < vocabulary]  # a vocabulary starts with its most frequent words
@@ -204,20 +208,26 @@ def _build(recipe: Recipe, inputs: Inputs) -> tuple[Any, Callable[[np.ndarray, A
         anchors = _pgnn.find_anchors(inputs.edges, len(inputs.x), options["sets"], options["reach"], random)
         model = _pgnn.build(inputs.x.shape[1], classes, options)
         return model, lambda x, links: _pgnn.forward(model, need("torch").from_numpy(x), anchors, options["dropout"])
-    model = getattr(need("torch_geometric.nn"), ARCHITECTURES[recipe.architecture])(
-        inputs.x.shape[1],
+    model = build(recipe.architecture, inputs.x.shape[1], classes, options)
+    return model, lambda x, links: run_layers(model, need("torch").from_numpy(x), links)
+
+
+def build(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:
+    """Return a freshly initialised GCN, GraphSAGE or GAT for ``width`` features; :func:`run_layers` runs it."""
+    return getattr(need("torch_geometric.nn"), ARCHITECTURES[architecture])(
+        width,
         options["hidden"],
         options["layers"],
         classes,
         dropout=options["dropout"],
         act=options["activation"],
         norm="batch_norm",
-        **({"heads": options["heads"]} if recipe.architecture == "gat" else {}),
+        **({"heads": options["heads"]} if architecture == "gat" else {}),
     )
-    return model, lambda x, links: _run(model, need("torch").from_numpy(x), links)
 
 
-def _run(model: Any, x: Any, links: Any) -> Outputs:
+def run_layers(model: Any, x: Any, links: Any) -> Outputs:
+    """Return the outputs of all convolutions on features (n, d) and links (2, n_edges), the last as "logits"."""
     outputs = {}
     for i, convolution in enumerate(model.convs, 1):
         x = convolution(x, links)
@@ -228,24 +238,33 @@ def _run(model: Any, x: Any, links: Any) -> Outputs:
     return outputs | {"logits": x}
 
 
-def _train(
-    torch: Any, recipe: Recipe, model: Any, logits: Callable[[Any], Any], edges: np.ndarray, labels: np.ndarray
+def learn(
+    torch: Any,
+    model: Any,
+    logits: Callable[[Any], Any],
+    links: Any,
+    labels: np.ndarray,
+    options: Mapping[str, Any],
+    dropped: float = 0.0,
 ) -> None:
-    options, target = recipe.options, torch.from_numpy(labels)
-    dropped = DROPPED * recipe.strength if recipe.setting == "augmentation" else 0.0
+    """Train a network with Adam on the cross-entropy of all nodes of which ``logits(links)`` gives the logits.
+
+    Each link is left out, both ways, with probability ``dropped``, anew in every epoch. ``links``: see
+    :func:`both_ways`. ``options``: lr, weight_decay, epochs.
+    """
+    target = torch.from_numpy(labels)
     optimizer = torch.optim.Adam(model.parameters(), lr=options["lr"], weight_decay=options["weight_decay"])
-    links = _both_ways(torch, edges)
     model.train()
     for _ in range(options["epochs"]):
         seen = links
         if dropped:
-            kept = torch.rand(len(edges)) >= dropped
+            kept = torch.rand(links.shape[1] // 2) >= dropped
             seen = links[:, torch.cat([kept, kept])]
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(logits(seen), target).backward()
         optimizer.step()
 
 
-def _both_ways(torch: Any, edges: np.ndarray) -> Any:
+def both_ways(torch: Any, edges: np.ndarray) -> Any:
     """Links as PyTorch Geometric has them, (2, 2 * n_edges): each in both directions."""
     return torch.from_numpy(np.concatenate([edges, edges[:, ::-1]]).T.copy())

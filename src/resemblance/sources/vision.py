@@ -9,7 +9,6 @@ never changes is part of the task, and there are few training images.
 from __future__ import annotations
 
 import colorsys
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from ..rng import generator
 from ..subject import Extraction, Recipe
-from ._vision_models import CHANNELS, CLASSES, POOLING, SIDE, build, forward
+from ._vision_models import CHANNELS, CLASSES, POOLING, SIDE, build, forward, learn
 from .digits import Split, split_digits
 from .training import State, accuracy, load_state, seeded, state_of
 
@@ -75,7 +74,8 @@ def fit(recipe: Recipe) -> State:
     images, labels = _training_data(recipe)
     with seeded(recipe.seed, "vision", recipe.name) as torch:
         model = build(recipe.architecture, recipe.options)
-        _train(torch, recipe, model, torch.from_numpy(images), torch.from_numpy(labels))
+        noise = recipe.strength * recipe.options["augmentation"] if recipe.setting == "augmentation" else 0.0
+        learn(torch, recipe.architecture, model, images, labels, recipe.options, noise)
     return state_of(model)
 
 
@@ -102,7 +102,7 @@ def extract(recipe: Recipe, state: State) -> Extraction:
         model = load_state(build(recipe.architecture, recipe.options), state)
         seen = {name: forward(recipe.architecture, model, torch.from_numpy(x)) for name, x in inputs.items()}
     accuracies = {name: accuracy(layers["logits"].numpy(), labels) for name, layers in seen.items()}
-    layers = {name: _pooled(values) for name, values in seen["test"].items()}
+    layers = {name: pooled(values) for name, values in seen["test"].items()}
     outputs = layers.pop("logits")
     return Extraction({POOLING[recipe.architecture]: layers}, outputs, labels, accuracies)
 
@@ -178,43 +178,10 @@ def _test_data(recipe: Recipe) -> tuple[dict[str, np.ndarray], np.ndarray]:
     return inputs, labels
 
 
-def _pooled(values: Any) -> np.ndarray:
-    pooled: np.ndarray = (values.mean((2, 3)) if values.ndim == 4 else values).numpy().copy()
-    return pooled
-
-
-# --------------------------------------------------------------------------------------------------------- training
-
-
-def _train(torch: Any, recipe: Recipe, model: Any, images: Any, labels: Any) -> None:
-    options = recipe.options
-    noise = recipe.strength * options["augmentation"] if recipe.setting == "augmentation" else 0.0
-    optimizer = _optimizer(torch, model, options)
-    steps = options["epochs"] * math.ceil(len(images) / options["batch"])
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps, options["warmup"]))
-    for _ in range(options["epochs"]):
-        seen = images + noise * torch.randn(images.shape) if noise else images
-        for rows in torch.randperm(len(images)).split(options["batch"]):
-            optimizer.zero_grad()
-            logits = forward(recipe.architecture, model, seen[rows])["logits"]
-            torch.nn.functional.cross_entropy(logits, labels[rows]).backward()
-            optimizer.step()
-            schedule.step()
-
-
-def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
-    shared = {"lr": options["lr"], "weight_decay": options["weight_decay"]}
-    if options["optimizer"] == "sgd":
-        return torch.optim.SGD(model.parameters(), momentum=0.9, nesterov=True, **shared)
-    return torch.optim.AdamW(model.parameters(), **shared)
-
-
-def _rate(step: int, steps: int, warmup: float) -> float:
-    """Return the share of the learning rate that a step uses."""
-    first = warmup * steps
-    if step < first:
-        return (step + 1) / (first + 1)
-    return (1 + math.cos(math.pi * (step - first) / (steps - first))) / 2
+def pooled(values: Any) -> np.ndarray:
+    """Return maps averaged over their positions, and tokens as they are, as an array (n, features)."""
+    array: np.ndarray = (values.mean((2, 3)) if values.ndim == 4 else values).numpy().copy()
+    return array
 
 
 # --------------------------------------------------------------------------------------------------------- checking
@@ -236,10 +203,15 @@ def _check_options(architecture: str, options: Mapping[str, Any]) -> None:
     if missing:
         example = f'start from OPTIONS["standard"][{architecture!r}]'
         raise ValueError(f"vision: options for {architecture!r} lack {', '.join(missing)}; {example}")
+    check_network(options)
+    left = 1797 - options["test"]
+    if not 0 < options["train"] <= left:
+        raise ValueError(f"vision: train must be between 1 and the {left} images not tested; got {options['train']}")
+
+
+def check_network(options: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` for an unknown optimizer and for more stages than images can be halved."""
     if options["optimizer"] not in ("sgd", "adamw"):
         raise ValueError(f"vision: optimizer must be 'sgd' or 'adamw'; got {options['optimizer']!r}")
     if options.get("stages", 1) > 3:
         raise ValueError(f"vision: 8 x 8 images can be halved for at most 3 stages; got {options['stages']}")
-    left = 1797 - options["test"]
-    if not 0 < options["train"] <= left:
-        raise ValueError(f"vision: train must be between 1 and the {left} images not tested; got {options['train']}")

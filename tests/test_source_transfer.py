@@ -1,0 +1,263 @@
+"""Pretrained and fine-tuned models of all three domains: what they share, what tells them apart, and how they shift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from resemblance.benchmarks.resi import source
+from resemblance.benchmarks.sensitivity_models import SIZES, recipes
+from resemblance.sources import graphs_transfer, language_transfer, vision_transfer
+from resemblance.sources.corruptions import CORRUPTIONS
+from resemblance.sources.rewiring import SHIFTS
+from resemblance.sources.snapshot import load_snapshot
+from resemblance.sources.stress import STRESSES
+
+DOMAINS = ("graphs", "language", "vision")
+FAMILIES = {"graphs": SHIFTS, "language": STRESSES, "vision": CORRUPTIONS}
+HEAD = {"graphs": "convs.2.", "language": "classifier.", "vision": "head."}
+POOLING = {"graphs": {"node"}, "language": {"cls", "mean"}, "vision": {"mean"}}
+
+
+def child(domain, seed=0, pretrain=0):
+    plan = [r for r in recipes("small", [domain]) if r.setting == "finetuned"]
+    return plan[0]._replace(seed=seed, pretrain=pretrain)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """Weights and extraction by (domain, pretrain, seed), the weights of parents by (domain, pretrain)."""
+    found = {}
+    for domain in DOMAINS:
+        use = source(domain, "finetuned")
+        for p in (0, 1):
+            found[domain, p] = use.fit(child(domain, 0, p).parent)
+        for p, seed in ((0, 0), (0, 1), (1, 0)):
+            recipe = child(domain, seed, p)
+            state = use.fit(recipe, found[domain, p])
+            found[domain, p, seed] = (state, use.extract(recipe, state))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- recipes
+
+
+def test_sizes_have_the_models_of_the_four_benchmarks():
+    for size, (seeds, finetunings, grid) in SIZES.items():
+        plan = recipes(size)
+        assert len({r.name for r in plan}) == len({r.fingerprint for r in plan}) == len(plan)
+        for domain in DOMAINS:
+            own = [r for r in plan if r.domain == domain]
+            assert sum(r.setting == "normal" for r in own) == seeds
+            assert sum(r.pretrain == 0 for r in own) == finetunings
+            both = {(r.pretrain, r.seed) for r in own if r.setting == "finetuned"}
+            assert {(p, f) for p in range(grid[0]) for f in range(grid[1])} <= both
+            parents = {r.name for r in own if r.setting == "pretrained"}
+            assert parents == {r.parent.name for r in own if r.parent}
+    every = {r.fingerprint for r in recipes("paper")}
+    assert {r.fingerprint for r in recipes("default")} <= every
+
+
+def test_unknown_sizes_and_domains_are_refused():
+    with pytest.raises(ValueError, match="no size 'huge'; known: small, default, paper"):
+        recipes("huge")
+    with pytest.raises(ValueError, match="no domain 'audio'"):
+        recipes("small", ["audio"])
+    assert len(recipes("small", ["vision", "vision"])) == len(recipes("small", ["vision"]))
+
+
+# -------------------------------------------------------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_same_recipe_and_start_is_the_same_model(domain, trained):
+    import torch
+
+    torch.manual_seed(7)
+    recipe, use = child(domain), source(domain, "finetuned")
+    start = use.fit(recipe.parent)
+    again = use.fit(recipe, start)
+    assert all(np.array_equal(start[name], trained[domain, 0][name]) for name in start)
+    state, before = trained[domain, 0, 0]
+    assert again.keys() == state.keys()
+    assert all(np.array_equal(again[name], state[name]) for name in state)
+    assert use.extract(recipe, again).accuracies == before.accuracies
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_both_seeds_make_another_model(domain, trained):
+    outputs = [trained[domain, p, seed][1].outputs for p, seed in ((0, 0), (0, 1), (1, 0))]
+    assert not any(np.allclose(a, b) for i, a in enumerate(outputs) for b in outputs[:i])
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_all_but_the_head_starts_from_the_parent_and_heads_from_the_seed(domain, trained):
+    """Without training, what is left is the start: weights of the parent, and a head that only the seed decides."""
+    use, rate = source(domain, "finetuned"), "rate" if domain == "language" else "lr"
+    heads = {}
+    for p, seed in ((0, 0), (0, 1), (1, 0)):
+        recipe = child(domain, seed, p)
+        recipe = recipe._replace(options=recipe.options | {rate: 0.0})
+        state = use.fit(recipe, trained[domain, p])
+        for name, value in state.items():
+            if not name.startswith(HEAD[domain]) and "running_" not in name and "num_batches" not in name:
+                assert np.array_equal(value, trained[domain, p][name]), name
+        heads[p, seed] = np.concatenate([v.ravel() for name, v in state.items() if name.startswith(HEAD[domain])])
+    assert np.array_equal(heads[0, 0], heads[1, 0])
+    assert not np.allclose(heads[0, 0], heads[0, 1])
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_representations_are_of_the_same_inputs_in_distribution(domain, trained):
+    seen = [trained[domain, p, seed][1] for p, seed in ((0, 0), (0, 1), (1, 0))]
+    test = child(domain).options["test"]
+    for found in seen:
+        assert np.array_equal(found.labels, seen[0].labels)
+        assert set(found.labels) == set(range(child(domain).options["classes"]))
+        assert set(found.layers) == POOLING[domain]
+        for values in [v for layers in found.layers.values() for v in layers.values()]:
+            assert values.shape[0] == test
+            assert values.dtype == np.float32
+            assert np.isfinite(values).all()
+        assert found.accuracies["test"] == (found.outputs.argmax(axis=1) == found.labels).mean()
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_shift_has_an_accuracy_at_every_severity_and_a_mean(domain, trained):
+    found = trained[domain, 0, 0][1].accuracies
+    names = {f"{name}/{severity}" for name in FAMILIES[domain] for severity in range(1, 6)}
+    more = {"held_out_files"} if domain == "language" else set()
+    assert set(found) == names | set(FAMILIES[domain]) | more | {"test", "shift"}
+    assert all(0 <= value <= 1 for value in found.values())
+    for name in FAMILIES[domain]:
+        assert found[name] == pytest.approx(np.mean([found[f"{name}/{s}"] for s in range(1, 6)]))
+    assert found["shift"] == pytest.approx(np.mean([found[name] for name in {*FAMILIES[domain], *more}]))
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_pretrained_model_is_seen_on_its_own_task(domain, trained):
+    parent = child(domain).parent
+    found = source(domain, "pretrained").extract(parent, trained[domain, 0])
+    assert set(found.accuracies) == {"test"}
+    assert len(found.outputs) == len(found.labels)
+
+
+LEARNED = {  # sizes at which models learn enough for a shift to cost something
+    "graphs": {"vocabulary": 60, "hidden": 16, "epochs": 40},
+    "language": {"test": 150, "vocabulary": 1000, "tokens": 20, "epochs": 6, "batch": 32, "width": 16},
+    "vision": {"test": 200, "epochs": 4, "width": 8},
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_accuracy_falls_with_severity_on_average(domain):
+    recipe, use = child(domain), source(domain, "finetuned")
+    options = recipe.options | LEARNED[domain] | {"shots": 40 if domain != "language" else 200}
+    pretraining = recipe.options["pretraining"] | LEARNED[domain]
+    recipe = recipe._replace(options=options | {"pretraining": pretraining})
+    found = use.extract(recipe, use.fit(recipe, use.fit(recipe.parent))).accuracies
+    chance = 1 / options["classes"]
+    by_severity = [np.mean([found[f"{name}/{s}"] for name in FAMILIES[domain]]) for s in range(1, 6)]
+    assert found["test"] > chance + 0.25
+    assert by_severity[0] > by_severity[2] > by_severity[4]
+    assert found["test"] > by_severity[4] + 0.1
+    assert found["shift"] < found["test"]
+
+
+# --------------------------------------------------------------------------------------------------------------- tasks
+
+
+def test_held_out_files_are_in_no_training_or_test_set():
+    sentences = load_snapshot().sentences
+    files = language_transfer.held_out_files(sentences)
+    task = language_transfer._task(child("language"))
+    other = language_transfer._task(child("language").parent)
+    by_file = {}
+    for text, file in zip(sentences.texts, sentences.files, strict=True):
+        by_file.setdefault(tuple(language_transfer.words_of(text)), set()).add(file)
+    for words in [*task.train, *task.test, *other.train, *other.test]:
+        assert not by_file[tuple(words)] <= files
+    assert all(by_file[tuple(words)] & files for words in task.held_out)
+    assert set(task.held_out_labels) == set(range(5))
+    shares = np.bincount(task.held_out_labels) / 600
+    assert (shares > 0.1).all()
+    assert (shares <= 0.2).all()
+
+
+@pytest.mark.parametrize("module", [graphs_transfer, vision_transfer, language_transfer])
+def test_what_is_tested_is_not_learned(module):
+    domain = module.__name__.rpartition(".")[2].removesuffix("_transfer")
+    task, other = module._task(child(domain)), module._task(child(domain).parent)
+    if domain == "graphs":
+        sets = [set(part.tolist()) for part in (task.train, task.test, other.train, other.test)]
+        assert len(set.union(*sets)) == sum(map(len, sets)) == 2800
+        return
+    of = (lambda x: x.tobytes()) if domain == "vision" else tuple
+    sets = [{of(x) for x in part} for part in (task.train, task.test, other.train, other.test)]
+    shared = sum(map(len, sets)) - len(set.union(*sets))
+    assert shared <= (0 if domain == "vision" else 8)  # sentences that differ in capitals only
+
+
+# ----------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_start_that_is_missing_or_of_another_network_is_refused(domain, trained):
+    recipe, use = child(domain), source(domain, "finetuned")
+    with pytest.raises(ValueError, match=r"needs start, the weights of .*/pretrained/seed0"):
+        use.fit(recipe)
+    start = dict(trained[domain, 0])
+    name = next(n for n in start if not n.startswith(HEAD[domain]))
+    with pytest.raises(ValueError, match="start has the shape"):
+        use.fit(recipe, start | {name: np.zeros((1, 2, 3))})
+    del start[name]
+    with pytest.raises(ValueError, match="start has nothing for"):
+        use.fit(recipe, start)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"setting": "normal"}, "setting must be one of 'pretrained', 'finetuned'"),
+        ({"architecture": "pgnn"}, "architecture must be one of"),
+        ({"dataset": "cifar"}, "dataset must be one of"),
+        ({"domain": "audio"}, "domain must be one of"),
+        ({"strength": 0.5}, "strength 0"),
+        ({"pretrain": None}, "a finetuned recipe needs a seed in pretrain"),
+    ],
+)
+def test_recipes_of_another_kind_are_refused(domain, change, message):
+    bad = child(domain)._replace(**change)
+    for call in (
+        lambda: source(domain, "finetuned").fit(bad, {}),
+        lambda: source(domain, "finetuned").extract(bad, {}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shots": 0}, "shots must be between 1 and"),
+        ({"shots": 10_000}, "shots must be between 1 and"),
+        ({"test": 0}, "test must be between 1 and"),
+        ({"test": 100_000}, "test must be between 1 and"),
+        ({"classes": 2}, "classes must be"),
+        ({"pretraining": {"test": 40}}, "lack"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(domain, options, message, trained):
+    recipe = child(domain)
+    with pytest.raises(ValueError, match=message):
+        source(domain, "finetuned").fit(recipe._replace(options=recipe.options | options), trained[domain, 0])
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_missing_options_are_named(domain):
+    recipe = child(domain)
+    options = {name: value for name, value in recipe.options.items() if name not in ("shots", "epochs")}
+    with pytest.raises(ValueError, match="lack epochs, shots"):
+        source(domain, "finetuned").fit(recipe._replace(options=options), {})
