@@ -9,7 +9,7 @@ from ..claims import Found, judged
 from ..findings import Bar, Bars, Section, Table
 from ..published import published
 from .grading import QUALITIES
-from .sections import INDEPENDENT, Finding, name_of
+from .sections import Finding, name_of
 from .settings import CKA, PAPER, PROCRUSTES, PWCCA
 
 NUMBERS = {"layers": 1, "deletion": 2, "finetuning": 3, "pretraining": 4}
@@ -27,34 +27,38 @@ AUDIT = (
     "correlations was turned for print and that of p-values was not. The p-values of PC deletion belong to 182 pairs, "
     "where the text has 140."
 )
+UNKNOWN = "A measure without a value somewhere has no mean."
 Results = Mapping[str, Sequence[Finding]]  # by benchmark
+Columns = Mapping[tuple[str, str], dict[str, Any]]  # numbers by benchmark and family
 
 
 def summary(results: Results) -> Section:
     """Return Table 1 of all benchmarks that were run, with intervals, and the paper's beside ours."""
     columns = {(name, f.title): numbers for name, found in results.items() for f, numbers in found}
-    scored = _averages(columns)
-    tables = [_table(columns, scored, quality) for quality in QUALITIES]
+    where = list(dict.fromkeys(title for _, title in columns))
+    tables = [_overall(columns, where)] if len(where) > 1 else []
+    tables += [_table(columns, title, quality) for quality in QUALITIES for title in where]
     tables += [_beside(results, quality) for quality in QUALITIES]
-    bars = tuple(Bar(name, v, low, high) for name, s in scored for v, low, high in [s["spearman"]] if v is not None)
+    averages = _averages(columns, "spearman")
+    bars = tuple(Bar(name, v, low, high) for name, (v, low, high) in averages if v is not None)
     note = (
-        "Mean over benchmarks and models; ends of the intervals are means of those of the benchmarks, which is wider "
+        "Mean over benchmarks and models. The ends of the intervals are means of those of the benchmarks, which is "
+        "wider than an interval of the mean. Measures without a value somewhere are left out."
     )
-    note += "than an interval of the mean."
     figure = Bars("average", "All benchmarks: mean of Spearman's correlations", "correlation", bars, note, 0.0)
     return Section("summary", "Table 1: all benchmarks", ABOUT, tuple(tables), (figure,), judged(CLAIMS, results))
 
 
-def _averages(columns: Mapping[Any, dict[str, Any]]) -> list[tuple[str, dict[str, list[float | None]]]]:
-    """Every measure with its mean over columns, by quality, None if one has no value; the best first."""
+def _averages(columns: Columns, quality: str) -> list[tuple[str, tuple[float | None, ...]]]:
+    """Every measure with its mean over columns and the means of its ends, None if one has no value; the best first."""
     specs = dict.fromkeys(spec for numbers in columns.values() for spec in numbers["means"]["*"])
-    first: dict[str, Any] = next(iter(columns.values()), {"labels": {}})
+    labels = {spec: label for numbers in columns.values() for spec, label in numbers["labels"].items()}
     rows = []
     for spec in specs:
         found = [numbers["means"]["*"].get(spec) for numbers in columns.values()]
-        means = {q: [_mean([None if e is None else e[q][i] for e in found]) for i in range(3)] for q in QUALITIES}
-        rows.append((name_of(spec, first["labels"]), means))
-    return sorted(rows, key=lambda r: (r[1]["spearman"][0] is None, -(r[1]["spearman"][0] or 0), r[0]))
+        means = tuple(_mean(None if e is None else e[quality][i] for e in found) for i in range(3))
+        rows.append((name_of(spec, labels), means))
+    return sorted(rows, key=lambda r: (r[1][0] is None, -(r[1][0] or 0), r[0]))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -63,21 +67,37 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(every) else None
 
 
-def _table(columns: Mapping[tuple[str, str], dict[str, Any]], scored: Sequence[tuple[str, Any]], quality: str) -> Table:
-    by_name = {
-        key: {name_of(spec, numbers["labels"]): e[quality] for spec, e in numbers["means"]["*"].items()}
-        for key, numbers in columns.items()
-    }
+def _overall(columns: Columns, where: Sequence[str]) -> Table:
+    """The mean over benchmarks of every measure on all models, by both qualities, and by models."""
+    parts = [
+        dict(_averages({key: n for key, n in columns.items() if key[1] == title}, quality))
+        for quality in QUALITIES for title in where
+    ]  # fmt: skip
+    spearman, kendall = (dict(_averages(columns, quality)) for quality in QUALITIES)
     rows = tuple(
-        (name, means[quality][0], *(_with_interval(found.get(name)) for found in by_name.values()))
-        for name, means in scored
+        (name, means[0], kendall[name][0], *(part.get(name, (None,))[0] for part in parts))
+        for name, means in spearman.items()
     )
-    titles = [f"{NUMBERS[name]} {title}" for name, title in columns]
-    note = (
-        "Mean correlation over layers and functionalities with its 95 % bootstrap interval; the number before the "
-        f"models is that of the benchmark. A measure without a value everywhere has no mean. {INDEPENDENT}"
+    heads = [f"{sign}, {title}" for sign in ("ρ", "τ") for title in where]
+    note = f"Means over benchmarks. {UNKNOWN}"
+    return Table("overall", "All models", ("measure", "ρ", "τ", *heads), rows, note)
+
+
+def _table(columns: Columns, title: str, quality: str) -> Table:
+    """Table 1 for one family of models: measures by benchmarks."""
+    own = {key: numbers for key, numbers in columns.items() if key[1] == title}
+    by_name = [
+        {name_of(spec, numbers["labels"]): e[quality] for spec, e in numbers["means"]["*"].items()}
+        for numbers in own.values()
+    ]
+    rows = tuple(
+        (name, means[0], *(_with_interval(found.get(name)) for found in by_name))
+        for name, means in _averages(own, quality)
     )
-    return Table(f"table 1 {quality}", f"Table 1: {quality.capitalize()}", ("measure", "mean", *titles), rows, note)
+    heads = [f"{NUMBERS[name]} {name}" for name, _ in own]
+    note = f"Mean correlations over layers and functionalities with their 95 % bootstrap intervals. {UNKNOWN}"
+    head = f"Table 1, {quality.capitalize()}: {title}"
+    return Table(f"table 1 {quality} {title}", head, ("measure", "mean", *heads), rows, note)
 
 
 def _with_interval(entry: Sequence[float | None] | None) -> str | None:
