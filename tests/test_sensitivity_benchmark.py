@@ -250,6 +250,22 @@ def test_own_models_by_command(models, tmp_path, capsys):
     assert cli.run(["sensitivity", "evaluate", str(models), study, "--size", "big"]) == 2
 
 
+def test_trained_models_by_command(tmp_path, capsys):
+    """Two seeds of three domains, trained in seconds; the second time nothing is trained, nor for another measure."""
+    study = tmp_path / "study"
+    options = ["--size", "small", "--only", "layers", "-j", "1", "-q"]
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
+    findings = load_findings(study / "result.json")
+    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"graphs", "language", "vision"}
+    models = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
+    assert len(models) == 6  # of the others no benchmark was asked for
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,procrustes"]) == 0
+    again = load_findings(study / "result.json")
+    assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == models
+    for name, scores in again["layers"].scores.items():
+        assert scores["cka"] == findings["layers"].scores[name]["cka"]
+
+
 # ----------------------------------------------------------------------------------------------------- what was printed
 
 

@@ -22,13 +22,13 @@ from .summary import summary
 __all__ = ["BENCHMARKS", "EXPERIMENTS", "MEASURES", "SIZES", "Size", "run"]
 
 BENCHMARKS: tuple[Benchmark, ...] = (
-    Benchmark(layers.NAME, layers.TITLE, layers.ABOUT, layers.choose, layers.sets, claims.LAYERS, layers.extra,
-              figures.specificity),
-    Benchmark(deletion.NAME, deletion.TITLE, deletion.ABOUT, deletion.choose, deletion.sets, claims.DELETION,
+    Benchmark(layers.NAME, layers.TITLE, layers.ABOUT, "normal", layers.choose, layers.sets, claims.LAYERS,
+              layers.extra, figures.specificity),
+    Benchmark(deletion.NAME, deletion.TITLE, deletion.ABOUT, "normal", deletion.choose, deletion.sets, claims.DELETION,
               deletion.extra, figures.deletions),
-    Benchmark(finetuning.NAME, finetuning.TITLE, finetuning.ABOUT, finetuning.choose, finetuning.sets,
+    Benchmark(finetuning.NAME, finetuning.TITLE, finetuning.ABOUT, "finetuned", finetuning.choose, finetuning.sets,
               claims.FINETUNING),
-    Benchmark(pretraining.NAME, pretraining.TITLE, pretraining.ABOUT, pretraining.choose, pretraining.sets,
+    Benchmark(pretraining.NAME, pretraining.TITLE, pretraining.ABOUT, "finetuned", pretraining.choose, pretraining.sets,
               claims.PRETRAINING),
 )  # fmt: skip
 EXPERIMENTS: tuple[Experiment, ...] = tuple(experiment(b, Models()) for b in BENCHMARKS)  # on no models yet

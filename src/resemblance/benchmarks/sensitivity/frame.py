@@ -24,14 +24,15 @@ Judge = Callable[[Sequence[Finding]], Found]
 class Benchmark(NamedTuple):
     """One of the four benchmarks.
 
-    ``choose``: of the models of a family those that take part, or why there are none. ``sets``: what is compared, by
-    layer, and what is shared. ``extra``: more that follows from the comparisons. ``show``: tables and charts of that.
-    ``claims``: number, text, what the paper found, and judge.
+    ``setting``: that of the models it is for. ``choose``: of the models of a family those that take part, or why there
+    are none. ``sets``: what is compared, by layer, and what is shared. ``extra``: more that follows from the
+    comparisons. ``show``: tables and charts of that. ``claims``: number, text, what the paper found, and judge.
     """
 
     name: str
     title: str
     about: str
+    setting: str
     choose: Callable[[Sequence[Subject]], tuple[Subject, ...] | str]
     sets: Callable[[Sequence[Subject], Path, Size], Sets]
     claims: tuple[tuple[str, str, str, Judge], ...]
@@ -46,6 +47,7 @@ def experiment(
 
     ``found``: takes the numbers of every family, by benchmark, when the experiment is concluded.
     """
+    models = models._replace(recipes=tuple(r for r in models.recipes if r.setting == benchmark.setting))
     return Experiment(
         benchmark.name,
         partial(_parts, benchmark, models),
