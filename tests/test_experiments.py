@@ -119,7 +119,7 @@ def test_workers_find_the_same(tmp_path):
     with ProcessPoolExecutor(2, get_context("spawn")) as executor:
         local = SUMS._replace(parts=lambda setting: sizes(setting), conclude=lambda *given: add_up(*given))
         found = run(tmp_path / "pool", local, measures=(rs.cka,), executor=executor)
-        with pytest.raises(ValueError, match=r'experiment nothing, part {"n": 3.*: what it found cannot be kept'):
+        with pytest.raises(ValueError, match=r'experiment nothing, part {"n": \d.*: what it found cannot be kept'):
             run(tmp_path / "wrong", SUMS._replace(name="nothing", compute=nothing), executor=executor)
     assert (found.sections, found.labels) == (alone.sections, alone.labels)
     assert [p.name for p in parts(tmp_path / "pool")] == [p.name for p in parts(tmp_path / "alone")]

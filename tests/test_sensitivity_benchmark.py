@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -285,4 +286,5 @@ def test_the_published_tables():
 def test_names():
     assert [e.name for e in EXPERIMENTS] == ["layers", "deletion", "finetuning", "pretraining"]
     assert set(THREE) <= set(MEASURES)
+    assert pickle.loads(pickle.dumps([e.compute for e in EXPERIMENTS]))  # workers can be sent them
     assert all(rs.get_measure(m).spec == m for m in MEASURES if m != "default")
