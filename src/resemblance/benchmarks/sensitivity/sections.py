@@ -7,14 +7,15 @@ from typing import Any
 
 from ..findings import Bar, Bars, Chart, Entry, Line, Table
 from .grading import QUALITIES
-from .settings import CKA, PAPER, PROCRUSTES, PWCCA
+from .settings import CKA, MEAN_CCA, MEAN_SQUARED_CCA, PAPER, PROCRUSTES, PWCCA
 from .subjects import Family
 
 Finding = tuple[Family, dict[str, Any]]  # what was found in one family
 NAMES: Mapping[str, str] = {
-    PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA (all directions)", "mean_cca[divisor=width]": "mean CCA",
-    "mean_cca[aggregation=mean_squared,divisor=width]": "mean squared CCA",
+    PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA (all directions)", MEAN_CCA: "mean CCA",
+    MEAN_SQUARED_CCA: "mean squared CCA",
 }  # fmt: skip
+SHORT: Mapping[str, str] = {**NAMES, PWCCA: "PWCCA", MEAN_SQUARED_CCA: "squared CCA"}
 INDEPENDENT = "Naive p-values assume that pairs are independent, as the paper's do; permuted ones do not."
 CONTRASTS = ((PROCRUSTES, CKA), (PROCRUSTES, PWCCA), (CKA, PWCCA))
 
@@ -27,8 +28,9 @@ def name_of(spec: str, labels: Mapping[str, str]) -> str:
     return labels.get(spec, spec) + (f" [{parameters}" if parameters else "")
 
 
-def _versus(a: str, b: str, labels: Mapping[str, str]) -> str:
-    return f"{name_of(a, labels)} - {name_of(b, labels)}"
+def _versus(a: str, b: str) -> str:
+    """Name a difference between two measures of the paper, short enough for a figure."""
+    return f"{SHORT[a]} - {SHORT[b]}"
 
 
 def scores_of(found: Iterable[Finding]) -> dict[str, dict[str, float | None]]:
@@ -79,8 +81,9 @@ def _means(family: Family, numbers: Mapping[str, Any]) -> Table:
         "measure", "ρ", "ρ low", "ρ high", "τ", "τ low", "τ high", "ρ, every reference", "ρ, no self pair",
         "naive p ≤ 0.05", "permuted p ≤ 0.05",
     )  # fmt: skip
+    count = f"mean over {len(cells)} cells (layers times functionalities)" if len(cells) > 1 else "one cell"
     note = (
-        f"{cells[0]['n']} representations, mean over {len(cells)} cells (layers times functionalities). Spearman's ρ "
+        f"{cells[0]['n']} representations, {count}. Spearman's ρ "
         "and Kendall's τ, with intervals: 95 % of bootstrap samples of models, or of what they share, the reference "
         "chosen anew. Then ρ with every reference in turn, ρ without the pair of the reference with itself, and the "
         f"share of cells with a p-value of at most 0.05. {INDEPENDENT}"
@@ -144,7 +147,7 @@ def figures_of(finding: Finding) -> list[Chart | Bars]:
     family, numbers = finding
     found = {(a, b): rest for a, b, *rest in numbers["contrasts"]["*"]}
     bars = tuple(
-        Bar(_versus(a, b, numbers["labels"]), *found[a, b][:3]) for a, b in found
+        Bar(_versus(a, b), *found[a, b][:3]) for a, b in found
         if a in PAPER.values() and b in PAPER.values()
     )  # fmt: skip
     figures: list[Chart | Bars] = []
@@ -172,6 +175,5 @@ def _by_layer(numbers: Mapping[str, Any]) -> tuple[Line, ...]:
                 points.append((position + 1.0, value))
                 intervals.append((low, high))
         if points:
-            name = f"{name_of(a, numbers['labels'])} - {name_of(b, numbers['labels'])}"
-            lines.append(Line(name, tuple(points), tuple(intervals)))
+            lines.append(Line(_versus(a, b), tuple(points), tuple(intervals)))
     return tuple(lines)
