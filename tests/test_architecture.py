@@ -30,6 +30,7 @@ LAYERS = [
     {"drift"},
     {"grounding"},
     {"significance"},
+    {"sensitivity"},
     {"benchmarks"},
     {"report"},
     {"cli"},

@@ -14,6 +14,8 @@ LABELS = tuple(np.random.default_rng(9).integers(4, size=60).tolist())
 # Members of the catalogue, the published variants, and every variant whose claims change with its parameters.
 EXTRA = [
     "mean_cca[aggregation=mean_squared]",
+    "mean_cca[divisor=width]",
+    "pwcca[directions=all]",
     "pwcca[weights=symmetric]",
     "pwcca[weights=second]",
     "cka[estimator=debiased]",

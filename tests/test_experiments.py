@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.benchmarks import study
+from resemblance.benchmarks import study, training
 from resemblance.benchmarks.experiments import Experiment, chosen, measured, run_experiments
 from resemblance.benchmarks.findings import Section, Table, load_findings
 from resemblance.subject import Extraction, Recipe
@@ -238,7 +238,7 @@ def recipe(seed, **options):
 
 
 def total(setting, part):
-    (subject,) = study.subjects_of(setting.folder, [recipe(part["seed"])])
+    (subject,) = training.subjects_of(setting.folder, [recipe(part["seed"])])
     return float(subject.last.array.sum())
 
 
@@ -255,7 +255,7 @@ MODELS = Experiment(
 
 def test_models_are_trained_once_and_before_anything_else(tmp_path, monkeypatch):
     trainer, shown = Trainer(), []
-    monkeypatch.setattr(study, "source", lambda domain: trainer)
+    monkeypatch.setattr(training, "source", lambda domain, setting: trainer)
     more = MODELS._replace(name="more", conclude=lambda *given: heights(*given)._replace(name="more"))
     found = run(tmp_path, MODELS, more, progress=lambda stage, *_: shown.append(stage))
     assert found["heights"].tables[0].rows == ((0, 12.0), (1, 24.0))

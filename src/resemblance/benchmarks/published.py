@@ -16,7 +16,8 @@ from ..catalogue import list_measures
 from ..grounding import spearman
 
 DATA = Path(__file__).parent / "data"
-PAPERS = {"resi": "resi_published.csv.gz", "mka": "mka_published.csv.gz"}
+PAPERS = {"resi": "resi_published.csv.gz", "mka": "mka_published.csv.gz"}  # whose columns can be ranked
+FILES = PAPERS | {"ding": "ding_published.csv.gz"}
 KEYS = {"resi": "label", "mka": "specification"}  # what a measure is called in ranks
 DOMAINS = ("graphs", "language", "vision")
 NOT_RANKED = ("3_submission", "3_final", "30")  # examples that other tables repeat, and runtimes
@@ -25,7 +26,7 @@ FEWEST = 12  # values, half of the 24 measures, that a column must have to be ra
 
 
 class PublishedValue(NamedTuple):
-    """One cell of a table of the ReSi paper, or of the MKA paper.
+    """One cell of a table of the ReSi paper, the MKA paper or that of Ding et al.
 
     ``table``: number in the paper, with "a" and "b" for the halves of a table, and "3_submission" and "3_final" for
     the two versions of Table 3. ``source``: the version of the paper. ``test``: "accuracy", "output", "labels",
@@ -88,15 +89,22 @@ def published(table: str | None = None, *, paper: str = "resi") -> list[Publishe
     The values come from the authors' codes, which differ in places from the definitions in the paper. A value is
     doubtful where the row has a dash under one quality of a model and none under the other. One table calls MKA "UMAP".
 
+    ``paper="ding"``: Tables 1, 3 to 14, 16 and 17 of Ding et al. ``test`` is the benchmark ("layers", "deletion",
+    "finetuning", "pretraining", or "average" in Table 1), ``dataset`` the functionality, ``architecture`` the model and
+    its layer, and ``stars`` the one-sided p-value as printed. In Table 1 the row of CIFAR-10C has its correlations
+    across columns and the averages over vision inherit it: doubtful, with the right numbers in ``reason``. Where the
+    p-value is that of the opposite side, ``reason`` says so.
+
     Raises ``ValueError`` for a paper or a table that is not there.
 
     Reference: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity Measures", ICLR 2025;
-    Islam et al. 2025 (arXiv 2510.22953).
+    Islam et al. 2025 (arXiv 2510.22953); Ding et al., "Grounding Representation Similarity Through Statistical
+    Testing", NeurIPS 2021.
     """
-    if paper not in PAPERS:
-        raise ValueError(f"no paper {paper!r}; known: {', '.join(PAPERS)}")
+    if paper not in FILES:
+        raise ValueError(f"no paper {paper!r}; known: {', '.join(FILES)}")
     names = {measure.label: measure.name for measure in list_measures()}
-    with gzip.open(DATA / PAPERS[paper], "rt", encoding="utf-8", newline="") as file:
+    with gzip.open(DATA / FILES[paper], "rt", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     known = list(dict.fromkeys(line["table"] for line in lines))
     if table is not None and table not in known:
@@ -116,7 +124,7 @@ def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[s
     ``paper="resi"``: keys are the labels of the paper; a measure without any value is not there. Where we differ from
     the paper: its Figure 3 ranks unrounded results of its later version, of which no tables can be had.
     ``paper="mka"``: keys are specifications ("mka[k=15]"), since labels differ from ours (CKA is the RBF kernel there),
-    and the columns are those of Tables 1 to 17.
+    and the columns are those of Tables 1 to 17. The tables of Ding et al. have too few measures to be ranked.
 
     Raises ``ValueError`` for an unknown paper, and a domain other than "graphs", "language" and "vision".
     """

@@ -18,7 +18,13 @@ from ..views.spectra import basis_coordinates, components_for
     label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
 )  # fmt: skip
-def mean_cca(x: Representation, y: Representation, *, aggregation: Literal["mean", "mean_squared"] = "mean") -> Array:
+def mean_cca(
+    x: Representation,
+    y: Representation,
+    *,
+    aggregation: Literal["mean", "mean_squared"] = "mean",
+    divisor: Literal["rank", "width"] = "rank",
+) -> Array:
     r"""Mean canonical correlation: the average cosine between the column spaces of two centred representations.
 
     .. math:: \frac{1}{r} \sum_{i=1}^{r} \rho_i^p, \qquad
@@ -31,11 +37,13 @@ def mean_cca(x: Representation, y: Representation, *, aggregation: Literal["mean
     1 whatever the data.
     Raises ``Undefined`` for a constant representation.
 
-    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over the common rank,
-    not over min(d, e), so dead units do not lower the value; covariances are never inverted.
+    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over the common rank r,
+    so dead units do not lower the value; covariances are never inverted. ``divisor="width"`` divides the sum by
+    min(d, e) instead, as the code of Ding et al. 2021 does (their Section 2 divides by d).
     """
     rho = canonical_correlations(basis_overlap(x, y))
-    return x.xp.mean(rho if aggregation == "mean" else rho**2)
+    total = x.xp.sum(rho if aggregation == "mean" else rho**2)
+    return total / (rho.shape[0] if divisor == "rank" else min(x.shape[1], y.shape[1]))
 
 
 @measure(
@@ -78,6 +86,7 @@ def svcca(
     reference="morcos2018insights", invariant_to={"permutation", "isotropic_scaling", "translation"}, min_samples=3,
     changes=(
         when({"weights": "symmetric"}, symmetric=True),
+        when({"directions": "all"}, differentiable=False),
         when({"directions": "resi"}, invariant_to={"isotropic_scaling"}, differentiable=False),
     ),
 )  # fmt: skip
@@ -86,7 +95,7 @@ def pwcca(
     y: Representation,
     *,
     weights: Literal["first", "second", "symmetric"] = "first",
-    directions: Literal["canonical", "resi"] = "canonical",
+    directions: Literal["canonical", "all", "resi"] = "canonical",
 ) -> Array:
     r"""Projection-weighted CCA: canonical correlations weighted by how much of one representation they account for.
 
@@ -102,16 +111,20 @@ def pwcca(
     variates are not unique: those of their principal directions among the columns are taken. Raises ``Undefined`` for
     a constant representation.
 
-    Reference: Morcos et al. 2018. ``directions="resi"`` is what the ReSi code computes: directions without
-    the whitening factor, with the column means added back, orthonormalised by QR and projected on the uncentred
-    columns, so it depends on translation and, slightly, on the signs LAPACK happens to choose. It is undefined for
-    d > e and for n <= d.
+    Reference: Morcos et al. 2018. ``directions="all"`` also weighs the directions of the weighting representation
+    that have no partner because the other spans fewer, with a correlation of 0, as the code of Ding et al. 2021 does
+    (their distance is 1 minus this). Theirs takes for them whatever basis LAPACK returns, on which the weights depend;
+    here it is that of their principal directions. ``directions="resi"`` is what the ReSi code computes: directions
+    without the whitening factor, with the column means added back, orthonormalised by QR and projected on the
+    uncentred columns, so it depends on translation and, slightly, on the signs LAPACK happens to choose. It is
+    undefined for d > e and for n <= d.
     """
     if directions == "resi":
         return resi_pwcca(x, y)
+    every = directions == "all"
     if weights == "symmetric":
-        return (_weighted(x, y) + _weighted(y, x)) / 2
-    return _weighted(x, y) if weights == "first" else _weighted(y, x)
+        return (_weighted(x, y, every) + _weighted(y, x, every)) / 2
+    return _weighted(x, y, every) if weights == "first" else _weighted(y, x, every)
 
 
 def canonical_correlations(overlap: Array) -> Array:
@@ -119,12 +132,16 @@ def canonical_correlations(overlap: Array) -> Array:
     return at_most_one(namespace(overlap).linalg.svdvals(overlap))
 
 
-def _weighted(x: Representation, y: Representation) -> Array:
+def _weighted(x: Representation, y: Representation, every: bool) -> Array:
     xp = x.xp
     variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
-    projections = xp.matrix_transpose(variates) @ basis_coordinates(x)
+    columns = basis_coordinates(x)
+    projections = xp.matrix_transpose(variates) @ columns
     alpha = xp.concat([_weights(projections[i:j, :]) for i, j in _tied(to_numpy(rho))])
-    return xp.sum(alpha * rho) / xp.sum(alpha)
+    total = xp.sum(alpha)
+    if every and variates.shape[0] > variates.shape[1]:
+        total = total + xp.sum(_weights(columns - variates @ projections))
+    return xp.sum(alpha * rho) / total
 
 
 def _weights(projections: Array) -> Array:

@@ -92,3 +92,16 @@ def energy(x: Representation) -> Array:
     n, d = points.shape
     gram = x.xp.matrix_transpose(points) @ points if d < n else points @ x.xp.matrix_transpose(points)
     return inner(gram, gram) ** 0.5
+
+
+@view
+def principal_coordinates(x: Representation) -> Array:
+    """Centred points in the basis of their principal directions, widest first, shape (n, min(n, d)).
+
+    The largest entry of every column is positive: which sign a library of linear algebra chooses does not matter.
+    """
+    xp = x.xp
+    u, s, _ = xp.linalg.svd(unit(x), full_matrices=False)
+    points = u * (s * size(x))
+    largest = xp.max(points, axis=0) >= -xp.min(points, axis=0)
+    return points * xp.where(largest, xp.ones_like(s), -xp.ones_like(s))

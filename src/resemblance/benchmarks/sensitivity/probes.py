@@ -1,0 +1,38 @@
+"""Accuracies of probes, each kept in a file of its own as soon as it is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...representation import Representation, fingerprint
+from ...sensitivity import delete_principal_components, probe
+from ...sensitivity.probing import PROBE_VERSION
+from ...store import write_atomically
+
+
+def probed(folder: Path, x: Representation, labels: np.ndarray, splits: int, deleted: int = 0) -> float:
+    """Return the accuracy of probes on a representation, or on what is left of it without some components.
+
+    Undeleted representations are probed in their principal coordinates too, so that nothing but the deletion differs.
+    """
+    key = json.dumps([fingerprint(x), np.asarray(labels).tolist(), splits, deleted, PROBE_VERSION])
+    file = folder / "probes" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    known = _kept(file)
+    if known is None:
+        known = probe(delete_principal_components(x, deleted), labels, splits=splits)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, json.dumps(known))
+    return known
+
+
+def _kept(file: Path) -> float | None:
+    try:
+        found: Any = json.loads(file.read_text(encoding="utf-8"))
+        return found if isinstance(found, float) else None
+    except (OSError, ValueError):
+        return None

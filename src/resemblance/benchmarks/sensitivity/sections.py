@@ -1,0 +1,179 @@
+"""The numbers of one family of models as tables, figures and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..findings import Bar, Bars, Chart, Entry, Line, Table
+from .grading import QUALITIES
+from .settings import CKA, MEAN_CCA, MEAN_SQUARED_CCA, PAPER, PROCRUSTES, PWCCA
+from .subjects import Family
+
+Finding = tuple[Family, dict[str, Any]]  # what was found in one family
+NAMES: Mapping[str, str] = {
+    PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA (all directions)", MEAN_CCA: "mean CCA",
+    MEAN_SQUARED_CCA: "mean squared CCA",
+}  # fmt: skip
+SHORT: Mapping[str, str] = {**NAMES, PWCCA: "PWCCA", MEAN_SQUARED_CCA: "squared CCA"}
+INDEPENDENT = "Naive p-values assume that pairs are independent, as the paper's do; permuted ones do not."
+CONTRASTS = ((PROCRUSTES, CKA), (PROCRUSTES, PWCCA), (CKA, PWCCA))
+
+
+def name_of(spec: str, labels: Mapping[str, str]) -> str:
+    """Return what a measure is called in tables: the name in the paper, or its label with what it is fixed to."""
+    if spec in NAMES:
+        return NAMES[spec]
+    parameters = spec.partition("[")[2]
+    return labels.get(spec, spec) + (f" [{parameters}" if parameters else "")
+
+
+def _versus(a: str, b: str) -> str:
+    """Name a difference between two measures of the paper, short enough for a figure."""
+    return f"{SHORT[a]} - {SHORT[b]}"
+
+
+def scores_of(found: Iterable[Finding]) -> dict[str, dict[str, float | None]]:
+    """Return the mean correlation over layers of every measure, by family, functionality and quality.
+
+    A measure with failed comparisons has none, so that nothing is gained by failing where it is hard.
+    """
+    return {
+        f"{family.title}/{functionality}/{quality}": {
+            spec: None if spec in numbers["failed"] else entry[quality][0] for spec, entry in means.items()
+        }
+        for family, numbers in found
+        for functionality, means in numbers["means"].items() if functionality != "*"
+        for quality in QUALITIES
+    }  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+
+
+def tables_of(finding: Finding) -> list[Table]:
+    """Return the tables of a family: means, layers, functionalities, p-values and differences between measures."""
+    family, numbers = finding
+    made = [_means(family, numbers)]
+    made += [_matrix(family, numbers, "layer", quality) for quality in QUALITIES if len(_keys(numbers, "layer")) > 1]
+    if len(_keys(numbers, "functionality")) > 1:
+        made.append(_matrix(family, numbers, "functionality", "spearman"))
+    return [*made, _p_values(family, numbers), _differences(family, numbers)]
+
+
+def _keys(numbers: Mapping[str, Any], what: str) -> list[str]:
+    return list(dict.fromkeys(c[what] for c in numbers["cells"]))
+
+
+def _best_first(rows: Iterable[tuple[Entry, ...]], column: int) -> tuple[tuple[Entry, ...], ...]:
+    """Sort rows by a column of numbers, the largest first, None last."""
+    return tuple(sorted(rows, key=lambda r: (r[column] is None, -float(r[column] or 0), str(r[0]))))
+
+
+def _means(family: Family, numbers: Mapping[str, Any]) -> Table:
+    cells, means = numbers["cells"], numbers["means"]["*"]
+    rows = [
+        (name_of(spec, numbers["labels"]), *e["spearman"], *e["kendall"], _mean(cells, spec, "spearman_every"),
+         _mean(cells, spec, "spearman_alone"), _share(cells, spec), e["rejected"])
+        for spec, e in means.items()
+    ]  # fmt: skip
+    columns = (
+        "measure", "ρ", "ρ low", "ρ high", "τ", "τ low", "τ high", "ρ, every reference", "ρ, no self pair",
+        "naive p ≤ 0.05", "permuted p ≤ 0.05",
+    )  # fmt: skip
+    count = f"mean over {len(cells)} cells (layers times functionalities)" if len(cells) > 1 else "one cell"
+    note = (
+        f"{cells[0]['n']} representations, {count}. Spearman's ρ "
+        "and Kendall's τ, with intervals: 95 % of bootstrap samples of models, or of what they share, the reference "
+        "chosen anew. Then ρ with every reference in turn, ρ without the pair of the reference with itself, and the "
+        f"share of cells with a p-value of at most 0.05. {INDEPENDENT}"
+    )
+    return Table(f"{family.title}: measures", f"All measures: {family.title}", columns, _best_first(rows, 1), note)
+
+
+def _mean(cells: Sequence[Mapping[str, Any]], spec: str, key: str, position: int | None = None) -> float | None:
+    entries = [c["values"][spec][key] for c in cells]
+    values = [e if position is None else e[position] for e in entries]
+    return None if None in values else sum(values) / len(values)
+
+
+def _share(cells: Sequence[Mapping[str, Any]], spec: str) -> float | None:
+    values = [c["values"][spec]["naive"][0] for c in cells]
+    return None if None in values else sum(v <= 0.05 for v in values) / len(values)
+
+
+def _matrix(family: Family, numbers: Mapping[str, Any], by: str, quality: str) -> Table:
+    """Measures times layers, or times functionalities: the mean over the other."""
+    keys = _keys(numbers, by)
+    groups = [[c for c in numbers["cells"] if c[by] == key] for key in keys]
+    rows = []
+    for spec in numbers["means"]["*"]:
+        values = [_mean(group, spec, quality, 0) for group in groups]
+        rows.append((name_of(spec, numbers["labels"]), numbers["means"]["*"][spec][quality][0], *values))
+    title = f"{quality.capitalize()} by {by}: {family.title}"
+    return Table(f"{family.title}: {by} {quality}", title, ("measure", "mean", *keys), _best_first(rows, 1))
+
+
+def _p_values(family: Family, numbers: Mapping[str, Any]) -> Table:
+    labels = numbers["labels"]
+    rows = tuple(
+        (c["layer"], c["functionality"], name_of(spec, labels), e["spearman"][0], e["kendall"][0], *e["naive"],
+         e["permuted"])
+        for c in numbers["cells"] for spec, e in c["values"].items() if spec in PAPER.values()
+    )  # fmt: skip
+    columns = ("layer", "functionality", "measure", "ρ", "τ", "naive p (ρ)", "naive p (τ)", "permuted p (ρ)")
+    note = f"One-sided p-values for the measures of the paper. {INDEPENDENT}"
+    return Table(f"{family.title}: p-values", f"p-values: {family.title}", columns, rows, note)
+
+
+def _differences(family: Family, numbers: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (name_of(a, numbers["labels"]), name_of(b, numbers["labels"]), *rest)
+        for a, b, *rest in numbers["contrasts"]["*"]
+    )
+    columns = ("first", "second", "first - second", "low", "high", "low, all copies", "high, all copies")
+    note = (
+        "Differences of Kendall's correlation, mean over cells, with 95 % bootstrap intervals: with one pair of the "
+        "reference with itself, and with one for each time that it was drawn, as the paper's procedure gives it."
+    )
+    return Table(f"{family.title}: differences", f"Measures against each other: {family.title}", columns, rows, note)
+
+
+# -------------------------------------------------------------------------------------------------------------- figures
+
+
+def figures_of(finding: Finding) -> list[Chart | Bars]:
+    """Return the bootstrap comparison of the measures of the paper, on the whole and by layer."""
+    family, numbers = finding
+    found = {(a, b): rest for a, b, *rest in numbers["contrasts"]["*"]}
+    bars = tuple(
+        Bar(_versus(a, b), *found[a, b][:3]) for a, b in found
+        if a in PAPER.values() and b in PAPER.values()
+    )  # fmt: skip
+    figures: list[Chart | Bars] = []
+    if bars:
+        note = "95 % bootstrap intervals; an interval without 0 is a difference that these models establish."
+        title = f"Bootstrap comparison: {family.title}"
+        figures.append(
+            Bars(f"{family.title}: bootstrap", title, "difference of Kendall's correlation", bars, note, 0.0)
+        )
+    lines = _by_layer(numbers) if len(numbers["by_layer"]) > 1 else ()
+    if lines:
+        title = f"Bootstrap comparison by layer: {family.title}"
+        note = "x: layers in the order of the network, from 1: " + ", ".join(numbers["by_layer"])
+        y = "difference of Kendall's correlation"
+        figures.append(Chart(f"{family.title}: bootstrap by layer", title, "layer", y, lines, note, threshold=0.0))
+    return figures
+
+
+def _by_layer(numbers: Mapping[str, Any]) -> tuple[Line, ...]:
+    lines = []
+    for a, b in CONTRASTS:
+        points, intervals = [], []
+        for position, rows in enumerate(numbers["by_layer"].values()):
+            for value, low, high in ((r[2], r[3], r[4]) for r in rows if (r[0], r[1]) == (a, b) and r[3] is not None):
+                points.append((position + 1.0, value))
+                intervals.append((low, high))
+        if points:
+            lines.append(Line(_versus(a, b), tuple(points), tuple(intervals)))
+    return tuple(lines)

@@ -1,0 +1,121 @@
+"""The procedure of Ding et al. 2021, Section 4: do distances from a reference follow differences in functionality?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..grounding import Rule, apply, by_reference, kendall, pooled, spearman
+
+
+class Agreement(NamedTuple):
+    """How well measured distances follow differences in functionality: rank correlations in [-1, 1], large is good.
+
+    ``reference``: position of the reference, None for the mean over all of them. ``pairs``: how many distances it rests
+    on. A correlation is NaN where all distances, or all differences, are equal.
+    """
+
+    spearman: float
+    kendall: float
+    pairs: int
+    reference: int | None
+
+
+def agreement(
+    differences: Any,
+    functionality: Any,
+    *,
+    rows: Sequence[int] | None = None,
+    reference: str | int = "best",
+    self_pair: bool = True,
+) -> Agreement:
+    r"""Return how well distances from a reference A follow differences in functionality.
+
+    Spearman's :math:`\rho` and Kendall's :math:`\tau_b` between :math:`d(A, B)` and :math:`|f(A) - f(B)|` over all B.
+
+    Parameters
+    ----------
+    differences : (m, n) distances of m possible references from all n representations; those not known are NaN and
+        left out. Row first: for an asymmetric measure the reference is the first argument.
+    functionality : (n,) numbers, such as accuracies.
+    rows : which of the n representations the rows are. Default: all, in their order.
+    reference : ``"best"``, the possible reference of highest functionality, the first of equals; ``"every"``, the mean
+        over all possible references; or a position among the n.
+    self_pair : whether A itself counts, at a difference of 0, as in the authors' code. It always helps.
+
+    Raises ``ValueError`` for shapes that do not fit, functionality that is not finite, and an unknown reference.
+
+    Reference: Ding et al. 2021, Section 4. In benchmark 1 their code takes the last layer of the best seed instead, in
+    benchmark 4 the position of the best model is counted from 0 on one side and from 1 on the other.
+    """
+    d, f, places = checked("agreement", differences, functionality, rows)
+    if reference == "every":
+        found = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
+        means = [_mean([a.spearman for a in found]), _mean([a.kendall for a in found])]
+        return Agreement(means[0], means[1], sum(a.pairs for a in found), None)
+    position = reference_of(f, places) if reference == "best" else reference
+    where = [row for row, place in enumerate(places) if place == position]
+    if not where:
+        raise ValueError(f"agreement: reference must be 'best', 'every' or one of the rows; got {reference!r}")
+    return _of_row(d[where[0]], f, int(position), self_pair)
+
+
+def reference_of(functionality: np.ndarray, rows: np.ndarray) -> int:
+    """Return which of the rows has the highest functionality, the first of equals."""
+    return int(rows[np.argmax(functionality[rows])])
+
+
+def one_sided(measured: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
+    """Return the p-values that the paper prints: that Spearman's and Kendall's correlation are not positive.
+
+    They assume that all pairs are independent, which pairs with one reference, or models with a common seed, are not:
+    see :func:`permutation_test`. Two-sided p-values of SciPy, halved; their complement for a negative correlation. NaN
+    without a correlation.
+    """
+    from scipy.stats import kendalltau, spearmanr
+
+    known = ~(np.isnan(measured) | np.isnan(expected))
+    a, b = measured[known], expected[known]
+    if len(a) < 3 or np.ptp(b) == 0 or (a == a[0]).all():
+        return np.nan, np.nan
+    found = [test(a, b) for test in (spearmanr, kendalltau)]
+    first, second = (float(r.pvalue / 2 if r.statistic > 0 else 1 - r.pvalue / 2) for r in found)
+    return first, second
+
+
+def checked(
+    name: str, differences: Any, functionality: Any, rows: Sequence[int] | np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return distances (m, n), functionality (n,) and the positions (m,) of the rows; ``ValueError`` if they misfit."""
+    d, f = np.asarray(differences, float), np.asarray(functionality, float)
+    places = np.arange(len(f)) if rows is None and f.ndim == 1 else np.asarray([] if rows is None else rows)
+    if f.ndim != 1 or d.shape != (len(places), len(f)) or not len(places):
+        got = f"{name}: got differences {d.shape}, functionality {f.shape} and {len(places)} rows"
+        raise ValueError(f"{got}; needed are (m, n), (n,) and m positions, of all n by default")
+    if places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= len(f) or len(set(places)) < len(places):
+        raise ValueError(f"{name}: rows must be different positions from 0 to {len(f) - 1}; got {places.tolist()}")
+    if not np.isfinite(f).all():
+        raise ValueError(f"{name}: functionality must be finite; {int((~np.isfinite(f)).sum())} of {len(f)} are not")
+    return d, f, places
+
+
+def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
+    """Return differences in functionality from a reference; equal ones stay equal whatever was rounded."""
+    expected: np.ndarray = np.abs(functionality - functionality[reference]).round(12)
+    return expected
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [v for v in values if not np.isnan(v)]
+    return float(np.mean(known)) if known else np.nan
+
+
+def _of_row(distances: np.ndarray, functionality: np.ndarray, reference: int, self_pair: bool) -> Agreement:
+    expected = expected_from(functionality, reference)
+    if not self_pair:
+        distances, expected = np.delete(distances, reference), np.delete(expected, reference)
+    blocks = by_reference(expected.tolist())
+    first, second = (apply(Rule(by_reference, q, pooled), distances[None], blocks) for q in (spearman, kendall))
+    return Agreement(first, second, int((~np.isnan(distances)).sum()), reference)

@@ -1,0 +1,290 @@
+"""The benchmark of Ding et al. on models of which is known what measures must find; continued, hostile, by command."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.benchmarks import published
+from resemblance.benchmarks.findings import load_findings
+from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
+from resemblance.benchmarks.sensitivity.subjects import families, functionalities
+from resemblance.sources.folders import read_subjects
+
+THREE = ("procrustes", "cka", "pwcca[directions=all]")
+TESTED = [*THREE, "magnitude_difference"]
+SAMPLES, LAYERS, WIDTH = 108, 4, 8
+LABELS = np.arange(SAMPLES) % 3
+
+
+def turned(random, x):
+    return x @ np.linalg.qr(random.standard_normal((x.shape[1],) * 2))[0]
+
+
+def normal(seed: int) -> dict[str, np.ndarray]:
+    """Layers that tell classes apart better and better, in a space that every seed turns as it likes."""
+    random, common = np.random.default_rng(seed), np.random.default_rng(99)
+    noise, classes = common.standard_normal((LAYERS, SAMPLES, WIDTH)), 2 * np.eye(3, WIDTH)[LABELS]
+    return {
+        f"block{i}": turned(random, noise[i] + i * classes + 0.05 * random.standard_normal((SAMPLES, WIDTH)))
+        for i in range(LAYERS)
+    }
+
+
+def finetuned(pretrain: int, seed: int, hidden: float) -> dict[str, np.ndarray]:
+    """Layers that go from one place to another as a hidden number grows from 0 to 1."""
+    start, end = np.random.default_rng(1).standard_normal((2, SAMPLES, WIDTH))
+    random = np.random.default_rng([pretrain, seed])
+    angle = np.pi / 2 * hidden
+    return {
+        f"block{i}": turned(random, np.cos(angle) * start + np.sin(angle) * end
+                            + 0.01 * random.standard_normal(start.shape)) for i in range(2)
+    }  # fmt: skip
+
+
+def write(folder, layers, traits, labels=True):
+    folder.mkdir(parents=True)
+    for name, x in layers.items():
+        np.save(folder / f"{name}.npy", x)
+    if labels:
+        np.save(folder / "labels.npy", LABELS)
+    whole = {"domain": "made", "dataset": "known", "architecture": "line", "layers": list(layers), **traits}
+    (folder / "traits.json").write_text(json.dumps(whole))
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Four seeds, and four pretrained models with four fine-tuned ones each, and more of the first."""
+    root = tmp_path_factory.mktemp("models")
+    for seed in range(4):
+        write(root / f"normal{seed}", normal(seed), {"setting": "normal", "seed": seed})
+    hidden = np.random.default_rng(5).permutation(np.linspace(0, 1, 20))
+    position = 0
+    for pretrain in range(4):
+        for seed in range(8 if pretrain == 0 else 4):
+            t = float(hidden[position])
+            traits = {"setting": "finetuned", "pretrain": pretrain, "seed": seed}
+            accuracies = {"test": 0.9, "fog/1": 0.9 - 0.5 * t, "fog/3": 0.8 - 0.6 * t, "rain": 0.7 - 0.3 * t}
+            write(root / f"tuned{pretrain}-{seed}", finetuned(pretrain, seed, t), traits | {"accuracies": accuracies})
+            position += 1
+    return root
+
+
+@pytest.fixture(scope="module")
+def study(models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    return folder, run(folder, models=models, measures=TESTED, size="small")
+
+
+def means(findings, benchmark, cell):
+    (found,) = [scores for name, scores in findings[benchmark].scores.items() if name == cell]
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------- what is found
+
+
+def test_every_benchmark_is_made_and_the_known_order_is_found(study):
+    _, findings = study
+    assert [s.name for s in findings.sections] == ["summary", *(b.name for b in BENCHMARKS)]
+    for benchmark in ("finetuning", "pretraining"):
+        for functionality in ("fog", "rain"):
+            found = means(findings, benchmark, f"made/known/line/{functionality}/spearman")
+            assert all(found[m] > 0.95 for m in THREE), (benchmark, functionality)
+    probe = means(findings, "layers", "made/known/line/probe/spearman")
+    assert all(probe[m] > 0.5 for m in THREE)
+    assert means(findings, "deletion", "made/known/line/probe/kendall")["procrustes"] > 0.3
+
+
+def test_a_measure_that_normalisation_leaves_nothing_has_no_value(study):
+    _, findings = study
+    for section in findings.sections[1:]:
+        for name, scores in section.scores.items():
+            assert scores["magnitude_difference"] is None, name
+        assert "all distances are equal" in section.reasons["made/known/line, magnitude_difference"]
+    assert {s["procrustes"] is None for _, s in findings.scores().items()} == {False}
+
+
+def test_tables_say_how_sure_they_are(study):
+    _, findings = study
+    table = next(t for t in findings["finetuning"].tables if t.name == "made/known/line: measures")
+    row = dict(zip(table.columns, table.rows[0]))
+    assert row["ρ low"] <= row["ρ"] <= row["ρ high"]
+    assert row["permuted p ≤ 0.05"] == 1.0
+    assert "assume that pairs are independent" in table.note
+    p_values = next(t for t in findings["layers"].tables if t.name == "made/known/line: p-values")
+    naive, permuted = (float(p_values.rows[0][i]) for i in (5, 7))
+    assert naive < permuted  # 16 representations, but 4 seeds and 4 layers
+    best = next(t for t in findings["summary"].tables if t.name == "table 1 kendall made/known/line")
+    assert "(" in best.rows[0][2]  # with its interval
+
+
+def test_specificity_and_detection(study):
+    _, findings = study
+    specific = next(t for t in findings["layers"].tables if t.name.endswith("specificity"))
+    assert {r[0]: r[1] for r in specific.rows}["CKA"] == 1.0  # seeds are turned layers
+    seen = {r[0]: r[1] for t in findings["deletion"].tables if t.name.endswith("detection") for r in t.rows}
+    assert seen["PWCCA (all directions)"] <= seen["Procrustes"] <= seen["CKA"]
+    chart = next(f for f in findings["deletion"].figures if f.name.endswith(": deletion"))
+    assert chart.threshold == 1.0
+    assert {line.name for line in chart.lines} == {"CKA", "Procrustes", "PWCCA (all directions)", "accuracy of probes"}
+
+
+def test_claims_have_verdicts_that_can_fail(study):
+    _, findings = study
+    verdicts = {claim.number: claim.verdict for claim in findings.claims}
+    assert set(verdicts) == {"1a", "1b", "2a", "2b", "3a", "3b", "4a", "T1", "T2", "T3"}
+    assert verdicts["3a"] == "reproduced"
+    assert verdicts["4a"] == "not reproduced"  # here all measures follow accuracy
+    assert "no data" not in verdicts.values()
+
+
+def test_findings_can_be_read_again(study):
+    folder, findings = study
+    again = load_findings(folder / "result.json")
+    assert json.dumps(again.document(), default=dict) == json.dumps(findings.document(), default=dict)
+
+
+def test_a_run_is_continued_and_gives_the_same(study, models):
+    folder, findings = study
+    parts = {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")}
+    again = run(folder, models=models, measures=TESTED, size="small")
+    assert again.scores() == findings.scores()
+    assert {p: p.stat().st_mtime_ns for p in parts} == parts
+    next(iter(parts)).write_text("{")  # damaged: computed again, from comparisons that are kept
+    assert run(folder, models=models, measures=TESTED, size="small").scores() == findings.scores()
+
+
+def test_only_some_benchmarks(models):
+    findings = run(models=models, measures=["cka"], size="small", only=["finetuning"])
+    assert [s.name for s in findings.sections] == ["summary", "finetuning"]
+    assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}  # two measures are missing
+
+
+# ----------------------------------------------------------------------------------------------------- models of others
+
+
+def test_models_make_the_benchmarks_that_they_can(tmp_path):
+    for seed in range(3):
+        write(tmp_path / "models" / f"a{seed}", normal(seed), {"seed": seed}, labels=False)
+        tuned = {"setting": "finetuned", "seed": seed, "architecture": "other"}
+        write(tmp_path / "models" / f"b{seed}", finetuned(0, seed, seed / 2), tuned)
+    findings = run(models=tmp_path / "models", measures=["cka"], size="small")
+    why = {s.name: dict(s.reasons) for s in findings.sections}
+    assert "labels.npy is missing" in why["layers"]["made/known/line"]
+    assert "0 models of the setting 'normal'" in why["deletion"]["made/known/other"]
+    assert "'accuracies' in traits.json" in why["finetuning"]["made/known/other"]
+    assert "no models of the setting 'finetuned'" in why["pretraining"]["made/known/line"]
+    assert findings.scores() == {}
+
+
+def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
+    for seed in range(3):
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5 + seed / 10}}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 2), traits)
+    findings = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning", "pretraining"])
+    assert list(findings["finetuning"].scores) == [f"made/known/line/fog/{q}" for q in ("spearman", "kendall")]
+    assert "1 pretrained models" in findings["pretraining"].reasons["made/known/line"]
+
+
+def test_severities_are_averaged(models):
+    tuned = [s for s in read_subjects(models) if s.traits["setting"] == "finetuned"]
+    found = functionalities(tuned)
+    assert list(found) == ["fog", "rain"]
+    first = tuned[0].traits["accuracies"]
+    assert found["fog"][0] == pytest.approx((first["fog/1"] + first["fog/3"]) / 2)
+    assert len(families(tuned)) == 1
+
+
+def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
+    for seed in range(4):
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5 + seed / 10}}
+        layers = finetuned(0, seed, seed / 3)
+        if seed == 1:
+            layers["block0"] = np.ones_like(layers["block0"])
+        write(tmp_path / f"m{seed}", layers, traits)
+    findings = run(models=tmp_path, measures=["cka", "procrustes"], size="small", only=["finetuning"])
+    reason = findings["finetuning"].reasons["made/known/line, cka"]
+    assert "comparisons failed" in reason
+    assert "constant" in reason
+    table = next(t for t in findings["finetuning"].tables if t.name.endswith(": measures"))
+    assert table.rows[0][1] > 0.5
+    assert findings["finetuning"].scores["made/known/line/fog/spearman"]["cka"] is None  # nothing is gained by failing
+
+
+def test_slow_measures_are_left_out_with_a_reason(models):
+    findings = run(models=models, measures=["cka", "rtd"], size="small", only=["finetuning"])
+    assert SIZES["small"].slow < SAMPLES <= SIZES["small"].samples
+    assert findings["finetuning"].scores["made/known/line/fog/spearman"].keys() == {"cka"}
+    assert "takes too long" in findings["finetuning"].reasons["made/known/line, rtd"]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"size": "huge"}, "size cannot be 'huge'"), ({"only": ["layer"]}, "no experiment 'layer'"),
+    ({"measures": ["ckaa"]}, "no measure 'ckaa'"), ({"models": "nowhere"}, "holds no model"),
+])  # fmt: skip
+def test_mistakes_are_found_before_the_work(options, message, models):
+    with pytest.raises(ValueError, match=message):
+        run(**{"models": models, "measures": ["cka"], "size": "small", **options})
+
+
+# ------------------------------------------------------------------------------------------------------- by command
+
+
+def test_own_models_by_command(models, tmp_path, capsys):
+    study, options = str(tmp_path / "study"), ["--size", "small", "-m", "cka,procrustes", "-j", "1"]
+    assert cli.run(["sensitivity", "evaluate", str(models), study, *options]) == 0
+    assert "Open " in capsys.readouterr().out
+    page = (tmp_path / "study" / "index.html").read_text()
+    assert "Figure 2: made/known/line" in page
+    assert cli.run(["sensitivity", "results", study, "--format", "csv"]) == 0
+    assert "made/known/line/fog/kendall" in capsys.readouterr().out
+    assert cli.run(["sensitivity", "report", study, "-o", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").read_text() == page
+    assert cli.run(["sensitivity", "evaluate", str(tmp_path / "none"), study]) == 2
+    assert "holds no model" in capsys.readouterr().err
+    assert cli.run(["sensitivity", "evaluate", str(models), study, "--size", "big"]) == 2
+
+
+def test_trained_models_by_command(tmp_path, capsys):
+    """Two seeds of three domains, trained in seconds; the second time nothing is trained, nor for another measure."""
+    study = tmp_path / "study"
+    options = ["--size", "small", "--only", "layers", "-j", "1", "-q"]
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
+    findings = load_findings(study / "result.json")
+    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"graphs", "language", "vision"}
+    models = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
+    assert len(models) == 6  # of the others no benchmark was asked for
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,procrustes"]) == 0
+    again = load_findings(study / "result.json")
+    assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == models
+    for name, scores in again["layers"].scores.items():
+        assert scores["cka"] == findings["layers"].scores[name]["cka"]
+
+
+# ----------------------------------------------------------------------------------------------------- what was printed
+
+
+def test_the_published_tables():
+    rows = published(paper="ding")
+    assert len(rows) == 488
+    assert {r.table for r in rows} == {"1", *map(str, range(3, 15)), "16", "17"}
+    assert {r.measure for r in rows} <= set(MEASURES)
+    value = {(r.dataset, r.architecture, r.label): r.value for r in published("9", paper="ding")}
+    mean = np.mean([value["HANS lexical non-entailed", f"BERT-base layer {i}", "CKA"] for i in range(1, 13)])
+    printed = next(r for r in published("1", paper="ding") if "HANS" in r.dataset and r.label == "CKA")
+    assert round(float(mean), 3) == printed.value
+    doubtful = [r for r in rows if r.doubtful]
+    assert {(r.label, r.quality) for r in doubtful} == {("Procrustes", "kendall"), ("CKA", "spearman")}
+
+
+def test_names():
+    assert [e.name for e in EXPERIMENTS] == ["layers", "deletion", "finetuning", "pretraining"]
+    assert set(THREE) <= set(MEASURES)
+    assert pickle.loads(pickle.dumps([e.compute for e in EXPERIMENTS]))  # workers can be sent them
+    assert all(rs.get_measure(m).spec == m for m in MEASURES if m != "default")
