@@ -28,7 +28,7 @@ from ..measure import Measure, did_you_mean
 from ..store import write_atomically
 from ..subject import Recipe
 from .findings import Findings, Section
-from .study import alone, log, train
+from .study import alone, clean, log, train
 
 FORMAT = 1
 Part = Mapping[str, Any]  # what a piece of work depends on, as JSON can hold it
@@ -86,11 +86,10 @@ def run_experiments(
     show = progress or (lambda stage, done, total: None)
     with _place(folder) as place, alone(place):
         _remember(place, suite, size)
+        clean(place)
         setting = Setting(place, size, tuple(measures))
-        models = dict.fromkeys(recipe.name for e in experiments for recipe in e.models(setting))
-        plan = {recipe.name: recipe for e in experiments for recipe in e.models(setting)}
-        if models:
-            train(place, [plan[name] for name in models], executor, show)
+        if plan := _models(experiments, setting):
+            train(place, plan, executor, show)
         found = _computed(experiments, setting, executor, show)
         sections, seconds = [], {}
         for experiment in experiments:
@@ -104,42 +103,72 @@ def run_experiments(
     return result
 
 
+def _models(experiments: Iterable[Experiment], setting: Setting) -> list[Recipe]:
+    """Return the models that experiments need, each once."""
+    plan: dict[str, Recipe] = {}
+    for recipe in (recipe for e in experiments for recipe in e.models(setting)):
+        if plan.setdefault(recipe.name, recipe).fingerprint != recipe.fingerprint:
+            raise ValueError(f"two experiments have different recipes for {recipe.name}")
+    return list(plan.values())
+
+
 def _computed(
     experiments: Iterable[Experiment], setting: Setting, executor: Executor | None, show: Progress
 ) -> dict[str, list[tuple[Part, dict[str, Any]]]]:
     """Return what every part of every experiment found, computing what is not there."""
-    plan = [(e, part) for e in experiments for part in e.parts(setting)]
-    missing = [(e, part) for e, part in plan if _kept(_file(setting, e, part)) is None]
-    ready = len(plan) - len(missing)
-    show("experiments", ready, len(plan))
+    plan = [(e, part, _file(setting, e, part)) for e in experiments for part in e.parts(setting)]
+    every = {file: Task(e.name, e.compute, part, file) for e, part, file in plan}
+    missing = [task for file, task in every.items() if _kept(file) is None]
+    ready = len(every) - len(missing)
+    show("experiments", ready, len(every))
     for position, _ in enumerate(_work(missing, setting, executor)):
-        show("experiments", ready + position + 1, len(plan))
+        show("experiments", ready + position + 1, len(every))
     found: dict[str, list[tuple[Part, dict[str, Any]]]] = {e.name: [] for e in experiments}
-    for e, part in plan:
-        kept = _kept(_file(setting, e, part))
+    for e, part, file in plan:
+        kept = _kept(file)
         if kept is None:
-            raise ValueError(f"{_file(setting, e, part)} was written and cannot be read")
+            raise ValueError(f"{file} was written and cannot be read")
         found[e.name].append((part, kept))
     return found
 
 
-def _work(missing: Iterable[tuple[Experiment, Part]], setting: Setting, executor: Executor | None) -> Iterator[str]:
+class Task(NamedTuple):
+    """What a worker needs to know: of which experiment a part is, how it is computed, and where it is kept."""
+
+    experiment: str
+    compute: Callable[[Setting, Part], Any]
+    part: Part
+    file: Path
+
+
+def _work(missing: Iterable[Task], setting: Setting, executor: Executor | None) -> Iterator[str]:
     if executor is None:
-        yield from (compute_part(e, setting, part) for e, part in missing)
+        yield from (compute_part(task, setting) for task in missing)
         return
-    yield from as_finished({executor.submit(compute_part, e, setting, part) for e, part in missing})
+    yield from as_finished({executor.submit(compute_part, task, setting) for task in missing})
 
 
-def compute_part(experiment: Experiment, setting: Setting, part: Part) -> str:
-    """Compute a part, keep what it found, and return the name of its file."""
+def compute_part(task: Task, setting: Setting) -> str:
+    """Compute a part, keep what it found, and return the name of its file.
+
+    Raises ``ValueError``, with the experiment and the part, for data it cannot take, and when it finds NaN, infinity
+    or anything else that JSON cannot hold.
+    """
     start = time.process_time()
-    with single_threaded():
-        value = experiment.compute(setting, part)
-    file = _file(setting, experiment, part)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    found = {"part": dict(part), "value": value, "seconds": time.process_time() - start}
-    write_atomically(file, json.dumps(found, allow_nan=False, ensure_ascii=False))
-    return file.name
+    where = f"experiment {task.experiment}, part {json.dumps(task.part, ensure_ascii=False)}"
+    try:
+        with single_threaded():
+            value = task.compute(setting, task.part)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    found = {"part": dict(task.part), "value": value, "seconds": time.process_time() - start}
+    try:
+        text = json.dumps(found, allow_nan=False, ensure_ascii=False)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{where}: what it found cannot be kept: {error}") from error
+    task.file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(task.file, text)
+    return task.file.name
 
 
 def measured(measures: Iterable[Measure]) -> list[list[Any]]:
@@ -156,8 +185,8 @@ def _kept(file: Path) -> dict[str, Any] | None:
     """Return what a file says a part found; None when it is not there or damaged."""
     try:
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return found if {"value", "seconds"} <= found.keys() else None
-    except (OSError, ValueError, AttributeError):
+        return found if "value" in found and float(found["seconds"]) >= 0 else None
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
@@ -181,6 +210,8 @@ def _remember(folder: Path, suite: str, size: str) -> None:
             raise ValueError(f"{file} is damaged: {error}") from error
         if had != suite:
             raise ValueError(f"{folder} is a study of {had}; use another folder for {suite}")
+    elif (folder / "result.json").exists():
+        raise ValueError(f"{folder} has results of something else; use another folder for {suite}")
     write_atomically(file, json.dumps({"format": FORMAT, "suite": suite, "size": size}) + "\n")
 
 

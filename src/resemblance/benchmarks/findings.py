@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..significance import Ranking, rank_within, summarize
 from ..store import write_atomically
-from .claims import Claim
+from .claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim
 
 FORMAT = 1
 Entry = str | float | None  # of a table; None where there is no value
 
 
 class Table(NamedTuple):
-    """Numbers with names. ``name`` is unique within its section; ``note`` says how to read it."""
+    """Numbers with names. ``name`` is unique within its section; ``note`` says how to read it.
+
+    A row has an entry for every column.
+    """
 
     name: str
     title: str
@@ -92,6 +97,9 @@ class Findings:
 
     ``suite``: "stability" or "sensitivity". ``labels``: by specification, what papers call a measure. ``seconds``: the
     processor time of every section.
+
+    Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does not fit its columns,
+    intervals that do not fit their points, and a verdict that does not exist.
     """
 
     suite: str
@@ -100,6 +108,11 @@ class Findings:
     labels: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_names("the findings", self.sections)
+        for section in self.sections:
+            _check(section)
 
     def __getitem__(self, name: str) -> Section:
         found = {section.name: section for section in self.sections}
@@ -114,11 +127,30 @@ class Findings:
         """Return the scores of every cell, by section and cell."""
         return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
+    def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
+        """Return the rank of every measure in every cell, 1 for the best; without a value it stands behind all others.
+
+        Cells in which no measure has a value are left out, for nobody can be ranked there.
+        """
+        cells = {c: {m: math.nan if v is None else v for m, v in s.items()} for c, s in self.scores().items()}
+        return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
+
+    def standing(self) -> tuple[Ranking, ...]:
+        """Return the mean rank of every measure over the cells, best first."""
+        cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
+        return tuple(sorted(summarize(cells), key=lambda r: (r.mean, r.measure)))
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        sections = [{**s._asdict(), **_written(s)} for s in self.sections]
+        return {**vars(self), "format": FORMAT, "sections": sections}
+
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, atomically. Raises ``ValueError`` for a number that is NaN or infinite."""
-        sections = [{**s._asdict(), **_written(s)} for s in self.sections]
-        found = {**vars(self), "format": FORMAT, "sections": sections}
-        write_atomically(Path(path), json.dumps(found, allow_nan=False, ensure_ascii=False, default=dict))
+        document = self.document()
+        for section in document["sections"]:
+            _as_json(section, f"section {section['name']!r}")
+        write_atomically(Path(path), _as_json(document, "what was found"))
 
 
 def load_findings(path: str | Path) -> Findings:
@@ -136,6 +168,35 @@ def load_findings(path: str | Path) -> Findings:
 def known(value: float | None) -> float | None:
     """Return a number as a Python float, or None where it is NaN or infinite."""
     return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _as_json(value: Any, what: str) -> str:
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False, default=dict)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{what} has something that cannot be saved: {error}") from error
+
+
+def _check(section: Section) -> None:
+    _check_names(f"section {section.name!r}", (*section.tables, *section.figures))
+    for table in section.tables:
+        for i, row in enumerate(table.rows):
+            if len(row) != len(table.columns):
+                wrong = f"row {i} has {len(row)} entries for {len(table.columns)} columns"
+                raise ValueError(f"section {section.name!r}, table {table.name!r}: {wrong}")
+    for line in (line for f in section.figures if isinstance(f, Chart) for line in f.lines):
+        if line.intervals and len(line.intervals) != len(line.points):
+            wrong = f"{len(line.intervals)} intervals for {len(line.points)} points"
+            raise ValueError(f"section {section.name!r}, line {line.name!r}: {wrong}")
+    for claim in section.claims:
+        if claim.verdict not in (REPRODUCED, PARTLY, NOT, NO_DATA):
+            raise ValueError(f"section {section.name!r}, claim {claim.number}: no verdict {claim.verdict!r}")
+
+
+def _check_names(where: str, parts: Iterable[Any]) -> None:
+    for name, count in Counter(part.name for part in parts).items():
+        if count > 1:
+            raise ValueError(f"{where}: {count} parts are called {name!r}")
 
 
 def _written(section: Section) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder):
         known = _remember(folder, wanted, domains)
-        _clean(folder)
+        clean(folder)
         if models is None:
             train(folder, plan, executor, show)
             subjects = subjects_of(folder, _complete(folder, plan, known))
@@ -217,9 +217,9 @@ def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> Purpose:
     return wanted
 
 
-def _clean(folder: Path) -> None:
+def clean(folder: Path) -> None:
     """Remove what processes that were killed left unfinished."""
-    for left in [*folder.rglob(".partial-*"), *folder.glob(".*-*.parquet"), *folder.glob(".*.json-*")]:
+    for left in [*folder.rglob(".partial-*"), *folder.glob(".*-*.parquet"), *folder.rglob(".*.json-*")]:
         shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 

@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED
 from ..benchmarks.manifold_claims import claims
 from ..benchmarks.manifold_result import Grade, ManifoldResult
-from ..extras import need
 from ..store import write_atomically
 from .manifolds_data import Line, failure_rows, figures, lines
 from .manifolds_figures import cloud, panel
+from .template import SIGNS, template
 
 TITLE = "The manifold suite: measures on shapes whose similarity is known"
-SIGNS = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", NO_DATA: "–"}
 COLUMNS: Sequence[tuple[str, str, str]] = (  # field of a grade, heading, what it says
     ("rings", "τ rings", "Kendall's tau of the differences with the known order; 1 is right, −1 the opposite order"),
     ("rings_conformity", "conf.", "share of pairs of comparisons in the right order; equal differences count half"),
@@ -58,7 +56,7 @@ def write_manifolds_page(result: ManifoldResult, path: str | Path, *, title: str
     Where we differ from the paper: distances are drawn as 1 - value / the largest of a diagram, not as exp(-value/γ)
     with a γ that was tuned and not reported.
     """
-    write_atomically(Path(path), _template().render(title=title, **_content(result)))
+    write_atomically(Path(path), template("manifolds").render(title=title, **_content(result)))
 
 
 def _content(result: ManifoldResult) -> dict[str, Any]:
@@ -66,7 +64,7 @@ def _content(result: ManifoldResult) -> dict[str, Any]:
     verdicts = {v: sum(c.verdict == v for c in found) for v in SIGNS}
     times = sorted(((drawn[s], 1000 * result.seconds[s]) for s in drawn if s in result.seconds), key=lambda row: row[1])
     return {
-        "lines": list(drawn.values()), "claims": found, "verdicts": verdicts, "signs": SIGNS,
+        "lines": list(drawn.values()), "claims": found, "verdicts": verdicts,
         "figures": [(f, [(c, cloud(c)) for c in f.clouds], [(p, panel(p)) for p in f.panels]) for f in figures(result)],
         "grades": [(drawn[g.measure], _entries(g, drawn[g.measure])) for g in result.grades()], "columns": COLUMNS,
         "verdict": _verdict(result, drawn), "size": result.size, "comparisons": len(result.points), "times": times,
@@ -112,20 +110,3 @@ def _entry(name: str, value: float, is_distance: bool) -> Entry:
 
 def _between(value: float) -> float:
     return round(min(max(value, 0.0), 1.0), 2)
-
-
-def _template() -> Any:
-    jinja2 = need("jinja2")
-    here = Path(__file__).parent
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    read = {kind: (here / f"manifolds.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")}
-    environment.globals |= {**read, "written": _written}
-    return environment.from_string((here / "manifolds.html.j2").read_text(encoding="utf-8"))
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {part}" for name, part in value.items())
-    return str(value)

@@ -1,0 +1,166 @@
+"""The commands that every suite of experiments has: run it, read what it found, write its report."""
+
+# Annotations are evaluated here, because the help of an option names what a suite has.
+import os
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from ..benchmarks.experiments import Experiment
+from ..benchmarks.findings import Findings, load_findings
+from ..extras import check
+from ..measure import Measure
+from ..report.output import show
+from ..tiles import parse_bytes
+from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
+from .resi import bars
+
+
+class Suite(NamedTuple):
+    """What the commands of a suite must know of it: see :func:`suite_commands`."""
+
+    name: str
+    folder: str
+    sizes: Collection[str]
+    run: Callable[..., Findings]
+    experiments: Sequence[Experiment]
+    usual_measures: Sequence[str | Measure]
+    title: str | None
+    introduction: str
+
+
+def suite_commands(
+    suite: str,
+    folder: str,
+    help: str,
+    sizes: Collection[str],
+    run: Callable[..., Findings],
+    experiments: Sequence[Experiment],
+    usual_measures: Sequence[str | Measure] = (),
+    *,
+    title: str | None = None,
+    introduction: str = "",
+) -> typer.Typer:
+    """Return the commands ``run``, ``results`` and ``report`` of a suite.
+
+    Parameters
+    ----------
+    suite : its name, which is also the command.
+    folder : the default folder of a study.
+    help : what the suite is, in a sentence.
+    sizes : the names of its sizes; one is "default".
+    run : called with the folder and, by name, measures (None for the usual), size, only (names of experiments, None for
+        all), executor, memory and progress.
+    experiments : all its experiments.
+    usual_measures : what a measure of the user stands beside.
+    title, introduction : of the page.
+    """
+    commands = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True, help=help)
+    found = Suite(suite, folder, sizes, run, experiments, usual_measures, title, introduction)
+    for name, make in (("run", _run), ("results", _results), ("report", _report)):
+        commands.command(name)(make(found))
+    return commands
+
+
+def _run(suite: Suite) -> Callable[..., int]:
+    names = [e.name for e in suite.experiments]
+
+    def run_command(
+        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(suite.folder),
+        size: Annotated[str, typer.Option(help=f"One of: {', '.join(suite.sizes)}.")] = "default",
+        only: Annotated[
+            list[str] | None, typer.Option(help=f"Only this experiment (repeatable): {', '.join(names)}.")
+        ] = None,
+        measure: Annotated[
+            list[str] | None, typer.Option(help="A measure beside the usual, such as file.py:mine (repeatable).")
+        ] = None,
+        measures: Annotated[
+            list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the usual.")
+        ] = None,
+        jobs: Annotated[
+            int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")
+        ] = None,
+        memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
+    ) -> int:
+        """Do the experiments, judge the claims, and write a report.
+
+        Run again with the same folder it continues, and computes only what is new. The report is of the measures and
+        experiments of the last run; what others found is kept.
+        """
+        check_choice("size", size, tuple(suite.sizes))
+        for name in only or ():
+            check_choice("only", name, names)
+        parse_bytes(memory)
+        check("jinja2")
+        chosen = beside(chosen_measures(measures), measure, suite.usual_measures)
+        options: dict[str, object] = {"measures": chosen, "size": size, "only": only or None, "memory": memory}
+        return _carry_out(suite, study, jobs or os.cpu_count() or 1, quiet, options)
+
+    return run_command
+
+
+def _carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[str, object]) -> int:
+    from ..report.findings_output import finding_tables
+
+    try:
+        with processes(jobs) as executor, bars(quiet) as progress:
+            findings = suite.run(study, executor=executor, progress=progress, **options)
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
+        return 130
+    page = _write_report(suite, findings, study / "index.html")
+    if not quiet:
+        show(finding_tables(findings))
+        print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
+    return 0
+
+
+def _results(suite: Suite) -> Callable[..., None]:
+    def results_command(
+        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(suite.folder),
+        format: Annotated[
+            str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")
+        ] = None,
+        output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")] = None,
+    ) -> None:
+        """Print or write the claims and how the measures stand; as CSV or Parquet every score, as JSON everything."""
+        from ..report.findings_output import emit_findings
+
+        kind = choose_format(format, output)
+        check_targets(kind, (), output, None, None)
+        emit_findings(_findings_of(suite, study), kind, output)
+
+    return results_command
+
+
+def _report(suite: Suite) -> Callable[..., None]:
+    def report_command(
+        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(suite.folder),
+        output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
+    ) -> None:
+        """Write the report of a study again, as one HTML file."""
+        findings = _findings_of(suite, study)
+        check_targets("html", (), output, None, None)
+        print(f"Open {_write_report(suite, findings, output or study / 'index.html').resolve()}")
+
+    return report_command
+
+
+def _findings_of(suite: Suite, study: Path) -> Findings:
+    """Return what a study found; ``ValueError`` when there is nothing yet, or it is a study of another suite."""
+    if not (study / "result.json").exists():
+        raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
+    found = load_findings(study / "result.json")
+    if found.suite != suite.name:
+        raise ValueError(f"{study} is a study of {found.suite}, not of {suite.name}")
+    return found
+
+
+def _write_report(suite: Suite, findings: Findings, path: Path) -> Path:
+    from ..report.findings_page import write_findings_page
+
+    write_findings_page(findings, path, title=suite.title, introduction=suite.introduction)
+    return path

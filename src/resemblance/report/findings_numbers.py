@@ -1,0 +1,34 @@
+"""Numbers as a person reads them, in tables and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def number(value: float | None) -> str:
+    """Write a number in three significant digits, a missing one as a dash."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    told = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return told.replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
+
+
+def decimals(sizes: Sequence[float]) -> int | None:
+    """Return how many decimals show numbers of a column; None if no one number of decimals shows all of them."""
+    sizes = [size for size in sizes if math.isfinite(size)]
+    if all(size == int(size) and size < 1e7 for size in sizes):
+        return 0
+    largest = max(sizes)
+    if largest >= 1e7 or largest < 0.02:
+        return None
+    return 0 if largest >= 1e4 else 1 if largest >= 100 else 2 if largest >= 10 else 3
+
+
+def digits(value: float, places: int | None) -> str:
+    """Write a number with so many decimals, one that would then be 0 in three significant digits."""
+    if not math.isfinite(value):
+        return "–"
+    if places is None or (value != 0 and abs(value) < 0.5 * 10.0**-places):  # would be written as 0
+        return number(value)
+    return f"{value:,.{places}f}".replace(",", "\u202f").replace("-", "−")

@@ -1,0 +1,96 @@
+"""Write what a suite found: as tables for a person, as JSON, CSV or Parquet for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from ..benchmarks.findings import Findings
+from ..extras import need
+from .output import show
+from .terminal import plain_table
+
+COLUMNS = (
+    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict", "note",
+)  # fmt: skip
+
+
+def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
+    """Write findings in one of the formats of the command line, to a file or to standard output.
+
+    JSON has everything; CSV and Parquet have a line per claim and per score, of the ``kind`` "claim" or "score".
+    """
+    if kind == "parquet":
+        frame = need("pandas").DataFrame(finding_records(findings), columns=COLUMNS)
+        frame.astype({"value": float, "rank": float}).to_parquet(output, index=False)
+        return
+    text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](findings)
+    if output:
+        output.write_text(text, encoding="utf-8", newline="")
+    else:
+        print(text, end="")
+
+
+def claim_table(findings: Findings) -> Any:
+    """Return a line per claim with the paper's number, ours, and the verdict."""
+    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in findings.claims]
+    return plain_table(("claim", "verdict", "what is claimed", "the paper", "this run"), rows, right=())
+
+
+def standing_table(findings: Findings) -> Any:
+    """Return the mean rank of every measure over the cells that have scores, best first."""
+    header = ("measure", "mean rank", "95 %", "median", "cells")
+    rows = [
+        (findings.labels.get(r.measure, r.measure), f"{r.mean:.1f}", f"{r.low:.1f}-{r.high:.1f}", f"{r.median:.1f}",
+         str(len(r.ranks)))
+        for r in findings.standing()
+    ]  # fmt: skip
+    return plain_table(header, rows, right=range(1, len(header)))
+
+
+def finding_tables(findings: Findings) -> list[Any]:
+    """Return what a terminal shows: the claims, and how the measures stand; of each only what there is."""
+    parts = [claim_table(findings)] if findings.claims else []
+    return [*parts, *(["", standing_table(findings)] if findings.ranks() else [])]
+
+
+def finding_records(findings: Findings) -> list[dict[str, Any]]:
+    """Return a record per claim and per score; what a record does not have is None."""
+    ranks, records = findings.ranks(), []
+    for section in findings.sections:
+        for c in section.claims:
+            facts: dict[str, Any] = {
+                "name": c.number,
+                "claim": c.claim,
+                "theirs": c.theirs,
+                "ours": c.ours,
+                "verdict": c.verdict,
+            }
+            records.append({"section": section.name, "kind": "claim", **facts, "note": c.note})
+        for cell, scores in section.scores.items():
+            for measure, value in scores.items():
+                rank = ranks.get((section.name, cell), {}).get(measure)
+                facts = {"name": cell, "measure": measure, "value": value, "rank": rank}
+                records.append({"section": section.name, "kind": "score", **facts})
+    return [{name: record.get(name) for name in COLUMNS} for record in records]
+
+
+def _as_table(findings: Findings) -> str:
+    target = io.StringIO()
+    show(finding_tables(findings), target)
+    return target.getvalue()
+
+
+def _as_json(findings: Findings) -> str:
+    return json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict) + "\n"
+
+
+def _as_csv(findings: Findings) -> str:
+    target = io.StringIO()
+    writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(finding_records(findings))
+    return target.getvalue()
