@@ -1,4 +1,4 @@
-"""What is left without any structure: independent noise (Raju 2026, Section 7.1.2) and the random baseline (Table 10)."""
+"""Values without any structure: independent noise (Raju 2026, Section 7.1.2), random baseline (Table 10)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...rng import generator
 from ...stability import basis_split, feature_split, variance_ratio
 from ..claims import Found, judged
 from ..experiments import Experiment, Part, Setting, measured
-from ..findings import Section, Table, known
+from ..findings import Entry, Section, Table, known
 from .protocol import FEATURES, SAMPLES, SEED, SIZES, SPLITS, compared, measure_of, split_score
 from .words import as_printed, number, spread
 
 ABOUT = (
-    "Noise has no geometry, so a statistic of stability should be 0, and two independent noises have nothing in common, "
-    "so a measure should say so. Biased estimators do not: linear CKA of 200 samples with 256 features is about 0.56. The "
-    "values of all measures on the same pair show how far from their extreme they start."
+    "Noise has no geometry, so a statistic of stability should be 0, and two independent noises have nothing in "
+    "common, so a measure should say so. Biased estimators do not: linear CKA of 200 samples with 256 features is "
+    "about 0.56. The values of all measures on the same pair show how far from their extreme they start."
 )
 BASELINE = {"feature_split": 0.0027, "variance_ratio": 0.0192, "z_score": 0.0060}  # Table 10
 
@@ -70,9 +70,9 @@ def z_score(points: np.ndarray, labels: np.ndarray) -> float:
 
 def _similarity(facts: Mapping[str, Any]) -> Found:
     pair = facts["pair"]
-    return Found(f"{number(pair['debiased'], 4)}; biased {number(pair['biased'])}", (as_printed(pair["debiased"], -0.006),), (
-        "the package of the author calls another estimator debiased, which keeps the diagonal: 0.558 for this pair"
-    ))  # fmt: skip
+    note = "the package of the author calls an estimator debiased that is not: it keeps the diagonal"
+    text = f"{number(pair['debiased'], 4)}; biased {number(pair['biased'])}"
+    return Found(text, (as_printed(pair["debiased"], -0.006),), note)
 
 
 def _stability(facts: Mapping[str, Any]) -> Found:
@@ -107,7 +107,8 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {"pair": of["pair"][0], "baselines": of["baseline"]}
     labels = {m.spec: m for m in setting.measures}
     specs = [part["measure"][0] for part, _ in found if part["what"] == "measure"]
-    rows, reasons = [], {}
+    rows: list[tuple[Entry, ...]] = []
+    reasons: dict[str, str] = {}
     for spec, value in zip(specs, of["measure"]):
         chosen = labels[spec]
         kind = "similarity" if chosen.larger_is_more_similar else "distance"

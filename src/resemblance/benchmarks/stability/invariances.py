@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..claims import Found, judged
 from ..experiments import Experiment, Part, Setting
 from ..findings import Section, Table
 from .protocol import FEATURES, SAMPLES, SEED, SPLITS, mixture, split_score
-from .words import number
+from .words import number, row
 
 SHARES, NOISES, ROTATIONS = (0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0, 4.0), 3
 CHANGES: Mapping[str, str] = {
@@ -25,11 +26,11 @@ CHANGES: Mapping[str, str] = {
     "shift_cosine": "the same, cosine",
 }
 ABOUT = (
-    "The paper says that stability does not change when the representation is rotated, scaled or shifted, and falls with "
-    "noise. On its own mixtures of signal and noise that nearly holds: they look the same in all directions. Real "
-    "representations do not. Here is one with independent features whose variances fall as 1/i²: on its own axes no half "
-    "of the features knows of the other; after a rotation both hold a share of the few that matter. basis_split, which "
-    "draws a random basis instead of features, says the same of both."
+    "The paper says that stability does not change when the representation is rotated, scaled or shifted, and falls"
+    " with noise. On its own mixtures of signal and noise that nearly holds: they look the same in all directions. "
+    "Real representations do not. Here is one with independent features whose variances fall as 1/i²: on its own "
+    "axes no half of the features knows of the other; after a rotation both hold a share of the few that matter. "
+    "basis_split, which draws a random basis instead of features, says the same of both."
 )
 
 
@@ -99,8 +100,8 @@ def _rotations(facts: Facts) -> Found:
         f"{number(own['after'])}, and basis_split {number(own['basis_before'])} → {number(own['basis_after'])}"
     )
     note = (
-        "holds for data that look the same in all directions only; version 4 of the paper no longer claims it, and says "
-        "that the statistic is not invariant to rotations"
+        "holds for data that look the same in all directions only; version 4 of the paper no longer claims it, and "
+        "says that the statistic is not invariant to rotations"
     )
     return Found(text, (all(isotropic.holds), change < 0.003), note)
 
@@ -108,7 +109,7 @@ def _rotations(facts: Facts) -> Found:
 def _noise(facts: Facts) -> Found:
     falls = [facts[share]["noise"] for share in SHARES]
     first, last = falls[-1][0], falls[-1][-1]
-    held = all(b < a + 0.01 for curve in falls for a, b in zip(curve, curve[1:]))
+    held = all(b < a + 0.01 for curve in falls for a, b in pairwise(curve))
     text = f"α = 0.9: {number(first)} → {number(last)} as noise grows from 0 to 4; it never rises by more than 0.01"
     return Found(text if held else f"{text[: text.index(';')]}; it rises somewhere", (held, last < first))
 
@@ -117,14 +118,15 @@ _SHIFT = "holds for a constant added to all features under correlation distance,
 _CLAIMS = (
     ("S14", "A rotation changes the score by less than 0.003", "Δ < 0.003; no script", _rotations),
     ("S14", "A scaling changes it by less than 0.002", "Δ < 0.002; no script", _below("scaling", 0.002, "")),
-    ("S14", "A translation changes it by less than 0.001", "Δ < 0.001; no script", _below("constant", 0.001, "shift", _SHIFT)),
+    ("S14", "A translation changes it by less than 0.001", "Δ < 0.001; no script",
+     _below("constant", 0.001, "shift", _SHIFT)),
     ("S14", "It falls as noise is added", "monotone; no script", _noise),
 )  # fmt: skip
 
 
 def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {part["share"]: value for part, value in found}
-    rows = tuple((text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items())
+    rows = tuple(row(text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items())
     columns = ("change", *(f"α = {share:g}" for share in SHARES))
     own = facts[None]
     example = (("feature split", own["before"], own["after"]), ("basis_split", own["basis_before"], own["basis_after"]))

@@ -13,7 +13,7 @@ from ..experiments import Experiment, Part, Setting
 from ..findings import Chart, Line, Section, Table
 from .correlation import bootstrapped
 from .protocol import SEED, SIZES
-from .words import as_printed, number, with_interval
+from .words import as_printed, number, row, with_interval
 
 SIGMAS, MAGNITUDES, CELLS, DIMENSIONS, REPEATS = (0.5, 1.0, 2.0, 3.0), 20, 100, 50, 25
 PRINTED: Mapping[str, tuple[float, float, float]] = {
@@ -24,9 +24,10 @@ PRINTED: Mapping[str, tuple[float, float, float]] = {
 TITLES = {"magnitude": "coherence and magnitude", "snr": "coherence and signal to noise",
           "partial": "coherence and magnitude, given signal to noise"}  # fmt: skip
 ABOUT = (
-    "Cells that are perturbed alike move the same way, and a perturbation that moves them far also seems to move them "
-    "coherently. How much of that does chance do? 2000 simulated perturbations of 100 cells in 50 dimensions: a shift of "
-    "known length, and Gaussian noise around it. Coherence then follows the ratio of the two, and with it the length."
+    "Cells that are perturbed alike move the same way, and a perturbation that moves them far also seems to move "
+    "them coherently. How much of that does chance do? 2000 simulated perturbations of 100 cells in 50 dimensions: "
+    "a shift of known length, and Gaussian noise around it. Coherence then follows the ratio of the two, and with "
+    "it the length."
 )
 
 
@@ -90,7 +91,7 @@ _CLAIMS = tuple(
 
 def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {part["what"]: value["found"] for part, value in found}
-    rows = tuple((TITLES[name], *map(float, facts[name]), *PRINTED[name]) for name in PRINTED)
+    rows = tuple(row(TITLES[name], *map(float, facts[name]), *PRINTED[name]) for name in PRINTED)
     columns = ("correlation of", "ρ", "low", "high", "paper", "low (paper)", "high (paper)")
     note = f"Intervals of {SIZES[setting.size].bootstraps} bootstraps; the paper has 10,000."
     curve = found[0][1]["curve"]

@@ -23,8 +23,8 @@ class Size(NamedTuple):
     """How much of the suite is run.
 
     ``removed``: how many components are deleted in turn. ``pairs``: of each quadrant. ``bootstraps``: of an interval.
-    ``draws``: of noise. ``suite``, ``models``: which models of the ReSi benchmark, how many in a domain, are transformed
-    (none where it is empty). ``seeds``: of the transformations; ``splits``: of the features of what was transformed.
+    ``draws``: of noise. ``suite``, ``models``: of which suite of the ReSi benchmark, and how many of a domain, models
+    are transformed. ``seeds``: of the transformations; ``splits``: of the features of what was transformed.
     """
 
     removed: tuple[int, ...]
@@ -95,7 +95,7 @@ def measure_of(setting: Setting, part: Part) -> Measure:
 
 
 def compared(measure: Measure, first: np.ndarray, others: list[np.ndarray]) -> dict[str, list[Any]]:
-    """Return values and differences of a measure between one array and others, None with a reason where there is none."""
+    """Return values and differences of a measure between one array and others, None with a reason for none."""
     names = [f"y{i}" for i in range(len(others))]
     columns = [Representation(other, name) for other, name in zip(others, names)]
     found = compare(Representation(first, "x"), columns, measures=[measure], progress=False)

@@ -13,13 +13,14 @@ from ..claims import Found, judged
 from ..experiments import Experiment, Part, Setting
 from ..findings import Chart, Line, Section, Table
 from .protocol import SEED, SIZES, SPLITS, mixture, split_score
-from .words import as_printed, number, spread
+from .words import as_printed, number, row, spread
 
 THRESHOLD, PAIRS = 0.4, 15
 ABOUT = (
-    "If stability were similarity by another name, one could not have either without the other. Pairs are made of all "
-    "four kinds: a stable representation and a copy with little noise; two unrelated stable ones; two unrelated noises; "
-    "a noise and a copy of it. Their seeds are those of the author's script, and each has 200 samples, 256 features."
+    "If stability were similarity by another name, one could not have either without the other. Pairs are made of "
+    "all four kinds: a stable representation and a copy with little noise; two unrelated stable ones; two unrelated"
+    " noises; a noise and a copy of it. Their seeds are those of the author's script, and each has 200 samples, 256"
+    " features."
 )
 
 
@@ -117,7 +118,8 @@ _CLAIMS = (
         (f"S{7 + i}", f"{name}, {q.title}: stability / debiased CKA", _printed(q), _means(name))
         for i, (name, q) in enumerate(QUADRANTS.items())
     ),
-    ("S11", "Stability and similarity go apart over all quadrants", "ρ = 0.204, 0.22 or 0.087; authors' code 0.204", _dissociation),
+    ("S11", "Stability and similarity go apart over all quadrants",
+     "ρ = 0.204, 0.22 or 0.087; authors' code 0.204", _dissociation),
 )  # fmt: skip
 
 
@@ -129,7 +131,9 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     )
     chart = Chart("quadrants", "Pairs in four quadrants", "stability", "debiased CKA", lines, joined=False)
     rows = tuple(
-        (name, q.title, len(facts[name]), *(spread([v[n] for v in facts[name]]) for n in ("stability", "similarity")))
+        row(
+            name, q.title, len(facts[name]), *(spread([v[n] for v in facts[name]]) for n in ("stability", "similarity"))
+        )
         for name, q in QUADRANTS.items()
     )
     table = Table("quadrants", "Mean and deviation", ("quadrant", "kind", "pairs", "stability", "debiased CKA"), rows)

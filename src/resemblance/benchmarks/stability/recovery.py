@@ -14,7 +14,7 @@ from ..experiments import Experiment, Part, Setting
 from ..findings import Chart, Line, Section, Table
 from .printed import printed
 from .protocol import SEED, SPLITS, mixture, split_score
-from .words import as_printed, count, number
+from .words import as_printed, count, number, row
 
 Scores = Mapping[str, np.ndarray]
 NAMES: Mapping[str, str] = {
@@ -25,9 +25,9 @@ NAMES: Mapping[str, str] = {
     "formula": "the signal divided by its norm, as printed",
 }
 ABOUT = (
-    "How stable a representation is can be set by hand: mix a signal that all features share, in the share α, with noise "
-    "that each has for itself. A statistic of stability must then rise with α. Each of 21 representations of 200 samples "
-    "and 256 features is drawn, and split, with the seeds of the author's script (320 and following)."
+    "How stable a representation is can be set by hand: mix a signal that all features share, in the share α, with "
+    "noise that each has for itself. A statistic of stability must then rise with α. Each of 21 representations of "
+    "200 samples and 256 features is drawn, and split, with the seeds of the author's script (320 and following)."
 )
 
 
@@ -70,8 +70,8 @@ def _order(scores: Scores) -> Found:
     rho = _rho(scores, "author")
     beside = f"{number(_rho(scores, 'ours'))} with our splits, {number(_rho(scores, 'default'))} by default"
     note = (
-        "the texts contradict each other: 0.997 in 2.2, with p < 1e-86 that 21 points cannot have, 0.987 in 7.1.1 and 7.2, "
-        "0.990 in Figure 7; the last is what the script gives"
+        "the texts contradict each other: 0.997 in 2.2, with p < 1e-86 that 21 points cannot have, 0.987 in 7.1.1 and "
+        "7.2, 0.990 in Figure 7; the last is what the script gives"
     )
     return Found(f"ρ = {number(rho, 4)}; {beside}", (as_printed(rho, 0.990),), note)
 
@@ -95,7 +95,7 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     scores = _scores(found)
     lines = [Line(NAMES[n], tuple(zip(scores["share"].tolist(), scores[n].tolist()))) for n in NAMES]
     chart = Chart("recovery", "Stability by share of signal", "share of signal α", "stability", tuple(lines))
-    rows = tuple((f"{s:.2f}", *(float(scores[n][i]) for n in NAMES)) for i, s in enumerate(scores["share"]))
+    rows = tuple(row(f"{s:.2f}", *(float(scores[n][i]) for n in NAMES)) for i, s in enumerate(scores["share"]))
     table = Table("recovery", "Scores by share of signal", ("α", *NAMES.values()), rows)
     title = "Recovery of a known stability"
     return Section("recovery", title, ABOUT, (table,), (chart,), judged(_CLAIMS, scores))

@@ -1,4 +1,4 @@
-"""Spectral deletion: what is left of stability and similarity without the leading components (Section 7.2, Tables 11, 12)."""
+"""Spectral deletion: what is left without the leading components (Raju 2026, Section 7.2, Tables 11 and 12)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
     if how == "whitened":
         covariance = 0.9 * (centred.T @ centred) / (len(points) - 1) + 0.1 * np.eye(points.shape[1])
         variances, axes = np.linalg.eigh(covariance)
-        return centred @ ((axes / np.sqrt(variances)) @ axes.T)
+        centred = centred @ ((axes / np.sqrt(variances)) @ axes.T)
     return centred
 
 

@@ -11,7 +11,7 @@ from ...grounding import spearman
 from ..claims import Found, judged
 from ..findings import Chart, Line, Section, Table, known
 from .printed import printed
-from .words import as_printed, count, number
+from .words import as_printed, count, number, row
 
 Facts = dict[str, dict[Any, Any]]
 COLUMNS: Mapping[str, str] = {
@@ -21,18 +21,19 @@ COLUMNS: Mapping[str, str] = {
 HALF, LONG = 0.5, 51  # "collapsed" is below a half; rows from no to 50 components
 ROUNDING = 1e-9
 ABOUT = (
-    "A representation of 200 samples and 256 features has singular values that fall as 100 / i; the leading principal "
-    "components are deleted one after the other. What is left is compared with the whole by measures of similarity, and "
-    "asked how stable it is by itself. Similarity is nearly gone with the first component, which holds 61 % of the "
-    "variance. The stability of the rest falls slowly: what is left still lies along few directions. The two answer "
-    "different questions, and the second is not the better answer to the first. The curves of all measures show how "
-    "much of their largest difference they report after each deletion."
+    "A representation of 200 samples and 256 features has singular values that fall as 100 / i; the leading "
+    "principal components are deleted one after the other. What is left is compared with the whole by measures of "
+    "similarity, and asked how stable it is by itself. Similarity is nearly gone with the first component, which "
+    "holds 61 % of the variance. The stability of the rest falls slowly: what is left still lies along few "
+    "directions. The two answer different questions, and the second is not the better answer to the first. The "
+    "curves of all measures show how much of their largest difference they report after each deletion."
 )
 
 
 def conclude(facts: Facts, labels: Mapping[str, str]) -> Section:
     """Return the section that follows from what was found, with the curves of the measures in ``labels``."""
-    curves, reasons = facts["measure"], {}
+    curves = facts["measure"]
+    reasons: dict[str, str] = {}
     for spec, found in curves.items():
         missing = [f"{k} removed: {why}" for k, why in zip(found["removed"], found["reasons"]) if why]
         if not missing and not _shares(found):
@@ -52,13 +53,13 @@ def conclude(facts: Facts, labels: Mapping[str, str]) -> Section:
 
 
 def _table_11(facts: Facts) -> Table:
-    rows = tuple((str(k), *(float(v[name]) for name in COLUMNS)) for k, v in facts["table 11"].items())
+    rows = tuple(row(str(k), *(float(v[name]) for name in COLUMNS)) for k, v in facts["table 11"].items())
     return Table("table_11", "Table 11: after deleting leading components", ("removed", *COLUMNS.values()), rows)
 
 
 def _table_12(facts: Facts) -> Table:
     names = ("shesha", "cka", "cka_biased")
-    rows = tuple((how, *(float(v[name]) for name in names)) for how, v in facts["table 12"].items())
+    rows = tuple(row(how, *(float(v[name]) for name in names)) for how, v in facts["table 12"].items())
     note = (
         "Whitening brings CKA back only in its biased form; its debiased value, which the paper prints, stays negative."
     )
@@ -111,12 +112,15 @@ def _sensitivities(curves: Mapping[str, Any], labels: Mapping[str, str]) -> Tabl
     rows = []
     for spec in labels:
         shares = _shares(curves[spec])
-        by = {k: v for k, v in zip(curves[spec]["removed"], curves[spec]["values"])}
+        by = dict(zip(curves[spec]["removed"], curves[spec]["values"]))
         half = next((k for k, s in shares.items() if s >= HALF), None)
         at = (known(by.get(k)) for k in (0, 1, 10, 30, 50))
         rows.append((spec, *at, None if half is None else float(half), known(_order(curves[spec]))))
     columns = ("measure", "0", "1", "10", "30", "50", "half seen at", "order")
-    note = "“Half seen at”: components removed when half of the largest difference is reported. “Order”: rank correlation of differences with components removed."
+    note = (
+        "“Half seen at”: components removed when half of the largest difference is reported. “Order”: rank correlation "
+        "of differences with components removed."
+    )
     return Table("sensitivity", "Values of all measures by components removed", columns, tuple(rows), note)
 
 
@@ -133,9 +137,8 @@ def _order(curve: Mapping[str, Any]) -> float | None:
 def _cells(facts: Facts) -> Found:
     rows = facts["table 11"]
     same = [as_printed(rows[int(cell.at)][cell.quantity], cell.value) for cell in printed("11")]
-    return Found(f"{count(same)} cells equal at the printed precision", (all(same),), (
-        "the rows at 0, 1, 10, 30 and 50 of 19, of which we have the print; the reproduction that this suite follows found all 76 cells equal"
-    ))  # fmt: skip
+    note = "the rows at 0, 1, 10, 30 and 50 of its 19 are recorded here, four numbers each"
+    return Found(f"{count(same)} cells equal at the printed precision", (all(same),), note)
 
 
 def _script(facts: Facts) -> Found:
@@ -186,7 +189,10 @@ def _ablation(facts: Facts) -> Found:
 
 def _recovers(facts: Facts) -> Found:
     raw, white = facts["table 12"]["raw"], facts["table 12"]["whitened"]
-    text = f"debiased {number(raw['cka'])} → {number(white['cka'])}, biased {number(raw['cka_biased'])} → {number(white['cka_biased'])}"
+    text = ", ".join(
+        f"{kind} {number(raw[name])} → {number(white[name])}"
+        for kind, name in (("debiased", "cka"), ("biased", "cka_biased"))
+    )
     note = "true of biased CKA; the debiased value that Table 12 prints does not recover"
     return Found(text, (white["cka"] > 0.1, white["cka_biased"] > raw["cka_biased"] + 0.1), note)
 
@@ -203,12 +209,19 @@ def _whitened(facts: Facts) -> Found:
 
 
 _CLAIMS: Sequence[Any] = (
-    ("S3", "Table 11", "0 removed: 0.979/1/1/1, 1: 0.950/0.262/0.274/0.389, 10: 0.715/−0.027/0.016/0.055 ...; authors' code the same", _cells),
-    ("S3", "The same deletions in the script of Section 7.1 (seed 520)", "authors' code: two values for each of 50 deletions", _script),
-    ("S4", "Components removed when a value first falls below 0.5", "CKA 1, PWCKA 1, Procrustes 1, Shesha 20; authors' code the same", _collapse),
+    ("S3", "Table 11: Shesha, debiased CKA, PWCKA, Procrustes",
+     "0 removed: 0.979/1/1/1, 1: 0.950/0.262/0.274/0.389, 10: 0.715/−0.027/0.016/0.055 ...; authors' code the same",
+     _cells),
+    ("S3", "The same deletions in the script of Section 7.1 (seed 520)",
+     "authors' code: two values for each of 50 deletions", _script),
+    ("S4", "Components removed when a value first falls below 0.5",
+     "CKA 1, PWCKA 1, Procrustes 1, Shesha 20; authors' code the same", _collapse),
     ("S4", "Stability stays above 0.4 until 26 components are removed", "until 26", _above),
     ("S4", "Stability is 110 times debiased CKA at 30 removed", "110 times", _more),
-    ("S5", "Table 12: stability / debiased CKA at 30 removed", "raw 0.276/−0.076, centred 0.417/−0.076, normalised 0.417/−0.083, whitened 0.316/−0.054; authors' code the same", _ablation),
+    ("S5", "Table 12: stability / debiased CKA at 30 removed",
+     "raw 0.276/−0.076, centred 0.417/−0.076, normalised 0.417/−0.083, whitened 0.316/−0.054; authors' code the same",
+     _ablation),
     ("S5", "Whitening makes CKA recover", "CKA recovers", _recovers),
-    ("S6", "Whitened stability starts near 0.50 and orders the deletions as stability does", "≈ 0.50; ρ = 1.000 (0.999 in the caption); authors' code 0.502, 1.000", _whitened),
+    ("S6", "Whitened stability starts near 0.50 and orders the deletions as stability does",
+     "≈ 0.50; ρ = 1.000 (0.999 in the caption); authors' code 0.502, 1.000", _whitened),
 )  # fmt: skip

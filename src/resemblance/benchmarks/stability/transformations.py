@@ -19,6 +19,7 @@ COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
 PROJECTIONS, TOP, CHOSEN = (16, 32, 64, 128, 256), (50, 100, 200, 400, 800), (50, 100, 200)
 NOISES = (0.05, 0.1, 0.25, 0.5, 1.0)
 FEWEST = 5  # features
+FEWER = 6  # times as many splits of features as of bases, of which each needs decompositions and says more
 Regime = Literal["compression", "preserving"]
 
 
@@ -81,8 +82,8 @@ def regime(name: str) -> Regime:
 def transformation_study(X: Any, *, seed: int = 320, k: int = 30, max_samples: int = 1600) -> tuple[Transformed, ...]:
     """Return what the transformations of a representation (n, d) do to its stability and similarity.
 
-    ``k`` splits of the features, of at most ``max_samples`` samples. A transformation that leaves a statistic without a
-    value raises its ``Undefined``.
+    ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples. Where a
+    transformation leaves a statistic without a value, its ``Undefined`` is raised.
 
     Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its comparison with itself.
     """
@@ -97,11 +98,10 @@ def _transformed(
     seed, k, most = how
     similarities = {other: float(cka(points, reference)) for other, reference in references.items()}
     others = [value for other, value in similarities.items() if other != name]
-    return Transformed(
-        name, regime(name), points.shape[1], feature_split(points, k=k, max_samples=most, seed=seed),
-        basis_split(points, k=k, max_samples=most, seed=seed), float(np.mean(list(similarities.values()))),
-        float(np.mean(others)),
-    )  # fmt: skip
+    stability = feature_split(points, k=k, max_samples=most, seed=seed)
+    basis = basis_split(points, k=max(k // FEWER, 1), max_samples=most, seed=seed)
+    means = (float(np.mean(values)) for values in (list(similarities.values()), others))
+    return Transformed(name, regime(name), points.shape[1], stability, basis, *means)
 
 
 def transformation_table(found: tuple[Transformed, ...]) -> Table:
