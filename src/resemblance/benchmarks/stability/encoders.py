@@ -14,13 +14,13 @@ from ...sources.folders import read_subject
 from ...subject import Recipe
 from ..claims import Found, judged
 from ..experiments import Experiment, Part, Setting
-from ..findings import Bar, Bars, Chart, Line, Section, Table
+from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table
 from ..resi import ARCHITECTURES, DOMAINS, recipes
 from ..study import NEEDS, place
 from .correlation import bootstrapped, stream
 from .protocol import SEED, SIZES, harmonic, mixture
 from .transformations import regime, transformation_study
-from .words import with_interval
+from .words import number, row, with_interval
 
 MADE = "made arrays"
 BASES = {"mixture 0.9": (0.9, SEED), "mixture 0.3": (0.3, SEED + 1), "falling spectrum": (None, SEED)}
@@ -119,6 +119,8 @@ class Facts(NamedTuple):
     counts: Mapping[str, int]
     pooled: Mapping[str, Rho]  # "all", "compression", "preserving"
     without_self: Mapping[str, Rho]
+    basis: Mapping[str, Rho]  # of basis_split instead of the feature split, as ``pooled``
+    components: tuple[float, float]  # mean feature split and basis split of principal components
 
 
 def _facts(every: Sequence[Configuration], draws: int) -> Facts:
@@ -129,12 +131,20 @@ def _facts(every: Sequence[Configuration], draws: int) -> Facts:
         {d: _rho(cs, "similarity", draws) for d, cs in domains.items()}, {d: len(cs) for d, cs in domains.items()},
         {name: _rho(cs, "similarity", draws) for name, cs in groups.items() if cs},
         {d: _rho(cs, "without_self", draws) for d, cs in domains.items()},
+        {name: _rho(cs, "similarity", draws, "basis") for name, cs in groups.items() if cs},
+        _of_components(every),
     )  # fmt: skip
 
 
-def _rho(configurations: Sequence[Configuration], similarity: str, draws: int) -> Rho:
-    x, y = (np.array([getattr(c, name) for c in configurations]) for name in ("stability", similarity))
+def _rho(configurations: Sequence[Configuration], similarity: str, draws: int, of: str = "stability") -> Rho:
+    x, y = (np.array([getattr(c, name) for c in configurations]) for name in (of, similarity))
     return bootstrapped(x, y, draws=draws, random=stream(similarity))
+
+
+def _of_components(every: Sequence[Configuration]) -> tuple[float, float]:
+    """Mean feature split and basis split of all configurations that are principal components."""
+    found = np.array([(c.stability, c.basis) for c in every if c.name.startswith("pca")])
+    return float(found[:, 0].mean()), float(found[:, 1].mean())
 
 
 def _uncorrelated(facts: Facts) -> Found:
@@ -148,7 +158,12 @@ def _uncorrelated(facts: Facts) -> Found:
 
 def _regimes(facts: Facts) -> Found:
     compression, preserving = facts.pooled["compression"], facts.pooled["preserving"]
-    note = "which transformations belong to which is our reading: compression keeps fewer features or directions"
+    note = (
+        "which belong to which is our reading: compression keeps fewer features or directions. It is the axes again: "
+        f"principal components are uncorrelated, so their feature split is {number(facts.components[0], 2)} on average "
+        f"whatever they keep, and their basis_split {number(facts.components[1], 2)}; with it, "
+        f"compression {with_interval(facts.basis['compression'], 2)}"
+    )
     text = f"preserving {with_interval(preserving, 2)}, compression {with_interval(compression, 2)}"
     return Found(text, (preserving[1] > 0, compression[2] < 0), note)
 
@@ -169,18 +184,31 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     columns = ("domain", "configurations", "ρ", "low", "high", "ρ without itself", "low ", "high ")
     title = "Spearman's correlation of feature split and CKA, with 95 % bootstrap intervals"
     note = "“Without itself”: references are not compared with themselves."
-    names = ("domain", "base", "transformation", "feature split", "basis split", "CKA", "CKA without itself")
+    names = ("transformation", "bases", "feature split", "basis split", "CKA", "CKA without itself")
+    regimes = tuple(row(name, *facts.pooled[name], *facts.basis[name]) for name in facts.pooled)
+    more = ("trained models", "ρ, feature split", "low", "high", "ρ, basis split", "low ", "high ")
     tables = (
+        Table("regimes", "The same by kind of transformation, over all trained models", more, regimes),
         Table("correlations", title, columns, rows, note),
-        Table("configurations", "All configurations, averaged over seeds", names, tuple(tuple(c) for c in every)),
+        Table("transformations", "Means over all bases, made and trained", names, _by_name(every)),
     )
     lines = tuple(Line(d, tuple((c.stability, c.similarity) for c in every if c.domain == d)) for d in facts.domains)
     figures = (
-        Bars("correlations", title, "ρ", tuple(Bar(d, *rho) for d, rho in facts.domains.items()), threshold=0.0),
-        Chart("configurations", "Transformations", "feature split", "CKA", lines, joined=False),
+        Bars("by_domain", title, "ρ", tuple(Bar(d, *rho) for d, rho in facts.domains.items()), threshold=0.0),
+        Chart("cloud", "Transformations", "feature split", "CKA", lines, joined=False),
     )  # fmt: skip
     return Section(
         "encoders", "Transformations of encoders", ABOUT, tables, figures, judged(_CLAIMS, facts), {}, _absent(setting)
+    )
+
+
+def _by_name(every: Sequence[Configuration]) -> tuple[tuple[Entry, ...], ...]:
+    """Means over the bases, by transformation."""
+    groups: defaultdict[str, list[Configuration]] = defaultdict(list)
+    for c in every:
+        groups[c.name].append(c)
+    return tuple(
+        row(name, float(len(cs)), *np.mean([c[3:] for c in cs], axis=0).tolist()) for name, cs in sorted(groups.items())
     )
 
 

@@ -99,7 +99,7 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
         "median and 95 % of simulations", tuple((s, m) for s, m, *_ in curve), tuple((a, b) for *_, a, b in curve)
     )
     chart = Chart("null_model", "Coherence without any biology", "shift / noise", "coherence", (line,), log_x=True)
-    table = Table("null_model", "Rank correlations over 2000 simulations", columns, rows, note)
+    table = Table("correlations", "Rank correlations over 2000 simulations", columns, rows, note)
     return Section("null_model", "The null model of perturbations", ABOUT, (table,), (chart,), judged(_CLAIMS, facts))
 
 

@@ -132,11 +132,14 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     chart = Chart("quadrants", "Pairs in four quadrants", "stability", "debiased CKA", lines, joined=False)
     rows = tuple(
         row(
-            name, q.title, len(facts[name]), *(spread([v[n] for v in facts[name]]) for n in ("stability", "similarity"))
+            name,
+            q.title,
+            float(len(facts[name])),
+            *(spread([v[n] for v in facts[name]]) for n in ("stability", "similarity")),
         )
         for name, q in QUADRANTS.items()
     )
-    table = Table("quadrants", "Mean and deviation", ("quadrant", "kind", "pairs", "stability", "debiased CKA"), rows)
+    table = Table("means", "Mean and deviation", ("quadrant", "kind", "pairs", "stability", "debiased CKA"), rows)
     return Section("quadrants", "Stability without similarity", ABOUT, (table,), (chart,), judged(_CLAIMS, facts))
 
 

@@ -20,6 +20,7 @@ COLUMNS: Mapping[str, str] = {
 }  # fmt: skip
 HALF, LONG = 0.5, 51  # "collapsed" is below a half; rows from no to 50 components
 ROUNDING = 1e-9
+SHOWN = {*range(11), *range(15, 51, 5)}  # the rows of the paper
 ABOUT = (
     "A representation of 200 samples and 256 features has singular values that fall as 100 / i; the leading "
     "principal components are deleted one after the other. What is left is compared with the whole by measures of "
@@ -53,7 +54,7 @@ def conclude(facts: Facts, labels: Mapping[str, str]) -> Section:
 
 
 def _table_11(facts: Facts) -> Table:
-    rows = tuple(row(str(k), *(float(v[name]) for name in COLUMNS)) for k, v in facts["table 11"].items())
+    rows = tuple(row(str(k), *(float(v[name]) for name in COLUMNS)) for k, v in facts["table 11"].items() if k in SHOWN)
     return Table("table_11", "Table 11: after deleting leading components", ("removed", *COLUMNS.values()), rows)
 
 
@@ -68,7 +69,7 @@ def _table_12(facts: Facts) -> Table:
 
 
 def _whitening(facts: Facts) -> Table:
-    rows = tuple((str(k), v["shesha"], v["whitened"]) for k, v in facts["whitening"].items())
+    rows = tuple((str(k), v["shesha"], v["whitened"]) for k, v in facts["whitening"].items() if k in SHOWN)
     return Table("whitening", "Stability as it is, and whitened", ("removed", "feature split", "whitened"), rows)
 
 
@@ -95,7 +96,8 @@ def _shares(curve: Mapping[str, Any]) -> dict[int, float]:
     if not differences:
         return {}
     low, high = min(differences.values()), max(differences.values())
-    return {k: (d - low) / (high - low) for k, d in differences.items()} if high - low > ROUNDING * abs(high) else {}
+    size = max(1e-3, *(abs(value) for value in curve["values"] if value is not None))
+    return {k: (d - low) / (high - low) for k, d in differences.items()} if high - low > ROUNDING * size else {}
 
 
 def _measures_chart(curves: Mapping[str, Any], labels: Mapping[str, str]) -> Chart:
@@ -164,7 +166,7 @@ def _collapse(facts: Facts) -> Found:
 
 def _above(facts: Facts) -> Found:
     rows = facts["table 11"]
-    under = next(k for k in range(LONG) if rows[k]["shesha"] <= 0.4)
+    under = next(k for k in range(1, LONG) if rows[k]["shesha"] <= 0.4 or k == LONG - 1)
     return Found(
         f"until {under - 1}: {number(rows[under - 1]['shesha'])}, then {number(rows[under]['shesha'])}; "
         f"{number(rows[25]['shesha'])} at 25",
