@@ -337,7 +337,7 @@ def test_claims_about_encoders_hold_and_fail():
         for i in range(40):
             name = "noise_005" if i % 2 else "pca_005"
             x, y = make(random, name)
-            rows.append([f"{name}{i}", regime(name), 10, x, 0.0, y, y])
+            rows.append([f"{name}{i}", regime(name), 10, x, -x, y, y])
         return concluded(
             encoders.ENCODERS, [({"domain": "vision", "model": "m", "base": "last layer", "seed": 0}, rows)], "small"
         )

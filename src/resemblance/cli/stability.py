@@ -22,8 +22,8 @@ commands = suite_commands(
     title="The stability suite",
     introduction=(
         "Raju 2026 (arXiv 2601.09173) proposes to ask of one representation how reliable its geometry is, beside how "
-        "similar it is to others. The suite does the experiments of the paper again that need no download, with its "
-        "random numbers where they are made of made data, and puts the paper's numbers beside ours."
+        "similar it is to others. The suite does the experiments of the paper again that need no download, with "
+        "the author's random numbers where data are made, and puts the paper's numbers beside ours."
     ),
 )
 

@@ -29,7 +29,8 @@ def bootstrapped(
     for _ in range(draws):
         kept = random.choice(n, size=n, replace=True)
         found.append(correlated(x[kept], y[kept], None if given is None else given[kept]))
-    low, high = np.nanpercentile(found, [2.5, 97.5])
+    valued = [value for value in found if not np.isnan(value)]
+    low, high = np.percentile(valued, [2.5, 97.5]) if valued else (np.nan, np.nan)
     return correlated(x, y, given), float(low), float(high)
 
 

@@ -14,7 +14,7 @@ from ...sources.folders import read_subject
 from ...subject import Recipe
 from ..claims import Found, judged
 from ..experiments import Experiment, Part, Setting
-from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table
+from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, known
 from ..resi import ARCHITECTURES, DOMAINS, recipes
 from ..study import NEEDS, place
 from .correlation import bootstrapped, stream
@@ -179,13 +179,13 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     every = _configurations(found)
     facts = _facts(every, SIZES[setting.size].bootstraps)
     rows = tuple(
-        (d, float(facts.counts[d]), *rho, *facts.without_self[d]) for d, rho in facts.domains.items()
+        (d, float(facts.counts[d]), *map(known, (*rho, *facts.without_self[d]))) for d, rho in facts.domains.items()
     )  # fmt: skip
     columns = ("domain", "configurations", "ρ", "low", "high", "ρ without itself", "low ", "high ")
     title = "Spearman's correlation of feature split and CKA, with 95 % bootstrap intervals"
     note = "“Without itself”: references are not compared with themselves."
     names = ("transformation", "bases", "feature split", "basis split", "CKA", "CKA without itself")
-    regimes = tuple(row(name, *facts.pooled[name], *facts.basis[name]) for name in facts.pooled)
+    regimes = tuple(row(name, *map(known, (*facts.pooled[name], *facts.basis[name]))) for name in facts.pooled)
     more = ("trained models", "ρ, feature split", "low", "high", "ρ, basis split", "low ", "high ")
     tables = (
         Table("regimes", "The same by kind of transformation, over all trained models", more, regimes),
@@ -194,7 +194,7 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     )
     lines = tuple(Line(d, tuple((c.stability, c.similarity) for c in every if c.domain == d)) for d in facts.domains)
     figures = (
-        Bars("by_domain", title, "ρ", tuple(Bar(d, *rho) for d, rho in facts.domains.items()), threshold=0.0),
+        Bars("by_domain", title, "ρ", tuple(Bar(d, *rho) for d, rho in facts.domains.items() if np.isfinite(rho).all()), threshold=0.0),
         Chart("cloud", "Transformations", "feature split", "CKA", lines, joined=False),
     )  # fmt: skip
     return Section(

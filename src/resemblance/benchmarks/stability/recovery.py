@@ -96,7 +96,12 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     lines = [Line(NAMES[n], tuple(zip(scores["share"].tolist(), scores[n].tolist()))) for n in NAMES]
     chart = Chart("recovery", "Stability by share of signal", "share of signal α", "stability", tuple(lines))
     rows = tuple(row(f"{s:.2f}", *(float(scores[n][i]) for n in NAMES)) for i, s in enumerate(scores["share"]))
-    table = Table("scores", "Scores by share of signal", ("α", *NAMES.values()), rows)
+    table = Table(
+        "scores",
+        "Scores by share of signal",
+        ("α", "author's splits", "our splits", "by default", "basis_split", "by norm"),
+        rows,
+    )
     title = "Recovery of a known stability"
     return Section("recovery", title, ABOUT, (table,), (chart,), judged(_CLAIMS, scores))
 
