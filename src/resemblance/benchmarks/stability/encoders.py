@@ -193,8 +193,9 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
         Table("transformations", "Means over all bases, made and trained", names, _by_name(every)),
     )
     lines = tuple(Line(d, tuple((c.stability, c.similarity) for c in every if c.domain == d)) for d in facts.domains)
+    bars = tuple(Bar(d, *rho) for d, rho in facts.domains.items() if np.isfinite(rho).all())
     figures = (
-        Bars("by_domain", title, "ρ", tuple(Bar(d, *rho) for d, rho in facts.domains.items() if np.isfinite(rho).all()), threshold=0.0),
+        Bars("by_domain", title, "ρ", bars, threshold=0.0),
         Chart("cloud", "Transformations", "feature split", "CKA", lines, joined=False),
     )  # fmt: skip
     return Section(
