@@ -20,7 +20,7 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..store import Store
 from ..tiles import parse_bytes
-from . import manifolds, resi, sensitivity
+from . import manifolds, resi, sensitivity, stability
 from .drift import drift_command
 from .joint import joint_command
 from .options import check_choice, check_targets, choose_format, chosen_measures, complain, processes
@@ -59,6 +59,7 @@ def run(arguments: Sequence[str]) -> int:
 commands.add_typer(resi.commands, name="resi")
 commands.add_typer(manifolds.commands, name="manifolds")
 commands.add_typer(sensitivity.commands, name="sensitivity")
+commands.add_typer(stability.commands, name="stability")
 commands.command("drift")(drift_command)
 commands.command("joint")(joint_command)
 
