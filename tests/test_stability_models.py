@@ -345,6 +345,8 @@ def test_a_measure_without_values_has_no_score_and_raises_no_alarm():
     done = world(lambda a: None, lambda a: a**2, lambda a: a)
     section = conclude(WATCHED, done)
     assert section.scores["vision/resnet, noise: Spearman"][canary_facts.RDM] is None
+    assert f"vision/resnet, noise: Spearman: {canary_facts.RDM}" in section.reasons
+    assert f"vision/digits/resnet/normal/seed0: {canary_facts.RDM}" in section.reasons
     assert section.scores["vision/resnet, noise: Spearman"][canary_facts.CKA] > 0.8
     assert np.isnan(canary_facts.rates(canary_facts.watched(done), canary_facts.RDM, canary_facts.fixed_threshold)[0])
 

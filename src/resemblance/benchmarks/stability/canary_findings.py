@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from .canary_facts import (
     fixed_threshold,
     pooled,
     rates,
+    scale,
     shares,
     tested,
     tracking,
@@ -54,11 +55,12 @@ def conclude(measures: Sequence[Measure], done: Sequence[tuple[Part, Any]]) -> S
     """Return the section that follows from all parts."""
     models, labels = watched(done), {m.spec: _short(m) for m in measures}
     reasons = {f"{part['model']}: {what}": why for part, value in done for what, why in value["reasons"].items()}
+    scores = _scores(models, labels)
     return Section(
         "canary", "Canary: weights that drift", ABOUT,
         (*(_levels(models, labels, kind) for kind in KINDS), _measures(models, labels), _alarms(models, labels)),
         (*_curves(models, labels), _scatter(models, labels), _rocs(models, labels), *_bars(models, labels)),
-        claims(models), _scores(models, labels), reasons,
+        claims(models), scores, reasons | _unscaled(models, labels) | _unscored(scores),
     )  # fmt: skip
 
 
@@ -223,3 +225,13 @@ def _scores(models: Sequence[Watched], labels: dict[str, str]) -> dict[str, dict
             cells[f"{name}, {kind}: Spearman"] = {s: known(tracking(members, s, kind)) for s in labels}
             cells[f"{name}, {kind}: AUC"] = {s: known(detection(members, s, kind, POINTS[1])) for s in labels}
     return {cell: found for cell, found in cells.items() if any(v is not None for v in found.values())}
+
+
+def _unscored(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, str]:
+    why = "too few values, equal differences, or no change lost accuracy"
+    return {f"{cell}: {spec}": why for cell, found in scores.items() for spec, v in found.items() if v is None}
+
+
+def _unscaled(models: Sequence[Watched], labels: Iterable[str]) -> dict[str, str]:
+    why = "no scale: it does not see that the weights were shuffled, or has no value for it"
+    return {f"{m.name}: {spec}": why for m in models for spec in labels if np.isnan(scale(m, spec))}

@@ -13,7 +13,7 @@ from ..experiments import Part
 from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, known
 from .cells import Cell, gathered, over_cells, said
 from .correlating import rank_correlation
-from .statistics import labels_of
+from .statistics import titles
 
 ABOUT = (
     "Which of many representations will serve a new task, of which only a few samples are labelled? Networks that were "
@@ -37,7 +37,7 @@ class Facts(NamedTuple):
 def conclude(done: Sequence[tuple[Part, Any]], statistics: Sequence[str], draws: int) -> Section:
     """Return the section that follows from all parts."""
     cells = gathered(done, _quantities, lambda case: f"{case['task']}, {case['size']} labels")
-    names, reasons = labels_of(statistics), dict[str, str]()
+    names, reasons = titles(statistics), dict[str, str]()
     for part, value in done:
         reasons |= {f"{part['model']}: {spec}": why for spec, why in value["reasons"].items()}
     foretold = {s: over_cells(names[s], cells, (s, ACCURACY), rank_correlation, draws) for s in names}

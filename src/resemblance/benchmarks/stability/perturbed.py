@@ -75,7 +75,7 @@ def adapted(state: State, rank: int, scale: float, seed: int, *labels: str | int
         up = draw.standard_normal((len(value), rank)) * scale
         return value + (2 * up @ down).reshape(value.shape)
 
-    return _changed(state, change, lambda name, value: value.ndim > 1 and "embedding" not in name)
+    return _changed(state, change, _is_matrix)
 
 
 def shuffled(state: State, seed: int, *labels: str | int) -> State:
@@ -95,6 +95,10 @@ def _changed(
         name: change(name, value).astype(value.dtype) if _is_parameter(name, value) and chosen(name, value) else value
         for name, value in state.items()
     }
+
+
+def _is_matrix(name: str, value: np.ndarray) -> bool:
+    return value.ndim > 1 and name.endswith("weight") and "embed" not in name
 
 
 def _is_parameter(name: str, value: np.ndarray) -> bool:

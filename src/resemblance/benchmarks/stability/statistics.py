@@ -19,7 +19,7 @@ SUPERVISED = (
 OF_OUTPUTS = ("leep", "nce")  # statistics of what a model answers, not of its layers
 
 
-def labels_of(specs: Iterable[str]) -> dict[str, str]:
+def titles(specs: Iterable[str]) -> dict[str, str]:
     """Return what papers call statistics, by specification."""
     return {spec: get_statistic(spec).label for spec in specs}
 

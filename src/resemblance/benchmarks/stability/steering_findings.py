@@ -12,7 +12,7 @@ from ..experiments import Part
 from ..findings import Bar, Bars, Chart, Line, Section, Table, known
 from .cells import Cell, gathered, over_cells, said
 from .correlating import partial_rank_correlation, partial_raw_correlation, rank_correlation
-from .statistics import labels_of
+from .statistics import titles
 
 ABOUT = (
     "Steering adds α times a direction to every representation of a network, here the direction that a logistic probe "
@@ -42,7 +42,7 @@ def conclude(
     """Return the section that follows from all parts."""
     facts = Facts(gathered(done, _quantities), draws, tuple(supervised), tuple(unsupervised))
     reasons = {f"{part['model']}: {spec}": why for part, value in done for spec, why in value["reasons"].items()}
-    names = labels_of((*supervised, *unsupervised))
+    names = titles((*supervised, *unsupervised))
     foretold = {s: over_cells(names[s], facts.cells, (s, FREE), rank_correlation, draws) for s in names}
     return Section(
         "steering", "Steering along a probe's direction", ABOUT,
