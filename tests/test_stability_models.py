@@ -311,6 +311,8 @@ def test_claims_hold_in_the_world_of_the_paper_and_fail_in_others():
     assert other["10 first"] == other["10 alarms"] == "not reproduced"
     wrong = verdicts(world(lambda a: 1.1 - a if a < 1 else a, lambda a: 1.1 - a if a < 1 else a, lambda a: a))
     assert wrong["10 follows"] == "not reproduced"
+    best = verdicts(world(lambda a: max(0, a - 0.25), lambda a: 1.1 - a if a < 1 else a, lambda a: a))
+    assert best["10 highest"] == "reproduced"
     lower = verdicts(world(lambda a: 1.1 - a if a < 1 else a, lambda a: a, lambda a: a))
     assert lower["10 highest"] == "not reproduced"
 

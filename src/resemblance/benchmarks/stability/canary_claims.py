@@ -9,6 +9,7 @@ import numpy as np
 from ..claims import Claim, Found, judged
 from .canary_facts import (
     CKA,
+    DRIFTS,
     PROCRUSTES,
     RDM,
     SQUARED,
@@ -43,9 +44,13 @@ def _follows(models: Sequence[Watched]) -> Found:
 
 
 def _highest(models: Sequence[Watched]) -> Found:
-    rdm, cka, root = _spearman(models, RDM, CKA, PROCRUSTES)
+    drifts = [spec for spec in DRIFTS if spec in models[0].points[0].differences]
+    found = dict(zip(drifts, _spearman(models, *drifts)))
+    rdm, cka = found.pop(RDM), found[CKA]
+    best = max(found, key=lambda spec: found[spec])
     note = "the paper's own numbers say the opposite of its text: 0.927 is smaller than 0.937"
-    return Found(f"RDM drift {rdm:.3f}, CKA {cka:.3f}, Procrustes {root:.3f}", (rdm >= cka, rdm >= root), note)
+    text = f"RDM drift {rdm:.3f}, CKA {cka:.3f}; highest of the other drifts: {best} {found[best]:.3f}"
+    return Found(text, (rdm >= found[best],), note)
 
 
 def _first(models: Sequence[Watched], spec: str) -> float:
