@@ -118,6 +118,11 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     return Extraction({"node": layers}, logits, labels, accuracies)
 
 
+def test_nodes(recipe: Recipe) -> np.ndarray:
+    """Return which functions of the snapshot the rows of an extraction are, the same for all seeds and settings."""
+    return _task(recipe).test
+
+
 # ------------------------------------------------------------------------------------------------------------- data
 
 

@@ -16,7 +16,7 @@ from ..claims import Found, judged
 from ..experiments import Experiment, Part, Setting
 from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, known
 from ..resi import ARCHITECTURES, DOMAINS, recipes
-from ..study import NEEDS, place
+from ..training import NEEDS, place
 from .correlation import bootstrapped, stream
 from .protocol import SEED, SIZES, harmonic, mixture
 from .transformations import regime, transformation_study
