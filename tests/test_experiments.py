@@ -57,7 +57,8 @@ def parts(folder, name="sums"):
 def test_findings_are_in_the_order_of_the_plan_and_are_kept(tmp_path):
     found = run(tmp_path, provenance={"seed": 0})
     assert found["sums"].tables[0].rows == ((3, 6.0, None), (1, 1.0, None), (2, 3.0, None))
-    assert (found.suite, found.size, found.provenance) == ("toy", "small", {"seed": 0})
+    assert (found.suite, found.size, found.provenance["seed"]) == ("toy", "small", 0)
+    assert found.provenance["resemblance"] == rs.__version__
     assert set(found.seconds) == {"sums"}
     assert load_findings(tmp_path / "result.json") == found
     assert "toy: 1 sections, 0 claims" in (tmp_path / "log.txt").read_text()

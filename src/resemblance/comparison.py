@@ -260,19 +260,27 @@ def info_of(measure: Measure) -> MeasureInfo:
 
 def provenance_of(rows: Sequence[Representation], columns: Sequence[Representation]) -> dict[str, Any]:
     """Return what a comparison was computed from and with."""
+    modules = {type(r.source).__module__.split(".")[0] for r in [*rows, *columns]}
+    return {
+        **environment(modules),
+        "n_samples": rows[0].shape[0],
+        "rows": {r.name: _identity(r) for r in rows},
+        "columns": {r.name: _identity(r) for r in columns},
+    }
+
+
+def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what anything is computed with: versions of this library, of Python, and of NumPy, SciPy and others."""
     from . import __version__
 
     libraries = {"numpy": np.__version__, "scipy": scipy.__version__}
-    for name in {type(r.source).__module__.split(".")[0] for r in [*rows, *columns]} - set(libraries):
+    for name in set(modules) - set(libraries):
         libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
     return {
         "resemblance": __version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
         "libraries": libraries,
-        "n_samples": rows[0].shape[0],
-        "rows": {r.name: _identity(r) for r in rows},
-        "columns": {r.name: _identity(r) for r in columns},
     }
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..compare import as_finished, single_threaded
+from ..comparison import environment
 from ..measure import Measure, did_you_mean
 from ..store import write_atomically
 from ..subject import Recipe
@@ -98,7 +99,7 @@ def run_experiments(
             sections.append(experiment.conclude(setting, [(part, kept["value"]) for part, kept in done]))
             seconds[sections[-1].name] = sum(kept["seconds"] for _, kept in done)
         labels = {m.spec: m.label for m in measures}
-        result = Findings(suite, size, tuple(sections), labels, seconds, dict(provenance or {}))
+        result = Findings(suite, size, tuple(sections), labels, seconds, environment() | dict(provenance or {}))
         result.save(place / "result.json")
         log(place, f"{suite}: {len(sections)} sections, {len(result.claims)} claims")
     return result
