@@ -177,7 +177,7 @@ def figures_of(finding: Finding) -> list[Chart | Bars]:
         figures.append(
             Bars(f"{family.title}: bootstrap", title, "difference of Kendall's correlation", bars, note, 0.0)
         )
-    lines = _by_layer(numbers) if len(numbers["by_layer"]) > 1 else ()
+    lines = _by_layer(numbers) if len(numbers["by_layer"]) > 2 else ()
     if lines:
         title = f"Bootstrap comparison by layer: {family.title}"
         note = "x: layers in the order of the network, from 1: " + ", ".join(numbers["by_layer"])
