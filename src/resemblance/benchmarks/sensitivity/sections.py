@@ -17,6 +17,7 @@ NAMES: Mapping[str, str] = {
 }  # fmt: skip
 SHORT: Mapping[str, str] = {**NAMES, PWCCA: "PWCCA", MEAN_SQUARED_CCA: "squared CCA"}
 INDEPENDENT = "Naive p-values assume that pairs are independent, as the paper's do; permuted ones do not."
+FEW = 25  # cells whose p-values are all shown
 CONTRASTS = ((PROCRUSTES, CKA), (PROCRUSTES, PWCCA), (CKA, PWCCA))
 
 
@@ -115,6 +116,8 @@ def _matrix(family: Family, numbers: Mapping[str, Any], by: str, quality: str) -
 
 
 def _p_values(family: Family, numbers: Mapping[str, Any]) -> Table:
+    if len(numbers["cells"]) > FEW:
+        return _rejections(family, numbers)
     labels = numbers["labels"]
     rows = tuple(
         (c["layer"], c["functionality"], name_of(spec, labels), e["spearman"][0], e["kendall"][0], *e["naive"],
@@ -124,6 +127,23 @@ def _p_values(family: Family, numbers: Mapping[str, Any]) -> Table:
     columns = ("layer", "functionality", "measure", "ρ", "τ", "naive p (ρ)", "naive p (τ)", "permuted p (ρ)")
     note = f"One-sided p-values for the measures of the paper. {INDEPENDENT}"
     return Table(f"{family.title}: p-values", f"p-values: {family.title}", columns, rows, note)
+
+
+def _rejections(family: Family, numbers: Mapping[str, Any]) -> Table:
+    """Where cells are many: by layer, the share of functionalities with a small p-value."""
+    rows = []
+    for layer in _keys(numbers, "layer"):
+        cells = [c for c in numbers["cells"] if c["layer"] == layer]
+        for spec in (spec for spec in numbers["means"]["*"] if spec in PAPER.values()):
+            p = [c["values"][spec]["permuted"] for c in cells]
+            small = None if None in p else sum(v <= 0.05 for v in p) / len(p)
+            means = [_mean(cells, spec, quality, 0) for quality in QUALITIES]
+            rows.append((layer, name_of(spec, numbers["labels"]), *means, _share(cells, spec), small))
+    columns = ("layer", "measure", "ρ", "τ", "naive p ≤ 0.05", "permuted p ≤ 0.05")
+    note = (
+        f"By layer, mean correlations and the share of functionalities with one-sided p of at most 0.05. {INDEPENDENT}"
+    )
+    return Table(f"{family.title}: p-values", f"p-values: {family.title}", columns, tuple(rows), note)
 
 
 def _differences(family: Family, numbers: Mapping[str, Any]) -> Table:
@@ -157,7 +177,7 @@ def figures_of(finding: Finding) -> list[Chart | Bars]:
         figures.append(
             Bars(f"{family.title}: bootstrap", title, "difference of Kendall's correlation", bars, note, 0.0)
         )
-    lines = _by_layer(numbers) if len(numbers["by_layer"]) > 1 else ()
+    lines = _by_layer(numbers) if len(numbers["by_layer"]) > 2 else ()
     if lines:
         title = f"Bootstrap comparison by layer: {family.title}"
         note = "x: layers in the order of the network, from 1: " + ", ".join(numbers["by_layer"])
