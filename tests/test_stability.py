@@ -127,7 +127,7 @@ def worse(s: Statistic, x: np.ndarray, data: list) -> tuple[np.ndarray, list]:
 def test_direction(s):
     """Whatever is claimed to be better larger falls when its signal is destroyed, and the other way round."""
     for seed in range(3):
-        x, data = example(s, seed, n=200 if s.family == "trials" else 80, d=12)
+        x, data = example(s, seed, n=1000 if s.family == "trials" else 80, d=12)
         before, after = s(x, *data), s(*(lambda z, more: (z, *more))(*worse(s, x, data)))
         assert (before > after) == s.larger_is_more_stable, (before, after)
 
