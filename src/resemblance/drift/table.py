@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -120,32 +121,37 @@ def noisy(x: np.ndarray, rules: Rules, draws: int) -> Iterator[np.ndarray]:
 
 
 def table(x: np.ndarray, y: np.ndarray, rules: Rules) -> tuple[Drift, ...]:
-    """The drifts with intervals from halves of the samples, compared with their thresholds."""
-    n, whole = len(x), (Representation(x), Representation(y))
-    random = generator(rules.seed, "halves of samples", n)
-    around: dict[str, list[float]] = {row.name: [] for row in ROWS}
-    for _ in range(rules.draws):
-        h = random.permutation(n)[: n // 2]
-        _add(around, (Representation(x[h]), Representation(y[h])), ROWS)
-    chance = _chance(x, rules) if rules.threshold is None else None
-    return tuple(_row(row, whole, around[row.name], chance, rules.threshold) for row in ROWS)
+    """The drifts with intervals from halves of the samples, compared with their thresholds.
 
-
-def _chance(x: np.ndarray, rules: Rules) -> dict[str, float]:
-    """The 95th percentile of each drift under the noise of the tolerance; of halves too, where samples are not paired.
-
-    The larger one counts.
+    Calibrated thresholds are the 95th percentile of each drift of the reference against itself with noise, and where
+    samples are not paired of one half of it against the other, whichever is larger.
     """
-    whole, random = Representation(x), generator(rules.seed, "halves of the reference", *x.shape)
-    noise: dict[str, list[float]] = {row.name: [] for row in ROWS}
-    halves: dict[str, list[float]] = {row.name: [] for row in ROWS}
-    for other in noisy(x, rules, rules.draws):
-        _add(noise, (whole, Representation(other)), ROWS)
-        order, half = random.permutation(len(x)), len(x) // 2
-        parts = Representation(x[order[:half]]), Representation(x[order[half : 2 * half]])
-        _add(halves, parts, [row for row in ROWS if not row.paired])
-    both = {name: [noise[name], halves[name]] for name in noise}
-    return {name: max([1e-6, *(float(np.quantile(v, 0.95)) for v in values if v)]) for name, values in both.items()}
+    n, whole, random = (
+        len(x),
+        (Representation(x), Representation(y)),
+        generator(rules.seed, "halves of samples", len(x)),
+    )
+    around, noise, halves = _none(), _none(), _none()
+    for other in noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x, rules.draws):
+        order = random.permutation(n)
+        half, rest = order[: n // 2], order[n // 2 : 2 * (n // 2)]
+        first = Representation(x[half])
+        _add(around, (first, Representation(y[half])), ROWS)
+        if rules.threshold is None:
+            _add(halves, (first, Representation(x[rest])), [row for row in ROWS if not row.paired])
+            _add(noise, (whole[0], Representation(other)), ROWS)
+    limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in ROWS}
+    return tuple(_row(row, whole, around[row.name], limits[row.name]) for row in ROWS)
+
+
+def _none() -> dict[str, list[float]]:
+    return {row.name: [] for row in ROWS}
+
+
+def _limit(row: _Row, rules: Rules, noise: list[float], halves: list[float]) -> float | None:
+    if rules.threshold is not None:
+        return rules.threshold if row.is_share else None
+    return max([1e-6, *(float(np.quantile(values, 0.95)) for values in (noise, halves) if values)])
 
 
 def _add(found: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None:
@@ -156,14 +162,13 @@ def _add(found: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None
             continue
 
 
-def _row(row: _Row, whole: Any, around: list[float], chance: dict[str, float] | None, threshold: float | None) -> Drift:
+def _row(row: _Row, whole: Any, around: list[float], limit: float | None) -> Drift:
     about = row.judges, row.paired, row.is_share
     try:
         value = max(0.0, float(row.of(*whole)))
     except Undefined as error:
         lost = _is_defined(row, whole[0])  # the reference has a value, the current version has not
         return Drift(row.name, row.label, None, None, None, None, lost, *about, str(error))
-    limit = chance[row.name] if chance is not None else threshold if row.is_share else None
     spread = np.array(around) - np.mean(around) if around else np.zeros(1)
     low, high = (max(0.0, value + float(np.quantile(spread, q))) for q in (0.025, 0.975))
     return Drift(row.name, row.label, value, low, high, limit, limit is not None and value > limit, *about)
