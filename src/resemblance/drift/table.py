@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import scalar, to_numpy
 from ..measures import cka, eigenspectrum_similarity, mmd, procrustes, rsa, sliced_wasserstein, subspace_overlap
-from ..representation import Representation, Undefined
+from ..representation import Representation, Undefined, comparing
 from ..rng import generator
 from ..views.distributions import effective_rank, participation_ratio
 from ..views.points import size
@@ -155,11 +155,12 @@ def _limit(row: _Row, rules: Rules, noise: list[float], halves: list[float]) -> 
 
 
 def _add(found: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None:
-    for row in rows:
-        try:
-            found[row.name].append(float(row.of(*pair)))
-        except Undefined:
-            continue
+    with comparing(*pair):
+        for row in rows:
+            try:
+                found[row.name].append(float(row.of(*pair)))
+            except Undefined:
+                continue
 
 
 def _row(row: _Row, whole: Any, around: list[float], limit: float | None) -> Drift:
