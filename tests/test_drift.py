@@ -282,6 +282,8 @@ def test_with_fewer_samples_than_directions_what_cannot_be_told_apart_is_not_loo
     assert rs.drift(x, x[g.permutation(100)], threshold=0.05, draws=10).named == ("neighbours",)
     shifted = rs.drift(x, x @ orthogonal(200, g) + 5, threshold=0.05, draws=10)
     assert shifted.named == ("translation", "rotation")
+    turned = x @ orthogonal(200, g) + 0.05 * g.standard_normal(x.shape)
+    assert "translation" not in rs.drift(x, turned, threshold=0.05, draws=10).named
 
 
 def power_law(n: int, d: int, g: np.random.Generator) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .kinds import FLOOR, Finding, interval, not_looked_for
 from .losses import classes_of, collapse_of, neighbours_of
-from .maps import MAPS, Fit, directions, fitted, held_out, is_wide, ladder, regress, rotate, rotate_not
+from .maps import MAPS, Fit, by_chance, directions, fitted, held_out, is_wide, ladder, regress, rotate, rotate_not
 from .placing import scale_of, translation_of
 
 NEARLY_ALL = 0.98  # of the change, which a rotation of a wide reference must explain
@@ -116,9 +116,7 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit], seed: int
     identity, rotation = fits["identity"], fits["rotation"]
     if identity.residual.mean() <= FLOOR["rotation"]:
         return gain
-    change, basis = identity.target - identity.size * identity.predicted, directions(x)
-    by_chance = 0.5 * float(((change @ basis) ** 2).sum() / (change**2).sum())
-    left = rotation.residual.mean() / max(by_chance, 1 / len(x) ** 2)
+    left = rotation.residual.mean() / by_chance(identity.target - identity.size * identity.predicted, directions(x))
     if gain.named and left <= (1 - NEARLY_ALL) * identity.residual.mean():
         return gain
     why = f"{len(x)} samples in as many directions: a rotation that does not explain all of the change explains nothing"

@@ -22,7 +22,12 @@ class Fit(NamedTuple):
     target: np.ndarray  # (n, d), the current version minus the mean of the samples fitted to
     size: float  # factor, not negative, that brings the predictions closest to the targets
     residual: np.ndarray  # (n,), squared, 1 on average for a map that explains nothing
-    matrices: tuple[np.ndarray | None, ...] = ()  # (d, d), None for the map that changes nothing
+    matrices: tuple[np.ndarray | None, ...] = ()  # (d, d) each, None for the map that changes nothing
+
+    @property
+    def is_in_sample(self) -> bool:
+        """Whether it is judged on the samples it was fitted to."""
+        return len(self.matrices) == 1
 
 
 def rotate_not(x: np.ndarray, y: np.ndarray) -> None:
@@ -78,10 +83,10 @@ def held_out(name: str, fit: Map, x: np.ndarray, y: np.ndarray, seed: int, label
 
 
 def fitted(name: str, fit: Map, x: np.ndarray, y: np.ndarray) -> Fit:
-    """Fit a map to all samples and judge it on the same: it is then the same map without each fold too."""
+    """Fit a map to all samples and judge it on the same; ``matrices`` then holds it alone."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     matrix = fit(a, b)
-    return _judged(name, apply(a, matrix), b, [matrix] * FOLDS)
+    return _judged(name, apply(a, matrix), b, [matrix])
 
 
 def _judged(name: str, predicted: np.ndarray, target: np.ndarray, matrices: Sequence[np.ndarray | None]) -> Fit:
@@ -106,6 +111,11 @@ def variances(x: np.ndarray) -> np.ndarray:
 def components(x: np.ndarray) -> int:
     """How many components are not negligible."""
     return len(variances(x))
+
+
+def by_chance(change: np.ndarray, basis: np.ndarray) -> float:
+    """Share of a change that no rotation fitted to it removes: half of what lies in the space of the samples."""
+    return max(0.5 * float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0)), 1 / len(change) ** 2)
 
 
 def is_wide(x: np.ndarray) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from .kinds import FLOOR, Finding, margin, not_looked_for
-from .maps import Fit, apply, components, directions, folds, rotate
+from .kinds import FLOOR, LEVEL, Finding, margin, not_looked_for
+from .maps import FOLDS, Fit, apply, by_chance, components, directions, folds, rotate
 
 
 class Factors(NamedTuple):
@@ -66,7 +67,7 @@ def scale_of(x: np.ndarray, y: np.ndarray, chosen: Fit, seed: int) -> tuple[Find
         return not_looked_for("scale", "part of the linear map"), chosen.size
     matrix = _whole(x, y, chosen)
     found = factors(x, y, matrix, chosen.size)
-    parts = [np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), chosen.matrices)]
+    parts = [np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(chosen))]
     spread = margin(parts)
     named = abs(np.log(found.sure)) > max(FLOOR["scale"], spread)
     factor = found.likely
@@ -91,11 +92,26 @@ def translation_of(x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit, 
 
     far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / radius
     parts = []
-    for (train, _), fit in zip(folds(len(x), seed), chosen.matrices):
+    for (train, _), fit in zip(folds(len(x), seed), _each(chosen)):
         parts.append(moved(train, fit, factors(kept[train], y[train], fit).likely if is_scaled else 1.0))
-    noise = margin(parts) / radius
+    noise = (margin(parts) + (_misplaced(x, kept, y, chosen) if chosen.is_in_sample else 0.0)) / radius
     said = f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the current samples"
     return Finding("translation", far > max(FLOOR["translation"], noise), far, max(0.0, far - noise), far + noise, said)
+
+
+def _each(chosen: Fit) -> tuple[np.ndarray | None, ...]:
+    """The map without each fold; one that was fitted to all samples is taken as it is."""
+    return chosen.matrices * FOLDS if chosen.is_in_sample else chosen.matrices
+
+
+def _misplaced(x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit) -> float:
+    """How far off a rotation that was fitted to all samples may put their mean: its leverage times what is left."""
+    a, b = kept - kept.mean(axis=0), y - y.mean(axis=0)
+    basis = directions(kept)
+    noise = float(((chosen.target - chosen.size * chosen.predicted) ** 2).sum(axis=1).mean()) / by_chance(b - a, basis)
+    place = basis.T @ x.mean(axis=0)
+    leverage = float((place**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
+    return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(leverage * noise))
 
 
 def _whole(x: np.ndarray, y: np.ndarray, chosen: Fit) -> np.ndarray | None:
