@@ -22,6 +22,7 @@ def folder(tmp_path, monkeypatch):
     x = g.standard_normal((80, 4)) + 3 * labels[:, None]
     files = {"same": x, "turned": x @ np.linalg.qr(g.standard_normal((4, 4)))[0], "shuffled": x[g.permutation(80)]}
     files |= {"reference": x, "labels": labels, "short": x[:40], "square": np.zeros((80, 2))}
+    files["gaps"] = np.where(labels == 0, np.nan, 1)
     for name, data in files.items():
         np.save(f"{name}.npy", data)
     np.savez("two.npz", a=x, b=x)
@@ -44,8 +45,8 @@ def call(capsys):
     [
         ("same", "calibrated", 0),
         ("same", "0.05", 0),
-        ("turned", "0.05", 0),  # what lies between 0 and 1 does not change when all samples turn together
-        ("turned", "calibrated", 1),  # the distributions do
+        ("turned", "0.05", 0),  # the geometry does not change when all samples turn together
+        ("turned", "calibrated", 0),
         ("shuffled", "0.05", 1),
         ("shuffled", "calibrated", 1),
     ],
@@ -56,10 +57,32 @@ def test_the_exit_code_is_the_verdict(call, current, threshold, code):
     assert ("No drift beyond the threshold" in out) == (code == 0)
 
 
+@pytest.mark.parametrize("threshold", ["0.05", "calibrated"])
+def test_heads_that_read_the_coordinates_have_a_verdict_of_their_own(call, threshold):
+    code, out, _ = call("reference.npy", "turned.npy", "--threshold", threshold)
+    assert code == 0
+    assert "geometry: no drift beyond the threshold\ncoordinates: drift (" in out
+    assert "beyond the threshold) (not asked for)" in out
+    code, out, _ = call("reference.npy", "turned.npy", "--threshold", threshold, "--coordinates")
+    assert code == 1
+    assert "not asked for" not in out
+    assert call("reference.npy", "same.npy", "--threshold", threshold, "--coordinates")[0] == 0
+
+
+def test_the_tolerance_is_a_choice(call):
+    x = np.load("reference.npy")
+    np.save("noisy.npy", x + 0.05 * x.std() * np.random.default_rng(0).standard_normal(x.shape))
+    assert call("reference.npy", "noisy.npy", "--tolerance", "0.01")[0] == 1
+    assert call("reference.npy", "noisy.npy", "--tolerance", "0.3")[0] == 0
+    assert "tolerance must be" in call("reference.npy", "noisy.npy", "--tolerance", "2")[2]
+
+
 def test_the_table_has_every_drift_and_every_kind_of_change(call):
     _, out, _ = call("reference.npy", "turned.npy")
-    for words in ("rdm", "sliced_wasserstein", "yes        rotation", "no         translation"):
+    for words in ("coordinates   rdm", "sliced_wasserstein", "yes", "not looked for"):
         assert words in out
+    said = [line.split("  ")[0].strip() for line in out.splitlines()]
+    assert (said.count("yes"), said.count("no"), said.count("not looked for")) == (1, 5, 1)
 
 
 def test_json_is_what_the_library_gives(call, folder):
@@ -74,11 +97,15 @@ def test_json_is_what_the_library_gives(call, folder):
 
 
 def test_the_page_is_complete_and_loads_nothing(call, folder):
-    assert call("reference.npy", "turned.npy", "--html", "page.html")[0] == 1
+    assert call("reference.npy", "turned.npy", "--html", "page.html")[0] == 0
     page = (folder / "page.html").read_text()
     assert "<b>Rotation</b>" in page
     assert "No translation" in page
-    assert page.count("<svg") == 3 + 10
+    assert "<b>Loss of class structure: not looked for</b>" in page
+    assert "No loss of class structure" not in page
+    assert "<li>geometry: no drift" in page
+    assert "<li>coordinates: drift" in page
+    assert page.count("<svg") == 3 + 11
     assert not re.findall(r"(?:src|href)=", page)
     assert "nan" not in re.findall(r"<(?:path|rect)[^>]*>", page)
     call("reference.npy", "turned.npy", "--html", "again.html")
@@ -93,7 +120,9 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
     assert "&lt;b&gt;" in page
     assert "<b>1" not in page
     assert "<title>&lt;i&gt;</title>" in page
-    assert "Loss of dimensions" in page
+    assert "<b>Loss of dimensions</b>" in page
+    assert "<b>Rotation: not looked for</b>" in page
+    assert "<b>No " not in page
 
 
 @pytest.mark.parametrize(
@@ -106,6 +135,7 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
         (("reference.npy", "same.npy", "--threshold", "-1"), "positive number; got -1.0"),
         (("reference.npy", "same.npy", "--labels", "none.npy"), "none.npy does not exist"),
         (("reference.npy", "same.npy", "--labels", "square.npy"), "square.npy must be a .npy file with one class"),
+        (("reference.npy", "same.npy", "--labels", "gaps.npy"), "labels are missing, NaN or infinite"),
         (("reference.npy", "same.npy", "--labels", "two.npz"), "two.npz must be a .npy file with one class"),
         (("reference.npy", "same.npy", "--format", "csv"), "--format cannot be 'csv'"),
         (("reference.npy", "same.npy", "--html", "no/page.html"), "the folder no does not exist"),

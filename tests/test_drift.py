@@ -10,7 +10,9 @@ from conftest import GOLDEN
 from scipy.stats import wasserstein_distance
 
 import resemblance as rs
-from resemblance.drift.findings import shared_neighbours
+from resemblance.drift.findings import find
+from resemblance.drift.kinds import interval, margin
+from resemblance.drift.losses import shared_neighbours
 from resemblance.views.distributions import effective_rank, participation_ratio
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
@@ -149,8 +151,9 @@ def test_a_rotation_keeps_what_rotations_keep_and_moves_the_rest(pair):
     x, _, g = pair
     drifts = {d.name: d for d in rs.drift(x, x @ orthogonal(6, g), draws=20).drifts}
     still = {name for name, d in drifts.items() if d.value < 1e-9}
-    assert still == set(drifts) - {"mmd", "sliced_wasserstein"}
-    assert {name for name, d in drifts.items() if d.exceeds} == {"mmd", "sliced_wasserstein"}
+    moving = {"mmd", "sliced_wasserstein", "displacement"}
+    assert still == set(drifts) - moving
+    assert {name for name, d in drifts.items() if d.exceeds} == moving
 
 
 def test_the_squared_procrustes_drift_is_quadratic_in_a_small_change_and_its_root_linear(pair):
@@ -230,7 +233,7 @@ def test_what_a_notebook_shows(pair):
     [
         (lambda x: rs.drift(x, x[:-1]), "has 240 samples and the current version 239"),
         (lambda x: rs.drift(x[:10], x[:10]), "at least 20 samples; got 10"),
-        (lambda x: rs.drift(x, x, labels=[0, 1]), "2 labels for 240 samples"),
+        (lambda x: rs.drift(x, x, labels=[0, 1]), r"labels must be one per sample, shape \(240,\); got shape \(2,\)"),
         (lambda x: rs.drift(x, x, labels=[0] * 240), "one class only"),
         (lambda x: rs.drift(x, x, threshold=-1), "calibrated"),
         (lambda x: rs.drift(x, x, threshold="high"), "calibrated"),
@@ -246,6 +249,263 @@ def test_what_a_notebook_shows(pair):
 def test_mistakes_are_named(call, message, pair):
     with pytest.raises(ValueError, match=message):
         call(pair[0])
+
+
+# ------------------------------------------------------------------------------------------- any width, any direction
+
+
+@pytest.mark.parametrize(("n", "d"), [(150, 300), (150, 150), (60, 400), (120, 100)])
+def test_a_rotation_is_a_rotation_however_few_samples_there_are(n, d):
+    g = np.random.default_rng(d)
+    x = g.standard_normal((n, d)) + g.standard_normal(d)
+    for y in (x @ orthogonal(d, g), x @ orthogonal(d, g) + 1e-3 * g.standard_normal((n, d)), -x):
+        found = rs.drift(x, y, labels=np.arange(n) % 3, threshold=0.05, draws=10)
+        assert found.named == ("rotation",), [(f.kind, f.said) for f in found.findings]
+        assert not found.drifted
+
+
+@pytest.mark.parametrize("d", [1, 2, 16])
+def test_a_reflection_is_a_rotation(d):
+    g = np.random.default_rng(d)
+    x = g.standard_normal((200, d)) * np.linspace(1, 2, d) + 3
+    assert rs.drift(x, -x, threshold=0.05, draws=10).named == ("rotation",)
+
+
+def test_with_fewer_samples_than_directions_what_cannot_be_told_apart_is_not_looked_for():
+    g = np.random.default_rng(0)
+    x = g.standard_normal((100, 200)) + 2
+    by = {f.kind: f for f in rs.drift(x, x @ anisotropic(200, g), threshold=0.05, draws=10).findings}
+    assert {kind for kind, f in by.items() if not f.looked_for} == {"rotation", "linear", "translation", "classes"}
+    assert {kind for kind, f in by.items() if f.named} == {"neighbours"}
+    noise = rs.drift(x, x + 0.3 * g.standard_normal(x.shape), threshold=0.05, draws=10)
+    assert noise.named == ("neighbours",)
+    assert rs.drift(x, x[g.permutation(100)], threshold=0.05, draws=10).named == ("neighbours",)
+    shifted = rs.drift(x, x @ orthogonal(200, g) + 5, threshold=0.05, draws=10)
+    assert shifted.named == ("translation", "rotation")
+    turned = x @ orthogonal(200, g) + 0.05 * g.standard_normal(x.shape)
+    assert "translation" not in rs.drift(x, turned, threshold=0.05, draws=10).named
+
+
+def power_law(n: int, d: int, g: np.random.Generator) -> np.ndarray:
+    return 3 * g.standard_normal((n, d)) / np.arange(1, d + 1) @ orthogonal(d, g) + 2
+
+
+def low_rank(n: int, d: int, g: np.random.Generator) -> np.ndarray:
+    return g.standard_normal((n, 3)) @ g.standard_normal((3, d)) + 2 * g.standard_normal(d)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("noise", [0.1, 0.3])
+@pytest.mark.parametrize("kind", [power_law, low_rank])
+def test_noise_in_the_reference_is_no_map(kind, noise, seed):
+    """Least squares shrink what is noisy, and the reference's mean with it: neither is a change of the model."""
+    g = np.random.default_rng(seed)
+    z = kind(200, 16, g)
+    first, second = (z + noise * z.std() * g.standard_normal(z.shape) for _ in "ab")
+    assert rs.drift(first, second, threshold=0.05, draws=10).named == ("neighbours",)
+    assert rs.drift(first, second @ orthogonal(16, g), threshold=0.05, draws=10).named == ("rotation", "neighbours")
+    named = rs.drift(first, z, threshold=0.05, draws=10).named
+    assert set(named) <= {"neighbours", "collapse"}, named  # noise of its own has more directions
+
+
+def test_a_linear_map_is_named_through_noise():
+    g = np.random.default_rng(0)
+    z = power_law(200, 6, g)
+    noise = 0.02 * z.std()
+    first, second = (data + noise * g.standard_normal(z.shape) for data in (z, z @ anisotropic(6, g)))
+    assert "linear" in rs.drift(first, second, draws=10).named
+
+
+@pytest.mark.parametrize(("n", "d"), [(150, 150), (150, 120), (150, 75), (80, 300)])
+def test_classes_are_not_lost_to_a_discriminant_that_overfits(n, d):
+    g = np.random.default_rng(n + d)
+    labels = np.arange(n) % 4
+    x = g.standard_normal((n, d)) + 1.5 * g.standard_normal((4, d))[labels]
+    changed = (x @ orthogonal(d, g), x + 0.3 * g.standard_normal((n, d)), x @ anisotropic(d, g))
+    for y in changed:
+        assert "classes" not in rs.drift(x, y, labels=labels, threshold=0.05, draws=10).named
+    assert rs.drift(x, merged(x, labels), labels=labels, threshold=0.05, draws=10).named == ("classes",)
+
+
+# ----------------------------------------------------------------------------------------- thresholds and two verdicts
+
+
+@pytest.mark.parametrize("threshold", [0.05, "calibrated"])
+@pytest.mark.parametrize("change", ["translation", "scale", "rotation", "all at once"])
+def test_a_change_of_the_coordinates_alone_is_drift_when_asked_for(change, threshold, pair):
+    x, labels, g = pair
+    y = CHANGES[change][0](x, labels, g) if change != "translation" else x + x.std()
+    geometry, both = (rs.drift(x, y, threshold=threshold, draws=10, coordinates=asked) for asked in (False, True))
+    assert not geometry.drifted
+    assert both.drifted
+    for found in (geometry, both):
+        assert not found.geometry.drifted
+        assert found.coordinates.drifted
+        assert found.lines[0] == "geometry: no drift beyond the threshold"
+        assert found.lines[1].startswith("coordinates: drift (")
+    assert geometry.lines[1].endswith("(not asked for)")
+    still = rs.drift(x, x, threshold=threshold, draws=10, coordinates=True)
+    assert not still.drifted
+
+
+def test_drifts_of_the_geometry_do_not_see_the_coordinates(pair):
+    x, _, g = pair
+    found = rs.drift(x, 0.3 * x @ orthogonal(6, g) + 7, draws=10)
+    assert all(d.value < 1e-9 for d in found.drifts if d.judges == "geometry")
+    assert all(d.value > 0.01 for d in found.drifts if d.judges == "coordinates")
+    assert {d.name for d in found.drifts if d.judges == "coordinates"} == {
+        "displacement", "rdm", "sliced_wasserstein", "mmd"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("d", "rank"), [(1, 1), (16, 16), (16, 3), (64, 64)])
+def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d, rank):
+    """The same noise within the data passes up to the tolerance and not at four times as much: any width, any rank."""
+    g = np.random.default_rng(d)
+    frame = np.linalg.qr(g.standard_normal((d, rank)))[0]
+    x = g.standard_normal((150, rank)) * np.linspace(1, 2, rank) @ frame.T
+    radius = np.sqrt(x.var(axis=0).sum())
+    noise = radius / np.sqrt(rank) * g.standard_normal((150, rank)) @ frame.T
+    names = ("cka", "procrustes", "displacement")
+    for size, expected in ((0.02, False), (0.4, True)):
+        found = rs.drift(x, x + size * noise, draws=10, tolerance=0.1)
+        assert {d.name: d.exceeds for d in found.drifts if d.name in names} == dict.fromkeys(names, expected)
+        assert found.geometry.drifted == expected
+    limit = {d.name: d.threshold for d in rs.drift(x, x, draws=10, tolerance=0.1).drifts}
+    assert limit["displacement"] == pytest.approx(0.01, rel=0.35)
+    assert min(limit[name] for name in names) > 1e-4
+
+
+def test_calibrated_thresholds_turn_with_the_data(pair):
+    x, _, g = pair
+    first, second = ({d.name: d.threshold for d in rs.drift(z, z, draws=10).drifts} for z in (x, x @ orthogonal(6, g)))
+    assert all(first[name] == pytest.approx(second[name], rel=1e-6) for name in ("cka", "procrustes", "displacement"))
+
+
+def test_losses_are_calibrated_too(pair):
+    """Neighbours that noise of the tolerance would change are lost, and named, but not drift."""
+    g = np.random.default_rng(0)
+    x = g.standard_normal((150, 60))
+    y = x + 0.15 * g.standard_normal(x.shape)
+    strict, lenient = (rs.drift(x, y, draws=10, tolerance=t) for t in (0.05, 0.3))
+    assert strict.named == lenient.named == ("neighbours",)
+    limits = [next(f for f in found.findings if f.kind == "neighbours") for found in (strict, lenient)]
+    assert limits[0].threshold < limits[0].amount < limits[1].threshold
+    assert [f.exceeds for f in limits] == [strict.drifted, lenient.drifted] == [True, False]
+
+
+@pytest.mark.parametrize("width", [16, 400])
+def test_rounding_is_no_drift_of_the_subspace(width):
+    g = np.random.default_rng(0)
+    z = g.standard_normal((300, 3)) @ g.standard_normal((3, width))
+    found = rs.drift(z, z.astype("f4"), threshold=0.05, draws=10)
+    assert not found.drifted
+    assert found.named == ()
+    subspace = next(d for d in found.drifts if d.name == "subspace")
+    assert subspace.value < 1e-6
+    lost = z @ np.linalg.svd(z)[2][:2].T @ np.linalg.svd(z)[2][:2]
+    assert next(d for d in rs.drift(z, lost, threshold=0.05, draws=10).drifts if d.name == "subspace").value > 0.3
+
+
+# ------------------------------------------------------------------------------------------------ levels, units, input
+
+
+def test_intervals_of_findings_cover_what_happened_at_their_level():
+    """99 % intervals of a shift, from 60 samples of noise: at most a few of 40 may miss, and they are not wide."""
+    missed, widths = 0, []
+    for seed in range(40):
+        g = np.random.default_rng(seed)
+        x = g.standard_normal((60, 3))
+        y = x + np.r_[0.5, 0, 0] + 0.1 * g.standard_normal(x.shape)
+        found = find(x, y, None, 5, seed).findings[0]
+        true = 0.5 / np.sqrt(y.var(axis=0).sum())
+        missed += not found.low <= true <= found.high
+        widths.append((found.high - found.low) / 2)
+        assert found.level == 0.99
+    deviation = 0.1 / np.sqrt(60) / np.sqrt(3)
+    assert missed <= 3
+    assert 1.5 * deviation < np.median(widths) < 15 * deviation
+
+
+def test_the_margin_is_that_of_a_mean():
+    """Of Student's t with four degrees of freedom: nine of ten means of noise lie within, and one in a hundred not."""
+    g = np.random.default_rng(0)
+    outside = 0
+    for _ in range(1000):
+        values = g.standard_normal(50)
+        parts = [np.delete(values, np.arange(i, i + 10)).mean() for i in range(0, 50, 10)]
+        outside += abs(values.mean()) > margin(parts)
+    assert 2 <= outside <= 25
+
+
+def test_bootstrap_intervals_have_the_width_of_their_level():
+    values = np.random.default_rng(0).standard_normal(400)
+    low, high = interval(values, 0)
+    assert (high - low) / 2 == pytest.approx(2.576 * values.std() / 20, rel=0.1)
+
+
+def test_the_unit_of_the_data_does_not_matter_and_overflow_is_refused(pair):
+    x, _, g = pair
+    y = 1.3 * x @ orthogonal(6, g)
+    plain, huge, tiny = (rs.drift(s * x, s * y, draws=10) for s in (1.0, 1e180, 1e-180))
+    assert plain.named == huge.named == tiny.named == ("scale", "rotation")
+    assert [d.value for d in huge.drifts] == pytest.approx([d.value for d in plain.drifts], abs=1e-9)
+    for factor in (1e200, 1e-200):
+        with pytest.raises(ValueError, match="in the same unit"):
+            rs.drift(x, x * factor, draws=10)
+    json.loads(rs.drift(x, x * 1e20, draws=10).to_json())
+
+
+def test_labels_are_read_by_position_and_checked(pair):
+    import pandas as pd
+
+    x, labels, _ = pair
+    y = merged(x, labels)
+    plain = rs.drift(x, y, labels=labels, draws=10).to_json()
+    series = pd.Series(labels, index=np.arange(240)[::-1])
+    words = pd.Series(np.array(["a", "b", "c", "d"])[labels], index=[f"s{i}" for i in range(240)], dtype="category")
+    assert rs.drift(x, y, labels=series, draws=10).to_json() == plain
+    assert rs.drift(x, y, labels=words, draws=10).to_json() == plain
+    for bad in ([None, *labels[1:]], labels[:, None], ["a", *labels[1:].tolist()], np.ma.masked_equal(labels, 3)):
+        with pytest.raises(ValueError, match="drift: labels"):
+            rs.drift(x, y, labels=bad, draws=10)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"threshold": True}, "calibrated"),
+        ({"threshold": np.array([0.1, 0.2])}, "calibrated"),
+        ({"threshold": float("nan")}, "calibrated"),
+        ({"k": 2.5}, "k must be at least 1 and a whole number; got 2.5"),
+        ({"k": True}, "k must be"),
+        ({"draws": 10.5}, "draws must be at least 10 and a whole number"),
+        ({"max_samples": 1e3}, "max_samples must be at least 20 and a whole number"),
+        ({"seed": -1}, "seed must be"),
+        ({"tolerance": 0}, "tolerance must be a number between 0 and 1"),
+        ({"tolerance": True}, "tolerance must be"),
+        ({"coordinates": "yes"}, "coordinates must be True or False"),
+    ],
+)
+def test_parameters_are_checked(parameters, message, pair):
+    with pytest.raises(ValueError, match=message):
+        rs.drift(pair[0], pair[0], **parameters)
+
+
+def test_numbers_of_numpy_are_numbers(pair):
+    x, _, _ = pair
+    found = rs.drift(x, x, threshold=np.float32(0.05), k=np.int64(5), draws=np.int32(10), max_samples=np.int16(100))
+    assert (
+        found.to_json() == rs.drift(x, x, threshold=float(np.float32(0.05)), k=5, draws=10, max_samples=100).to_json()
+    )
+
+
+def test_kinds_that_were_not_looked_for_say_so(pair):
+    x, _, _ = pair
+    classes = rs.drift(x, x, draws=10).findings[-1]
+    assert (classes.kind, classes.named, classes.looked_for) == ("classes", False, False)
+    gone = rs.drift(x, np.ones_like(x), draws=10).findings
+    assert [f.kind for f in gone if f.looked_for] == ["collapse"]
 
 
 # ------------------------------------------------------------------------------------- recorded values and identities

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from numbers import Number
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -72,10 +73,15 @@ class Statistic:
 
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
         """Return the value of the statistic for a representation."""
-        given = {name: parameters.pop(name) for name in self.needs if name in parameters}
-        statistic = self.where(**parameters) if parameters else self
+        statistic, given = self.with_data(parameters)
         x = argument(X, "X")
         return statistic.evaluate(x, *self.prepare(x, *data, **given))
+
+    def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
+        """Part arguments given by name: the statistic with its parameters fixed, and what it needs besides X."""
+        given = {name: named[name] for name in self.needs if name in named}
+        parameters = {name: value for name, value in named.items() if name not in given}
+        return self.where(**parameters) if parameters else self, given
 
     def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
         """Check what the statistic needs besides the representation and return it in its order.
@@ -83,6 +89,8 @@ class Statistic:
         Labels become integers from 0; arrays become representations.
         """
         given = dict(zip(self.needs, data)) | named
+        for name in set(self.needs[: len(data)]) & set(named):
+            raise ValueError(f"{self.name}: {name} is given twice, by position and by name")
         if len(data) > len(self.needs) or len(given) != len(self.needs):
             wanted = ", ".join(("X", *self.needs))
             raise ValueError(f"{self.name} is called as {self.name}({wanted}); parameters are given by name")
@@ -181,13 +189,49 @@ def statistic(
 
 
 def classes(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, in the order of the sorted labels; ``ValueError`` unless one per sample."""
-    found = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
-    if found.shape != (x.shape[0],):
-        raise ValueError(f"{called}: {role} must be one per sample, shape ({x.shape[0]},); got shape {found.shape}")
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
-        raise ValueError(f"{called}: {role} are NaN or infinite for some samples; leave those samples out")
-    return np.unique(found, return_inverse=True)[1]
+    """Return labels as integers from 0, in the order of the sorted labels, by position whatever their index.
+
+    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or all of one type.
+    """
+    found, n = _label_array(values), x.shape[0]
+    if found.shape != (n,):
+        remedy = f"; give their column, of shape ({n},)" if found.shape == (n, 1) else ""
+        raise ValueError(f"{called}: {role} must be one per sample, shape ({n},); got shape {found.shape}{remedy}")
+    if np.ma.getmaskarray(values).any() if isinstance(values, np.ma.MaskedArray) else any(map(_is_missing, found)):
+        raise ValueError(f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples out")
+    kinds = {_kind(v) for v in found.tolist()}
+    if len(kinds) > 1:
+        raise ValueError(f"{called}: {role} are of several types ({', '.join(sorted(kinds))}); make all of them words")
+    try:
+        return np.unique(found, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError(f"{called}: {role} must be numbers or words; got {next(iter(kinds))}") from None
+
+
+def _label_array(values: Any) -> np.ndarray:
+    """Labels as an array that has not made words of numbers, or of None."""
+    if hasattr(values, "__dlpack__"):
+        return to_numpy(values)
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    found = np.asarray(values, dtype=object)
+    return np.asarray(values) if all(isinstance(v, int | float | np.number) for v in found.ravel()) else found
+
+
+def _kind(value: Any) -> str:
+    return (
+        "number" if isinstance(value, Number | np.bool_) else "str" if isinstance(value, str) else type(value).__name__
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a label is None, NaN, infinite, or another value that is not equal to itself (NaT, pandas.NA)."""
+    if value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA is neither true nor false
+        return True
 
 
 def _conditions(called: str, x: Representation, values: Any) -> np.ndarray:

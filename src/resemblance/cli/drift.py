@@ -17,8 +17,12 @@ def drift_command(
     reference: Annotated[Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")],
     current: Annotated[Path, typer.Argument(help="The version in question, of the same samples in the same order.")],
     threshold: Annotated[
-        str, typer.Option(help="calibrated (by splits of the reference), or a number for what lies between 0 and 1.")
+        str, typer.Option(help="calibrated (by noise of --tolerance), or a number for what lies between 0 and 1.")
     ] = "calibrated",
+    tolerance: Annotated[float, typer.Option(help="Size of that noise, in radii of the reference.")] = 0.05,
+    coordinates: Annotated[
+        bool, typer.Option("--coordinates", help="Rotation, translation and scale are drift too: for heads in use.")
+    ] = False,
     labels: Annotated[Path | None, typer.Option(help="A .npy file with the class of every sample.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")] = None,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
@@ -34,7 +38,10 @@ def drift_command(
     files = [str(path) for path in (reference, current, labels) if path is not None]
     check_targets(format, files, output, html, None)
     x, y = _read(reference), _read(current)
-    found = drift(x, y, labels=_labels(labels), threshold=_threshold(threshold), draws=draws, seed=seed)
+    found = drift(
+        x, y, labels=_labels(labels), threshold=_threshold(threshold), tolerance=tolerance, coordinates=coordinates,
+        draws=draws, seed=seed,
+    )  # fmt: skip
     if html:
         _write_page(found, html)
     _emit(found, format, output)
@@ -50,7 +57,7 @@ def _read(path: Path) -> Representation:
     return found[0]
 
 
-def _labels(path: Path | None) -> list[Any] | None:
+def _labels(path: Path | None) -> Any:
     import numpy as np
 
     if path is None:
@@ -63,7 +70,7 @@ def _labels(path: Path | None) -> list[Any] | None:
         raise ValueError(f"{path} cannot be read: a .npy file with one number or word per sample is needed") from error
     if not isinstance(classes, np.ndarray) or classes.ndim != 1:
         raise ValueError(f"{path} must be a .npy file with one class per sample")
-    return list(classes.tolist())
+    return classes
 
 
 def _threshold(text: str) -> float | str:
@@ -90,7 +97,7 @@ def _emit(found: DriftReport, format: str, output: Path | None) -> None:
         text = found.to_json()
     else:
         target = io.StringIO()
-        show([drift_table(found), "", finding_table(found), "", found.verdict], target)
+        show([drift_table(found), "", finding_table(found), "", *found.lines, found.verdict], target)
         text = target.getvalue()
     if output:
         output.write_text(text, encoding="utf-8", newline="")

@@ -1,7 +1,7 @@
 """Drift between two versions of a representation: how much, and in what way."""
 
-from .findings import Finding
-from .report import DriftReport, Moved, drift
+from .kinds import Finding
+from .report import DriftReport, Judgement, Moved, drift
 from .table import Drift
 
-__all__ = ["Drift", "DriftReport", "Finding", "Moved", "drift"]
+__all__ = ["Drift", "DriftReport", "Finding", "Judgement", "Moved", "drift"]

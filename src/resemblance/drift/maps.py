@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..rng import generator
 
 FOLDS = 5
-Map = Callable[[np.ndarray, np.ndarray], np.ndarray]
+NEGLIGIBLE = 1e-6  # components with less than this share of the variance, as rounding leaves them, are none
+Map = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class Fit(NamedTuple):
-    """A map from reference to current: its name, centred predictions for samples it was not fitted to, residuals."""
+    """A map from reference to current: its name, centred predictions, residuals, and the map without each fold."""
 
     name: str
-    predicted: np.ndarray  # (n, d)
+    predicted: np.ndarray  # (n, d), for samples the map was not fitted to
     target: np.ndarray  # (n, d), the current version minus the mean of the samples fitted to
-    size: float  # factor that brings the predictions closest to the targets
+    size: float  # factor, not negative, that brings the predictions closest to the targets
     residual: np.ndarray  # (n,), squared, 1 on average for a map that explains nothing
+    matrices: tuple[np.ndarray | None, ...] = ()  # (d, d) each, None for the map that changes nothing
+
+    @property
+    def is_in_sample(self) -> bool:
+        """Whether it is judged on the samples it was fitted to."""
+        return len(self.matrices) == 1
 
 
-def rotate_not(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def rotate_not(x: np.ndarray, y: np.ndarray) -> None:
     """The map that changes nothing."""
-    return np.eye(x.shape[1])
 
 
 def rotate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The orthogonal map, reflections included, that brings x closest to y (Procrustes)."""
-    u, _, vt = np.linalg.svd(x.T @ y)
-    return np.asarray(u @ vt)
+    """The orthogonal map, reflections included, that brings x closest to y (Procrustes).
+
+    With fewer samples than features it is that of a space of n dimensions that holds x, and 0 outside.
+    """
+    if len(x) >= x.shape[1]:
+        u, _, vt = np.linalg.svd(x.T @ y)
+        return np.asarray(u @ vt)
+    (p, a), (q, b) = np.linalg.qr(x.T), np.linalg.qr(y.T)
+    u, _, vt = np.linalg.svd(a @ b.T)
+    return np.asarray(p @ (u @ vt) @ q.T)
 
 
 def regress(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -42,6 +55,11 @@ def regress(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 MAPS: dict[str, Map] = {"identity": rotate_not, "rotation": rotate, "linear": regress}
 
 
+def apply(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
+    """Map the rows of x."""
+    return x if matrix is None else np.asarray(x @ matrix)
+
+
 def folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the samples to fit to and those to judge on, each sample being judged on once."""
     parts = np.array_split(generator(seed, "folds", n).permutation(n), min(FOLDS, n))
@@ -49,21 +67,60 @@ def folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield np.setdiff1d(np.arange(n), part), part
 
 
-def held_out(name: str, fit: Map, x: np.ndarray, y: np.ndarray, seed: int, labels: Sequence[Any] | None = None) -> Fit:
+def held_out(name: str, fit: Map, x: np.ndarray, y: np.ndarray, seed: int, labels: np.ndarray | None = None) -> Fit:
     """Fit a map to some samples and apply it to the others; with ``labels`` each class may also shift by itself."""
-    predicted, target = np.zeros_like(y), np.zeros_like(y)
-    groups = None if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1]
+    predicted, target, matrices = np.zeros_like(y), np.zeros_like(y), []
+    groups = None if labels is None else np.unique(labels, return_inverse=True)[1]
     for train, test in folds(len(x), seed):
         u, v = x[train].mean(axis=0), y[train].mean(axis=0)
-        matrix = fit(x[train] - u, y[train] - v)
-        predicted[test], target[test] = (x[test] - u) @ matrix, y[test] - v
+        matrices.append(fit(x[train] - u, y[train] - v))
+        predicted[test], target[test] = apply(x[test] - u, matrices[-1]), y[test] - v
         if groups is not None:
-            left = y[train] - v - (x[train] - u) @ matrix
+            left = y[train] - v - apply(x[train] - u, matrices[-1])
             for group in np.intersect1d(groups[train], groups[test]):
                 predicted[test[groups[test] == group]] += left[groups[train] == group].mean(axis=0)
-    size = float((predicted * target).sum() / ((predicted**2).sum() or 1.0))
+    return _judged(name, predicted, target, matrices)
+
+
+def fitted(name: str, fit: Map, x: np.ndarray, y: np.ndarray) -> Fit:
+    """Fit a map to all samples and judge it on the same; ``matrices`` then holds it alone."""
+    a, b = x - x.mean(axis=0), y - y.mean(axis=0)
+    matrix = fit(a, b)
+    return _judged(name, apply(a, matrix), b, [matrix])
+
+
+def _judged(name: str, predicted: np.ndarray, target: np.ndarray, matrices: Sequence[np.ndarray | None]) -> Fit:
+    size = max(0.0, float((predicted * target).sum() / ((predicted**2).sum() or 1.0)))
     residual = ((target - size * predicted) ** 2).sum(axis=1) / (target**2).sum(axis=1).mean()
-    return Fit(name, predicted, target, size, residual)
+    return Fit(name, predicted, target, size, residual, tuple(matrices))
+
+
+def directions(x: np.ndarray) -> np.ndarray:
+    """Orthonormal directions (d, r) of the components of x that are not negligible."""
+    _, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    return np.asarray(vt[s**2 > NEGLIGIBLE * (s**2).sum()].T)
+
+
+def variances(x: np.ndarray) -> np.ndarray:
+    """Shares of the variance of the principal components, largest first, without negligible ones."""
+    a = x - x.mean(axis=0)
+    found = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
+    return np.asarray(found[found > NEGLIGIBLE * found.sum()] / found.sum())
+
+
+def components(x: np.ndarray) -> int:
+    """How many components are not negligible."""
+    return len(variances(x))
+
+
+def by_chance(change: np.ndarray, basis: np.ndarray) -> float:
+    """Share of a change that no rotation fitted to it removes: half of what lies in the space of the samples."""
+    return max(0.5 * float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0)), 1 / len(change) ** 2)
+
+
+def is_wide(x: np.ndarray) -> bool:
+    """Whether a map fitted to four fifths of the samples says nothing about the others: x has too many directions."""
+    return components(x) >= len(x) - -(-len(x) // FOLDS) - 1
 
 
 def ladder(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit]) -> tuple[tuple[str, float], ...]:
@@ -71,6 +128,6 @@ def ladder(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit]) -> tuple[tuple[st
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()
     moved = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total
-    left = {name: float(fit.residual.mean()) for name, fit in fits.items()}
-    return (("nothing", float(((y - x) ** 2).sum() / total)), ("translation", float(moved)),
-            ("scale", left["identity"]), ("rotation", left["rotation"]), ("linear map", left["linear"]))  # fmt: skip
+    names = {"identity": "scale", "rotation": "rotation", "linear": "linear map"}
+    left = [(names[name], float(fit.residual.mean())) for name, fit in fits.items()]
+    return ("nothing", float(((y - x) ** 2).sum() / total)), ("translation", float(moved)), *left

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass, replace
 from html import escape
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from ..arrays import scalar, to_numpy
+from ..arrays import to_numpy
 from ..representation import Representation, Undefined, as_representation, finite
 from ..rng import generator
-from ..views.points import size
-from .findings import KINDS, Finding, Found, find
+from ..statistic import classes as checked_labels
+from .findings import Found, find
+from .kinds import KINDS, LOSSES, Finding
+from .losses import classes_of, neighbours_of
 from .maps import Fit
-from .table import ROWS, Drift, Threshold, table
+from .table import Drift, Rules, noisy, table
 
-MOST_MOVED, DRAWN = 10, 150
-LOSSES = ("collapse", "neighbours", "classes")
+MOST_MOVED, DRAWN, LOSS_DRAWS = 10, 150, 20
+UNITS = 1e50  # versions whose sizes differ by more are in different units, and squares of them overflow
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,25 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class Judgement:
+    """One of the two verdicts: whether something is beyond its threshold, and whether that counts as drift here."""
+
+    drifted: bool
+    counts: bool
+    said: str
+
+
+@dataclass(frozen=True)
 class DriftReport:
-    """What :func:`drift` found. ``drifted`` is the verdict; everything else says why, and in what way."""
+    """What :func:`drift` found. ``drifted`` is the verdict; everything else says why, and in what way.
+
+    ``geometry`` judges what no rotation, translation or factor of scale changes, ``coordinates`` where the samples are.
+    """
 
     drifted: bool
     verdict: str
+    geometry: Judgement
+    coordinates: Judgement
     drifts: tuple[Drift, ...]
     findings: tuple[Finding, ...]
     map: str  # the map from reference to current that was chosen
@@ -54,6 +71,12 @@ class DriftReport:
         """The kinds of change that happened."""
         return tuple(f.kind for f in self.findings if f.named)
 
+    @property
+    def lines(self) -> tuple[str, str]:
+        """Both verdicts, a line each."""
+        other = "" if self.coordinates.counts else " (not asked for)"
+        return f"geometry: {self.geometry.said}", f"coordinates: {self.coordinates.said}{other}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as numbers, words, lists and dictionaries: what JSON can hold."""
         return {**asdict(self), "named": list(self.named)}
@@ -65,15 +88,18 @@ class DriftReport:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(d.label)}</td><td>{_brief(d.value)}</td></tr>" for d in self.drifts)
         found = "".join(f"<li>{escape(f'{f.kind}: {f.said}')}</li>" for f in self.findings if f.named)
-        return f"<p><b>{escape(self.verdict)}</b></p><ul>{found}</ul><table>{rows}</table>"
+        both = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
+        return f"<p><b>{escape(self.verdict)}</b></p>{both}<ul>{found}</ul><table>{rows}</table>"
 
 
 def drift(
     reference: Any,
     current: Any,
     *,
-    labels: Sequence[Any] | None = None,
-    threshold: Threshold = "calibrated",
+    labels: Any = None,
+    threshold: float | str = "calibrated",
+    tolerance: float = 0.05,
+    coordinates: bool = False,
     draws: int = 50,
     seed: int = 0,
     k: int = 10,
@@ -81,10 +107,11 @@ def drift(
 ) -> DriftReport:
     """Say how much, and in what way, ``current`` differs from ``reference``: two versions of the same samples.
 
-    The drifts are a table: of the dissimilarities between samples (RDM), debiased CKA, Procrustes, sliced Wasserstein,
-    MMD, the leading subspace, the spectrum, and the number of directions. The findings name what happened: a
-    translation, a change of scale, a rotation, another linear map, a loss of dimensions, of neighbours, of classes.
-    A rotation that is named is removed before neighbours are compared, so nothing is named twice.
+    The drifts are a table: debiased CKA, Procrustes, the leading subspace, the spectrum and the number of directions;
+    and, of the coordinates, how far samples moved, the cosine dissimilarities (RDM), sliced Wasserstein, and MMD. The
+    findings name what happened: a translation, a change of scale, a rotation (reflections included), another linear
+    map, a loss of dimensions, of neighbours, of classes. A rotation that is named is removed before neighbours are
+    compared, so nothing is named twice.
 
     Parameters
     ----------
@@ -92,42 +119,71 @@ def drift(
         padded with zeros). Representations with ids must have the same ids.
     labels : n classes, for class-structure loss.
     threshold : a number, with which all drifts on a scale from 0 to 1 and all losses are compared; or ``"calibrated"``:
-        each drift has a threshold of its own, the 95th percentile over random halves of the reference. For drifts of
-        distributions (MMD, Wasserstein, spectrum, directions) these are halves of the samples against each other; for
-        those that follow each sample, the reference against a random half of its directions.
-    draws : number of random halves for intervals and thresholds.
+        each has a threshold of its own, the 95th percentile of what the reference gives against itself with noise of
+        size ``tolerance``. For drifts of distributions (MMD, Wasserstein, spectrum, directions) one random half of the
+        samples against the other counts if it gives more.
+    tolerance : size of that noise in radii of the reference, alike in all directions that its samples span.
+    coordinates : whether a change of the coordinates alone (translation, scale, rotation) is drift, as it is for a
+        classifier that was trained on the old ones. Otherwise only what a rotation, a translation and a factor of scale
+        do not undo is. The report has both verdicts.
+    draws : number of random halves for intervals, and of halves and noise for thresholds (of losses: at most 20).
     k : neighbours of every sample; fewer if n < 4k.
     max_samples : more samples than this are thinned out at random, by ``seed``; the settings say how many were used.
 
-    Intervals are 95 % of the estimates from random halves without replacement: a bootstrap draws samples twice, and the
-    zero distances between copies look like agreement. Findings use held-out residuals of nested maps: a kind is named
-    when the gain is larger than what samples, or split halves, give by chance, and not negligible.
+    Intervals of drifts are 95 % of the estimates from random halves without replacement: a bootstrap draws samples
+    twice, and the zero distances between copies look like agreement. Findings use held-out residuals of nested maps,
+    and 99 % intervals: bootstraps of one number per sample, or for shift, scale and effective rank a jackknife over
+    five parts of the samples. A kind is named when its interval excludes none of it and it is not negligible. With
+    fewer samples than directions some kinds cannot be told apart; the findings say which were not looked for.
 
-    Raises ``ValueError`` for versions that cannot be compared, :class:`~resemblance.Undefined` for a constant
-    reference or NaN.
+    Data are divided by one common scale. With d > 2n they are first turned into the 2n dimensions that both span. About
+    O(draws · n d min(n, d)) time.
+
+    Raises ``ValueError`` for versions that cannot be compared or whose sizes differ by more than 1e50,
+    :class:`~resemblance.Undefined` for a constant reference or NaN.
 
     Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is not, Procrustes drift
     is the root (kept here beside its square: it alone grows linearly with a small change), and thresholds are fixed.
     """
-    x, y = _checked(reference, current, labels)
-    if not (threshold == "calibrated" or (isinstance(threshold, int | float) and 0 < threshold < math.inf)):
-        raise ValueError(f'drift: threshold must be "calibrated" or a positive number; got {threshold!r}')
-    if draws < 10 or k < 1 or max_samples < 20:
-        raise ValueError("drift: draws must be at least 10, k at least 1, max_samples at least 20")
-    n = x.shape[0]
-    chosen = np.sort(generator(seed, "samples", n).permutation(n)[:max_samples])
-    a, b = _padded(to_numpy(x.array)[chosen], to_numpy(y.array)[chosen])
-    groups = None if labels is None else [labels[i] for i in chosen.tolist()]
-    rows = table(a[:, : x.shape[1]], b[:, : y.shape[1]], threshold, draws, seed)
-    k = max(1, min(k, len(chosen) // 4))
-    settings = {"samples": n, "used": len(chosen), "widths": [x.shape[1], y.shape[1]], "threshold": threshold,
-                "draws": draws, "k": k, "seed": seed, "labels": labels is not None}  # fmt: skip
-    if not np.ptp(b, axis=0).any():
-        return _report(rows, _collapsed(b), a, b, chosen, x.ids, settings)
-    return _report(rows, find(a, b, groups, k, seed), a, b, chosen, x.ids, settings)
+    limit = _limit(threshold)
+    _check_sizes(tolerance=tolerance, draws=draws, k=k, max_samples=max_samples, seed=seed, coordinates=coordinates)
+    x, y, groups = _checked(reference, current, labels)
+    n, rules = x.shape[0], Rules(limit, float(tolerance), int(draws), int(seed))
+    chosen = np.sort(generator(rules.seed, "samples", n).permutation(n)[: int(max_samples)])
+    a, b = _together(_rows(x, chosen), _rows(y, chosen))
+    groups = None if groups is None else groups[chosen]
+    k = max(1, min(int(k), len(chosen) // 4))
+    settings = {
+        "samples": n, "used": len(chosen), "widths": [x.shape[1], y.shape[1]],
+        "threshold": "calibrated" if limit is None else limit, "tolerance": rules.tolerance,
+        "coordinates": coordinates, "draws": rules.draws, "k": k, "seed": rules.seed, "labels": labels is not None,
+    }  # fmt: skip
+    rows = table(a, b, rules)
+    found = find(a, b, groups, k, rules.seed) if np.ptp(b, axis=0).any() else _collapsed(b)
+    found = found._replace(findings=_judged(found.findings, rows, a, groups, k, rules))
+    return _report(rows, found, a, b, chosen, x.ids, settings)
 
 
-def _checked(reference: Any, current: Any, labels: Sequence[Any] | None) -> tuple[Representation, Representation]:
+def _limit(threshold: Any) -> float | None:
+    """A number, or None for calibrated thresholds."""
+    if isinstance(threshold, str) and threshold == "calibrated":
+        return None
+    if isinstance(threshold, Real) and not isinstance(threshold, bool) and 0 < float(threshold) < math.inf:
+        return float(threshold)
+    raise ValueError(f'drift: threshold must be "calibrated" or a positive number; got {threshold!r}')
+
+
+def _check_sizes(*, tolerance: Any, coordinates: Any, **counts: Any) -> None:
+    if not isinstance(tolerance, Real) or isinstance(tolerance, bool) or not 0 < float(tolerance) < 1:
+        raise ValueError(f"drift: tolerance must be a number between 0 and 1; got {tolerance!r}")
+    if not isinstance(coordinates, bool | np.bool_):
+        raise ValueError(f"drift: coordinates must be True or False; got {coordinates!r}")
+    for (name, value), least in zip(counts.items(), (10, 1, 20, 0)):
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise ValueError(f"drift: {name} must be at least {least} and a whole number; got {value!r}")
+
+
+def _checked(reference: Any, current: Any, labels: Any) -> tuple[Representation, Representation, np.ndarray | None]:
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
@@ -136,19 +192,30 @@ def _checked(reference: Any, current: Any, labels: Sequence[Any] | None) -> tupl
         raise ValueError("drift: the sample ids of both versions differ; see resemblance.join_samples")
     if n < 20:
         raise Undefined(f"drift needs at least 20 samples; got {n}")
-    if labels is not None and len(labels) != n:
-        raise ValueError(f"drift: {len(labels)} labels for {n} samples; give one for each")
-    if labels is not None and len(set(np.asarray(labels).tolist())) < 2:
+    groups = None if labels is None else checked_labels("drift", x, labels)
+    if groups is not None and not groups.any():
         raise ValueError("drift: labels name one class only; leave them out, or give at least two classes")
     finite(x), finite(y)
-    if scalar(size(x)) == 0:
+    return x, y, groups
+
+
+def _rows(x: Representation, chosen: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.asarray(to_numpy(x.array), dtype=np.float64)[chosen]
+    return found
+
+
+def _together(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the same dimensions, at most 2n of them, and in one unit of size."""
+    width, unit = max(x.shape[1], y.shape[1]), max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
+    before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
+    if before == 0 and not np.ptp(x, axis=0).any():
         raise Undefined("drift: the reference is constant (all its rows are equal): there is nothing to lose")
-    return x, y
-
-
-def _padded(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    width = max(x.shape[1], y.shape[1])
-    a, b = (np.pad(data, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
+    if (after * UNITS < before and np.ptp(y, axis=0).any()) or before * UNITS < after:
+        raise ValueError("drift: the sizes of both versions differ by more than 1e50: give both in the same unit")
+    a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
+    if width > 2 * len(x):
+        basis = np.linalg.qr(np.concatenate([a, b]).T)[0]
+        a, b = a @ basis, b @ basis
     return a, b
 
 
@@ -160,6 +227,33 @@ def _collapsed(y: np.ndarray) -> Found:
     return Found(tuple(findings), fit, 1.0, ())
 
 
+def _judged(
+    findings: tuple[Finding, ...], rows: tuple[Drift, ...], x: np.ndarray, classes: Any, k: int, rules: Rules
+) -> tuple[Finding, ...]:
+    """The findings with thresholds for losses, and whether those that are named are beyond them."""
+    limits = dict.fromkeys(LOSSES, rules.threshold)
+    if rules.threshold is None and any(f.named and f.kind in LOSSES for f in findings):
+        limits = _limits(rows, x, classes, k, rules)
+    return tuple(
+        replace(f, threshold=limits[f.kind], exceeds=f.named and _is_above(f.amount, limits[f.kind]))
+        if f.kind in LOSSES else f for f in findings
+    )  # fmt: skip
+
+
+def _limits(rows: tuple[Drift, ...], x: np.ndarray, classes: Any, k: int, rules: Rules) -> dict[str, float | None]:
+    """The 95th percentile of each loss under noise of the tolerance; of dimensions, the threshold of effective rank."""
+    lost: dict[str, list[float]] = {"neighbours": [], "classes": []}
+    for other in noisy(x, rules, min(rules.draws, LOSS_DRAWS)):
+        for found in (neighbours_of(x, x, other, k, "", rules.seed), classes_of(x, other, classes, rules.seed)):
+            lost[found.kind].append(found.amount or 0.0)
+    rank = next(row.threshold for row in rows if row.name == "effective_rank")
+    return {"collapse": rank, **{kind: max(0.0, float(np.quantile(v, 0.95))) for kind, v in lost.items()}}
+
+
+def _is_above(amount: float | None, limit: float | None) -> bool:
+    return amount is None or limit is None or amount > limit
+
+
 def _report(
     rows: tuple[Drift, ...], found: Found, x: np.ndarray, y: np.ndarray, chosen: np.ndarray, ids: Any, settings: Any
 ) -> DriftReport:
@@ -169,27 +263,30 @@ def _report(
     moved = [
         Moved(int(i), None if ids is None else ids[i], float(p), float(q)) for i, p, q in zip(chosen, before, after)
     ]
-    limit = settings["threshold"]
-    lost = [f for f in found.findings if f.named and f.kind in LOSSES and (limit == "calibrated" or _above(f, limit))]
-    far = [d for d in rows if d.exceeds]
+    geometry = _judgement("geometry", rows, found.findings, True)
+    coordinates = _judgement("coordinates", rows, (), bool(settings["coordinates"]))
+    drifted = geometry.drifted or (coordinates.counts and coordinates.drifted)
     return DriftReport(
-        bool(far or lost), _verdict(far, lost, found), rows, found.findings, found.fit.name,
+        drifted, _verdict(drifted, found), geometry, coordinates, rows, found.findings, found.fit.name,
         float(found.fit.residual.mean()), found.ladder, tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
         tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]), _picture(x, y, found), settings,
     )  # fmt: skip
 
 
-def _above(finding: Finding, limit: float) -> bool:
-    return finding.amount is None or finding.amount > limit
+def _judgement(side: str, rows: tuple[Drift, ...], findings: tuple[Finding, ...], counts: bool) -> Judgement:
+    mine = [d for d in rows if d.judges == side]
+    far = sum(d.exceeds for d in mine)
+    beyond = [WORDS[f.kind] for f in findings if f.exceeds]
+    if far:
+        beyond = [f"{far} of {len(mine)} drifts", *beyond]
+    said = f"drift ({', '.join(beyond)} beyond the threshold)" if beyond else "no drift beyond the threshold"
+    return Judgement(bool(beyond), counts, said)
 
 
-def _verdict(far: list[Drift], lost: list[Finding], found: Found) -> str:
+def _verdict(drifted: bool, found: Found) -> str:
     named = [WORDS[f.kind] for f in found.findings if f.named]
     what = f"What happened: {', '.join(named)}." if named else "No kind of change is named."
-    if not far and not lost:
-        return f"No drift beyond the threshold. {what}"
-    count = f"{len(far)} of {len(ROWS)} drifts are beyond their threshold" if far else "a loss is beyond the threshold"
-    return f"Drift: {count}. {what}"
+    return f"{'Drift' if drifted else 'No drift'} beyond the threshold. {what}"
 
 
 WORDS = dict(zip(KINDS, ("translation", "change of scale", "rotation", "anisotropic linear map", "loss of dimensions",

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import scalar
+from ..arrays import scalar, to_numpy
 from ..measures import cka, eigenspectrum_similarity, mmd, procrustes, rsa, sliced_wasserstein, subspace_overlap
-from ..representation import Representation, Undefined
+from ..representation import Representation, Undefined, comparing
 from ..rng import generator
 from ..views.distributions import effective_rank, participation_ratio
 from ..views.points import size
+from ..views.spectra import decomposition
+from .maps import NEGLIGIBLE
 
-Threshold = float | str
+Verdict = Literal["geometry", "coordinates"]
+COMPONENTS = 5
 
 
 @dataclass(frozen=True)
 class Drift:
     """One number for how far the current version is from the reference: 0 for none.
 
-    ``paired`` says whether it matters which sample is which; ``is_share`` that it lies on a scale on which 1 is all
-    there is to lose. ``value`` is ``None``, with the ``reason``, where there is no number.
+    ``judges`` is the verdict it counts for: "geometry" if no rotation, translation or factor of scale changes it, else
+    "coordinates". ``paired`` says whether it matters which sample is which; ``is_share`` that a number can judge it.
+    ``value`` is ``None``, with the ``reason``, where there is no number.
     """
 
     name: str
@@ -34,9 +39,11 @@ class Drift:
     high: float | None
     threshold: float | None
     exceeds: bool
+    judges: Verdict
     paired: bool
     is_share: bool
     reason: str = ""
+    level: float = 0.95  # of the interval
 
 
 def _relative(x: Representation, y: Representation, value: Callable[[Representation], Any]) -> float:
@@ -48,74 +55,129 @@ def _carried(x: Representation, y: Representation) -> float:
     return float(sliced_wasserstein(x, y)) * math.sqrt(x.shape[0]) / scalar(size(x))
 
 
+def _displaced(x: Representation, y: Representation) -> float:
+    return float(((y.array - x.array) ** 2).sum()) / scalar(size(x)) ** 2
+
+
+def _subspace(x: Representation, y: Representation) -> float:
+    """Of as many components as the reference has: those of rounding are none."""
+    variance = to_numpy(decomposition(x).singular) ** 2
+    k = int((variance > NEGLIGIBLE * variance.sum()).sum())
+    return 1 - float(subspace_overlap(x, y, k=min(COMPONENTS, k)))
+
+
 class _Row(NamedTuple):
-    """A line of the table: names, whether samples are paired and 1 is all there is to lose, and the number."""
+    """A line of the table: names, the verdict, whether samples are paired and numbers can judge it, and the number."""
 
     name: str
     label: str
+    judges: Verdict
     paired: bool
     is_share: bool
     of: Callable[[Any, Any], float]
 
 
 ROWS = (
-    _Row("rdm", "RDM: 1 − RSA of cosine dissimilarities", True, True, lambda x, y: 1 - rsa(x, y, rdm="cosine")),
-    _Row("cka", "CKA: 1 − debiased linear CKA", True, True, lambda x, y: 1 - cka(x, y, estimator="debiased")),
-    _Row("procrustes", "Procrustes, squared", True, True, lambda x, y: procrustes(x, y, squared=True) / 2),
-    _Row("procrustes_root", "Procrustes, root of it", True, False, lambda x, y: procrustes(x, y) / 2**0.5),
-    _Row("subspace", "Subspace of 5 components", True, True, lambda x, y: 1 - subspace_overlap(x, y)),
-    _Row("sliced_wasserstein", "Sliced Wasserstein, in radii of the reference", False, False, _carried),
-    _Row("mmd", "MMD", False, False, lambda x, y: mmd(x, y)),
-    _Row("eigenspectrum", "Eigenspectrum", False, True, lambda x, y: 1 - eigenspectrum_similarity(x, y)),
-    _Row("participation_ratio", "Participation ratio, relative change", False, True,
+    _Row("cka", "CKA: 1 − debiased linear CKA", "geometry", True, True,
+         lambda x, y: 1 - cka(x, y, estimator="debiased")),
+    _Row("procrustes", "Procrustes, squared", "geometry", True, True, lambda x, y: procrustes(x, y, squared=True) / 2),
+    _Row("procrustes_root", "Procrustes, root of it", "geometry", True, False, lambda x, y: procrustes(x, y) / 2**0.5),
+    _Row("subspace", "Subspace of the five leading components", "geometry", True, True, _subspace),
+    _Row("eigenspectrum", "Eigenspectrum", "geometry", False, True, lambda x, y: 1 - eigenspectrum_similarity(x, y)),
+    _Row("participation_ratio", "Participation ratio, relative change", "geometry", False, True,
          lambda x, y: _relative(x, y, participation_ratio)),
-    _Row("effective_rank", "Effective rank, relative change", False, True,
+    _Row("effective_rank", "Effective rank, relative change", "geometry", False, True,
          lambda x, y: _relative(x, y, effective_rank)),
+    _Row("displacement", "Displacement, squared, in radii of the reference", "coordinates", True, True, _displaced),
+    _Row("rdm", "RDM: 1 − RSA of cosine dissimilarities", "coordinates", True, True,
+         lambda x, y: 1 - rsa(x, y, rdm="cosine")),
+    _Row("sliced_wasserstein", "Sliced Wasserstein, in radii of the reference", "coordinates", False, False, _carried),
+    _Row("mmd", "MMD", "coordinates", False, False, lambda x, y: mmd(x, y)),
 )  # fmt: skip
 
 
-def table(x: np.ndarray, y: np.ndarray, threshold: Threshold, draws: int, seed: int) -> tuple[Drift, ...]:
-    """The drifts with intervals from halves of the samples, compared with the threshold."""
-    n = len(x)
-    random = generator(seed, "halves of samples", n)
-    halves = [random.permutation(n)[: n // 2] for _ in range(draws)]
-    whole = Representation(x), Representation(y)
-    pairs = [(Representation(x[h]), Representation(y[h])) for h in halves]
-    null = _null(x, draws, seed) if threshold == "calibrated" else {}
-    return tuple(_row(row, whole, pairs, null, threshold) for row in ROWS)
+class Rules(NamedTuple):
+    """How drifts are judged: by a number or, without one, by what noise of size ``tolerance`` gives the reference."""
+
+    threshold: float | None
+    tolerance: float
+    draws: int
+    seed: int
 
 
-def _row(row: _Row, whole: Any, pairs: Any, null: dict[bool, Any], threshold: Threshold) -> Drift:
+def noisy(x: np.ndarray, rules: Rules, draws: int) -> Iterator[np.ndarray]:
+    """Yield x with noise of ``tolerance`` times its radius, alike in all directions that its samples span.
+
+    The noise turns with the data: it is W U Vᵀ with W random and U S Vᵀ the centred data.
+    """
+    centred = x - x.mean(axis=0)
+    u, s, vt = np.linalg.svd(centred, full_matrices=False)
+    kept = s**2 > NEGLIGIBLE * (s**2).sum()
+    frame = u[:, kept] @ vt[kept]
+    length = rules.tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * int(kept.sum()))
+    for draw in range(draws):
+        random = generator(rules.seed, "noise of the tolerance", len(x), draw)
+        yield x + length * (random.standard_normal((len(x), len(x))) @ frame)
+
+
+def table(x: np.ndarray, y: np.ndarray, rules: Rules) -> tuple[Drift, ...]:
+    """The drifts with intervals from halves of the samples, compared with their thresholds.
+
+    Calibrated thresholds are the 95th percentile of each drift of the reference against itself with noise, and where
+    samples are not paired of one half of it against the other, whichever is larger.
+    """
+    n, whole, random = (
+        len(x),
+        (Representation(x), Representation(y)),
+        generator(rules.seed, "halves of samples", len(x)),
+    )
+    around, noise, halves = _none(), _none(), _none()
+    for other in noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x, rules.draws):
+        order = random.permutation(n)
+        half, rest = order[: n // 2], order[n // 2 : 2 * (n // 2)]
+        first = Representation(x[half])
+        _add(around, (first, Representation(y[half])), ROWS)
+        if rules.threshold is None:
+            _add(halves, (first, Representation(x[rest])), [row for row in ROWS if not row.paired])
+            _add(noise, (whole[0], Representation(other)), ROWS)
+    limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in ROWS}
+    return tuple(_row(row, whole, around[row.name], limits[row.name]) for row in ROWS)
+
+
+def _none() -> dict[str, list[float]]:
+    return {row.name: [] for row in ROWS}
+
+
+def _limit(row: _Row, rules: Rules, noise: list[float], halves: list[float]) -> float | None:
+    if rules.threshold is not None:
+        return rules.threshold if row.is_share else None
+    return max([1e-6, *(float(np.quantile(values, 0.95)) for values in (noise, halves) if values)])
+
+
+def _add(found: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None:
+    with comparing(*pair):
+        for row in rows:
+            try:
+                found[row.name].append(float(row.of(*pair)))
+            except Undefined:
+                continue
+
+
+def _row(row: _Row, whole: Any, around: list[float], limit: float | None) -> Drift:
+    about = row.judges, row.paired, row.is_share
     try:
         value = max(0.0, float(row.of(*whole)))
     except Undefined as error:
-        lost = _value(row, (whole[0], whole[0])) is not None  # the reference has a value, the current version has not
-        return Drift(row.name, row.label, None, None, None, None, lost, row.paired, row.is_share, str(error))
-    estimates = np.array([v for pair in pairs if (v := _value(row, pair)) is not None])
-    limit: float | None = float(threshold) if row.is_share and not null else None
-    if null:
-        chance = [v for pair in null[row.paired] if (v := _value(row, pair)) is not None]
-        limit = max(1e-6, float(np.quantile(chance, 0.95))) if chance else None
-    around = estimates - estimates.mean() if len(estimates) else np.zeros(1)
-    low, high = (max(0.0, value + float(np.quantile(around, q))) for q in (0.025, 0.975))
-    return Drift(row.name, row.label, value, low, high, limit, limit is not None and value > limit, row.paired,
-                 row.is_share)  # fmt: skip
+        lost = _is_defined(row, whole[0])  # the reference has a value, the current version has not
+        return Drift(row.name, row.label, None, None, None, None, lost, *about, str(error))
+    spread = np.array(around) - np.mean(around) if around else np.zeros(1)
+    low, high = (max(0.0, value + float(np.quantile(spread, q))) for q in (0.025, 0.975))
+    return Drift(row.name, row.label, value, low, high, limit, limit is not None and value > limit, *about)
 
 
-def _value(row: _Row, pair: Any) -> float | None:
+def _is_defined(row: _Row, reference: Representation) -> bool:
     try:
-        return float(row.of(*pair))
+        row.of(reference, reference)
     except Undefined:
-        return None
-
-
-def _null(x: np.ndarray, draws: int, seed: int) -> dict[bool, Any]:
-    """Pairs of halves of the reference: by paired or not."""
-    random, (n, d) = generator(seed, "halves of the reference", *x.shape), x.shape
-    whole, directions, samples = Representation(x), [], []
-    for _ in range(draws):
-        basis = np.linalg.qr(random.standard_normal((d, d)))[0][:, : (d + 1) // 2]
-        directions.append((whole, Representation(x @ basis)))
-        order = random.permutation(n)
-        samples.append((Representation(x[order[: n // 2]]), Representation(x[order[n // 2 : 2 * (n // 2)]])))
-    return {True: directions, False: samples}
+        return False
+    return True

@@ -12,16 +12,23 @@ from .terminal import plain_table
 def drift_table(report: DriftReport) -> Any:
     """Return a line per drift: the value, its interval, the threshold, and whether it is beyond."""
     rows = [
-        (d.name, number(d.value), bounds(d), number(d.threshold), d.reason or ("drift" if d.exceeds else ""))
+        (d.judges, d.name, number(d.value), bounds(d), number(d.threshold), d.reason or ("drift" if d.exceeds else ""))
         for d in report.drifts
     ]
-    return plain_table(("drift", "value", "95 % interval", "threshold", ""), rows, right=(1, 2, 3))
+    return plain_table(("verdict", "drift", "value", "95 % interval", "threshold", ""), rows, right=(2, 3, 4))
 
 
 def finding_table(report: DriftReport) -> Any:
-    """Return a line per kind of change: whether it is named, and a sentence."""
-    rows = [("yes" if f.named else "no", WORDS[f.kind], f.said) for f in report.findings]
+    """Return a line per kind of change: whether it is named or was not looked for, and a sentence."""
+    rows = [(status(f), WORDS[f.kind], f.said) for f in report.findings]
     return plain_table(("happened", "kind of change", "what was found"), rows)
+
+
+def status(finding: Finding) -> str:
+    """Say whether a kind of change happened: yes, no, or not looked for."""
+    if not finding.looked_for:
+        return "not looked for"
+    return "yes" if finding.named else "no"
 
 
 def bounds(part: Drift | Finding) -> str:

@@ -23,8 +23,8 @@ MAPS = {
 def write_drift_page(report: DriftReport, path: str | Path, *, title: str = "Drift between two versions") -> None:
     """Write what :func:`resemblance.drift` found to one HTML file.
 
-    The page has the verdict, the kinds of change with what was found of each, pictures of the samples before and after
-    the map that was chosen, what maps of growing freedom leave unexplained, every drift with its interval and
+    The page has both verdicts, the kinds of change with what was found of each, pictures of the samples before and
+    after the map that was chosen, what maps of growing freedom leave unexplained, every drift with its interval and
     threshold, the samples that moved most, and the settings. It needs no network; two calls with the same report write
     the same bytes, and a reader sees the old or the new file, never a part.
 
@@ -44,7 +44,9 @@ def _content(report: DriftReport) -> dict[str, Any]:
     return {
         "report": report, "kinds": WORDS, "map": MAPS[report.map], "before": before, "after": after,
         "ladder": ladder(report) if report.ladder else "", "bars": [(d, bar(d)) for d in report.drifts],
-        "named": [f for f in report.findings if f.named], "others": [f for f in report.findings if not f.named],
+        "named": [f for f in report.findings if f.named],
+        "others": [f for f in report.findings if f.looked_for and not f.named],
+        "unsought": [f for f in report.findings if not f.looked_for],
     }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def logme(x: Representation, labels: np.ndarray) -> float:
     Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` for an all-zero representation
     or one that explains a class without error, whose evidence has no bound.
 
-    Reference: You et al. 2021, Algorithm 1, with the iteration of α and β to its fixed point; the code of the authors
+    Reference: You et al. 2021, with the iteration of α and β to its fixed point; the code of the authors
     stops earlier, at a change of α / β of 1e-3 or after 11 rounds, and is smaller by up to 5e-4 in our tests.
     """
     groups = members(labels, "logme")

@@ -11,8 +11,10 @@ from ..representation import Representation
 from ..rng import generator
 from ..statistic import Statistic
 from .catalogue import get_statistic
+from .trials import Unfilled, rank_within
 
 SHARED = ("labels", "conditions", "replicate")  # what is given once per sample of the representation
+TRIES = 1000  # orders or halves that are drawn until every condition has a trial in each part
 
 
 class Interval(NamedTuple):
@@ -48,23 +50,26 @@ def interval(
     """Return a statistic with an interval for how it would vary over other samples of the same kind.
 
     The statistic is computed on ``draws`` random halves of the samples (of every class or condition, where there are
-    labels; of samples and of controls), and the interval is the value plus the middle ``level`` of what these depart
-    from their own mean, within the range of the statistic. ``data`` and ``parameters`` are those of the statistic;
-    what is random in the statistic itself stays the same in all draws.
+    labels, and of early and late trials each; of samples and of controls), and the interval is the value plus the
+    middle ``level`` of what these depart from their own mean, within the range of the statistic. ``data`` and
+    ``parameters`` are those of the statistic; what is random in the statistic itself stays the same in all draws.
 
     Halves are drawn without replacement. For a mean, their variance is n / (n - 1) times that of the bootstrap, but
     no sample meets its own copy: in a bootstrap, copies are at distance 0 in every dissimilarity matrix and pull
     correlations up (Pearson's of independent data: 0.23 instead of 0).
 
-    Raises ``ValueError`` when halves are too small for the statistic.
+    A half of an odd number is the larger half; with few samples per class or condition intervals are too narrow for
+    it. Raises ``ValueError`` when halves are too small for the statistic, and for ``anchors``, which are row numbers.
 
     Reference: half-sampling, Efron 1982, Section 8; the intervals of Raju 2026 are bootstrap percentiles.
     """
-    chosen = get_statistic(statistic).where(**parameters)
+    chosen, given = get_statistic(statistic).with_data(parameters)
     if draws < 2 or not 0 < level < 1:
         raise ValueError(f"interval: draws must be at least 2 and level between 0 and 1; got {draws} and {level}")
+    if dict(chosen.parameters).get("anchors") is not None:
+        raise ValueError("interval: anchors are row numbers, and a half of the samples has other rows; leave them out")
     x = argument(X, "X")
-    prepared = chosen.prepare(x, *data)
+    prepared = chosen.prepare(x, *data, **given)
     value = chosen.evaluate(x, *prepared)
     found = np.array([_on_a_half(chosen, x, prepared, seed, draw) for draw in range(draws)])
     spread = np.quantile(found - found.mean(), [(1 - level) / 2, (1 + level) / 2])
@@ -76,24 +81,45 @@ def interval(
 def _on_a_half(chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int) -> float:
     roles = dict(zip(chosen.needs, prepared))
     groups = next((roles[name] for name in ("labels", "conditions") if name in roles), np.zeros(x.shape[0], dtype=int))
-    kept = _half(groups, chosen, seed, draw, "samples")
-    for name, given in roles.items():
-        if name in SHARED:
-            roles[name] = _taken(given, kept)
-        elif name == "control":
-            one = np.zeros(given.shape[0], dtype=int)
-            roles[name] = _rows(given, _half(one, chosen, seed, draw, "control"))
-    return chosen.evaluate(_rows(x, kept), *roles.values())
+    parts, random = _parts(chosen, groups), generator(seed, "interval", "samples", draw)
+    one = np.zeros(roles["control"].shape[0] if "control" in roles else 0, dtype=int)
+    controls = _half(one, generator(seed, "interval", "control", draw))
+    for _ in range(TRIES):
+        kept = _half(2 * groups + parts, random)
+        if len(kept) < chosen.min_samples:
+            raise ValueError(f"interval: {chosen} needs {chosen.min_samples} samples and half of them are {len(kept)}")
+        given = [_given(name, data, kept, controls) for name, data in roles.items()]
+        try:
+            return _as_parted(chosen, parts[kept]).evaluate(_rows(x, kept), *given)
+        except Unfilled:
+            continue
+    raise ValueError(f"interval: of {TRIES} halves none has what {chosen} needs; record more trials of each condition")
 
 
-def _half(groups: np.ndarray, chosen: Statistic, seed: int, draw: int, role: str) -> np.ndarray:
+def _parts(chosen: Statistic, groups: np.ndarray) -> np.ndarray:
+    """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of a condition."""
+    settings = {**chosen.defaults, **dict(chosen.parameters)}
+    if "early" in settings:
+        return np.asarray(np.arange(len(groups)) >= int(len(groups) * settings["early"]), dtype=int)
+    return rank_within(groups) % 2 if "parity" in settings else np.zeros(len(groups), dtype=int)
+
+
+def _as_parted(chosen: Statistic, late: np.ndarray) -> Statistic:
+    """The statistic with the share of early trials that a half of each part has."""
+    if "early" not in chosen.defaults:
+        return chosen
+    return chosen.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
+
+
+def _half(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Row numbers of a random half of every group, in increasing order."""
-    random = generator(seed, "interval", role, draw)
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-    kept = np.sort(np.concatenate([random.choice(m, (len(m) + 1) // 2, replace=False) for m in members]))
-    if role == "samples" and len(kept) < chosen.min_samples:
-        raise ValueError(f"interval: {chosen} needs {chosen.min_samples} samples and half of them are {len(kept)}")
-    return kept
+    kept = [random.choice(m, (len(m) + 1) // 2, replace=False) for m in members]
+    return np.sort(np.concatenate([np.zeros(0, dtype=int), *kept]))
+
+
+def _given(name: str, data: Any, kept: np.ndarray, controls: np.ndarray) -> Any:
+    return _taken(data, kept) if name in SHARED else _rows(data, controls) if name == "control" else data
 
 
 def _taken(given: Any, kept: np.ndarray) -> Any:
@@ -114,17 +140,21 @@ def permutation_null(
     on the order. ``p_value`` is (1 + the number of values as large) / (1 + ``draws``), and ``z`` how many standard
     deviations the value lies above their mean.
 
-    Raises ``ValueError`` when no order changes the value.
+    Orders that leave a condition without a trial in one part are drawn again: the null is that of all orders in which
+    the statistic is defined, as it is in the order of recording.
+
+    Raises ``ValueError`` when no order changes the value, or none of 1000 in a row has a value.
 
     Reference: Raju 2026, Section 13.5 (500 orders), where z has the opposite sign: it is of the similarity.
     """
-    chosen = get_statistic(statistic).where(**parameters)
+    chosen, given = get_statistic(statistic).with_data(parameters)
     if draws < 2:
         raise ValueError(f"permutation_null: draws must be at least 2; got {draws}")
     x = argument(X, "X")
-    prepared = chosen.prepare(x, *data)
+    prepared = chosen.prepare(x, *data, **given)
+    value = chosen.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
     found = np.array([_in_another_order(chosen, x, prepared, seed, draw) for draw in range(draws)])
-    value, deviation = chosen.evaluate(x, *prepared), float(found.std())
+    deviation = float(found.std())
     if deviation <= 1e-12 * max(1.0, abs(value)):
         raise ValueError(f"permutation_null: {chosen} does not depend on the order of the samples")
     larger = int((found >= value - 1e-12).sum())
@@ -133,6 +163,15 @@ def permutation_null(
 
 
 def _in_another_order(chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int) -> float:
-    order = generator(seed, "permutation_null", draw).permutation(x.shape[0])
-    moved = [_taken(given, order) if name in SHARED else given for name, given in zip(chosen.needs, prepared)]
-    return chosen.evaluate(_rows(x, order), *moved)
+    random = generator(seed, "permutation_null", draw)
+    for _ in range(TRIES):
+        order = random.permutation(x.shape[0])
+        moved = [_taken(given, order) if name in SHARED else given for name, given in zip(chosen.needs, prepared)]
+        try:
+            return chosen.evaluate(_rows(x, order), *moved)
+        except Unfilled:
+            continue
+    raise ValueError(
+        f"permutation_null: of {TRIES} orders none has a trial of every condition in both parts of {chosen}; "
+        "leave out conditions of few trials"
+    )

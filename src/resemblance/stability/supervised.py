@@ -11,7 +11,7 @@ from ..measure import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows, subset
+from .comparing import Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -84,7 +84,7 @@ def _class_mean_halves(
     label="Supervised alignment", family="supervised", larger_is_more_stable=True, range=(-1, 1),
     reference="raju2026geometric", invariant_to={"permutation", "isotropic_scaling", "translation"}, min_samples=3,
     changes=(when({"rdm": "cosine"}, invariant_to=SHAPE), when({"rdm": "euclidean"}, invariant_to=SHAPE)),
-    limits={"max_samples": (3, np.inf)},
+    limits={"max_samples": (3, np.inf)}, version=2,
 )  # fmt: skip
 def supervised_alignment(
     x: Representation,
@@ -100,20 +100,37 @@ def supervised_alignment(
     .. math:: \rho\bigl(\operatorname{RDM}(X - \bar{x}),\; [y_i \ne y_j]_{i < j}\bigr)
 
     The rank correlation of the dissimilarities of the centred points with 1 for pairs of different classes and 0 for
-    others. X is (n, d), labels are (n,); of more than ``max_samples`` samples that many are drawn. The value is in
-    [-1, 1]; ties of the labels keep Spearman's below 1.
+    others. X is (n, d), labels are (n,); of more than ``max_samples`` samples that many are drawn, of each class in
+    proportion and at least one. The value is in [-1, 1]; ties of the labels keep Spearman's below 1.
 
-    Raises ``ValueError`` for one class only and ``Undefined`` when all dissimilarities are equal.
+    Raises ``ValueError`` for one class only or more classes than ``max_samples``, and ``Undefined`` when all
+    dissimilarities are equal.
 
-    Reference: Raju 2026, and shesha-geometry 0.3.0, which centres before it draws the samples, here too. The author's
-    transfer script leaves out the centring, takes cosines, and averages over random halves.
+    Reference: Raju 2026, and shesha-geometry 0.3.0, which centres before it draws the samples, here too, but draws them
+    whatever their class. The author's transfer script leaves out the centring, takes cosines, and averages over random
+    halves.
     """
-    members(labels, "supervised_alignment", fewest=1)
+    groups = members(labels, "supervised_alignment", fewest=1)
     points = rows(x) - rows(x).mean(axis=0)
-    chosen = subset(len(points), max_samples, seed, "supervised_alignment")
+    chosen = _in_proportion(groups, max_samples, seed)
     first, second = np.triu_indices(len(chosen), 1)
     different = labels[chosen][first] != labels[chosen][second]
     return correlation(dissimilarities(points[chosen], rdm), different.astype(float), compare)
+
+
+def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
+    """Row numbers of ``count`` samples, or all: of every class in proportion (largest remainders), at least one."""
+    sizes = np.array([len(group) for group in groups])
+    if sizes.sum() <= count:
+        return np.sort(np.concatenate(groups))
+    if len(groups) > count:
+        raise ValueError(f"supervised_alignment: max_samples={count} is less than one of each of {len(groups)} classes")
+    draw, share = generator(seed, "supervised_alignment", "samples"), sizes - 1
+    share = share * ((count - len(groups)) / share.sum())
+    quota = 1 + share.astype(int)
+    largest = np.argsort(-(share - share.astype(int)), kind="stable")[: count - int(quota.sum())]
+    quota[largest] += 1
+    return np.sort(np.concatenate([draw.choice(group, q, replace=False) for group, q in zip(groups, quota)]))
 
 
 @statistic(

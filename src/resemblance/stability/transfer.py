@@ -101,7 +101,7 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
 
     Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` for a constant representation.
 
-    Reference: Bao et al. 2019, Eq. 3. Both covariances divide by n; the author of Raju 2026 divides that of the
+    Reference: Bao et al. 2019. Both covariances divide by n; the author of Raju 2026 divides that of the
     features by n - 1 and adds 1e-10 to its diagonal, so his value is (n - 1) / n times ours.
     """
     points, groups = centred(rows(x)), members(labels, "h_score")
@@ -133,7 +133,7 @@ def gbc(x: Representation, labels: np.ndarray, *, covariance: Literal["diagonal"
     Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` when a feature does not vary
     in a class (choose ``"spherical"``, or remove it).
 
-    Reference: Pándy et al. 2022, Eqs. 2-4, who reduce the features to 64 principal components first, and whose
+    Reference: Pándy et al. 2022, who reduce the features to 64 principal components first, and whose
     spherical form is the one they recommend. The author of Raju 2026 uses D_B itself, for two classes.
     """
     points, groups = centred(rows(x)), members(labels, "gbc")
@@ -168,7 +168,7 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -
 
     Raises ``ValueError`` for one class only and for probabilities that are negative or do not sum to 1.
 
-    Reference: Nguyen et al. 2020, Eq. 2.
+    Reference: Nguyen et al. 2020.
     """
     members(labels, "leep", fewest=1)
     theta = _probabilities(rows(x), outputs, "leep")
@@ -191,7 +191,7 @@ def nce(x: Representation, labels: np.ndarray) -> float:
     X is the (n, z) logits or probabilities of the source classifier, labels are (n,). The value, in nats, is between
     -log C and 0. Raises ``ValueError`` for one class only.
 
-    Reference: Tran et al. 2019, Eq. 2, with predicted for true source labels. What Raju 2026 calls NCE is another
+    Reference: Tran et al. 2019, with predicted for true source labels. What Raju 2026 calls NCE is another
     quantity, the mean log-softmax of cosine similarities to the class means.
     """
     members(labels, "nce", fewest=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ..representation import Representation, Undefined
@@ -12,28 +14,48 @@ from .supervised import BY_RDM, COSINE, class_means
 PART = {"early": (0.01, 0.99)}
 
 
+class Unfilled(ValueError):
+    """A condition has no trial in one of the parts that are compared: with these trials, or in this order of them."""
+
+
 @statistic(
     label="Trial split", family="trials", larger_is_more_stable=True, range=(-1, 1), reference="raju2026geometric",
-    invariant_to=COSINE, min_samples=6, changes=BY_RDM,
+    invariant_to=COSINE, min_samples=6, changes=BY_RDM, version=2,
 )  # fmt: skip
 def trial_split(
-    x: Representation, conditions: np.ndarray, *, rdm: Rdm = "cosine", compare: Compare = "spearman"
+    x: Representation,
+    conditions: np.ndarray,
+    *,
+    parity: Literal["condition", "recording"] = "condition",
+    rdm: Rdm = "cosine",
+    compare: Compare = "spearman",
 ) -> float:
     r"""Trial-split stability: do odd and even trials put the conditions in the same arrangement?
 
     .. math:: \rho\bigl(\operatorname{RDM}(M_{\text{odd}}), \operatorname{RDM}(M_{\text{even}})\bigr)
 
-    M holds the mean response to each condition over trials 0, 2, 4... and over trials 1, 3, 5... of all. X is
-    the (n, d) trials in the order of recording, ``conditions`` are (n,). The value is in [-1, 1].
+    M holds the mean response to each condition over its trials 0, 2, 4... and over its trials 1, 3, 5... in the order
+    of recording; ``parity="recording"`` numbers the trials of all conditions together, which fails for conditions that
+    take turns if their number is even. X is the (n, d) trials in the order of recording, ``conditions`` are (n,). The
+    value is in [-1, 1].
 
     Raises ``ValueError`` for fewer than 3 conditions, or one without an odd or an even trial, and ``Undefined`` when
     all condition means are equally far apart.
 
-    Reference: Raju 2026, Section 13. The responses are not scaled to unit length first, as in the author's code
-    and unlike the text.
+    Reference: Raju 2026, Section 13. The author's code numbers all trials together. The responses are not scaled to
+    unit length first, as in that code and unlike the text.
     """
-    even = np.arange(x.shape[0]) % 2 == 0
+    even = (rank_within(conditions) if parity == "condition" else np.arange(x.shape[0])) % 2 == 0
     return _agreement_of_parts(x, conditions, even, "trial_split", "even and an odd", rdm, compare)
+
+
+def rank_within(conditions: np.ndarray) -> np.ndarray:
+    """Number of every trial among those of its condition, from 0."""
+    order = np.argsort(conditions, kind="stable")
+    counts = np.bincount(conditions)
+    ranks = np.empty(len(conditions), dtype=int)
+    ranks[order] = np.arange(len(conditions)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ranks
 
 
 @statistic(
@@ -74,7 +96,7 @@ def _agreement_of_parts(
         raise ValueError(f"{called} needs at least 3 conditions; got {count}")
     groups = [[np.flatnonzero(part & (conditions == c)) for c in range(count)] for part in (first, ~first)]
     if any(len(group) == 0 for part in groups for group in part):
-        raise ValueError(f"{called} needs an {both} trial of every condition; leave the others out")
+        raise Unfilled(f"{called} needs an {both} trial of every condition; leave the others out")
     one, other = (class_means(rows(x), part) for part in groups)
     return agreement(one, other, rdm, compare)
 

@@ -33,22 +33,22 @@ def over_windows(
     Raises ``ValueError`` for another shape, a width or step that does not fit, and what the statistic raises, unless it
     is :class:`~resemblance.Undefined`: then the window has a reason in place of a value.
     """
-    chosen = get_statistic(statistic).where(**parameters)
+    chosen, given = get_statistic(statistic).with_data(parameters)
     X = as_array(X, "X")
     if len(X.shape) != 3 or 0 in X.shape:
         raise ValueError(f"over_windows needs X (n_trials, bins, units); got shape {tuple(X.shape)}")
     bins, step = int(X.shape[1]), width if step is None else step
     if not all(isinstance(t, int | np.integer) for t in (width, step)) or not 1 <= width <= bins or step < 1:
         raise ValueError(f"over_windows: width must be from 1 to {bins} and step 1 or more; got {width} and {step}")
-    return tuple(_in_window(chosen, X, data, start, start + width) for start in range(0, bins - width + 1, step))
+    return tuple(_in_window(chosen, X, data, given, start, start + width) for start in range(0, bins - width + 1, step))
 
 
-def _in_window(chosen: Statistic, X: Any, data: tuple[Any, ...], start: int, stop: int) -> Window:
+def _in_window(chosen: Statistic, X: Any, data: Any, given: dict[str, Any], start: int, stop: int) -> Window:
     xp = namespace(X)
     held = X[:, start:stop, :]
     real = held if xp.isdtype(held.dtype, "real floating") else xp.astype(held, xp.float64)
     x = Representation(xp.mean(real, axis=1), f"bins {start} to {stop - 1}")
     try:
-        return Window(start, stop, chosen(x, *data), "")
+        return Window(start, stop, chosen(x, *data, **given), "")
     except Undefined as reason:
         return Window(start, stop, None, str(reason))

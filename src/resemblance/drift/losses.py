@@ -1,0 +1,114 @@
+"""What no map gives back: lost dimensions, neighbours, classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..representation import Representation
+from ..views.neighbours import neighbours
+from .kinds import FLOOR, Finding, interval, margin, not_looked_for
+from .maps import Fit, components, folds, held_out, regress, variances
+
+FEW = 3  # with fewer samples per direction than this, a linear discriminant is shrunk
+
+
+Parts = tuple[np.ndarray, ...]
+
+
+def collapse_of(x: np.ndarray, y: np.ndarray, linear: Fit | None, seed: int) -> tuple[Finding, Parts]:
+    """Lost dimensions, and the reference without them, about its mean: by where the rest arrives or comes from.
+
+    They are lost when the effective rank falls, the reference can be predicted from the current version clearly worse
+    than the other way round, and some direction keeps less than a tenth of the gain of another. An invertible map may
+    lower the effective rank too, but nothing is lost. Without a linear map to judge (``None``: too few samples), they
+    are lost when fewer components than before hold all but a millionth of the variance of each.
+    """
+    before, after = _effective(x), _effective(y)
+    parts = [np.log(_effective(y[train]) / _effective(x[train])) for train, _ in folds(len(x), seed)]
+    noise = margin(parts)
+    low, high = (1 - after / before * float(np.exp(e)) for e in (noise, -noise))
+    kept: Parts = ()
+    said = f"effective rank from {before:.3g} to {after:.3g}"
+    if low > FLOOR["collapse"]:
+        kept, more = _narrowed(x, y) if linear is None else _kept(x, y, linear, seed)
+        said += more
+    return Finding("collapse", bool(kept), 1 - after / before, low, high, said), kept
+
+
+def _effective(x: np.ndarray) -> float:
+    share = variances(x)
+    return float(np.exp(-(share * np.log(share)).sum()))
+
+
+def _kept(x: np.ndarray, y: np.ndarray, linear: Fit, seed: int) -> tuple[Parts, str]:
+    a = x - x.mean(axis=0)
+    lost = held_out("linear", regress, y, x, seed).residual - linear.residual
+    left, gains, right = np.linalg.svd(regress(a, y - y.mean(axis=0)), full_matrices=False)
+    count = int((gains > 0.1 * gains[0]).sum())
+    if count >= components(x) or lost.mean() <= 0.01 or interval(lost, seed, "collapse")[0] <= 0:
+        return (), ""
+    parts = tuple(a @ basis @ basis.T for basis in (right[:count].T, left[:, :count]))
+    return parts, f"; {lost.mean():.0%} of the variance of the reference cannot be recovered"
+
+
+def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
+    before, after = components(x), components(y)
+    if after >= 0.9 * before:
+        return (), ""
+    u = np.linalg.svd(y - y.mean(axis=0), full_matrices=False)[0][:, :after]
+    return (u @ (u.T @ (x - x.mean(axis=0))),), f"; {after} of {before} components are left"
+
+
+def shared_neighbours(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """Share of the k nearest neighbours that every sample has in both, 0 where chance would do as well."""
+    a, b = (neighbours(Representation(data), k=k, metric="euclidean") for data in (x, y))
+    shared = (a[:, :, None] == b[:, None, :]).any(axis=2).mean(axis=1)
+    chance = k / (len(x) - 1)
+    return np.asarray((shared - chance) / (1 - chance))
+
+
+def neighbours_of(x: np.ndarray, mapped: np.ndarray, y: np.ndarray, k: int, beyond: str, seed: int) -> Finding:
+    """Neighbours that are lost both from the reference as it is and as the chosen map puts it, the fewer of them."""
+    lost = min((1 - shared_neighbours(data, y, k) for data in (x, mapped)), key=lambda found: float(found.mean()))
+    low, high = interval(lost, seed, "neighbours")
+    said = f"{lost.mean():.0%} of the {k} nearest neighbours are lost, corrected for chance, beyond what {beyond}"
+    return Finding("neighbours", low > FLOOR["neighbours"], float(lost.mean()), low, high, said)
+
+
+def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Finding:
+    """Loss of accuracy of a linear discriminant, which no invertible linear map changes (unless it is shrunk)."""
+    if classes is None:
+        return not_looked_for("classes", "without labels it cannot be looked for")
+    shrunk = len(x) < FEW * max(components(x), components(y))
+    right = [discriminated(data, classes, shrunk, seed) for data in (x, y)]
+    lost = right[0] - right[1]
+    low, high = interval(lost, seed, "classes")
+    said = f"accuracy of a linear discriminant from {right[0].mean():.1%} to {right[1].mean():.1%}"
+    named = lost.mean() > FLOOR["classes"] and low > 0
+    return Finding("classes", bool(named), float(lost.mean()), low, high, said)
+
+
+def discriminated(x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int) -> np.ndarray:
+    """Say, as 1 or 0, which samples a linear discriminant fitted to others puts into their class."""
+    right = np.zeros(len(x))
+    for train, test in folds(len(x), seed):
+        known = np.unique(classes[train])
+        means = np.array([x[train][classes[train] == c].mean(axis=0) for c in known])
+        within = x[train] - means[np.searchsorted(known, classes[train])]
+        weights = np.linalg.solve(_covariance(within, shrunk), means.T)
+        scores = x[test] @ weights - (means * weights.T).sum(axis=1) / 2
+        right[test] = known[scores.argmax(axis=1)] == classes[test]
+    return right
+
+
+def _covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
+    """Covariance within classes, made invertible; ``shrunk`` towards a sphere by as much as pays (Ledoit & Wolf)."""
+    n, d = within.shape
+    covariance = within.T @ within / n
+    variance = float(np.trace(covariance)) / d or 1.0
+    weight = 1e-9
+    if shrunk:
+        away = float((covariance**2).sum()) - d * variance**2
+        noise = float(((within**2).sum(axis=1) ** 2).mean() - (covariance**2).sum()) / n
+        weight = max(weight, min(1.0, noise / away)) if away > 0 else 1.0
+    return np.asarray((1 - weight) * covariance + weight * variance * np.eye(d))
