@@ -10,6 +10,7 @@ import pytest
 
 import resemblance as rs
 from resemblance import cli
+from resemblance.report.drift_figures import bar
 from resemblance.report.drift_page import write_drift_page
 
 
@@ -148,3 +149,11 @@ def test_a_mistake_is_one_line_and_code_2(call, words, message):
     assert err.startswith("error: ")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_rounding_draws_no_bar():
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    found = rs.drift(x, x @ np.linalg.qr(x[:4])[0], draws=10)
+    (root,) = [d for d in found.drifts if d.name == "procrustes_root"]
+    assert 0 < root.value < 1e-9
+    assert float(re.search(r'width="([\d.]+)"[^>]*class="under"', bar(root))[1]) == 1.0

@@ -8,6 +8,8 @@ from ..drift import Drift, DriftReport, Finding
 from ..drift.report import WORDS
 from .terminal import plain_table
 
+ROUNDING = 1e-9  # what is smaller is shown as 0
+
 
 def drift_table(report: DriftReport) -> Any:
     """Return a line per drift: the value, its interval, the threshold, and whether it is beyond."""
@@ -40,4 +42,4 @@ def number(value: float | None) -> str:
     """Write a number with three digits, rounding noise as 0, a missing one as a dash."""
     if value is None:
         return "–"
-    return "0" if abs(value) < 1e-9 else f"{value:.3g}".replace("-", "−")
+    return "0" if abs(value) < ROUNDING else f"{value:.3g}".replace("-", "−")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..drift import Drift, DriftReport
-from .drift_data import number
+from .drift_data import ROUNDING, number
 from .resi_figures import tag, text, title
 
 BAR, SIDE = 320.0, 440.0
@@ -17,7 +17,7 @@ def bar(found: Drift) -> str:
     if found.value is None:
         return ""
     largest = max(found.value, found.high or 0.0, found.threshold or 0.0)
-    end = 1.0 if found.is_share and largest <= 1 else 1.08 * largest or 1.0
+    end = 1.0 if largest < ROUNDING or (found.is_share and largest <= 1) else 1.08 * largest
     value, low, high = (BAR * (v or 0.0) / end for v in (found.value, found.low, found.high))
     kind = "over" if found.exceeds else "under"
     parts = [
