@@ -20,9 +20,20 @@ from hypothesis import strategies as st
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim, Found, judged
+from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim, Found, NoData, judged
 from resemblance.benchmarks.experiments import Experiment, chosen, run_experiments
-from resemblance.benchmarks.findings import Bar, Bars, Chart, Findings, Line, Section, Table, known, load_findings
+from resemblance.benchmarks.findings import (
+    Bar,
+    Bars,
+    Chart,
+    Findings,
+    Line,
+    Section,
+    Table,
+    distinct,
+    known,
+    load_findings,
+)
 from resemblance.cli.findings import suite_commands
 from resemblance.report import findings_figures, findings_output
 from resemblance.report.findings_numbers import decimals, digits, number
@@ -164,11 +175,23 @@ def test_known_numbers_are_floats_and_others_none():
 
 def test_a_judge_without_data_gives_no_verdict():
     def lacks(facts):
-        return Found(facts["x"], (True,))
+        raise NoData("the run lacks x")
 
     found = judged([("1", "a", "b", lacks), ("2", "a", "b", lambda facts: Found("c", (True, False), "d"))], {})
-    assert found[0] == Claim("1", "a", "b", "–", NO_DATA, "the run lacks a measure or a size")
+    assert found[0] == Claim("1", "a", "b", "–", NO_DATA, "the run lacks x")
     assert found[1] == Claim("2", "a", "b", "c", PARTLY, "d")
+
+
+def test_an_error_in_a_judge_is_no_verdict():
+    for wrong in (lambda facts: facts["x"], lambda facts: max([])):
+        with pytest.raises((KeyError, ValueError)):
+            judged([("1", "a", "b", wrong)], {})
+
+
+def test_labels_of_variants_are_distinct():
+    assert distinct({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
+        "cka": "cka", "cka[kernel=rbf]": "cka[kernel=rbf]", "rsa": "RSA"
+    }  # fmt: skip
 
 
 def test_ranks_are_within_cells_and_what_has_no_value_is_last():
