@@ -300,7 +300,7 @@ def world(rdm, cka, root):
                 lost = round(100 * max(0.0, x - 0.25))
                 found = {m: of(x) for m, of in specs.items()}
                 points.append({"name": str(level), "level": level, "accuracy": 0.9 - lost / 100, "lost": lost,
-                               "gained": 0, "differences": found, "drifts": found})  # fmt: skip
+                               "gained": 0, "differences": found, "drifts": dict(found)})  # fmt: skip
             name = f"vision/digits/resnet/normal/seed{seed}"
             part = {"model": name, "kind": kind, "draw": draw, "levels": plan[kind]}
             unchanged = {m: of(0.0) for m, of in specs.items()}
@@ -356,7 +356,7 @@ def test_calibrated_thresholds_are_exactly_the_same_for_a_root_and_a_square(rng)
     ]  # fmt: skip
     assert found[0] == found[1] == found[2]
     assert found[0][0].caught > 0
-    models = canary_facts.watched(values[np.float64])
+    models = canary_facts.watched(world(lambda a: a**2, lambda a: a**2, lambda a: a))
     fixed = [
         canary_facts.rates(models, s, canary_facts.scaled).false_alarms for s in (WATCHED[2].spec, WATCHED[3].spec)
     ]

@@ -143,7 +143,7 @@ def _larger(models: Sequence[Watched]) -> Found:
     share, ratio = float(np.mean(pairs[:, 0] > pairs[:, 1])), float(np.divide(*pairs.mean(axis=0)))
     note = "theirs are base models against instruction-tuned ones, ours one model and its disturbed copies"
     said = f"in {share:.0%} of {len(pairs)} changes, on average {ratio:.2f} times as large"
-    return Found(said, (share > 0.5, ratio > 1.5), note)
+    return Found(said, (share > 0.5,), note)
 
 
 def _warns(models: Sequence[Watched]) -> Found:
