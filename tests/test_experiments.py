@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.benchmarks import study, training
+from resemblance.benchmarks import experiments, study, training
 from resemblance.benchmarks.experiments import Experiment, chosen, measured, run_experiments
 from resemblance.benchmarks.findings import Section, Table, load_findings
 from resemblance.subject import Extraction, Recipe
@@ -89,6 +89,31 @@ def test_a_damaged_part_is_computed_again(damage, tmp_path):
     parts(tmp_path)[0].write_bytes(damage)
     assert run(tmp_path).sections == first.sections
     assert len(computed(tmp_path)) == 4
+
+
+def test_a_file_of_another_part_is_computed_again(tmp_path):
+    first = run(tmp_path)
+    one, other, _ = parts(tmp_path)
+    one.write_bytes(other.read_bytes())
+    assert run(tmp_path).sections == first.sections
+    assert len(computed(tmp_path)) == 4
+
+
+def test_parts_of_several_experiments_are_mixed_evenly(tmp_path):
+    def task(name, i):
+        return experiments.Task(name, count, {"i": i}, tmp_path / f"{name}{i}")
+
+    mixed = experiments.interleaved([*(task("many", i) for i in range(6)), *(task("few", i) for i in range(2))])
+    assert [t.experiment for t in mixed] == ["many", "many", "few", "many", "many", "many", "few", "many"]
+    assert [t.part["i"] for t in mixed if t.experiment == "many"] == list(range(6))
+
+
+def test_the_memory_of_a_run_is_in_its_setting(tmp_path):
+    seen = []
+    watch = SUMS._replace(parts=lambda setting: seen.append(setting.memory) or sizes(setting))
+    run(tmp_path, watch, memory="1MB")
+    assert set(seen) == {"1MB"}
+    assert experiments.Setting(tmp_path, "small", ()).memory == "2GB"
 
 
 def test_a_part_that_occurs_twice_is_computed_once(tmp_path):
@@ -198,6 +223,16 @@ def test_data_that_cannot_be_taken_name_the_experiment_and_the_part(tmp_path):
 
     with pytest.raises(ValueError, match=r'experiment sums, part {"n": 3, "measures": \[\]}: no samples'):
         run(tmp_path, SUMS._replace(compute=fail))
+
+
+def test_errors_of_other_kinds_and_in_conclusions_name_the_experiment(tmp_path):
+    def fail(setting, part):
+        return 1 / 0
+
+    with pytest.raises(ValueError, match=r'experiment sums, part {"n": 3.*: ZeroDivisionError: division by zero'):
+        run(tmp_path, SUMS._replace(compute=fail))
+    with pytest.raises(ValueError, match="experiment sums: no conclusion from its parts: ZeroDivisionError"):
+        run(tmp_path, SUMS._replace(conclude=fail))
 
 
 def test_a_section_with_nan_is_an_error_that_names_it(tmp_path):

@@ -20,9 +20,20 @@ from hypothesis import strategies as st
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim, Found, judged
+from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim, Found, NoData, judged
 from resemblance.benchmarks.experiments import Experiment, chosen, run_experiments
-from resemblance.benchmarks.findings import Bar, Bars, Chart, Findings, Line, Section, Table, known, load_findings
+from resemblance.benchmarks.findings import (
+    Bar,
+    Bars,
+    Chart,
+    Findings,
+    Line,
+    Section,
+    Table,
+    distinct,
+    known,
+    load_findings,
+)
 from resemblance.cli.findings import suite_commands
 from resemblance.report import findings_figures, findings_output
 from resemblance.report.findings_numbers import decimals, digits, number
@@ -95,7 +106,7 @@ def sections(draw, name):
 
 
 @given(st.tuples(sections("one"), sections("two")), words, st.dictionaries(words, words, max_size=2))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, size, labels):
     findings = Findings("toy", size, found, labels, {"one": 0.5}, {"none": None, "list": [1, "ä"]})
     findings.save(tmp_path / "result.json")
@@ -164,11 +175,23 @@ def test_known_numbers_are_floats_and_others_none():
 
 def test_a_judge_without_data_gives_no_verdict():
     def lacks(facts):
-        return Found(facts["x"], (True,))
+        raise NoData("the run lacks x")
 
     found = judged([("1", "a", "b", lacks), ("2", "a", "b", lambda facts: Found("c", (True, False), "d"))], {})
-    assert found[0] == Claim("1", "a", "b", "–", NO_DATA, "the run lacks a measure or a size")
+    assert found[0] == Claim("1", "a", "b", "–", NO_DATA, "the run lacks x")
     assert found[1] == Claim("2", "a", "b", "c", PARTLY, "d")
+
+
+def test_an_error_in_a_judge_is_no_verdict():
+    for wrong in (lambda facts: facts["x"], lambda facts: max([])):
+        with pytest.raises((KeyError, ValueError)):
+            judged([("1", "a", "b", wrong)], {})
+
+
+def test_labels_of_variants_are_distinct():
+    assert distinct({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
+        "cka": "cka", "cka[kernel=rbf]": "cka[kernel=rbf]", "rsa": "RSA"
+    }  # fmt: skip
 
 
 def test_ranks_are_within_cells_and_what_has_no_value_is_last():
@@ -236,6 +259,7 @@ def test_everything_is_on_the_page(tmp_path):
         assert told in said
     assert len([a for a in page.all("svg") if a.get("class") == "chart"]) == 4
     assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
+    assert ("3", "claims put to the test") in zip(page.words, page.words[1:])
     assert "4 claims: 1 reproduced; 1 in part (S2); 1 not reproduced (S3); 1 no data (S4)." in page.words
 
 
@@ -243,7 +267,7 @@ def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
     page = Tags(written(FINDINGS, tmp_path))
     (table,) = [t for t in page.tables if t[0] == list(TABLE.columns)]
     assert table[1:] == [
-        ["CKA", "8", "0.500", "1\u202f234.5", "a"],
+        ["CKA", "8", "0.500", "1234", "a"],
         ["RSA", "16", "1e−7", "−0.04", "2.5"],
         ["GULP", "9", "–", "–", "–"],
     ]
@@ -392,7 +416,9 @@ def test_numbers_in_three_digits(value, text):
 @pytest.mark.parametrize(
     ("sizes", "places"),
     [([1, 20], 0), ([0.5, 0.123], 3), ([12.34, 1.0], 2), ([150.52], 1), ([12345.5], 0), ([0.5, 0.1], 1),
-     ([44.0, 7.3], 1), ([0.001], None), ([2.55e7], None), ([], 0), ([math.nan, 0.25], 2)],
+     ([44.0, 7.3], 1), 
+     ([250.0, 0.4123], None), ([31.4, 0.02], None), ([0.5, 1e-15], 1), 
+     ([0.001], None), ([2.55e7], None), ([], 0), ([math.nan, 0.25], 2)],
 )  # fmt: skip
 def test_numbers_of_a_column_have_the_same_decimals(sizes, places):
     assert decimals(sizes) == places
@@ -401,6 +427,8 @@ def test_numbers_of_a_column_have_the_same_decimals(sizes, places):
 def test_a_number_that_would_be_0_has_its_digits():
     assert [digits(v, 3) for v in (0.5, 0.0, 0.0002, math.nan)] == ["0.500", "0.000", "0.0002", "–"]
     assert digits(12345.5, 0) == "12\u202f346"
+    assert digits(-1e-15, 3) == "0.000"
+    assert number(-1e-15) == digits(1e-15, None) == "0"
 
 
 # -------------------------------------------------------------------------------------------------------- in a browser

@@ -19,6 +19,7 @@ from resemblance.benchmarks.stability import (
     chance,
     encoders,
     invariances,
+    models,
     null_model,
     quadrants,
     recovery,
@@ -28,13 +29,13 @@ from resemblance.benchmarks.stability import (
     transformation_table,
     transformations,
 )
-from resemblance.benchmarks.stability.correlation import bootstrapped, correlated, stream
+from resemblance.benchmarks.stability.correlating import bootstrapped, correlated, stream
 from resemblance.benchmarks.stability.printed import printed
 from resemblance.benchmarks.stability.protocol import harmonic, mixture, split_score, without_leading
 from resemblance.benchmarks.stability.transformations import regime
 from resemblance.cli import run as command
 
-MEASURES = ["cka[estimator=debiased]", "procrustes", "linear_regression"]
+MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
 
 def setting(size="default", measures=()):
@@ -81,9 +82,9 @@ def test_the_claims_of_recovery_hold_for_these_scores_and_fail_for_others():
         ]
         return concluded(recovery.RECOVERY, found)
 
-    assert verdicts(section(theirs), "S1") == [REPRODUCED, REPRODUCED, NOT]
-    assert verdicts(section(theirs[::-1]), "S1") == [NOT, NOT, NOT]
-    assert verdicts(section([*theirs[:-1], 0.5]), "S1")[:2] == [NOT, NOT]
+    assert verdicts(section(theirs), "S1") == [REPRODUCED, REPRODUCED]
+    assert verdicts(section(theirs[::-1]), "S1") == [NOT, NOT]
+    assert verdicts(section([*theirs[:-1], 0.5]), "S1") == [NOT, NOT]
 
 
 def test_a_split_is_that_of_the_library_with_other_halves():
@@ -142,12 +143,13 @@ def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(small):
     section = small[1]["spectral"]
     assert verdicts(section, "S3") == [REPRODUCED, REPRODUCED]
     assert verdicts(section, "S4") == [REPRODUCED, NO_DATA, NOT]
+    assert next(c.note for c in section.claims if c.verdict == NO_DATA).startswith("the run lacks some numbers of")
     assert verdicts(section, "S5") == [REPRODUCED, PARTLY]
     assert verdicts(section, "S6") == [NO_DATA]
     assert set(verdicts(small[1]["quadrants"], "S7")) == {NO_DATA}
     assert "same value whatever" in section.reasons["linear_regression"]  # 200 samples of 256 features fit anything
     assert section.scores["order"] == {
-        "cka[estimator=debiased]": pytest.approx(1), "procrustes": pytest.approx(1), "linear_regression": None
+        "cka[estimator=debiased]": pytest.approx(1), "linear_regression": None
     }  # fmt: skip
 
 
@@ -231,6 +233,7 @@ def test_claims_about_invariances():
 
     held = section({**changes, "rotation": 0.001}, own)
     assert verdicts(held, "S14") == [PARTLY, REPRODUCED, PARTLY, REPRODUCED]
+    assert verdicts(section({**changes, "rotation": 0.0031}, own), "S14")[0] == NOT  # it is not below 0.003
     worse = {**changes, "rotation": 0.1, "scaling": 0.1, "constant": 0.1, "noise": [0.1, 0.2, 0.3, 0.4, 0.5]}
     assert verdicts(section(worse, own), "S14") == [NOT, NOT, NOT, NOT]
     invariant = section({**changes, "rotation": 0.0, "shift": 0.0}, {**own, "after": 0.0})
@@ -250,16 +253,17 @@ def test_the_null_model_is_that_of_table_67():
 
 
 def test_claims_about_the_null_model():
-    def section(shift):
+    def section(shift, size="default"):
         found = [
             ({"what": name}, {"found": [v + shift for v in value], "curve": [[1.0, 0.5, 0.4, 0.6]]})
             for name, value in null_model.PRINTED.items()
         ]
-        return concluded(null_model.NULL_MODEL, found)
+        return concluded(null_model.NULL_MODEL, found, size)
 
     assert verdicts(section(0.0), "S13") == [REPRODUCED] * 3
     assert verdicts(section(0.003), "S13") == [PARTLY] * 3
     assert verdicts(section(-0.1), "S13") == [NOT] * 3
+    assert verdicts(section(0.0, "small"), "S13") == [NO_DATA] * 3  # 100 bootstraps
 
 
 def test_correlations_of_ranks():
@@ -311,6 +315,28 @@ def test_too_small_for_transformations(shape):
         transformations(np.ones(shape))
 
 
+def test_values_that_are_no_numbers_are_named():
+    points = np.random.default_rng(0).standard_normal((20, 8))
+    points[3, 2] = np.inf
+    with pytest.raises(ValueError, match=r"X \(20, 8\) has NaN or infinite values in 1 samples, the first 3"):
+        transformations(points)
+
+
+def test_parts_name_what_they_are_computed_with():
+    for experiment in (
+        recovery.RECOVERY,
+        chance.CHANCE,
+        spectral.SPECTRAL,
+        quadrants.QUADRANT_PAIRS,
+        encoders.ENCODERS,
+    ):
+        for part in experiment.parts(setting("default", MEASURES)):
+            named = [part[key] for key in ("uses", "measures", "statistics", "measure") if key in part]
+            assert named, (experiment.name, part)
+            every = [[one] if isinstance(one[0], str) else one for one in named]
+            assert all(isinstance(version, int) for own in every for _, version in own)
+
+
 @pytest.mark.parametrize("bad", [np.full((20, 8), np.nan), np.zeros(20), [["a"] * 8] * 20])
 def test_arrays_that_are_none(bad):
     with pytest.raises((ValueError, TypeError)):
@@ -334,7 +360,7 @@ def test_claims_about_encoders_hold_and_fail():
 
     def section(make):
         rows = []
-        for i in range(40):
+        for i in range(400):
             name = "noise_005" if i % 2 else "pca_005"
             x, y = make(random, name)
             rows.append([f"{name}{i}", regime(name), 10, x, -x, y, y])
@@ -351,9 +377,9 @@ def test_claims_about_encoders_hold_and_fail():
 
 
 def test_models_of_what_is_not_installed_are_named(monkeypatch):
-    monkeypatch.setattr(encoders, "find_spec", lambda name: None if name == "transformers" else object())
+    monkeypatch.setattr(models, "find_spec", lambda name: None if name == "transformers" else object())
     assert {r.domain for r in encoders._models(setting())} == {"graphs", "vision"}
-    assert encoders._absent(setting()) == {"language": "transformers is not installed"}
+    assert encoders._absent(setting()) == {"models of language": "transformers is not installed"}
     assert {p["domain"] for p in encoders._parts(setting())} == {encoders.MADE, "graphs", "vision"}
     assert len(encoders._models(setting())) == 4
 

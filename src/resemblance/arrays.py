@@ -87,6 +87,25 @@ def norm(values: Array, axis: int | None = None) -> Array:
     return xp.reshape(scale, squares.shape) * root(squares)
 
 
+def svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """Thin singular value decomposition (u, s, vt); by a slower driver where that of NumPy does not converge."""
+    try:
+        u, s, vt = namespace(matrix).linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import svd as second
+
+        u, s, vt = second(matrix, full_matrices=False, lapack_driver="gesvd")
+    return u, s, vt
+
+
+def singular_values(matrix: Array) -> Array:
+    """Return the singular values alone, with the same second driver as :func:`svd`."""
+    try:
+        return namespace(matrix).linalg.svdvals(matrix)
+    except np.linalg.LinAlgError:
+        return svd(matrix)[1]
+
+
 def scatter(values: Array, order: Array) -> Array:
     """Return ``result`` with ``result[order] = values``, for a permutation ``order``."""
     if isinstance(values, np.ndarray) or is_torch(values):

@@ -24,6 +24,14 @@ class Claim(NamedTuple):
     note: str = ""
 
 
+class NoData(Exception):
+    """A judge says that the facts lack what a claim needs; the reason stands beside the claim."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Found(NamedTuple):
     """What a run says of a claim: in words, which parts of it hold, and why others do not."""
 
@@ -35,8 +43,8 @@ class Found(NamedTuple):
 def judged(claims: Iterable[tuple[str, str, str, Callable[[Facts], Found]]], facts: Facts) -> tuple[Claim, ...]:
     """Return claims, given as number, text, what is theirs, and judge, beside what the judges find in the facts.
 
-    A claim is reproduced when all parts of it hold, and in part when some do. A judge raises ``KeyError`` or
-    ``ValueError`` where the facts lack a measure or a size.
+    A claim is reproduced when all parts of it hold, and in part when some do. A judge raises
+    :class:`NoData` where the facts lack a measure or a size; nothing else is caught.
     """
     return tuple(_judged(number, text, theirs, judge, facts) for number, text, theirs, judge in claims)
 
@@ -44,7 +52,7 @@ def judged(claims: Iterable[tuple[str, str, str, Callable[[Facts], Found]]], fac
 def _judged(number: str, text: str, theirs: str, judge: Callable[[Facts], Found], facts: Facts) -> Claim:
     try:
         found = judge(facts)
-    except (KeyError, ValueError):
-        return Claim(number, text, theirs, "–", NO_DATA, "the run lacks a measure or a size")
+    except NoData as error:
+        return Claim(number, text, theirs, "–", NO_DATA, error.reason)
     verdict = REPRODUCED if all(found.holds) else PARTLY if any(found.holds) else NOT
     return Claim(number, text, theirs, found.ours, verdict, found.note)

@@ -26,9 +26,10 @@ from typing import Any, NamedTuple
 from ..compare import as_finished, single_threaded
 from ..comparison import environment
 from ..measure import Measure, did_you_mean
+from ..statistic import Statistic
 from ..store import write_atomically
 from ..subject import Recipe
-from .findings import Findings, Section
+from .findings import Findings, Section, distinct
 from .study import alone, clean
 from .training import log, train
 
@@ -38,11 +39,15 @@ Progress = Callable[[str, int, int], None]  # stage, how much is done, of how mu
 
 
 class Setting(NamedTuple):
-    """What a run is: its folder, which holds trained models, the size, and the measures that are put to the test."""
+    """What a run is: its folder, which holds trained models, the size, and the measures that are put to the test.
+
+    ``memory``: for views of representations at a time; no number depends on it.
+    """
 
     folder: Path
     size: str
     measures: tuple[Measure, ...]
+    memory: int | str = "2GB"
 
 
 def _no_models(setting: Setting) -> Sequence[Recipe]:
@@ -76,6 +81,7 @@ def run_experiments(
     measures: Sequence[Measure] = (),
     provenance: Mapping[str, Any] | None = None,
     executor: Executor | None = None,
+    memory: int | str = "2GB",
     progress: Progress | None = None,
 ) -> Findings:
     """Run experiments in a folder, or continue there, and return what they found.
@@ -89,20 +95,28 @@ def run_experiments(
     with _place(folder) as place, alone(place):
         _remember(place, suite, size)
         clean(place)
-        setting = Setting(place, size, tuple(measures))
+        setting = Setting(place, size, tuple(measures), memory)
         if plan := _models(experiments, setting):
             train(place, plan, executor, show)
         found = _computed(experiments, setting, executor, show)
         sections, seconds = [], {}
         for experiment in experiments:
             done = found[experiment.name]
-            sections.append(experiment.conclude(setting, [(part, kept["value"]) for part, kept in done]))
+            sections.append(_section(experiment, setting, [(part, kept["value"]) for part, kept in done]))
             seconds[sections[-1].name] = sum(kept["seconds"] for _, kept in done)
-        labels = {m.spec: m.label for m in measures}
+        labels = distinct({m.spec: m.label for m in measures})
         result = Findings(suite, size, tuple(sections), labels, seconds, environment() | dict(provenance or {}))
         result.save(place / "result.json")
         log(place, f"{suite}: {len(sections)} sections, {len(result.claims)} claims")
     return result
+
+
+def _section(experiment: Experiment, setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
+    try:
+        return experiment.conclude(setting, done)
+    except Exception as error:
+        what = f"experiment {experiment.name}: no conclusion from its parts"
+        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def _models(experiments: Iterable[Experiment], setting: Setting) -> list[Recipe]:
@@ -120,14 +134,14 @@ def _computed(
     """Return what every part of every experiment found, computing what is not there."""
     plan = [(e, part, _file(setting, e, part)) for e in experiments for part in e.parts(setting)]
     every = {file: Task(e.name, e.compute, part, file) for e, part, file in plan}
-    missing = [task for file, task in every.items() if _kept(file) is None]
+    missing = interleaved([task for file, task in every.items() if _kept(file, task.part) is None])
     ready = len(every) - len(missing)
     show("experiments", ready, len(every))
     for position, _ in enumerate(_work(missing, setting, executor)):
         show("experiments", ready + position + 1, len(every))
     found: dict[str, list[tuple[Part, dict[str, Any]]]] = {e.name: [] for e in experiments}
     for e, part, file in plan:
-        kept = _kept(file)
+        kept = _kept(file, part)
         if kept is None:
             raise ValueError(f"{file} was written and cannot be read")
         found[e.name].append((part, kept))
@@ -143,6 +157,15 @@ class Task(NamedTuple):
     file: Path
 
 
+def interleaved(tasks: Sequence[Task]) -> list[Task]:
+    """Return the parts of all experiments evenly mixed, so that the time left can be told from the time taken."""
+    own: dict[str, list[Task]] = {}
+    for task in tasks:
+        own.setdefault(task.experiment, []).append(task)
+    at = [((i + 0.5) / len(of), task) for of in own.values() for i, task in enumerate(of)]
+    return [task for _, task in sorted(at, key=lambda pair: pair[0])]
+
+
 def _work(missing: Iterable[Task], setting: Setting, executor: Executor | None) -> Iterator[str]:
     if executor is None:
         yield from (compute_part(task, setting) for task in missing)
@@ -153,16 +176,19 @@ def _work(missing: Iterable[Task], setting: Setting, executor: Executor | None) 
 def compute_part(task: Task, setting: Setting) -> str:
     """Compute a part, keep what it found, and return the name of its file.
 
-    Raises ``ValueError``, with the experiment and the part, for data it cannot take, and when it finds NaN, infinity
-    or anything else that JSON cannot hold.
+    Raises ``ValueError``, with the experiment and the part, for whatever goes wrong in it (as in a measure of the
+    user), and when it finds NaN, infinity or anything else that JSON cannot hold.
     """
     start = time.process_time()
     where = f"experiment {task.experiment}, part {json.dumps(task.part, ensure_ascii=False)}"
     try:
         with single_threaded():
             value = task.compute(setting, task.part)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
+    except ImportError:
+        raise  # it says what to install
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"{where}: {kind}{error}") from error
     found = {"part": dict(task.part), "value": value, "seconds": time.process_time() - start}
     try:
         text = json.dumps(found, allow_nan=False, ensure_ascii=False)
@@ -173,8 +199,8 @@ def compute_part(task: Task, setting: Setting) -> str:
     return task.file.name
 
 
-def measured(measures: Iterable[Measure]) -> list[list[Any]]:
-    """Return measures as a part names them: specification and version."""
+def measured(measures: Iterable[Measure | Statistic]) -> list[list[Any]]:
+    """Return measures, or statistics, as a part names them: specification and version."""
     return [[m.spec, m.version] for m in measures]
 
 
@@ -183,11 +209,12 @@ def _file(setting: Setting, experiment: Experiment, part: Part) -> Path:
     return setting.folder / "parts" / experiment.name / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
-def _kept(file: Path) -> dict[str, Any] | None:
-    """Return what a file says a part found; None when it is not there or damaged."""
+def _kept(file: Path, part: Part) -> dict[str, Any] | None:
+    """Return what a file says a part found; None when it is not there, damaged, or of another part."""
     try:
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return found if "value" in found and float(found["seconds"]) >= 0 else None
+        same = found["part"] == json.loads(json.dumps(part))
+        return found if same and "value" in found and float(found["seconds"]) >= 0 else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

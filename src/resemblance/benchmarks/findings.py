@@ -17,6 +17,8 @@ from .claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim
 FORMAT = 1
 Entry = str | float | None  # of a table; None where there is no value
 
+Rows = tuple[tuple[Entry, ...], ...]
+
 
 class Table(NamedTuple):
     """Numbers with names. ``name`` is unique within its section; ``note`` says how to read it.
@@ -168,6 +170,18 @@ def load_findings(path: str | Path) -> Findings:
 def known(value: float | None) -> float | None:
     """Return a number as a Python float, or None where it is NaN or infinite."""
     return None if value is None or not math.isfinite(value) else float(value)
+
+
+def mean(values: Iterable[float | None]) -> float:
+    """Return the mean of the numbers that are there; NaN where there is none."""
+    there = [v for v in values if v is not None and not math.isnan(v)]
+    return math.fsum(there) / len(there) if there else math.nan
+
+
+def distinct(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the label of every measure, or its specification where others have the same label."""
+    every = Counter(labels.values())
+    return {spec: label if every[label] == 1 else spec for spec, label in labels.items()}
 
 
 def _as_json(value: Any, what: str) -> str:

@@ -15,7 +15,7 @@ from ..rng import generator
 from ..significance import summarize
 from .claims import NO_DATA, NOT, PARTLY, REPRODUCED
 from .contests import SUITES, Contest, Ranks, read_contest
-from .findings import Bar, Bars, Entry, Findings, Section, Table, known
+from .findings import Bar, Bars, Entry, Findings, Section, Table, distinct, known
 
 DRAWS = 2000
 
@@ -82,7 +82,7 @@ def places(contests: Sequence[Contest], ranks: Mapping[str, Ranks], *, seed: int
     positions = 1 + (drawn[:, None, :] < drawn[:, :, None]).sum(axis=2)
     best, worst = np.percentile(positions, [2.5, 97.5], axis=0, method="nearest")
     labels = {spec: label for c in contests for spec, label in c.labels.items()}
-    shown = _distinct({m: labels[m] for m in names})
+    shown = distinct({m: labels[m] for m in names})
     found = [
         Place(m, shown[m], float(whole[i]), float(low[i]), float(high[i]), 1 + int((whole < whole[i]).sum()),
               int(best[i]), int(worst[i]), {s: float(own[i]) for s, own in means.items()})
@@ -96,12 +96,6 @@ def _resampled(table: np.ndarray, suite: str, seed: int) -> np.ndarray:
     chosen = generator(seed, "joint", suite).integers(len(table), size=(DRAWS, len(table)))
     means: np.ndarray = table[chosen].mean(axis=1)
     return means
-
-
-def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of every measure, or its specification where others have the same label."""
-    every = list(labels.values())
-    return {spec: label if every.count(label) == 1 else spec for spec, label in labels.items()}
 
 
 # ------------------------------------------------------------------------------------------------------- the sections

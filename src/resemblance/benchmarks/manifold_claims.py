@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from itertools import pairwise
+from typing import Any, TypeVar
 
-from .claims import Claim, Found, judged
-from .manifold_result import CLUSTERS, ManifoldResult, Point
+from .claims import Claim, Found, NoData, judged
+from .manifold_result import CLUSTERS, Grade, ManifoldResult, Point
 from .manifold_words import (
     CKA,
     IMD,
@@ -32,6 +33,8 @@ from .manifold_words import (
     width,
 )
 
+Size = TypeVar("Size", bound=Any)
+
 
 def claims(result: ManifoldResult) -> tuple[Claim, ...]:
     """Return the claims of Islam et al. 2025, Sections 5.1 to 5.3, beside the numbers of a run.
@@ -49,7 +52,7 @@ def _taus_over_k(result: ManifoldResult, measure: str, experiment: str, at: Iter
     specs = {s.k: s.spec for s in result.sweeps if s.measure == measure}
     specs = {k: spec for k, spec in specs.items() if any(p.measure == spec for p in _points(result, experiment))}
     if not specs:
-        raise KeyError(measure)
+        raise NoData(f"the run lacks {SHORT[measure]} over numbers of neighbours")
     return {k: result.tau(spec, experiment, at) for k, spec in sorted(specs.items())}
 
 
@@ -76,8 +79,8 @@ def _small_k_only(experiment: str, at: Iterable[float] | None, limit: int) -> Ca
         paper = _taus_over_k(result, KCKA, experiment, at)
         small = [t for k, t in taus.items() if k <= 50 and not math.isnan(t)]
         large = [t for k, t in taus.items() if k >= limit and not math.isnan(t)]
-        if not large:
-            raise KeyError(limit)
+        if not large or not small:
+            raise NoData(f"the run lacks numbers of neighbours from {limit}")
         ours = f"their code: τ = {runs(taus)}; Eqs. 18-19: {runs(paper)}"
         missing = any(math.isnan(t) for t in taus.values())
         note = "k 5: on rings that are exact duplicates the median distance is 0, and kCKA has no width"
@@ -121,7 +124,7 @@ def _m8(result: ManifoldResult) -> Found:
 
 
 def _m9(result: ManifoldResult) -> Found:
-    peaks = {m: result.grade(m).peak for m in (MKA_15, KCKA_CODE, RBF_20)}
+    peaks = {m: _grade(result, m).peak for m in (MKA_15, KCKA_CODE, RBF_20)}
     curves = {m: _curve(result, m, "swiss_roll") for m in (*peaks, RBF)}
     least = min(curves[RBF], key=lambda r: curves[RBF][r])
     said = [f"{SHORT[m]} {curves[m][0.0]:.3f} at r 0, {max(curves[m].values()):.3f} at {peaks[m]:g}" for m in peaks]
@@ -150,27 +153,27 @@ def _m11(result: ManifoldResult) -> Found:
 
 
 def _m12_n(result: ManifoldResult) -> Found:
-    d = max(p.d for p in result.points if p.experiment == "perturbed")
+    d = _largest(p.d for p in result.points if p.experiment == "perturbed")
     curves = {m: _curve(result, m, "perturbed", "n", d=d) for m in (MKA, KCKA_CODE, CKA)}
     mka = list(curves[MKA].values())
     return Found(f"d {d}: {ends(curves, 'n')}", (mka[0] >= mka[-1], mka[-1] > 0.8 * mka[0]))
 
 
 def _m12_d(result: ManifoldResult) -> Found:
-    n = max(p.n for p in result.points if p.experiment == "perturbed")
+    n = _largest(p.n for p in result.points if p.experiment == "perturbed")
     curves = {m: _curve(result, m, "perturbed", "d", n=n) for m in (MKA, CKA, RBF_20)}
     return Found(f"n {n}: {ends(curves, 'd')}", tuple(last(curves[m]) > first(curves[m]) for m in (CKA, RBF_20)))
 
 
 def _m12_k(result: ManifoldResult) -> Found:
-    d = max(p.d for p in _points(result, "perturbed"))
+    d = _largest(p.d for p in _points(result, "perturbed"))
     curves = {m: _curve_over_k(result, m, "perturbed", d=d) for m in (MKA, KCKA_CODE)}
     said = "; ".join(f"{SHORT[m]} {span(c.values())}" for m, c in curves.items())
     return Found(f"d {d}: {said}", (width(curves[MKA]) < 0.07, width(curves[KCKA_CODE]) > width(curves[MKA])))
 
 
 def _m12_lost_k(result: ManifoldResult) -> Found:
-    d = max(p.d for p in _points(result, "lost"))
+    d = _largest(p.d for p in _points(result, "lost"))
     curves = {m: _curve_over_k(result, m, "lost", d=d) for m in (MKA, KCKA_CODE)}
     kcka = curves[KCKA_CODE]
     low = [k for k, value in kcka.items() if value < 0.1]
@@ -180,14 +183,14 @@ def _m12_lost_k(result: ManifoldResult) -> Found:
 
 
 def _m12_lost(result: ManifoldResult) -> Found:
-    facts = {m: result.grade(m).lost for m in (MKA, KCKA_CODE, CKA)}
+    facts = {m: _grade(result, m).lost for m in (MKA, KCKA_CODE, CKA)}
     said = "; ".join(f"{SHORT[m]} {v:.3f}" for m, v in facts.items())
     note = "the unit diagonal that all kernels share keeps MKA from 0: subtract the baseline (baseline=permutation)"
     return Found(f"mean over n and d: {said}", (facts[MKA] < 0.1, facts[KCKA_CODE] < 0.1), note)
 
 
 def _m13(result: ManifoldResult) -> Found:
-    n, d = max((p.n, p.d) for p in result.points if p.experiment == "moved" and p.over_k)
+    n, d = _largest((p.n, p.d) for p in result.points if p.experiment == "moved" and p.over_k)
     curves = {m: _curve(result, m, "moved", n=n, d=d) for m in (MKA, KCKA_CODE, CKA)}
     tails = {m: list(c.values())[-2:] for m, c in curves.items()}
     settled = tuple(abs(tails[m][0] - tails[m][1]) < 0.01 for m in (MKA, KCKA_CODE))
@@ -197,8 +200,8 @@ def _m13(result: ManifoldResult) -> Found:
 
 
 def _m13_d(result: ManifoldResult) -> Found:
-    n = max(p.n for p in result.points if p.experiment == "moved")
-    t = max(p.at for p in result.points if p.experiment == "moved")
+    n = _largest(p.n for p in result.points if p.experiment == "moved")
+    t = _largest(p.at for p in result.points if p.experiment == "moved")
     curves = {m: _curve(result, m, "moved", "d", n=n, at=t) for m in (MKA, KCKA_CODE)}
     return Found(f"t {t:g}: {ends(curves, 'd')}", tuple(last(c) > first(c) for c in curves.values()))
 
@@ -209,10 +212,29 @@ def _m13_d(result: ManifoldResult) -> Found:
 def _taus(
     result: ManifoldResult, experiment: str, measures: Iterable[str], at: Iterable[float] | None = None
 ) -> dict[str, float]:
-    found = {m: result.tau(m, experiment, at) for m in measures if result.info(m)}
+    found = {m: result.tau(m, experiment, at) for m in measures if _took_part(result, m)}
     if any(math.isnan(t) for t in found.values()):
-        raise KeyError(experiment)
+        raise NoData(f"a measure has no value for some {experiment}")
     return found
+
+
+def _took_part(result: ManifoldResult, measure: str) -> bool:
+    if measure not in {m.spec for m in result.measures}:
+        raise NoData(f"the run lacks {SHORT.get(measure, measure)}")
+    return True
+
+
+def _grade(result: ManifoldResult, measure: str) -> Grade:
+    _took_part(result, measure)
+    return result.grade(measure)
+
+
+def _largest(values: Iterable[Size]) -> Size:
+    """The largest, of an experiment that the run may lack."""
+    found = list(values)
+    if not found:
+        raise NoData("the run lacks the experiment")
+    return max(found)
 
 
 def _curve(result: ManifoldResult, measure: str, experiment: str, along: str = "at", **where: float) -> Values:
@@ -225,7 +247,7 @@ def _curve_over_k(result: ManifoldResult, measure: str, experiment: str, **where
 
 def _there(curve: Values) -> Values:
     if len(curve) < 2:
-        raise KeyError("no curve")
+        raise NoData("the run lacks a measure, or a curve of two points and more")
     return curve
 
 

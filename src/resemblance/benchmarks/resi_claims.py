@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from ..grounding import spearman
-from .claims import Claim, Found, judged
+from .claims import Claim, Found, NoData, judged
 from .evaluate import Result
 from .published import compare_published, order_agreement, published_ranks
 from .ranking import ranking
@@ -30,14 +30,14 @@ def _means(result: Result, domain: str | None = None) -> dict[str, float]:
     own = {m.spec for m in result.measures if m.label in published_ranks()}
     found = [(r.mean, r.measure) for r in ranking(result.ranks(), domain) if r.measure in own]
     if len(found) < 3:
-        raise KeyError("too few measures of the paper")
+        raise NoData("too few measures of the paper")
     return {measure: mean for mean, measure in sorted(found)}
 
 
 def _by_domain(result: Result) -> dict[str, dict[str, float]]:
     domains = list(dict.fromkeys(cell[2] for cell in result.ranks()))
     if len(domains) < 2:
-        raise KeyError("one domain")
+        raise NoData("the run has one domain")
     return {domain: _means(result, domain) for domain in domains}
 
 
@@ -70,6 +70,8 @@ def _correlation(one: Mapping[str, float], other: Mapping[str, float]) -> float:
 
 def _statistics_are_last(result: Result) -> Found:
     order = list(_means(result))
+    if not set(STATISTICS) <= set(order):
+        raise NoData("the run lacks a measure that compares one number of each representation")
     places = {m: order.index(m) + 1 for m in STATISTICS}
     labels = {m.spec: m.label for m in result.measures}
     said = ", ".join(f"{labels[m]} {place}" for m, place in places.items())
@@ -80,7 +82,7 @@ def _same_order(result: Result) -> Found:
     labels = {m.spec: m.label for m in result.measures}
     agreement = order_agreement(compare_published({labels[m]: mean for m, mean in _means(result).items()}))
     if agreement is None:
-        raise KeyError("no order")
+        raise NoData("too few measures of the paper for an order")
     return Found(f"correlation with the order of the tables: {agreement:.2f}", (agreement > 0.5,))
 
 
@@ -89,7 +91,7 @@ def _mka_is_near_the_top(result: Result) -> Found:
     rows = compare_published(ranks, paper="mka")
     own = next(row for row in rows if row.label == "mka") if "mka" in ranks else None
     if own is None:
-        raise KeyError("mka")
+        raise NoData("the run lacks MKA")
     said = f"position {own.position} of {len(rows)} (in their tables, of the same measures: {own.position_published})"
     return Found(said, (own.position <= 5,))
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
+from ..arrays import Array, at_most_one, epsilon, inner, like, namespace, norm, root, scalar, svd, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
 from ..views.pairs import (
@@ -47,7 +47,7 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     count = int(xp.sum(xp.astype(directed, xp.int64)))
     if count == 0:
         raise Undefined("aligned_cosine: no sample has a direction (a non-zero row) in both representations")
-    u, _, vt = xp.linalg.svd(cross_products(x, y, centered=False), full_matrices=False)
+    u, _, vt = svd(cross_products(x, y, centered=False))
     return at_most_one(inner(u @ vt, row_direction_products(x, y)) / count)
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, namespace, to_numpy
+from ..arrays import Array, at_most_one, namespace, singular_values, svd, to_numpy
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
@@ -129,7 +129,7 @@ def pwcca(
 
 def canonical_correlations(overlap: Array) -> Array:
     """Singular values of a basis overlap."""
-    return at_most_one(namespace(overlap).linalg.svdvals(overlap))
+    return at_most_one(singular_values(overlap))
 
 
 def _weighted(x: Representation, y: Representation, every: bool) -> Array:
@@ -148,7 +148,7 @@ def _weights(projections: Array) -> Array:
     """Weights of variates with the same correlation, from their principal directions among the columns."""
     xp = namespace(projections)
     if projections.shape[0] > 1:
-        _, s, vt = xp.linalg.svd(projections, full_matrices=False)
+        _, s, vt = svd(projections)
         projections = s[:, None] * vt
     return xp.sum(xp.abs(projections), axis=1)
 

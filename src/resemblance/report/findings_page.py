@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..benchmarks.claims import REPRODUCED, Claim
+from ..benchmarks.claims import NO_DATA, REPRODUCED, Claim
 from ..benchmarks.findings import Bar, Bars, Chart, Entry, Findings, Section, Table
 from ..store import write_atomically
 from .findings_figures import Key, bars, chart
@@ -64,7 +64,8 @@ def _content(findings: Findings) -> dict[str, Any]:
     count = Counter(claim.verdict for claim in findings.claims)
     standing, sections = _standing(findings), shown(findings.sections)
     return {
-        "findings": findings, "verdicts": [(v, count[v]) for v in SIGNS if count[v]], "verdict": verdict(findings),
+        "findings": findings, "tested": len(findings.claims) - count[NO_DATA],
+        "verdicts": [(v, count[v]) for v in SIGNS if count[v]], "verdict": verdict(findings),
         "sections": sections, "standing": standing and (standing, bars(standing)),
         "numbers": sorted({key.number for s in sections for _, key in s.keys}),
         "seconds": [(name, _time(seconds)) for name, seconds in findings.seconds.items()],

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, carries_gradient, detach, inner, namespace, norm, to_numpy
+from ..arrays import (
+    Array,
+    at_most_one,
+    carries_gradient,
+    detach,
+    inner,
+    namespace,
+    norm,
+    singular_values,
+    svd,
+    to_numpy,
+)
 from ..representation import Representation, pair_view
 from .grams import centered_directions, distance_gram
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
@@ -49,7 +60,7 @@ def _column_scales(x: Representation) -> Array:
 def nuclear_norm(x: Representation, y: Representation) -> Array:
     """Sum of the singular values of the cross products: the cosine of the best rotation, in [0, 1]."""
     xp = x.xp
-    total = xp.sum(xp.linalg.svdvals(cross_products(x, y)))
+    total = xp.sum(singular_values(cross_products(x, y)))
     return at_most_one(total)
 
 
@@ -74,7 +85,7 @@ def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
 @pair_view(swap=_swapped)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
     """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates of y (rows)."""
-    left, rho, right = x.xp.linalg.svd(principal_overlap(x, y), full_matrices=False)
+    left, rho, right = svd(principal_overlap(x, y))
     return left, at_most_one(rho), right
 
 
@@ -106,10 +117,10 @@ def row_direction_products(x: Representation, y: Representation) -> Array:
 @pair_view(swap=_same)
 def rotated_residual(x: Representation, y: Representation) -> Array:
     """Norm of the difference of two pre-shapes after the best rotation, computed from the difference itself."""
-    xp, a, b = x.xp, preshape(x), preshape(y)
+    a, b = preshape(x), preshape(y)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
-    u, _, vt = xp.linalg.svd(_transpose(a) @ b, full_matrices=False)
+    u, _, vt = svd(_transpose(a) @ b)
     return norm(a @ detach(u @ vt) - b)  # at its minimum the residual does not change with the rotation
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar
+from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd
 from ..representation import Representation, view
 from .points import norm_of, preshape, size, unit
 
@@ -26,13 +26,13 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     covariance is never formed, so a condition number of kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
-    u, s, vt = x.xp.linalg.svd(points, full_matrices=False)
+    u, s, vt = svd(points)
     tolerance = max(max(x.shape) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
     rank = int(x.xp.sum(x.xp.astype(s > tolerance, x.xp.int64)))
     if rank < s.shape[0] and carries_gradient(points):
         # The derivative of an SVD divides by all singular values, so directions without variance are projected out.
         spanned = detach(vt[:rank, :])
-        u, s, vt = x.xp.linalg.svd(points @ x.xp.matrix_transpose(spanned), full_matrices=False)
+        u, s, vt = svd(points @ x.xp.matrix_transpose(spanned))
         vt = vt @ spanned
     return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
 
@@ -101,7 +101,7 @@ def principal_coordinates(x: Representation) -> Array:
     The largest entry of every column is positive: which sign a library of linear algebra chooses does not matter.
     """
     xp = x.xp
-    u, s, _ = xp.linalg.svd(unit(x), full_matrices=False)
+    u, s, _ = svd(unit(x))
     points = u * (s * size(x))
     largest = xp.max(points, axis=0) >= -xp.min(points, axis=0)
     return points * xp.where(largest, xp.ones_like(s), -xp.ones_like(s))

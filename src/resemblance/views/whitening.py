@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arrays import Array, detach, epsilon, namespace, norm, root, scalar
+from ..arrays import Array, detach, epsilon, namespace, norm, root, scalar, singular_values, svd
 from ..representation import Representation, view
 from .points import preshape
 from .spectra import decomposition, orthonormal_basis
@@ -31,9 +31,9 @@ def rotated_chord(a: Array, b: Array) -> Array:
     if a.shape[1] > b.shape[1]:
         a, b = b, a
     cross = xp.matrix_transpose(a) @ b
-    squared = 2 - 2 * xp.sum(xp.linalg.svdvals(cross))
+    squared = 2 - 2 * xp.sum(singular_values(cross))
     if scalar(squared) > epsilon(squared) ** 0.4:
         return root(squared)
-    u, _, vt = xp.linalg.svd(detach(cross), full_matrices=False)  # near zero the formula above cancels
+    u, _, vt = svd(detach(cross))  # near zero the formula above cancels
     residual = norm(a @ (u @ vt) - b)
     return xp.where(residual > 64 * epsilon(residual), residual, xp.zeros_like(residual))  # rounding has no direction

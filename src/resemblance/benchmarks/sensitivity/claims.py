@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..claims import Found
+from ..claims import Found, NoData
 from .sections import Finding
 from .settings import CKA, PROCRUSTES, PWCCA
 
@@ -22,10 +22,16 @@ def _each(found: Sequence[Finding], judge: Callable[[dict[str, Any]], tuple[str,
 
 
 def _value(numbers: dict[str, Any], spec: str, quality: str = "spearman") -> float:
-    value = numbers["means"]["*"][spec][quality][0]
+    value = _of(numbers["means"]["*"], spec)[quality][0]
     if value is None:
-        raise ValueError(f"{spec} has no value")
+        raise NoData(f"{spec} has no value")
     return float(value)
+
+
+def _of(numbers: dict[str, Any], spec: str) -> Any:
+    if spec not in numbers:
+        raise NoData(f"the run lacks {spec}")
+    return numbers[spec]
 
 
 def _three(numbers: dict[str, Any]) -> tuple[float, float, float, str]:
@@ -37,9 +43,9 @@ def specificity(found: Sequence[Finding]) -> Found:
     """PWCCA is moved more by a random start than by depth; CKA and Procrustes are not."""
 
     def judge(numbers: dict[str, Any]) -> tuple[str, tuple[bool, ...]]:
-        p, c, w = (numbers["exceeding"][spec][numbers["middle"]] for spec in (PROCRUSTES, CKA, PWCCA))
+        p, c, w = (_of(numbers["exceeding"], spec)[numbers["middle"]] for spec in (PROCRUSTES, CKA, PWCCA))
         if None in (p, c, w):
-            raise ValueError("no value")
+            raise NoData("a measure has no value in the middle layer")
         return f"PWCCA {w:.2f}, CKA {c:.2f}, Procrustes {p:.2f}", (w <= 0.05, c > 0.5, p > 0.5)
 
     return _each(found, judge)
@@ -59,7 +65,7 @@ def insensitivity(found: Sequence[Finding]) -> Found:
     """CKA sees deletions last, PWCCA first; CKA misses nearly all of them."""
 
     def judge(numbers: dict[str, Any]) -> tuple[str, tuple[bool, ...]]:
-        seen = {spec: numbers["curves"][spec]["detected"] for spec in (PROCRUSTES, CKA, PWCCA)}
+        seen = {spec: _of(numbers["curves"], spec)["detected"] for spec in (PROCRUSTES, CKA, PWCCA)}
         p, c, w = (2.0 if s is None else s for s in seen.values())
         probe = dict(zip(numbers["shares"], numbers["probe"]))
         words = [
@@ -100,7 +106,7 @@ def _significant(rows: list[list[Any]], pair: tuple[str, str], sign: int) -> boo
     a, b = pair
     ends = {(r[0], r[1]): (r[5], r[6]) for r in rows}
     if (a, b) not in ends or None in ends[a, b]:
-        raise ValueError("no interval")
+        raise NoData("the difference of two measures has no interval")
     low, high = ends[a, b]
     return bool(low > 0 if sign > 0 else high < 0)
 

@@ -57,8 +57,8 @@ def run(
     folder : keeps trained models, every finished part and the result (``result.json``); without it nothing is kept.
     measures : measures, names, specifications, presets that are put to the tests of measures. Default: ``MEASURES``,
         the drifts of the paper and the 24 of ReSi but IMD and RTD, which take seconds for one pair.
-    size : ``"small"`` (seconds; claims that need more have no data), ``"default"`` (minutes), or ``"paper"`` (the
-        paper's 15 seeds and 10,000 bootstraps, and larger models).
+    size : ``"small"`` (under a minute; claims that need more have no data), ``"default"`` (minutes), or ``"paper"``
+        (the paper's 15 seeds and 10,000 bootstraps, and larger models).
     only : names of experiments; default: all of ``EXPERIMENTS``.
     executor : a ``concurrent.futures`` executor; the findings do not depend on it.
     memory : for views of representations at a time, as in :func:`resemblance.compare`; arrays are small here.
@@ -73,5 +73,6 @@ def run(
     parse_bytes(memory)
     put = get_measures(measures if measures is not None else MEASURES)
     return run_experiments(
-        "stability", chosen(EXPERIMENTS, only), folder, size=size, measures=put, executor=executor, progress=progress
-    )
+        "stability", chosen(EXPERIMENTS, only), folder, size=size, measures=put, executor=executor, memory=memory,
+        progress=progress,
+    )  # fmt: skip

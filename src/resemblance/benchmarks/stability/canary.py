@@ -13,17 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compare import compare
+from ...measure import Measure
 from ...representation import Representation
 from ...sources.training import State
+from ...stability.comparing import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
 from ..findings import known
 from ..resi import source
+from .canary_facts import DRIFTS, PROCRUSTES, SQUARED
 from .canary_findings import conclude
-from .models import labels_of, names_of, plain_models, recipe_of, subjects, weights
+from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
 from .perturbed import adapted, noisy, rounded, shuffled
 
-DIGITS = 10  # decimals of a difference that are kept: the same data differ by rounding errors
+DIGITS = 10  # of a difference that are kept, relative to the largest: the same data differ by rounding errors
+UNCHANGED = "unchanged"
+AS_IN_PAPER = {PROCRUSTES: 2**0.5, SQUARED: 2.0}  # a distance between shapes of size 1 is divided by this
+Differences = Mapping[str, np.ndarray]  # by specification, one for every layer that was compared
 
 
 class Levels(NamedTuple):
@@ -88,21 +94,52 @@ def _compute(setting: Setting, part: Part) -> Any:
     """What disturbed weights do to the accuracy, and to the last layer by every measure."""
     recipe = recipe_of(setting, part)
     reference, state, changes = subjects(setting, recipe)[0], weights(setting, recipe), list(_changes(part))
-    seen = [_seen(recipe, change(state)) for _, _, change in changes]
+    seen = {UNCHANGED: _seen(recipe, state)} | {name: _seen(recipe, change(state)) for name, _, change in changes}
     labels = labels_of(setting, recipe)
     assert reference.outputs is not None
     before = reference.outputs.argmax(axis=1) == labels
-    layers = {name: Representation(layer) for (name, _, _), (layer, _) in zip(changes, seen)}
-    found = compare({"reference": reference.last}, layers, measures=setting.measures, progress=False)
-    differences = {m.spec: found.difference(m.spec)[0].round(DIGITS) + 0.0 for m in found.measures}
+    layers = {name: Representation(layer) for name, (layer, _) in seen.items()}
+    differences, drifts, reasons = _compared(setting, reference.last, layers)
     points = []
-    for i, ((name, level, _), (_, outputs)) in enumerate(zip(changes, seen)):
-        now = outputs.argmax(axis=1) == labels
+    for i, (name, level, _) in enumerate(changes, 1):
+        now = seen[name][1].argmax(axis=1) == labels
         points.append({
             "name": name, "level": level, "accuracy": float(now.mean()), "lost": int((before & ~now).sum()),
-            "gained": int((now & ~before).sum()), "differences": {m: known(v[i]) for m, v in differences.items()},
+            "gained": int((now & ~before).sum()), "differences": _at(differences, i), "drifts": _at(drifts, i),
         })  # fmt: skip
-    return {"accuracy": float(before.mean()), "points": points, "reasons": _reasons(found.failures)}
+    unchanged = _at(differences, 0)
+    return {"accuracy": float(before.mean()), "unchanged": unchanged, "points": points, "reasons": reasons}
+
+
+def _compared(
+    setting: Setting, reference: Representation, layers: Mapping[str, Representation]
+) -> tuple[Differences, Differences, dict[str, str]]:
+    """Differences by all measures, the drifts of the paper on rows of length 1, and why some are missing."""
+    differences, reasons = _differences(setting, setting.measures, reference, layers)
+    first, *others = (Representation(unit(rows(x))) for x in (reference, *layers.values()))
+    chosen = [m for m in setting.measures if m.spec in DRIFTS]
+    drifts = _differences(setting, chosen, first, dict(zip(layers, others)))[0] if chosen else {}
+    return differences, {spec: v / AS_IN_PAPER.get(spec, 1.0) for spec, v in drifts.items()}, reasons
+
+
+def _differences(
+    setting: Setting, measures: Sequence[Measure], reference: Representation, layers: Mapping[str, Representation]
+) -> tuple[Differences, dict[str, str]]:
+    found = compare({"reference": reference}, layers, measures=measures, memory=setting.memory, progress=False)
+    return {m.spec: trimmed(found.difference(m.spec)[0]) for m in found.measures}, _reasons(found.failures)
+
+
+def trimmed(differences: np.ndarray) -> np.ndarray:
+    """Return differences to 10 digits of the largest, so that rounding errors decide nothing, in whatever unit."""
+    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
+    if not largest:
+        return differences
+    kept: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    return kept
+
+
+def _at(differences: Differences, position: int) -> dict[str, float | None]:
+    return {spec: known(values[position]) for spec, values in differences.items()}
 
 
 def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +154,7 @@ def _reasons(failures: Iterable[Any]) -> dict[str, str]:
 
 
 def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Any:
-    return conclude(setting.measures, done)
+    return conclude(setting.measures, done, absent_of(setting))
 
 
-CANARY = Experiment("canary", _parts, _compute, _conclude, plain_models)
+CANARY = Experiment("canary", _parts, _compute, _conclude, plain_models, version=2)

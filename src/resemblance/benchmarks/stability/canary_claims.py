@@ -6,55 +6,94 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..claims import Claim, Found, judged
+from ..claims import Claim, Found, NoData, judged
 from .canary_facts import (
     CKA,
     DRIFTS,
     PROCRUSTES,
     RDM,
     SQUARED,
+    Threshold,
     Watched,
+    as_printed,
+    drifts,
     first_alarm,
     first_harm,
-    fixed_threshold,
+    lead,
     rates,
+    scaled,
+    tested,
     tracking,
 )
+from .words import number
 
 OTHERS = (
     "small networks trained here and noise that keeps their own classifier; the paper retrains a probe on embeddings"
 )
+MODELS, LEVELS = 3, 8  # fewer do not decide a claim
+DRAWS = 200
 
 
 def claims(models: Sequence[Watched]) -> tuple[Claim, ...]:
-    """Return the claims beside the numbers of a run."""
+    """Return the claims beside the numbers of a run. A drift "passes 5 %" as in the paper: on rows of length 1."""
     return judged(_CLAIMS, models)
 
 
+def _enough(models: Sequence[Watched]) -> Sequence[Watched]:
+    levels = min((len({p.level for p in m.disturbed("noise")}) for m in models), default=0)
+    if len(models) < MODELS or levels < LEVELS:
+        raise NoData(f"{len(models)} models and {levels} levels of noise do not decide it: {MODELS} and {LEVELS} would")
+    return models
+
+
+def _measured(models: Sequence[Watched], *specs: str) -> None:
+    """Raise ``NoData`` for a measure that the run lacks."""
+    absent = [spec for spec in specs if spec not in _enough(models)[0].unchanged]
+    if absent:
+        raise NoData(f"the run lacks {', '.join(absent)}")
+
+
 def _spearman(models: Sequence[Watched], *specs: str) -> tuple[float, ...]:
+    _measured(models, *specs)
+    if all(np.ptp([p.loss for p in m.disturbed("noise")]) == 0 for m in models):
+        raise NoData("no accuracy was lost")
     found = tuple(tracking(models, spec, "noise") for spec in specs)
     if any(np.isnan(found)):
-        raise ValueError("no accuracy was lost")
+        raise NoData("a comparison failed")
     return found
 
 
 def _follows(models: Sequence[Watched]) -> Found:
     rdm, cka = _spearman(models, RDM, CKA)
-    return Found(f"RDM drift {rdm:.3f}, CKA {cka:.3f} (mean over {len(models)} models)", (rdm > 0.8, cka > 0.8), OTHERS)
+    said = f"RDM drift {number(rdm)}, CKA {number(cka)} (mean over {len(models)} models)"
+    return Found(said, (rdm > 0.8, cka > 0.8), OTHERS)
 
 
 def _highest(models: Sequence[Watched]) -> Found:
-    drifts = [spec for spec in DRIFTS if spec in models[0].points[0].differences]
-    found = dict(zip(drifts, _spearman(models, *drifts)))
-    rdm, cka = found.pop(RDM), found[CKA]
+    specs = [spec for spec in DRIFTS if spec in _enough(models)[0].unchanged]
+    found = dict(zip(specs, _spearman(models, *specs)))
+    if RDM not in found or len(found) < 2:
+        raise NoData("the run lacks drifts to compare")
+    rdm = found.pop(RDM)
     best = max(found, key=lambda spec: found[spec])
+    low, high = lead(models, RDM, best, DRAWS)
     note = "the paper's own numbers say the opposite of its text: 0.927 is smaller than 0.937"
-    text = f"RDM drift {rdm:.3f}, CKA {cka:.3f}; highest of the other drifts: {best} {found[best]:.3f}"
-    return Found(text, (rdm >= found[best],), note)
+    text = (
+        f"RDM drift {number(rdm)}; highest of the other drifts: {best} {number(found[best])}; difference "
+        f"{number(rdm - found[best])} [{number(low)}, {number(high)}] over models and levels"
+    )
+    return Found(text, (high > 0, low > 0), note)
 
 
-def _first(models: Sequence[Watched], spec: str) -> float:
-    return float(np.quantile([first_alarm(m, spec, fixed_threshold) for m in models], 0.5, method="higher"))
+def _first(models: Sequence[Watched], spec: str, threshold: Threshold = as_printed) -> float:
+    found = [first_alarm(m, spec, threshold) for m in models]
+    if any(np.isnan(found)):
+        raise NoData(f"{spec} has no value for some noise")
+    return _median(found)
+
+
+def _median(levels: Sequence[float]) -> float:
+    return float(np.quantile(levels, 0.5, method="higher"))
 
 
 def _at(level: float) -> str:
@@ -62,24 +101,31 @@ def _at(level: float) -> str:
 
 
 def _procrustes_first(models: Sequence[Watched]) -> Found:
+    _measured(models, PROCRUSTES, RDM, CKA)
     root, rdm, cka = (_first(models, spec) for spec in (PROCRUSTES, RDM, CKA))
     said = f"Procrustes {_at(root)}, RDM drift {_at(rdm)}, CKA {_at(cka)} (medians)"
     return Found(said, (root < rdm, root < cka), "true of the root that the paper takes: see the next claims")
 
 
+def _false(models: Sequence[Watched], spec: str, threshold: Threshold = as_printed) -> float:
+    _measured(models, spec)
+    if all(p.harmed for m in models for p in tested(m)):
+        raise NoData("no change is harmless")
+    found = rates(models, spec, threshold).false_alarms
+    if np.isnan(found):
+        raise NoData(f"{spec} has no value for some change")
+    return found
+
+
 def _false_alarms(models: Sequence[Watched]) -> Found:
-    root, rdm = (rates(models, spec, fixed_threshold).false_alarms for spec in (PROCRUSTES, RDM))
-    if np.isnan(root):
-        raise ValueError("no change is harmless")
-    return Found(
-        f"Procrustes {root:.0%}, RDM drift {rdm:.0%} of harmless changes", (root > 0.2, root > 2 * rdm), OTHERS
-    )
+    root, rdm = (_false(models, spec) for spec in (PROCRUSTES, RDM))
+    own = [f"{_false(models, spec, scaled):.0%}" for spec in (PROCRUSTES, RDM)]
+    said = f"Procrustes {root:.0%}, RDM drift {rdm:.0%} of harmless changes; at 5 % of the scale {' and '.join(own)}"
+    return Found(said, (root > 0.2, root > 2 * rdm), OTHERS)
 
 
 def _rigid(models: Sequence[Watched]) -> Found:
-    squared, rdm = (rates(models, spec, fixed_threshold).false_alarms for spec in (SQUARED, RDM))
-    if np.isnan(squared):
-        raise ValueError("no change is harmless")
+    squared, rdm = (_false(models, spec) for spec in (SQUARED, RDM))
     first, other = _first(models, SQUARED), _first(models, RDM)
     said = f"squared: {squared:.0%} false alarms, RDM drift {rdm:.0%}; first at {_at(first)}, RDM drift {_at(other)}"
     note = (
@@ -89,22 +135,29 @@ def _rigid(models: Sequence[Watched]) -> Found:
     return Found(said, (first < other, squared > 2 * rdm), note)
 
 
-def _earlier(models: Sequence[Watched]) -> Found:
-    pairs = [tuple(first_alarm(m, spec, fixed_threshold) for spec in (RDM, CKA)) for m in models]
-    share = float(np.mean([rdm < cka for rdm, cka in pairs]))
-    tied = sum(rdm == cka for rdm, cka in pairs)
+def _larger(models: Sequence[Watched]) -> Found:
+    _measured(models, RDM, CKA)
+    pairs = np.array([(r, c) for m in models for r, c in zip(*(drifts(tested(m), spec) for spec in (RDM, CKA)))])
+    if np.isnan(pairs).any():
+        raise NoData("a comparison failed")
+    share, ratio = float(np.mean(pairs[:, 0] > pairs[:, 1])), float(np.divide(*pairs.mean(axis=0)))
     note = "theirs are base models against instruction-tuned ones, ours one model and its disturbed copies"
-    said = f"earlier in {share:.0%} of {len(models)} models, at the same α in {tied}"
+    said = f"in {share:.0%} of {len(pairs)} changes, on average {ratio:.2f} times as large"
     return Found(said, (share > 0.5,), note)
 
 
 def _warns(models: Sequence[Watched]) -> Found:
-    early = [first_alarm(m, RDM, fixed_threshold) < first_harm(m) for m in models]
-    if all(np.isinf(first_harm(m)) for m in models):
-        raise ValueError("no accuracy was lost")
-    rdm, harm = _first(models, RDM), float(np.quantile([first_harm(m) for m in models], 0.5, method="higher"))
-    said = f"{sum(early)} of {len(early)} models: RDM drift at {_at(rdm)}, accuracy at {_at(harm)} (medians)"
-    return Found(said, (sum(early) > len(early) / 2,), "accuracy counts as lost when McNemar's test says so at 5 %")
+    _measured(models, RDM)
+    alarms, harms = [first_alarm(m, RDM, as_printed) for m in models], [first_harm(m) for m in models]
+    if all(np.isinf(harms)):
+        raise NoData("no accuracy was lost")
+    early, tied = sum(a < h for a, h in zip(alarms, harms)), sum(a == h < np.inf for a, h in zip(alarms, harms))
+    said = (
+        f"{early} of {len(models)} models, {tied} at the same α: RDM drift at {_at(_first(models, RDM))}, accuracy at "
+        f"{_at(_median(harms))} (medians)"
+    )
+    note = "accuracy counts as lost when McNemar's test says so at 5 %, after Holm over all α"
+    return Found(said, (early > len(models) / 2,), note)
 
 
 _CLAIMS: tuple[tuple[str, str, str, Callable[[Sequence[Watched]], Found]], ...] = (
@@ -117,6 +170,5 @@ _CLAIMS: tuple[tuple[str, str, str, Callable[[Sequence[Watched]], Found]], ...] 
      _false_alarms),
     ("10 rigid", "These are false alarms of a rigid distance: the squared form raises them, too",
      "“false alarms in rigid distance metrics”; its drift is the root form", _rigid),
-    ("10 earlier", "RDM drift passes 5 % before CKA does", "in 73 % of models, drift nearly twice as large",
-     _earlier),
+    ("10 larger", "RDM drift is larger than CKA drift", "in 73 % of models, nearly twice as large", _larger),
 )  # fmt: skip

@@ -9,11 +9,12 @@ import numpy as np
 
 from ...measure import Measure
 from ..experiments import Part
-from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, known
+from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, distinct, known, mean
 from .canary_claims import claims
 from .canary_facts import (
     CKA,
     DRIFTS,
+    FEWEST,
     KINDS,
     POINTS,
     PROCRUSTES,
@@ -22,15 +23,18 @@ from .canary_facts import (
     SQUARED,
     Point,
     Watched,
-    calibrated_threshold,
+    as_printed,
+    calibrated,
+    calibration,
     detection,
     families,
     first_alarm,
     first_harm,
-    fixed_threshold,
+    lost,
     pooled,
     rates,
     scale,
+    scaled,
     shares,
     tested,
     tracking,
@@ -44,34 +48,38 @@ ABOUT = (
     "α times that of each parameter, by rounding them to few bits, by random adapters of low rank. Every disturbed "
     "network sees the same inputs as before. A measure is a good canary when its difference grows as accuracy falls, "
     "and when it stays silent as long as nothing is lost: whether accuracy was lost is decided by McNemar's test at "
-    "5 %. Differences are shares of the scale of a measure: the difference between the network and itself with the "
-    "weights of every parameter shuffled."
+    "5 %. Differences are shares of the scale of a measure: from the network and itself to the network with the "
+    "weights of every parameter shuffled. A measure that has no value for a change has none for that kind of change, "
+    "and stands last there: failing where it is hard must not pay."
 )
-SCALE = "share of the difference to the network with shuffled weights"
+TITLE = "Canary: weights that drift"
+SCALE = "share of the scale: 0 for unchanged weights, 1 for shuffled ones"
 TITLES = {"noise": "Noise in the weights", "rounding": "Weights of few bits", "adapters": "Random adapters"}
 
 
-def conclude(measures: Sequence[Measure], done: Sequence[tuple[Part, Any]]) -> Section:
-    """Return the section that follows from all parts."""
-    models, labels = watched(done), {m.spec: _short(m) for m in measures}
+def conclude(
+    measures: Sequence[Measure], done: Sequence[tuple[Part, Any]], absent: Mapping[str, str] | None = None
+) -> Section:
+    """Return the section that follows from all parts. ``absent``: models that could not be trained, and why."""
+    models, labels = watched(done), _labels(measures)
     reasons = {f"{part['model']}: {what}": why for part, value in done for what, why in value["reasons"].items()}
-    scores = _scores(models, labels)
+    if not done:
+        return Section("canary", TITLE, ABOUT, claims=claims(models), reasons=absent or {})
+    scores, why = _scores(models, labels)
     return Section(
-        "canary", "Canary: weights that drift", ABOUT,
+        "canary", TITLE, ABOUT,
         (*(_levels(models, labels, kind) for kind in KINDS), _measures(models, labels), _alarms(models, labels)),
         (*_curves(models, labels), _scatter(models, labels), _rocs(models, labels), *_bars(models, labels)),
-        claims(models), scores, reasons | _unscaled(models, labels) | _unscored(scores),
+        claims(models), scores, {**(absent or {}), **reasons, **_unscaled(models, labels), **why},
     )  # fmt: skip
 
 
-def _short(measure: Measure) -> str:
+def _labels(measures: Sequence[Measure]) -> dict[str, str]:
+    """What measures are called, the drifts of the paper before all others."""
     special = {RDM: "RDM drift", CKA: "CKA, debiased", PROCRUSTES: "Procrustes (root)", SQUARED: "Procrustes (squared)"}
-    fixed = ", ".join(str(v) for _, v in measure.parameters)
-    return special.get(measure.spec, f"{measure.label} ({fixed})" if fixed else measure.label)
-
-
-def _drifts(labels: dict[str, str]) -> list[str]:
-    return [spec for spec in DRIFTS if spec in labels]
+    by_spec = {m.spec: special.get(m.spec, m.label) for m in measures}
+    first = [spec for spec in DRIFTS if spec in by_spec]
+    return distinct({spec: by_spec[spec] for spec in dict.fromkeys([*first, *by_spec])})
 
 
 # ------------------------------------------------------------------------------------------------------------- tables
@@ -83,59 +91,65 @@ def _levels(models: Sequence[Watched], labels: dict[str, str], kind: str) -> Tab
     for model in models:
         for p in model.of(kind):
             by_name.setdefault(p.name, []).append((model, p))
-    drifts = _drifts(labels)
     rows = tuple(
-        (name, _mean([p.loss for _, p in own]), _mean([float(p.harmed) for _, p in own]),
-         *(_mean([float(shares(model, [p], spec)[0]) for model, p in own]) for spec in drifts))
+        (name, known(mean(p.loss for _, p in own)), known(mean(float(p.harmed) for _, p in own)),
+         *(known(mean(float(shares(model, [p], spec)[0]) for model, p in own)) for spec in labels))
         for name, own in by_name.items()
     )  # fmt: skip
     columns = ({"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind], "accuracy lost", "significantly")
-    note = f"Means over {len(models)} models. Drifts: {SCALE}."
-    return Table(f"canary_{kind}", TITLES[kind], (*columns, *(labels[spec] for spec in drifts)), rows, note)
+    note = f"Means over {len(models)} models. Differences: {SCALE}."
+    return Table(f"canary_{kind}", TITLES[kind], (*columns, *labels.values()), rows, note)
 
 
 def _measures(models: Sequence[Watched], labels: dict[str, str]) -> Table:
-    groups, rows = families(models).values(), list[tuple[Entry, ...]]()
-    for spec, label in labels.items():
-        linear = [tracking(models, spec, kind, linear=True) for kind in KINDS]
-        areas = [_mean([detection(g, spec, kind, loss) for g in groups for kind in KINDS]) for loss in POINTS]
-        rows.append((label, *(known(tracking(models, spec, k)) for k in KINDS), *map(known, linear), *areas))
+    rows: list[tuple[Entry, ...]] = [
+        (label, *(known(tracking(models, spec, k)) for k in KINDS),
+         *(known(tracking(models, spec, k, linear=True)) for k in KINDS),
+         *(_area(models, spec, loss) for loss in POINTS))
+        for spec, label in labels.items()
+    ]  # fmt: skip
     kinds = [f"{name}, {kind}" for name in ("Spearman", "Pearson") for kind in KINDS]
     points = [f"AUC, {100 * loss:g} points" for loss in POINTS]
     note = (
         "Correlation of the difference with the accuracy lost, the mean over models; area under the ROC for more than "
-        "so many points lost, the mean over kinds of models and disturbances."
+        "so many points lost, among copies of one model, the mean over kinds of models and disturbances of which at "
+        f"least {FEWEST} copies did and {FEWEST} did not. Unchanged weights are left out. Without a value: a "
+        "comparison failed."
     )
-    ordered = sorted(rows, key=lambda row: -float(row[1] or 0))
+    ordered = sorted(rows, key=lambda row: (row[1] is None, -float(row[1] or 0)))
     return Table(
         "canary_measures", "Which measures follow accuracy?", ("measure", *kinds, *points), tuple(ordered), note
     )
+
+
+def _area(models: Sequence[Watched], spec: str, loss: float) -> float | None:
+    """Mean area over all cells with copies enough of either kind; None where the measure lacks one."""
+    cells = [(g, k) for g in families(models).values() for k in KINDS if min(lost(g, k, loss)) >= FEWEST]
+    return known(float(np.mean([detection(g, spec, k, loss) for g, k in cells]))) if cells else None
 
 
 def _alarms(models: Sequence[Watched], labels: dict[str, str]) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for spec, label in labels.items():
         row: list[Entry] = [label]
-        for threshold in (fixed_threshold, calibrated_threshold):
+        for threshold in (as_printed, scaled, calibrated):
             found = rates(models, spec, threshold)
             row += [_typical([first_alarm(m, spec, threshold) for m in models]), *map(known, found)]
         rows.append(tuple(row))
     every = [p for m in models for p in tested(m)]
+    counts = sorted(len(calibration(m)) for m in models)
     note = (
         f"Median over models of the first α that raises the alarm (none: never), and the share of {len(every)} "
         f"disturbed models that raise it, of the {sum(not p.harmed for p in every)} that lost no accuracy and of the "
-        f"{sum(p.harmed for p in every)} that did. The first α that loses accuracy: "
-        f"{_said(_typical([first_harm(m) for m in models]))}. Thresholds: 5 % of the scale, as in the paper; and "
-        "calibrated, what 95 % of the differences after another draw of harmless noise stay below. Only the second is "
-        "the same for a difference and its square."
+        f"{sum(p.harmed for p in every)} that did. The first α that loses accuracy, after Holm over all α: "
+        f"{_said(_typical([first_harm(m) for m in models]))}. Thresholds: 0.05 on rows of length 1, the rule of the "
+        "paper, for its own drifts; 5 % of the scale; and calibrated, what 95 % of the differences after another draw "
+        f"of harmless noise do not exceed ({counts[0]} to {counts[-1]} of a model, so that it is one of the largest). "
+        "Only the last is the same for a difference and its square."
     )
-    columns = [f"{what}, {how}" for how in ("5 %", "calibrated") for what in ("first α", "false alarms", "caught")]
+    how = ("0.05", "5 % of the scale", "calibrated")
+    columns = [f"{what}, {by}" for by in how for what in ("first α", "false alarms", "caught")]
     return Table("canary_alarms", "First alarms and false alarms", ("measure", *columns), tuple(rows), note)
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    there = [v for v in values if v is not None and not np.isnan(v)]
-    return float(np.mean(there)) if there else None
 
 
 def _typical(levels: Sequence[float]) -> float | None:
@@ -153,16 +167,16 @@ def _said(value: float | None) -> str:
 def _curves(models: Sequence[Watched], labels: dict[str, str]) -> list[Chart]:
     charts = []
     for name, members in families(models).items():
-        lines = [_line(members, spec, labels[spec]) for spec in _drifts(labels)]
+        lines = [_line(members, spec, label) for spec, label in labels.items()]
         levels = sorted({p.level for p in members[0].of("noise")})
-        lost = [
-            (x, _mean([p.loss / m.accuracy for m in members for p in m.of("noise") if p.level == x])) for x in levels
+        lost_at = [
+            (x, mean(p.loss / m.accuracy for m in members for p in m.of("noise") if p.level == x)) for x in levels
         ]
-        lines.append(Line("accuracy lost, relative", tuple((x, y) for x, y in lost if y is not None)))
+        lines.append(Line("accuracy lost, relative", tuple(lost_at)))
         charts.append(Chart(
             f"canary_{name.replace('/', '_')}", f"Difference against noise: {name}", "α", SCALE, tuple(lines),
-            f"Means over {len(members)} models and 2 draws. Line: {SHARE:g}, the threshold of the paper: the root "
-            "of a small number is large, so the root of Procrustes crosses it first.", threshold=SHARE,
+            f"Means over {len(members)} models and 2 draws. Line: {SHARE:.0%} of the scale: the root of a small "
+            "number is large, so the root of Procrustes crosses it first.", threshold=SHARE,
         ))  # fmt: skip
     return charts
 
@@ -173,22 +187,22 @@ def _line(models: Sequence[Watched], spec: str, label: str) -> Line:
         points = model.of("noise")
         for p, value in zip(points, shares(model, points, spec)):
             by_level.setdefault(p.level, []).append(float(value))
-    means = {level: _mean(values) for level, values in sorted(by_level.items())}
-    return Line(label, tuple((level, value) for level, value in means.items() if value is not None))
+    means = {level: mean(values) for level, values in sorted(by_level.items())}
+    return Line(label, tuple((level, value) for level, value in means.items() if not np.isnan(value)))
 
 
 def _scatter(models: Sequence[Watched], labels: dict[str, str]) -> Chart:
     lines = []
-    for spec in _drifts(labels)[:5]:
+    for spec in [spec for spec in labels if spec in DRIFTS][:5]:
         values, losses = pooled(models, spec)
         lines.append(Line(labels[spec], tuple((float(x), float(y)) for x, y in zip(values, losses))))
-    note = "One point for each disturbed model, of all kinds."
+    note = "One point for each disturbed model, of all kinds; the first drifts of the paper."
     return Chart("canary_losses", "Accuracy lost against difference", SCALE, "accuracy lost", tuple(lines), note, False)
 
 
 def _rocs(models: Sequence[Watched], labels: dict[str, str]) -> Chart:
     lines = []
-    for spec in _drifts(labels):
+    for spec in labels:
         values, losses = pooled(models, spec)
         positive = losses > POINTS[1]
         if positive.any() and not positive.all():
@@ -201,7 +215,7 @@ def _rocs(models: Sequence[Watched], labels: dict[str, str]) -> Chart:
 
 def _bars(models: Sequence[Watched], labels: dict[str, str]) -> list[Bars]:
     follows = [(labels[s], known(tracking(models, s, "noise"))) for s in labels]
-    alarms = [(labels[s], known(rates(models, s, fixed_threshold).false_alarms)) for s in labels]
+    alarms = [(labels[s], known(rates(models, s, scaled).false_alarms)) for s in labels]
     return [
         Bars("canary_follows", "Spearman of difference and accuracy lost, noise", "Spearman", _sorted(follows, -1)),
         Bars("canary_false", "False alarms at 5 % of the scale", "share of harmless changes", _sorted(alarms, 1),
@@ -217,21 +231,40 @@ def _sorted(values: Sequence[tuple[str, float | None]], sign: int) -> tuple[Bar,
 # ------------------------------------------------------------------------------------------------------------- scores
 
 
-def _scores(models: Sequence[Watched], labels: dict[str, str]) -> dict[str, dict[str, float | None]]:
-    """How well every measure follows accuracy, by kind of model and disturbance; without cells nobody has."""
-    cells: dict[str, dict[str, float | None]] = {}
+Scores = dict[str, dict[str, float | None]]
+
+
+def _scores(models: Sequence[Watched], labels: dict[str, str]) -> tuple[Scores, dict[str, str]]:
+    """How well every measure tells losses of accuracy, by kind of model and disturbance, and why it has no number.
+
+    One quality of each, so that the same copies do not count twice: the area under the ROC where copies enough lost
+    more than two points and did not, Spearman's correlation elsewhere, none where no accuracy was lost.
+    """
+    cells, reasons = Scores(), dict[str, str]()
     for name, members in families(models).items():
         for kind in KINDS:
-            cells[f"{name}, {kind}: Spearman"] = {s: known(tracking(members, s, kind)) for s in labels}
-            cells[f"{name}, {kind}: AUC"] = {s: known(detection(members, s, kind, POINTS[1])) for s in labels}
-    return {cell: found for cell, found in cells.items() if any(v is not None for v in found.values())}
+            harmed, others = lost(members, kind, POINTS[1])
+            enough = min(harmed, others) >= FEWEST
+            cell = f"{name}, {kind}: {'AUC' if enough else 'Spearman'}"
+            if not enough:
+                reasons[f"{name}, {kind}: AUC"] = f"{harmed} copies lost more than 2 points, {others} did not"
+            found = {s: known(_quality(members, s, kind, enough)) for s in labels}
+            if any(v is not None for v in found.values()):
+                cells[cell] = found
+                reasons |= {f"{cell}: {s}": _why(members, s, kind) for s, v in found.items() if v is None}
+    return cells, reasons
 
 
-def _unscored(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, str]:
-    why = "too few values, equal differences, or no change lost accuracy"
-    return {f"{cell}: {spec}": why for cell, found in scores.items() for spec, v in found.items() if v is None}
+def _quality(models: Sequence[Watched], spec: str, kind: str, area: bool) -> float:
+    return detection(models, spec, kind, POINTS[1]) if area else tracking(models, spec, kind)
+
+
+def _why(models: Sequence[Watched], spec: str, kind: str) -> str:
+    """The first failed comparison, or that nothing was seen."""
+    failed = (f"{m.name}, {p.name}: {p.reasons[spec]}" for m in models for p in m.disturbed(kind) if spec in p.reasons)
+    return next(failed, "the same difference whatever was done")
 
 
 def _unscaled(models: Sequence[Watched], labels: Iterable[str]) -> dict[str, str]:
-    why = "no scale: it does not see that the weights were shuffled, or has no value for it"
+    why = "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
     return {f"{m.name}: {spec}": why for m in models for spec in labels if np.isnan(scale(m, spec))}

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..experiments import Part
-from ..findings import Bar
+from ..findings import Bar, mean
 from .correlating import mean_over
 from .models import family
+from .words import number
+
+SMALL = 0.3  # correlations that count as none
 
 
 class Cell(NamedTuple):
@@ -40,13 +43,8 @@ def gathered(
 
 def _cell(name: str, by_embedding: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Cell:
     names = list(next(iter(by_embedding.values()))[0])
-    columns = {n: np.array([_mean(case[n] for case in cases) for cases in by_embedding.values()]) for n in names}
+    columns = {n: np.array([mean(case[n] for case in cases) for cases in by_embedding.values()]) for n in names}
     return Cell(name, tuple(by_embedding), columns)
-
-
-def _mean(values: Iterable[float | None]) -> float:
-    there = [v for v in values if v is not None]
-    return float(np.mean(there)) if there else float("nan")
 
 
 def over_cells(
@@ -65,9 +63,14 @@ def over_cells(
     return None if np.isnan(found.value) else found
 
 
+def is_small(bar: Bar) -> bool:
+    """Whether an interval lies within ±0.3: a correlation that counts as none, and not only an uncertain one."""
+    return bar.low is not None and bar.high is not None and bar.low > -SMALL and bar.high < SMALL
+
+
 def said(bar: Bar | None) -> str:
     """Return an estimate and its interval as a table shows it."""
     if bar is None:
         return "–"
-    between = "" if bar.low is None else f" [{bar.low:.2f}, {bar.high:.2f}]"
-    return f"{bar.value:.2f}{between}"
+    between = "" if bar.low is None else f" [{number(bar.low, 2)}, {number(bar.high or 0.0, 2)}]"
+    return f"{number(bar.value, 2)}{between}"

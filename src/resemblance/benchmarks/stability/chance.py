@@ -14,7 +14,7 @@ from ...stability import basis_split, feature_split, variance_ratio
 from ..claims import Found, judged
 from ..experiments import Experiment, Part, Setting, measured
 from ..findings import Entry, Section, Table, known
-from .protocol import FEATURES, SAMPLES, SEED, SIZES, SPLITS, compared, measure_of, split_score
+from .protocol import FEATURES, SAMPLES, SEED, SIZES, SPLITS, compared, split_score
 from .words import as_printed, number, spread
 
 ABOUT = (
@@ -26,8 +26,12 @@ BASELINE = {"feature_split": 0.0027, "variance_ratio": 0.0192, "z_score": 0.0060
 
 
 def _parts(setting: Setting) -> list[Part]:
-    pair: list[Part] = [{"what": "pair", "seed": SEED, "splits": SPLITS}]
-    baselines: list[Part] = [{"what": "baseline", "draw": i} for i in range(SIZES[setting.size].draws + 1)]
+    pair: list[Part] = [
+        {"what": "pair", "seed": SEED, "splits": SPLITS, "uses": measured((cka, feature_split, basis_split))}
+    ]
+    uses = measured((variance_ratio,))
+    draws = range(SIZES[setting.size].draws + 1)
+    baselines: list[Part] = [{"what": "baseline", "draw": i, "uses": uses} for i in draws]
     return pair + baselines + [{"what": "measure", "measure": m, "seed": SEED} for m in measured(setting.measures)]
 
 
@@ -37,7 +41,7 @@ def _compute(setting: Setting, part: Part) -> dict[str, Any]:
     random = np.random.default_rng(part["seed"])
     x, y = random.standard_normal((SAMPLES, FEATURES)), random.standard_normal((SAMPLES, FEATURES))
     if part["what"] == "measure":
-        return compared(measure_of(setting, part), x, [y])
+        return compared(setting, part, x, [y])
     biased, debiased = (float(cka(x, y, estimator=estimator)) for estimator in ("biased", "debiased"))
     author = split_score(x, part["seed"] + 100, k=part["splits"])
     return {"author": author, "debiased": debiased, "biased": biased, "ours": feature_split(x), "basis": basis_split(x)}

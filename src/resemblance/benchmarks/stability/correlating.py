@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from ...grounding import spearman
 from ...rng import generator
-from ..findings import Bar, known
+from ..findings import Bar, known, mean
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
 Columns = np.ndarray  # (n_cases, n_variables): one row per embedding
@@ -77,16 +77,42 @@ def mean_over(
     The cases of every cell, its embeddings, are drawn with replacement; cells without a value are left out. ``value``
     NaN when no cell has one.
     """
-    estimate = _mean([value(cell) for cell in cells])
+    estimate = mean([value(cell) for cell in cells])
     found = []
     for draw in range(draws):
         random = generator(seed, "correlating", draw)
-        found.append(_mean([value(cell[random.integers(len(cell), size=len(cell))]) for cell in cells]))
+        found.append(mean([value(cell[random.integers(len(cell), size=len(cell))]) for cell in cells]))
     inside = np.array(found)[~np.isnan(found)] if found else np.array([])
     low, high = np.quantile(inside, [0.025, 0.975]) if len(inside) else (None, None)
     return Bar(name, estimate, known(low), known(high))
 
 
-def _mean(values: Sequence[float]) -> float:
-    there = [v for v in values if not np.isnan(v)]
-    return float(np.mean(there)) if there else float("nan")
+def correlated(x: np.ndarray, y: np.ndarray, given: np.ndarray | None = None) -> float:
+    """Return Spearman's correlation, of the residuals of a linear fit to ``given`` where there is one.
+
+    NaN where all of one are equal.
+    """
+    if given is not None:
+        design = np.column_stack([np.ones(len(given)), given])
+        x, y = (v - design @ np.linalg.lstsq(design, v, rcond=None)[0] for v in (x, y))
+    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, y))
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale > 0 else np.nan
+
+
+def bootstrapped(
+    x: np.ndarray, y: np.ndarray, given: np.ndarray | None = None, *, draws: int, random: np.random.Generator
+) -> tuple[float, float, float]:
+    """Return :func:`correlated` with its 95 % bootstrap percentile interval; draws without a value are left out."""
+    n, found = len(x), []
+    for _ in range(draws):
+        kept = random.choice(n, size=n, replace=True)
+        found.append(correlated(x[kept], y[kept], None if given is None else given[kept]))
+    valued = [value for value in found if not np.isnan(value)]
+    low, high = np.percentile(valued, [2.5, 97.5]) if valued else (np.nan, np.nan)
+    return correlated(x, y, given), float(low), float(high)
+
+
+def stream(*labels: int | str) -> np.random.Generator:
+    """Return the random stream of an interval."""
+    return generator(0, "bootstrap", *labels)

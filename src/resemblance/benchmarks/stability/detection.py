@@ -47,6 +47,16 @@ def loss_p_value(lost: int, gained: int) -> float:
     return float(binom.sf(lost - 1, lost + gained, 0.5))
 
 
+def holm(p_values: Sequence[float], level: float) -> list[bool]:
+    """Return which hypotheses are rejected when all tests together may err with this probability (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    rejected, going = [False] * len(p_values), True
+    for position, i in enumerate(order):
+        going = going and p_values[i] <= level / (len(p_values) - position)
+        rejected[i] = going
+    return rejected
+
+
 def first_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
     """Return the smallest level at which the value is larger than the threshold; infinity when there is none."""
     return min((level for level, value in zip(levels, values) if value > threshold), default=float("inf"))

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays import to_numpy
+from ...measures import cka
 from ...sources.folders import read_subject
+from ...stability import basis_split, feature_split
 from ...subject import Recipe
-from ..claims import Found, judged
-from ..experiments import Experiment, Part, Setting
+from ..claims import Found, NoData, judged
+from ..experiments import Experiment, Part, Setting, measured
 from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, known
 from ..resi import ARCHITECTURES, DOMAINS, recipes
-from ..training import NEEDS, place
-from .correlation import bootstrapped, stream
+from ..training import place
+from .cells import SMALL
+from .correlating import bootstrapped, stream
+from .models import absent, missing
 from .protocol import SEED, SIZES, harmonic, mixture
 from .transformations import regime, transformation_study
-from .words import number, row, with_interval
+from .words import number, with_interval
 
 MADE = "made arrays"
 BASES = {"mixture 0.9": (0.9, SEED), "mixture 0.3": (0.3, SEED + 1), "falling spectrum": (None, SEED)}
@@ -48,14 +51,10 @@ class Configuration(NamedTuple):
     without_self: float
 
 
-def _available(domain: str) -> bool:
-    return find_spec(NEEDS[domain].partition(".")[0]) is not None
-
-
 def _models(setting: Setting) -> list[Recipe]:
     """The first normal models of every domain whose packages are there, of the first architecture."""
     size = SIZES[setting.size]
-    domains = [domain for domain in DOMAINS if _available(domain)] if size.models else []
+    domains = [domain for domain in DOMAINS if not missing(domain)] if size.models else []
     found: list[Recipe] = []
     for domain in domains:
         every = [r for r in recipes(size.suite, [domain]) if r.setting == "normal"]
@@ -75,7 +74,7 @@ def _parts(setting: Setting) -> list[Part]:
     for recipe in _models(setting):
         own = {"domain": recipe.domain, "model": recipe.name, "recipe": recipe.fingerprint}
         bases += [{**own, "base": base} for base in ("last layer", "all layers")]
-    more = {"splits": size.splits, "samples": SAMPLES}
+    more = {"splits": size.splits, "samples": SAMPLES, "uses": measured((cka, feature_split, basis_split))}
     return [
         {**base, **more, "seed": seed} for base in bases
         for seed in (size.seeds[:1] if base["domain"] == MADE else size.seeds)
@@ -150,13 +149,22 @@ def _of_components(every: Sequence[Configuration]) -> tuple[float, float]:
 def _uncorrelated(facts: Facts) -> Found:
     low, high = facts.pooled["all"][1:]
     each = {d: rho for d, rho in facts.domains.items() if d != MADE}
-    zero = [rho[1] <= 0 <= rho[2] for rho in each.values()]
+    if not each:
+        raise NoData("no models are trained at this size, or their packages are missing")
+    small = [rho[1] > -SMALL and rho[2] < SMALL for rho in each.values()]
     text = "; ".join(f"{d} {with_interval(rho, 2)}" for d, rho in each.items())
-    note = "other models than those of the paper; each base gives many configurations, so intervals are too narrow"
-    return Found(f"all {with_interval(facts.pooled['all'], 2)}; {text}", (low <= 0 <= high, all(zero)), note)
+    note = (
+        f"uncorrelated: the interval lies within ±{SMALL}, of all and of each domain. Other models than those of the "
+        "paper; each base gives many configurations, so intervals are too narrow"
+    )
+    return Found(
+        f"all {with_interval(facts.pooled['all'], 2)}; {text}", (low > -SMALL and high < SMALL, all(small)), note
+    )
 
 
 def _regimes(facts: Facts) -> Found:
+    if not {"compression", "preserving"} <= set(facts.pooled):
+        raise NoData("no models are trained at this size, or their packages are missing")
     compression, preserving = facts.pooled["compression"], facts.pooled["preserving"]
     note = (
         "which belong to which is our reading: compression keeps fewer features or directions. It is the axes again: "
@@ -185,7 +193,7 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     title = "Spearman's correlation of feature split and CKA, with 95 % bootstrap intervals"
     note = "“Without itself”: references are not compared with themselves."
     names = ("transformation", "bases", "feature split", "basis split", "CKA", "CKA without itself")
-    regimes = tuple(row(name, *map(known, (*facts.pooled[name], *facts.basis[name]))) for name in facts.pooled)
+    regimes = tuple((name, *map(known, (*facts.pooled[name], *facts.basis[name]))) for name in facts.pooled)
     more = ("trained models", "ρ, feature split", "low", "high", "ρ, basis split", "low ", "high ")
     tables = (
         Table("regimes", "The same by kind of transformation, over all trained models", more, regimes),
@@ -209,14 +217,14 @@ def _by_name(every: Sequence[Configuration]) -> tuple[tuple[Entry, ...], ...]:
     for c in every:
         groups[c.name].append(c)
     return tuple(
-        row(name, float(len(cs)), *np.mean([c[3:] for c in cs], axis=0).tolist()) for name, cs in sorted(groups.items())
+        (name, float(len(cs)), *np.mean([c[3:] for c in cs], axis=0).tolist()) for name, cs in sorted(groups.items())
     )
 
 
 def _absent(setting: Setting) -> dict[str, str]:
     if not SIZES[setting.size].models:
         return dict.fromkeys(DOMAINS, f"no models are trained at the size {setting.size}")
-    return {d: f"{NEEDS[d].partition('.')[0]} is not installed" for d in DOMAINS if not _available(d)}
+    return absent(DOMAINS)
 
 
 ENCODERS = Experiment("encoders", _parts, _compute, _conclude, _models)

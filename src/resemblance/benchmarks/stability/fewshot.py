@@ -17,7 +17,7 @@ from ..experiments import Experiment, Part, Setting
 from ..findings import Section
 from .fewshot_findings import conclude
 from .labellings import TASKS, labellings
-from .models import deep_models, embeddings, labels_of, names_of, recipe_of
+from .models import absent_of, deep_models, embeddings, labels_of, names_of, recipe_of
 from .probes import chosen_probe
 from .statistics import OF_OUTPUTS, SUPERVISED, UNSUPERVISED, named, values
 
@@ -93,7 +93,7 @@ def _case(
 
 
 def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
-    return conclude(done, STATISTICS, REPEATS[setting.size].draws)
+    return conclude(done, STATISTICS, REPEATS[setting.size].draws, absent_of(setting))
 
 
 FEWSHOT = Experiment("fewshot", _parts, _compute, _conclude, deep_models)

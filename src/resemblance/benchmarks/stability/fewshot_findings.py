@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...grounding import kendall
-from ..claims import Found, judged
+from ..claims import Found, NoData, judged
 from ..experiments import Part
 from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, known
-from .cells import Cell, gathered, over_cells, said
+from .cells import Cell, gathered, is_small, over_cells, said
 from .correlating import rank_correlation
 from .statistics import titles
 
@@ -24,6 +24,7 @@ ABOUT = (
     "H-score, GBC; LEEP and NCE look at the answers of the network instead of a layer, and cannot tell its layers "
     "apart)."
 )
+TITLE = "Transfer to new tasks with few labels"
 ACCURACY, SPLIT = "accuracy", "feature_split[k=10]"
 
 
@@ -34,15 +35,20 @@ class Facts(NamedTuple):
     draws: int
 
 
-def conclude(done: Sequence[tuple[Part, Any]], statistics: Sequence[str], draws: int) -> Section:
-    """Return the section that follows from all parts."""
+def conclude(
+    done: Sequence[tuple[Part, Any]], statistics: Sequence[str], draws: int, absent: Mapping[str, str] | None = None
+) -> Section:
+    """Return the section that follows from all parts. ``absent``: models that could not be trained, and why."""
     cells = gathered(done, _quantities, lambda case: f"{case['task']}, {case['size']} labels")
-    names, reasons = titles(statistics), dict[str, str]()
+    if not done:
+        claims = judged(_CLAIMS, Facts(cells, draws))
+        return Section("fewshot", TITLE, ABOUT, claims=claims, reasons=absent or {})
+    names, reasons = titles(statistics), dict(absent or {})
     for part, value in done:
         reasons |= {f"{part['model']}: {spec}": why for spec, why in value["reasons"].items()}
     foretold = {s: over_cells(names[s], cells, (s, ACCURACY), rank_correlation, draws) for s in names}
     return Section(
-        "fewshot", "Transfer to new tasks with few labels", ABOUT,
+        "fewshot", TITLE, ABOUT,
         (_foretold(cells, names, foretold), _tasks(cells, names)), (_bars(foretold), _scatter(cells)),
         judged(_CLAIMS, Facts(cells, draws)), {}, reasons,
     )  # fmt: skip
@@ -116,22 +122,30 @@ def _scatter(cells: Sequence[Cell]) -> Chart:
 def _dissociates(facts: Facts) -> Found:
     bar = over_cells(SPLIT, facts.cells, (SPLIT, ACCURACY), rank_correlation, facts.draws)
     if bar is None:
-        raise ValueError("too few embeddings")
+        raise NoData("too few embeddings")
     note = "layers of small networks and questions about the same inputs; theirs are pre-trained models"
-    return Found(f"feature split: mean ρ {said(bar)} over {len(facts.cells)} tasks", (abs(bar.value) < 0.3,), note)
+    return Found(f"feature split: mean ρ {said(bar)} over {len(facts.cells)} tasks", (is_small(bar),), note)
 
 
 def _tax(facts: Facts) -> Found:
-    below = [_best_is_below(cell) for cell in facts.cells if not np.isnan(cell.columns[SPLIT]).any()]
+    below = [share for cell in facts.cells if (share := best_is_below(cell)) is not None]
     if not below:
-        raise ValueError("no stability is known")
-    note = "by chance it is half of the tasks"
-    return Found(f"in {sum(below)} of {len(below)} tasks", (sum(below) > 0.75 * len(below),), note)
+        raise NoData("stability is not known, or equal for all embeddings")
+    total = float(np.sum(below))
+    note = "by chance it is half of the tasks; embeddings of equal accuracy share a task"
+    return Found(f"in {total:.3g} of {len(below)} tasks", (total > 0.75 * len(below),), note)
 
 
-def _best_is_below(cell: Cell) -> bool:
-    stability = cell.columns[SPLIT]
-    return bool(stability[cell.columns[ACCURACY].argmax()] < np.median(stability))
+def best_is_below(cell: Cell) -> float | None:
+    """Return the share of the best embeddings of a task that are less stable than the median.
+
+    None where all are equally good or stable: then none of them is the best, or less stable than most.
+    """
+    stability, accuracy = cell.columns[SPLIT], cell.columns[ACCURACY]
+    if np.isnan(stability).any() or np.ptp(stability) == 0 or np.ptp(accuracy) == 0:
+        return None
+    best = stability[accuracy >= accuracy.max() - 1e-12]
+    return float(np.mean(best < np.median(stability)))
 
 
 _CLAIMS: tuple[tuple[str, str, str, Callable[[Facts], Found]], ...] = (

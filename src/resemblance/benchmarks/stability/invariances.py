@@ -11,10 +11,10 @@ import numpy as np
 from ...rng import generator
 from ...stability import basis_split
 from ..claims import Found, judged
-from ..experiments import Experiment, Part, Setting
-from ..findings import Section, Table
+from ..experiments import Experiment, Part, Setting, measured
+from ..findings import Rows, Section, Table
 from .protocol import FEATURES, SAMPLES, SEED, SPLITS, mixture, split_score
-from .words import number, row
+from .words import number
 
 SHARES, NOISES, ROTATIONS = (0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0, 4.0), 3
 CHANGES: Mapping[str, str] = {
@@ -36,7 +36,7 @@ ABOUT = (
 
 def _parts(setting: Setting) -> list[Part]:
     mixtures: list[Part] = [{"share": share, "seed": SEED, "splits": SPLITS} for share in SHARES]
-    return [*mixtures, {"share": None, "seed": SEED, "splits": SPLITS}]
+    return [*mixtures, {"share": None, "seed": SEED, "splits": SPLITS, "uses": measured((basis_split,))}]
 
 
 def _compute(setting: Setting, part: Part) -> dict[str, Any]:
@@ -83,9 +83,9 @@ def _below(name: str, bound: float, more: str, note: str = "") -> Any:
         changes = [facts[share][name] for share in SHARES]
         written = ", ".join(number(change, 4) for change in changes)
         other = f"; {CHANGES[more]}: {', '.join(number(facts[s][more], 4) for s in SHARES)}" if more else ""
-        held = [round(change, 3) <= bound for change in changes]
+        held = [change < bound for change in changes]
         if more:
-            held += [round(facts[share][more], 3) <= bound for share in SHARES]
+            held += [facts[share][more] < bound for share in SHARES]
         return Found(f"{written} (α = 0.3, 0.5, 0.7, 0.9){other}", (all(held[: len(SHARES)]), all(held)), note)
 
     return judge
@@ -126,7 +126,7 @@ _CLAIMS = (
 
 def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {part["share"]: value for part, value in found}
-    rows = tuple(row(text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items())
+    rows: Rows = tuple((text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items())
     columns = ("change", *(f"α = {share:g}" for share in SHARES))
     own = facts[None]
     example = (("feature split", own["before"], own["after"]), ("basis_split", own["basis_before"], own["basis_after"]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...sources.training import State
 from ...subject import Recipe, Subject
 from ..experiments import Part, Setting
 from ..resi import DOMAINS, recipes
-from ..training import place
+from ..training import NEEDS, place
 
 
 class Plan(NamedTuple):
@@ -50,7 +51,24 @@ def deep_models(setting: Setting) -> Sequence[Recipe]:
 
 def _of(setting: Setting, kinds: Sequence[str]) -> list[Recipe]:
     plan = plan_of(setting.size)
-    return [r for r in recipes(plan.suite, plan.domains) if r.setting in kinds and r.seed < plan.seeds]
+    there = [domain for domain in plan.domains if not missing(domain)]
+    return [r for r in recipes(plan.suite, there) if r.setting in kinds and r.seed < plan.seeds] if there else []
+
+
+def missing(domain: str) -> str:
+    """Return the package that the models of a domain need and that is not installed; "" when all are."""
+    needed = dict.fromkeys(("torch", NEEDS[domain].partition(".")[0]))
+    return next((package for package in needed if find_spec(package) is None), "")
+
+
+def absent(domains: Iterable[str]) -> dict[str, str]:
+    """Return the domains whose models cannot be trained here, and why."""
+    return {f"models of {d}": f"{package} is not installed" for d in domains if (package := missing(d))}
+
+
+def absent_of(setting: Setting) -> dict[str, str]:
+    """Return the domains that a run leaves out, and why."""
+    return absent(plan_of(setting.size).domains)
 
 
 def names_of(recipe: Recipe) -> dict[str, Any]:

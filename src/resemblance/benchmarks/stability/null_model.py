@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...stability import perturbation_coherence
-from ..claims import Found, judged
-from ..experiments import Experiment, Part, Setting
-from ..findings import Chart, Line, Section, Table
-from .correlation import bootstrapped
+from ..claims import Found, NoData, judged
+from ..experiments import Experiment, Part, Setting, measured
+from ..findings import Chart, Line, Rows, Section, Table
+from .correlating import bootstrapped
 from .protocol import SEED, SIZES
-from .words import as_printed, number, row, with_interval
+from .words import as_printed, number, with_interval
 
 SIGMAS, MAGNITUDES, CELLS, DIMENSIONS, REPEATS = (0.5, 1.0, 2.0, 3.0), 20, 100, 50, 25
+BOOTSTRAPS = 1000  # fewer do not tell the third digit of an interval
 PRINTED: Mapping[str, tuple[float, float, float]] = {
     "magnitude": (0.639, 0.612, 0.664),
     "snr": (0.999, 0.999, 0.999),
@@ -50,8 +51,8 @@ def simulate(seed: int = SEED) -> dict[str, np.ndarray]:
 
 
 def _parts(setting: Setting) -> list[Part]:
-    bootstraps = SIZES[setting.size].bootstraps
-    return [{"what": name, "seed": SEED, "bootstraps": bootstraps, "from": SEED + i} for i, name in enumerate(PRINTED)]
+    more = {"bootstraps": SIZES[setting.size].bootstraps, "uses": measured((perturbation_coherence,))}
+    return [{"what": name, "seed": SEED, **more, "from": SEED + i} for i, name in enumerate(PRINTED)]
 
 
 def _compute(setting: Setting, part: Part) -> dict[str, Any]:
@@ -68,7 +69,9 @@ def _judge(name: str) -> Any:
     printed = PRINTED[name]
 
     def judge(facts: Mapping[str, Sequence[float]]) -> Found:
-        found = facts[name]
+        found, (bootstraps,) = facts[name], facts["bootstraps"]
+        if bootstraps < BOOTSTRAPS:
+            raise NoData(f"the ends of an interval need {BOOTSTRAPS} bootstraps; this run has {bootstraps:g}")
         ends = all(abs(a - b) < 0.006 for a, b in zip(found[1:], printed[1:]))
         note = (
             "larger shifts are more coherent; the text of 12.13 says that they are less" if name == "magnitude" else ""
@@ -91,7 +94,8 @@ _CLAIMS = tuple(
 
 def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {part["what"]: value["found"] for part, value in found}
-    rows = tuple(row(TITLES[name], *map(float, facts[name]), *PRINTED[name]) for name in PRINTED)
+    facts["bootstraps"] = [SIZES[setting.size].bootstraps]
+    rows: Rows = tuple((TITLES[name], *map(float, facts[name]), *PRINTED[name]) for name in PRINTED)
     columns = ("correlation of", "ρ", "low", "high", "paper", "low (paper)", "high (paper)")
     note = f"Intervals of {SIZES[setting.size].bootstraps} bootstraps; the paper has 10,000."
     curve = found[0][1]["curve"]

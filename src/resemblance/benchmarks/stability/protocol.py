@@ -94,11 +94,12 @@ def measure_of(setting: Setting, part: Part) -> Measure:
     return next(m for m in setting.measures if [m.spec, m.version] == part["measure"])
 
 
-def compared(measure: Measure, first: np.ndarray, others: list[np.ndarray]) -> dict[str, list[Any]]:
-    """Return values and differences of a measure between one array and others, None with a reason for none."""
+def compared(setting: Setting, part: Part, first: np.ndarray, others: list[np.ndarray]) -> dict[str, list[Any]]:
+    """Return values and differences of a part's measure between one array and others, None with a reason for none."""
+    measure = measure_of(setting, part)
     names = [f"y{i}" for i in range(len(others))]
     columns = [Representation(other, name) for other, name in zip(others, names)]
-    found = compare(Representation(first, "x"), columns, measures=[measure], progress=False)
+    found = compare(Representation(first, "x"), columns, measures=[measure], memory=setting.memory, progress=False)
     reasons = {failure.y: failure.reason for failure in found.failures}
     values, differences = found[measure.spec][0], found.difference(measure.spec)[0]
     known = [np.isfinite(v) for v in values]

@@ -9,11 +9,11 @@ import numpy as np
 
 from ...grounding import spearman
 from ...measures import cka
-from ..claims import Found, judged
-from ..experiments import Experiment, Part, Setting
-from ..findings import Chart, Line, Section, Table
+from ..claims import Found, NoData, judged
+from ..experiments import Experiment, Part, Setting, measured
+from ..findings import Chart, Line, Rows, Section, Table
 from .protocol import SEED, SIZES, SPLITS, mixture, split_score
-from .words import as_printed, number, row, spread
+from .words import as_printed, number, spread
 
 THRESHOLD, PAIRS = 0.4, 15
 ABOUT = (
@@ -44,9 +44,9 @@ QUADRANTS: Mapping[str, Quadrant] = {
 
 
 def _parts(setting: Setting) -> list[Part]:
-    every = range(SIZES[setting.size].pairs)
+    every, uses = range(SIZES[setting.size].pairs), measured((cka,))
     return [
-        {"quadrant": name, "seeds": [SEED + q.seeds[0] + i, SEED + q.seeds[1] + i], "splits": SPLITS}
+        {"quadrant": name, "seeds": [SEED + q.seeds[0] + i, SEED + q.seeds[1] + i], "splits": SPLITS, "uses": uses}
         for name, q in QUADRANTS.items() for i in every
     ]  # fmt: skip
 
@@ -78,7 +78,7 @@ Facts = Mapping[str, Sequence[Mapping[str, float]]]
 
 def _complete(facts: Facts) -> None:
     if min(map(len, facts.values())) < PAIRS:
-        raise ValueError("the numbers of the paper are of 15 pairs in each quadrant")
+        raise NoData("the numbers of the paper are of 15 pairs in each quadrant")
 
 
 def _means(name: str) -> Any:
@@ -130,8 +130,8 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
         for name, q in QUADRANTS.items()
     )
     chart = Chart("quadrants", "Pairs in four quadrants", "stability", "debiased CKA", lines, joined=False)
-    rows = tuple(
-        row(
+    rows: Rows = tuple(
+        (
             name,
             q.title,
             float(len(facts[name])),

@@ -11,7 +11,7 @@ from ...measures import cka, procrustes, pwcka
 from ...stability.comparing import unit
 from ..experiments import Experiment, Part, Setting, measured
 from ..findings import Section
-from .protocol import SEED, SIZES, SPLITS, compared, harmonic, measure_of, split_score, without_leading
+from .protocol import SEED, SIZES, SPLITS, compared, harmonic, split_score, without_leading
 from .spectral_findings import Facts, conclude
 
 PREPROCESSINGS = ("raw", "centred", "normalised", "whitened")
@@ -20,12 +20,14 @@ AT = 30  # components removed in Table 12
 
 def _parts(setting: Setting) -> list[Part]:
     removed = SIZES[setting.size].removed
+    uses = measured((cka, pwcka, procrustes))
     parts: list[Part] = [
-        {"what": what, "removed": k, "seed": seed, "splits": SPLITS}
+        {"what": what, "removed": k, "seed": seed, "splits": SPLITS, "uses": uses}
         for what, seed in (("table 11", SEED + 100), ("script", SEED + 200), ("whitening", SEED)) for k in removed
     ]  # fmt: skip
     parts += [
-        {"what": "table 12", "as": p, "removed": AT, "seed": SEED + 200, "splits": SPLITS} for p in PREPROCESSINGS
+        {"what": "table 12", "as": p, "removed": AT, "seed": SEED + 200, "splits": SPLITS, "uses": uses}
+        for p in PREPROCESSINGS
     ]
     every = {"what": "measure", "removed": list(removed), "seed": SEED + 100}
     return parts + [{**every, "measure": m} for m in measured(setting.measures)]
@@ -34,7 +36,7 @@ def _parts(setting: Setting) -> list[Part]:
 def _compute(setting: Setting, part: Part) -> dict[str, Any]:
     points, k, what = harmonic(part["seed"]), part["removed"], part["what"]
     if what == "measure":
-        return compared(measure_of(setting, part), points, [without_leading(points, count) for count in k])
+        return compared(setting, part, points, [without_leading(points, count) for count in k])
     left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
     if what == "table 12":
         points, left = preprocessed(points, part["as"]), preprocessed(left, part["as"])

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...grounding import spearman
-from ..claims import Found, judged
-from ..findings import Chart, Line, Section, Table, known
+from ..claims import Found, NoData, judged
+from ..findings import Chart, Line, Rows, Section, Table, known
 from .printed import printed
-from .words import as_printed, count, number, row
+from .words import as_printed, count, number
 
 Facts = dict[str, dict[Any, Any]]
 COLUMNS: Mapping[str, str] = {
@@ -20,6 +20,10 @@ COLUMNS: Mapping[str, str] = {
 }  # fmt: skip
 HALF, LONG = 0.5, 51  # "collapsed" is below a half; rows from no to 50 components
 ROUNDING = 1e-9
+BLIND = (
+    "the same value whatever is removed: it sees only what a deletion keeps, such as the mean of the points, or fits "
+    "fewer samples than features without error"
+)
 SHOWN = {*range(11), *range(15, 51, 5)}  # the rows of the paper
 ABOUT = (
     "A representation of 200 samples and 256 features has singular values that fall as 100 / i; the leading "
@@ -38,7 +42,7 @@ def conclude(facts: Facts, labels: Mapping[str, str]) -> Section:
     for spec, found in curves.items():
         missing = [f"{k} removed: {why}" for k, why in zip(found["removed"], found["reasons"]) if why]
         if not missing and not _shares(found):
-            missing = ["the same value whatever is removed: with fewer samples than features it sees no difference"]
+            missing = [BLIND]
         reasons |= {spec: missing[0]} if missing else {}
     scores = {"order": {spec: _order(curves[spec]) for spec in labels}} if curves else {}
     tables = [_table_11(facts), _table_12(facts), _whitening(facts)]
@@ -54,13 +58,15 @@ def conclude(facts: Facts, labels: Mapping[str, str]) -> Section:
 
 
 def _table_11(facts: Facts) -> Table:
-    rows = tuple(row(str(k), *(float(v[name]) for name in COLUMNS)) for k, v in facts["table 11"].items() if k in SHOWN)
+    rows: Rows = tuple(
+        (str(k), *(float(v[name]) for name in COLUMNS)) for k, v in facts["table 11"].items() if k in SHOWN
+    )
     return Table("table_11", "Table 11: after deleting leading components", ("removed", *COLUMNS.values()), rows)
 
 
 def _table_12(facts: Facts) -> Table:
     names = ("shesha", "cka", "cka_biased")
-    rows = tuple(row(how, *(float(v[name]) for name in names)) for how, v in facts["table 12"].items())
+    rows: Rows = tuple((how, *(float(v[name]) for name in names)) for how, v in facts["table 12"].items())
     note = (
         "Whitening brings CKA back only in its biased form; its debiased value, which the paper prints, stays negative."
     )
@@ -69,7 +75,7 @@ def _table_12(facts: Facts) -> Table:
 
 
 def _whitening(facts: Facts) -> Table:
-    rows = tuple((str(k), v["shesha"], v["whitened"]) for k, v in facts["whitening"].items() if k in SHOWN)
+    rows: Rows = tuple((str(k), v["shesha"], v["whitened"]) for k, v in facts["whitening"].items() if k in SHOWN)
     return Table("whitening", "Stability as it is, and whitened", ("removed", "feature split", "whitened"), rows)
 
 
@@ -150,11 +156,11 @@ def _script(facts: Facts) -> Found:
 
 
 def _first_below(facts: Facts, name: str) -> int:
-    """Components removed when a value first falls below a half. ``ValueError`` where rows before are missing."""
+    """Components removed when a value first falls below a half. :class:`NoData` where rows before are missing."""
     rows = facts["table 11"]
     first = min((k for k in rows if rows[k][name] < HALF), default=-1)
     if first < 0 or first - 1 not in rows:
-        raise ValueError(f"{name}: the run lacks the rows around its fall")
+        raise NoData(f"{COLUMNS[name]}: the run lacks the rows around its fall")
     return first
 
 
@@ -166,6 +172,8 @@ def _collapse(facts: Facts) -> Found:
 
 def _above(facts: Facts) -> Found:
     rows = facts["table 11"]
+    if not set(range(LONG)) <= set(rows):
+        raise NoData("the run lacks some numbers of components from 0 to 50")
     under = next(k for k in range(1, LONG) if rows[k]["shesha"] <= 0.4 or k == LONG - 1)
     return Found(
         f"until {under - 1}: {number(rows[under - 1]['shesha'])}, then {number(rows[under]['shesha'])}; "
@@ -202,7 +210,7 @@ def _recovers(facts: Facts) -> Found:
 def _whitened(facts: Facts) -> Found:
     rows = facts["whitening"]
     if len(rows) < LONG:
-        raise ValueError("the correlation of the paper is over all numbers of components from 0 to 50")
+        raise NoData("the correlation of the paper is over all numbers of components from 0 to 50")
     rho = float(spearman(*(np.array([v[n] for v in rows.values()]) for n in ("shesha", "whitened"))).value)
     start = rows[0]["whitened"]
     return Found(

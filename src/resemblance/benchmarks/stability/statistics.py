@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,3 @@ def _value(statistic: Statistic, x: Representation, labels: np.ndarray, reasons:
     except ValueError as error:
         reasons.setdefault(statistic.spec, str(error))
         return None
-
-
-def column(cases: Iterable[Mapping[str, Any]], spec: str) -> np.ndarray:
-    """Return a statistic of cases, NaN where it has no value."""
-    return np.array([np.nan if (v := case["statistics"][spec]) is None else v for case in cases], float)

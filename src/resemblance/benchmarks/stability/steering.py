@@ -16,7 +16,7 @@ from ...stability.comparing import rows, unit
 from ..experiments import Experiment, Part, Setting
 from ..findings import Section
 from .labellings import TASKS, labellings
-from .models import deep_models, embeddings, labels_of, names_of, recipe_of
+from .models import absent_of, deep_models, embeddings, labels_of, names_of, recipe_of
 from .probes import ALPHAS, Probe, direction_of, halves, largest_drop, logistic_probe, steered
 from .statistics import SUPERVISED, UNSUPERVISED, named, values
 from .steering_findings import conclude
@@ -112,7 +112,7 @@ def _drops(probe: Probe, points: np.ndarray, labels: np.ndarray, directions: Seq
 
 
 def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
-    return conclude(done, ALPHAS, SUPERVISED, UNSUPERVISED, REPEATS[setting.size].draws)
+    return conclude(done, ALPHAS, SUPERVISED, UNSUPERVISED, REPEATS[setting.size].draws, absent_of(setting))
 
 
 STEERING = Experiment("steering", _parts, _compute, _conclude, deep_models)

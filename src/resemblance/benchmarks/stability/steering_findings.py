@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..claims import Found, judged
+from ..claims import Found, NoData, judged
 from ..experiments import Part
 from ..findings import Bar, Bars, Chart, Line, Section, Table, known
-from .cells import Cell, gathered, over_cells, said
+from .cells import Cell, gathered, is_small, over_cells, said
 from .correlating import partial_rank_correlation, partial_raw_correlation, rank_correlation
 from .statistics import titles
+from .words import number
 
 ABOUT = (
     "Steering adds α times a direction to every representation of a network, here the direction that a logistic probe "
@@ -21,6 +22,7 @@ ABOUT = (
     "pooling is one embedding, its rows at unit length. Do embeddings with more stable geometry yield more? And is "
     "that more than the plain separation of the classes, which decides how much accuracy there is to lose?"
 )
+TITLE = "Steering along a probe's direction"
 FREE, SPHERE, ACCURACY, RANDOM, SHUFFLED = "free", "sphere", "accuracy", "random", "shuffled"
 CONTROLS = ("fisher_discriminant", "silhouette")
 ALIGNMENT, SPLIT = "supervised_alignment", "feature_split[k=10]"
@@ -37,18 +39,20 @@ class Facts(NamedTuple):
 
 def conclude(
     done: Sequence[tuple[Part, Any]], alphas: Sequence[float], supervised: Sequence[str], unsupervised: Sequence[str],
-    draws: int,
+    draws: int, absent: Mapping[str, str] | None = None,
 ) -> Section:  # fmt: skip
-    """Return the section that follows from all parts."""
+    """Return the section that follows from all parts. ``absent``: models that could not be trained, and why."""
     facts = Facts(gathered(done, _quantities), draws, tuple(supervised), tuple(unsupervised))
     reasons = {f"{part['model']}: {spec}": why for part, value in done for spec, why in value["reasons"].items()}
+    if not done:
+        return Section("steering", TITLE, ABOUT, claims=judged(_CLAIMS, facts), reasons=absent or {})
     names = titles((*supervised, *unsupervised))
     foretold = {s: over_cells(names[s], facts.cells, (s, FREE), rank_correlation, draws) for s in names}
     return Section(
-        "steering", "Steering along a probe's direction", ABOUT,
+        "steering", TITLE, ABOUT,
         (_effects(facts), _foretold(facts, names, foretold), _partial(facts, names)),
         (_curves(done, alphas), _scatter(facts), _bars(foretold)),
-        judged(_CLAIMS, facts), {}, reasons,
+        judged(_CLAIMS, facts), {}, {**(absent or {}), **reasons},
     )  # fmt: skip
 
 
@@ -151,16 +155,18 @@ def _bars(foretold: Mapping[str, Bar | None]) -> Bars:
 
 def _there(bar: Bar | None) -> Bar:
     if bar is None:
-        raise ValueError("too few embeddings")
+        raise NoData("too few embeddings")
     return bar
 
 
 def _supervised(facts: Facts) -> Found:
     bar = _there(over_cells(ALIGNMENT, facts.cells, (ALIGNMENT, FREE), rank_correlation, facts.draws))
     own = [rank_correlation(cell.columns[ALIGNMENT], cell.columns[FREE]) for cell in facts.cells]
-    least = min(v for v in own if not np.isnan(v))
+    least = float(np.nanmin(own))
     note = "layers of small networks; theirs are 35 to 69 embedding models"
-    return Found(f"supervised alignment: mean ρ {said(bar)}, least {least:.2f}", (bar.value > 0.8, least > 0.5), note)
+    return Found(
+        f"supervised alignment: mean ρ {said(bar)}, least {number(least, 2)}", (bar.value > 0.8, least > 0.5), note
+    )
 
 
 def _beyond(facts: Facts) -> Found:
@@ -176,10 +182,12 @@ def _beyond(facts: Facts) -> Found:
 def _unsupervised(facts: Facts) -> Found:
     bar = _there(over_cells(SPLIT, facts.cells, (SPLIT, FREE), rank_correlation, facts.draws))
     note = "real tasks of the paper; layers of one network differ in depth, on which both depend"
-    return Found(f"feature split: mean ρ {said(bar)}", (abs(bar.value) < 0.3,), note)
+    return Found(f"feature split: mean ρ {said(bar)}", (is_small(bar),), note)
 
 
 def _controls(facts: Facts) -> Found:
+    if not facts.cells:
+        raise NoData("no models were trained")
     probe, random, shuffled = (
         float(np.mean(np.concatenate([cell.columns[q] for cell in facts.cells]))) for q in (FREE, RANDOM, SHUFFLED)
     )

@@ -49,7 +49,7 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     directions (for ``pca_k``, min(n - 1, d)) or features, the paper repeats the largest possible under several names;
     here it is there once, under its own number. A constant feature has z-score 0, a zero row stays zero.
 
-    Raises ``ValueError`` for fewer than 10 samples or 5 features.
+    Raises ``ValueError`` for fewer than 10 samples or 5 features, and for NaN or infinite values.
 
     Reference: Raju 2026, Table 14. Projections, features and noise are drawn by our own generator.
     """
@@ -126,4 +126,10 @@ def _points(X: Any) -> np.ndarray:
     points = np.asarray(to_numpy(argument(X, "X").array), dtype=np.float64)
     if points.shape[0] < 10 or points.shape[1] < FEWEST:
         raise ValueError(f"transformations: X must have at least 10 samples and {FEWEST} features; got {points.shape}")
+    if not np.isfinite(points).all():
+        bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+        raise ValueError(
+            f"transformations: X {points.shape} has NaN or infinite values in {len(bad)} samples, the first {bad[0]}; "
+            "leave them out"
+        )
     return points

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..findings import Entry
-
 
 def number(value: float, digits: int = 3) -> str:
     """Write a number with a real minus sign."""
@@ -29,11 +27,6 @@ def with_interval(found: Sequence[float], digits: int = 3) -> str:
 def as_printed(ours: float, printed: float, digits: int = 3) -> bool:
     """Whether a number is the printed one at the precision of print."""
     return number(ours, digits) == number(printed, digits)
-
-
-def row(*entries: Entry) -> tuple[Entry, ...]:
-    """Return entries as a row of a table."""
-    return entries
 
 
 def count(found: Iterable[bool]) -> str:
