@@ -11,10 +11,12 @@ import resemblance as rs
 from resemblance.benchmarks import manifolds
 from resemblance.benchmarks.claims import NO_DATA, NOT, REPRODUCED
 from resemblance.benchmarks.contests import Contest, read_contest
-from resemblance.benchmarks.evaluate import evaluate
+from resemblance.benchmarks.evaluate import Result, evaluate
 from resemblance.benchmarks.findings import Findings, Section, load_findings
+from resemblance.benchmarks.grading import Score
 from resemblance.benchmarks.joint import joint, places
 from resemblance.benchmarks.resi_claims import claims
+from resemblance.comparison import info_of
 from resemblance.subject import Subject
 
 MEASURES = ("cka", "procrustes", "magnitude_difference", "concentricity_difference", "uniformity_difference")
@@ -42,10 +44,32 @@ def table(findings, section, name):
 
 def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
     found = {row[0]: row for row in table(joint(two), "standing", "places").rows}
-    # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share the first place, c without value is last
-    assert [found[m][1] for m in "ABC"] == [(1.5 + 1) / 2, (1.5 + 1) / 2, 3.0]
+    # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share 1 and 2, c without a value is last
+    assert [found[m][1] for m in "ABC"] == [1.5, 1.5, 3.0]
     assert [found[m][3] for m in "ABC"] == [1, 1, 3]
     assert found["C"][2] == "3.0 to 3.0"
+    assert [found[m][4] for m in "ABC"] == ["1 to 2", "1 to 2", "3 to 3"]
+    assert found["B"][5] == "100%"
+    assert found["C"][5] is None
+    bars = joint(two)["standing"].figures[0]
+    assert bars.threshold == 2.0 == np.mean([bar.value for bar in bars.bars])  # what guesses is in the middle
+
+
+def test_cells_in_which_all_are_equal_do_not_count(tmp_path):
+    cells = {"x": {"a": 3, "b": 2, "c": 1}, "tied": {"a": 1, "b": 1, "c": 1 + 1e-12}}
+    one, other = study(tmp_path / "one", "stability", cells), study(tmp_path / "two", "sensitivity", {"x": cells["x"]})
+    found = joint([one, other])
+    assert [row[1] for row in table(found, "standing", "places").rows] == [1.0, 2.0, 3.0]
+    assert "Cells: 1 (in 1 more all measures are equal). Size of the study: small." in found["stability"].about
+    with pytest.raises(ValueError, match="no cell of the stability study tells the measures apart"):
+        joint([study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other])
+
+
+def test_equal_measures_have_equal_places_whatever_the_order_of_suites(tmp_path):
+    ranks = [{"a": 3, "b": 3, "c": 1}, {"a": 3, "b": 1, "c": 2}, {"a": 1, "b": 3, "c": 2}]
+    folders = [study(tmp_path / s, s, {"x": r}) for s, r in zip(("stability", "sensitivity", "resi"), ranks)]
+    found = {row[0]: row for row in table(joint(folders), "standing", "places").rows}
+    assert found["A"][3] == found["B"][3] == 1
 
 
 def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
@@ -54,13 +78,13 @@ def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 3, "c": 2}})
     found = joint([one, other])
     assert {row[0]: row[1] for row in table(found, "standing", "places").rows} == {"B": 1.0, "C": 2.0, "A": 3.0}
-    assert found["standing"].reasons == {"D": "takes no part in sensitivity"}
+    assert found["standing"].reasons == {"D (d)": "takes no part in sensitivity"}
 
 
 def test_a_cell_in_which_nobody_has_a_value_does_not_count(tmp_path):
     one = study(tmp_path / "one", "stability", {"x": {"a": 2, "b": 1}, "empty": {"a": None}}, {"a": "A", "b": "B"})
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 2, "b": 1}}, {"a": "A", "b": "B"})
-    assert "Cells: 1." in joint([one, other])["stability"].about
+    assert "Cells: 1. Size of the study" in joint([one, other])["stability"].about
 
 
 def test_agreement_of_suites(tmp_path):
@@ -123,19 +147,57 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
     assert {rank for own in fewer.values() for rank in own.values()} <= {1.0, 2.0}
     found = joint([tmp_path / "resi", tmp_path / "manifolds"])
     assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
-    assert len(found["resi"].claims) == 5
+    assert len(found["resi"].claims) == 4
+    assert "Domains: graphs, vision; protocol: paper." in found["resi"].about
 
 
-def test_claims_of_resi_can_hold_and_can_fail(result):
-    found = {c.number: c for c in claims(result)}
-    assert found["K1"].verdict == NO_DATA  # no MKA in this run
-    assert {found[n].verdict for n in ("R1", "R2", "R3", "R4")} <= {REPRODUCED, NOT, "in part"}
-    order = {"cka": 5.0, "procrustes": 4.0, **dict.fromkeys(MEASURES[2:], 3.0)}
-    last_first = [s._replace(value=-order[s.measure], parts=(-order[s.measure],)) for s in result.scores]
-    turned = type(result)(**{**vars(result), "scores": tuple(last_first)})
-    assert {c.number: c.verdict for c in claims(turned)}["R3"] == NOT
-    right = [s._replace(value=order[s.measure], parts=(order[s.measure],)) for s in result.scores]
-    assert {c.number: c.verdict for c in claims(type(result)(**{**vars(result), "scores": tuple(right)}))}["R1"] == NOT
+NAMES = (*MEASURES[2:], "mka", "cka", "procrustes", "rsa", "svcca", "pwcca", "jaccard", "imd", "rtd", "gulp")
+ORDERS = {"graphs": 1, "language": 1, "vision": 1}
+
+
+def made_up(quality):
+    """A result of 12 cells in each of three domains; ``quality``: score of the measure at a place, domain and cell."""
+    infos = [info_of(rs.get_measure(name)) for name in NAMES]
+    scores = [
+        Score("labels", "auprc", domain, f"set{cell}", "net", "mean", m.spec, m.label, value, (value,))
+        for domain in ORDERS for cell in range(12) for place, m in enumerate(infos)
+        for value in [float(quality(place, domain, cell))]
+    ]  # fmt: skip
+    return Result("paper", "models", "last", tuple(infos), tuple(scores), (), (), (), (), {}, {})
+
+
+def verdicts(quality):
+    return {c.number: c.verdict for c in claims(made_up(quality))}
+
+
+def test_claims_of_resi_can_hold():
+    random = np.random.default_rng(0)
+    orders = {domain: random.permutation(np.arange(3, len(NAMES))) for domain in ORDERS}
+
+    def differs(place, domain, cell):  # statistics last, MKA first, the others as the domain has it
+        return place - 5 if place < 3 else 20 if place == 3 and cell % 3 == 0 else orders[domain][place - 3]
+
+    found = verdicts(differs)
+    assert {found[n] for n in ("R1", "R2", "R3")} == {REPRODUCED}
+    assert verdicts(lambda place, domain, cell: 20 if place == 3 else place)["K1"] == REPRODUCED
+
+
+def test_claims_of_resi_can_fail():
+    found = verdicts(lambda place, domain, cell: -place)
+    assert [found[n] for n in ("R1", "R2", "R3")] == [NOT, NOT, NOT]
+    assert verdicts(lambda place, domain, cell: -20 if place == 3 else place)["K1"] == NOT
+
+
+def test_noise_is_no_dependence_on_the_domain():
+    found = []
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        found.append(verdicts(lambda place, domain, cell, random=random: place + 3 * random.normal())["R2"])
+    assert found.count(REPRODUCED) <= 2
+
+
+def test_few_measures_decide_nothing(result):
+    assert {c.number: c.verdict for c in claims(result)} == dict.fromkeys(("R1", "R2", "R3", "K1"), NO_DATA)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"format": 1, "suite": "other", "sections": []})])

@@ -31,13 +31,14 @@ class Contest:
     """What one suite says of measures.
 
     ``labels``: by specification, the measures that took part. ``ranks``: the rank of every measure in every cell, among
-    those named; measures without a value stand last.
+    those named; measures without a value stand last. ``about``: what the study is of, in a sentence.
     """
 
     suite: str
     labels: Mapping[str, str]
     ranks: Callable[[Set[str]], Ranks]
     claims: tuple[Claim, ...]
+    about: str = ""
 
     @property
     def title(self) -> str:
@@ -62,7 +63,7 @@ def read_contest(folder: str | Path) -> Contest:
     if found.suite not in SUITES:
         raise ValueError(f"{file} is of {found.suite!r}; known: {', '.join(SUITES)}")
     scores = {(section, *cell.split("/")): values for (section, cell), values in found.scores().items()}
-    return Contest(found.suite, found.labels, _ranks_of(scores), found.claims)
+    return Contest(found.suite, found.labels, _ranks_of(scores), found.claims, f"Size of the study: {found.size}.")
 
 
 def _of_resi(result: Result) -> Contest:
@@ -74,7 +75,9 @@ def _of_resi(result: Result) -> Contest:
         )
         return kept.ranks()
 
-    return Contest("resi", {m.spec: m.label for m in result.measures}, ranks, resi_claims(result))
+    domains = ", ".join(dict.fromkeys(s.domain for s in result.scores))
+    about = f"Domains: {domains}; protocol: {result.protocol}."
+    return Contest("resi", {m.spec: m.label for m in result.measures}, ranks, resi_claims(result), about)
 
 
 def _of_manifolds(result: ManifoldResult) -> Contest:
@@ -86,7 +89,8 @@ def _of_manifolds(result: ManifoldResult) -> Contest:
         ("swiss roll", "peak"): {g.measure: -abs(g.peak - 0.5) for g in grades},
     }
     labels = {spec: result.info(spec).label for spec in result.chosen}
-    return Contest("manifolds", labels, _ranks_of(scores), manifold_claims(result))
+    about = f"Size of the study: {result.size}."
+    return Contest("manifolds", labels, _ranks_of(scores), manifold_claims(result), about)
 
 
 def _ranks_of(scores: Mapping[Cell, Mapping[str, float | None]]) -> Callable[[Set[str]], Ranks]:
