@@ -368,6 +368,10 @@ def test_claims_about_encoders_hold_and_fail():
             encoders.ENCODERS, [({"domain": "vision", "model": "m", "base": "last layer", "seed": 0}, rows)], "small"
         )
 
+    made = [
+        ({"domain": encoders.MADE, "base": "last layer", "seed": 0}, [["pca_005", "compression", 5, 0, 0, 1, 1]] * 5)
+    ]
+    assert verdicts(concluded(encoders.ENCODERS, made, "small"), "T15") == [NO_DATA, NO_DATA]
     independent = section(lambda r, _: r.standard_normal(2))
     assert verdicts(independent, "T15")[0] == REPRODUCED
     same = section(lambda r, _: np.repeat(r.standard_normal(1), 2))

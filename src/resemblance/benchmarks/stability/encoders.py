@@ -147,10 +147,10 @@ def _of_components(every: Sequence[Configuration]) -> tuple[float, float]:
 
 
 def _uncorrelated(facts: Facts) -> Found:
-    low, high = facts.pooled["all"][1:]
     each = {d: rho for d, rho in facts.domains.items() if d != MADE}
     if not each:
         raise NoData("no models are trained at this size, or their packages are missing")
+    low, high = facts.pooled["all"][1:]
     small = [rho[1] > -SMALL and rho[2] < SMALL for rho in each.values()]
     text = "; ".join(f"{d} {with_interval(rho, 2)}" for d, rho in each.items())
     note = (
