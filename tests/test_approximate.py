@@ -266,6 +266,39 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
     assert rs.load(tmp_path / "other.db").remarks == compared.remarks
 
 
+@pytest.mark.parametrize(
+    "remarks",
+    ["{", "[]", "3", '{"n": "x"}', "null", "NaN", '{"n": NaN}', '{"n": [1]}', '{"n": true}', '{"value": 1}', "", 3,
+     '{"n": 1e999}', b"\xff"],
+    ids=repr,
+)  # fmt: skip
+def test_damaged_remarks_name_the_file(remarks, reps, tmp_path):
+    path = tmp_path / "run.db"
+    rs.compare(reps, measures="cka", save=path, progress=False)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE cells SET remarks = ?", [remarks])
+    connection.commit()
+    connection.close()
+    for call in (lambda: rs.load(path), lambda: rs.compare(reps, measures="cka", save=path, progress=False)):
+        with pytest.raises(ValueError, match=r"run\.db is damaged: these remarks are no"):
+            call()
+
+
+@pytest.mark.parametrize("spec", ["mka[k=15,index=hnsw]", "mka[index=hnsw,k=15]", " MKA[ index=hnsw, k=15 ]"])
+def test_found_with_the_parameters_in_any_order(spec, compared):
+    assert compared.info(spec).spec == "mka[index=hnsw,k=15]"
+    assert np.array_equal(compared[spec], compared["mka"])
+    for other in ("mka[k=16,index=hnsw]", "mka[k=15]", "mka[index=hnsw,k=15", "mka[k=15)(,index=hnsw]"):
+        with pytest.raises(KeyError, match="no measure"):
+            compared[other]
+
+
+@pytest.mark.parametrize("k", [5.0, "5", True, None])
+def test_recall_needs_a_whole_number_of_neighbours(k):
+    with pytest.raises(ValueError, match=r"neighbour_recall: k must be an integer; got"):
+        rs.neighbour_recall(isotropic(), k=k)
+
+
 def test_written_wherever_results_are(compared, tmp_path):
     note = "mka[index=hnsw,k=15]: neighbour recall 0."
     assert note in as_table(compared)

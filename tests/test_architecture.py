@@ -36,7 +36,7 @@ LAYERS = [
     {"cli"},
 ]
 SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "representation", "subject", "sources"}
-MAY_USE_SOURCES = {"benchmarks", "cli"}
+MAY_USE_SOURCES = {"benchmarks", "cli", "stability"}
 HEAVY = {
     "torch",
     "numba",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import warnings
 
 import anndata
@@ -15,6 +16,7 @@ from conftest import GOLDEN
 
 import resemblance as rs
 from resemblance import stability as st
+from resemblance.stability.perturbation import nearest_means
 
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())["pert"]
 TABLE = {
@@ -288,6 +290,39 @@ def test_without_anndata_the_error_names_the_extra(tmp_path, monkeypatch):
         st.perturbations(tmp_path / "screen.h5ad")
 
 
+@pytest.mark.parametrize("role", ["labels", "match"])
+def test_a_series_is_taken_by_the_names_of_the_cells(role, batches):
+    X, labels, batch, _ = batches
+    given = {"labels": labels, "match": batch}
+    data, expected = annotated(X, labels), st.perturbations(X, **given)
+    whole = pd.Series(given[role], names_of_cells(130))
+    more = pd.concat([whole, pd.Series(["other"], ["cell130"])])
+    for series in (whole, whole.sample(frac=1, random_state=0), more[::-1], whole.astype("category")[::-1]):
+        same(st.perturbations(data, **given | {role: series}), expected)
+    same(st.perturbations(data, **given | {role: whole[::-1].to_numpy()[::-1]}), expected)
+    for series in (whole.reset_index(drop=True), whole[1:], pd.concat([whole, whole[:1]])):
+        with pytest.raises(ValueError, match=rf"index of {role} does not name every .* give {role}\.to_numpy\(\)"):
+            st.perturbations(data, **given | {role: series})
+
+
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")  # anndata's own, for a view
+def test_rows_of_sparse_values_on_disk(screen, tmp_path):
+    """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
+    X, labels = screen
+    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(tmp_path / "screen.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "screen.h5ad", backed="r")
+    part, expected = backed[:130], st.perturbations(X, labels)
+    same(st.perturbations(backed.to_memory()[:130]), expected)
+    try:
+        assert part.X.shape == (130, 12)
+    except AttributeError:
+        with pytest.raises(ValueError, match=r"cannot be read from its file; take .* adata\.to_memory\(\)\[rows\]"):
+            st.perturbations(part)
+    else:
+        same(st.perturbations(part), expected)
+    backed.file.close()
+
+
 # ------------------------------------------------------------------------------------------------------------ controls
 
 
@@ -317,6 +352,23 @@ def test_several_control_labels_are_one(screen):
     same(found, st.perturbations(X, labels))
     with pytest.raises(ValueError, match="several labels may be controls: 'NT', 'control'"):
         st.perturbations(X, named, control=None)
+
+
+@pytest.mark.parametrize("form", [np.array, pd.Index, pd.Series, set, pd.Categorical], ids=lambda f: f.__name__)
+def test_labels_of_controls_in_every_kind_of_list(form, screen):
+    X, labels = screen
+    named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
+    found = st.perturbations(X, named, control=form(["NT", "control"]))
+    assert found.control == ("NT", "control")
+    same(found, st.perturbations(X, labels))
+    assert st.perturbations(X, labels, control=np.array("control")).control == ("control",)
+
+
+def test_the_same_number_is_a_hint(screen):
+    X, labels = screen
+    numbers = np.unique(labels, return_inverse=True)[1].astype(float)
+    with pytest.raises(ValueError, match=r"no sample is labelled '0'; did you mean '0\.0'\?"):
+        st.perturbations(X, numbers, control=0)
 
 
 def test_no_label_is_taken_for_a_control_because_it_contains_one(screen):
@@ -391,7 +443,85 @@ def test_cells_without_matching_controls_are_counted(batches):
     assert row.reasons[0] == "0 samples in strata with enough controls are fewer than min_samples=10"
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_the_covariance_within_strata_by_hand(ridge, batches):
+    X, labels, batch, _ = batches
+    batch = np.where(np.arange(130) % 3 == 0, "b0", batch)
+    spec = f"perturbation_spread[controls=whitened,ridge={ridge}]"
+    deviations = "perturbation_magnitude[unit=deviations]"
+    found = st.perturbations(X, labels, match=batch, statistics=(spec, deviations))
+    own = {b: X[(labels == "control") & (batch == b)] for b in np.unique(batch)}
+    within = np.concatenate([points - points.mean(axis=0) for points in own.values()])
+    covariance = within.T @ within / (60 - 3)
+    shifts = np.stack([X[i] - own[batch[i]].mean(axis=0) for i in np.flatnonzero(labels == "together")])
+    variances, axes = np.linalg.eigh(covariance + ridge * np.eye(12))
+    white = shifts @ (axes / np.sqrt(variances) @ axes.T)
+    place = found.names.index("together")
+    spread = np.linalg.norm(white - white.mean(axis=0), axis=1).mean()
+    assert found[spec][place] == pytest.approx(spread, rel=1e-10)
+    pooled = np.mean((shifts.var(axis=0, ddof=1) + np.diag(covariance)) / 2)
+    assert found[deviations][place] == pytest.approx(np.linalg.norm(shifts.mean(axis=0)) / pooled**0.5, rel=1e-10)
+
+
+def test_fewer_controls_are_drawn_in_every_stratum(batches):
+    X, labels, _, _ = batches
+    batch = np.repeat("large", 130).astype(object)
+    batch[np.flatnonzero(labels == "control")[:10]] = batch[np.flatnonzero(labels == "together")[:15]] = "small"
+    for most in (20, 35, 59):
+        found = st.perturbations(X, labels, match=batch, max_samples=most)
+        assert (found.controls, found.used_controls) == (60, most)
+        row = found.rows[found.names.index("together")]
+        assert (row.unmatched, row.used, row.reasons) == (0, min(most, 40), ("",) * 4)
+    with pytest.raises(ValueError, match="max_samples=19 controls cannot be min_samples=10 in each of 2 strata"):
+        st.perturbations(X, labels, match=batch, max_samples=19)
+    one, none = (st.perturbations(X, labels, match=m, max_samples=30) for m in (np.zeros(130), None))
+    same(one, none)
+
+
 # ------------------------------------------------------------------------------------------------------ reasons, errors
+
+
+def test_reasons_name_no_seed_of_their_own(screen):
+    X, labels = screen
+    labels = labels.copy()
+    labels[np.flatnonzero(labels == "together")[3:]] = "control"
+    found = st.perturbations(X, labels, min_samples=2, statistics="perturbation_reproducibility")
+    reason = found.rows[found.names.index("together")].reasons[0]
+    assert reason == "perturbation_reproducibility needs at least 4 samples; got 3"
+
+
+# ------------------------------------------------------------------------------------------------------------ extremes
+
+
+@pytest.mark.parametrize("scale", [2.0**-660, 2.0**-500, 2.0**660], ids="{:.0e}".format)
+@pytest.mark.parametrize("spec", VARIANTS)
+def test_values_at_extreme_scales(spec, scale, batches):
+    """Powers of two leave ties as they are. A ridge is nothing beside large data and everything beside small ones."""
+    X, labels, batch, _ = batches
+    expected_of = spec
+    if "whitened" in spec:
+        expected_of = "perturbation_coherence" if scale < 1 else "perturbation_coherence[controls=whitened,ridge=0]"
+    data_units = "spread" in spec.partition("[")[0] or spec == "perturbation_magnitude"
+    for match in (None, batch):
+        expected = st.perturbations(X, labels, match=match, statistics=expected_of)[expected_of]
+        found = st.perturbations(X * scale, labels, match=match, statistics=spec)[spec]
+        assert found == pytest.approx(expected * (scale if data_units else 1), rel=1e-9, abs=0)
+
+
+def test_neighbours_are_found_by_blocks(rng):
+    """In far less memory than all distances, 48 MB, and as if each sample were the only one."""
+    points, control = rng.standard_normal((1500, 3)), rng.standard_normal((4000, 3))
+    tracemalloc.start()
+    means = nearest_means(points, control, 5, "euclidean")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 48e6
+    for i in (0, 255, 256, 1499):
+        near = np.argsort(np.linalg.norm(control - points[i], axis=1), kind="stable")[:5]
+        assert means[i] == pytest.approx(control[near].mean(axis=0), rel=1e-12)
+
+
+# -------------------------------------------------------------------------------------------------- reasons and errors
 
 
 def test_nothing_is_dropped(screen):
@@ -435,7 +565,7 @@ def test_records_and_frames(screen):
     ("change", "message"),
     [
         ({"labels": np.zeros(5)}, r"labels must be one per sample, shape \(130,\); got shape \(5,\)"),
-        ({"labels": "perturbation"}, "names of columns are for AnnData"),
+        ({"labels": "perturbation"}, "names of columns are for AnnData; with an array give labels"),
         ({"layer": "counts"}, "are for AnnData"),
         ({"match": np.zeros((130, 2))}, "match must be one per sample"),
         ({"match": [None] * 130}, "130 labelled samples have no stratum"),
@@ -552,3 +682,21 @@ def test_errors_of_what_magnitude_explains():
         st.discordance(line, form="loess", share=0.1)
     with pytest.raises(ValueError, match="4 bins need 16 perturbations with all three values; got 12"):
         st.magnitude_matched(line | {"perturbation_reproducibility": np.arange(12.0)})
+
+
+@pytest.mark.parametrize("function", [st.magnitude_matched, st.discordance])
+def test_columns_that_do_not_fit(function, screen):
+    with pytest.raises(ValueError, match=f"{function.__name__}: no column 'perturbation_coherence'"):
+        function({k: v for k, v in TABLE.items() if k != "perturbation_coherence"})
+    with pytest.raises(ValueError, match="did you mean 'perturbation_magnitude'"):
+        function(pd.DataFrame(TABLE), magnitude="perturbation_magnitud")
+    with pytest.raises(ValueError, match=f"{function.__name__}: no column"):
+        function(st.perturbations(*screen, statistics="perturbation_spread"))
+    with pytest.raises(ValueError, match=rf"{function.__name__}: .* columns of equal length; got shapes \[\(3,\)"):
+        function(TABLE | {"perturbation_coherence": [1.0, 2.0, 3.0]})
+
+
+@pytest.mark.parametrize("bins", [2.5, 2.0, "2", True, 0])
+def test_bins_are_a_whole_number(bins):
+    with pytest.raises(ValueError, match="bins"):
+        st.magnitude_matched(TABLE, bins=bins)

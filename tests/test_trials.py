@@ -149,6 +149,39 @@ def test_names_of_conditions():
 
 
 @pytest.mark.parametrize(
+    "names",
+    [np.arange(2), np.arange(2, dtype="uint8"), np.array([0.5, 1.5], "float32"), np.array(["a", "b"]), [1, 2.5],
+     [np.int8(1), 2], ["a", np.str_("b")], np.array([False, True])],
+    ids=str,
+)  # fmt: skip
+def test_numbers_and_words_stay_what_they_are(names):
+    _, of = rs.from_conditions({name: np.ones((2, 3)) for name in names})
+    for name in names:
+        assert (of == name).sum() == 2
+
+
+@pytest.mark.parametrize("names", [(1, "1"), (None, "None"), ("a", "a\0"), (2**53 + 1, 2.0**53, 0.5)], ids=str)
+def test_conditions_that_look_the_same_are_not_merged(names):
+    with pytest.raises(ValueError, match=f"look the same: .*{names[0]!r}.*; rename one"):
+        rs.from_conditions({name: np.ones((2, 3)) for name in names})
+
+
+def test_conditions_that_are_representations(rng):
+    parts = [rs.Representation(rng.standard_normal((4, 3)), "any", ids="abcd", dtype="float32") for _ in range(2)]
+    trials, of = rs.from_conditions(parts)
+    plain, same = rs.from_conditions([part.source for part in parts])
+    assert np.array_equal(trials.source, plain.source)
+    assert np.array_equal(of, same)
+    assert (trials.ids, trials.precision, plain.precision) == (plain.ids, "float32", "float64")
+
+
+def test_conditions_on_another_device():
+    device = array_api_strict.Device("device1")
+    trials, _ = rs.from_conditions([array_api_strict.ones((2, 3), device=device)] * 2)
+    assert trials.source.device == device
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"responses": []}, "responses is empty"),
@@ -156,6 +189,11 @@ def test_names_of_conditions():
         ({"responses": [np.ones((2, 3)), np.ones((2, 4))]}, r"the same units; got \[3, 4\]"),
         ({"responses": [np.ones((2, 3)), np.ones((0, 3))]}, "condition 1: .*empty"),
         ({"responses": {"go": RESPONSES}}, "condition 'go': .*pool it first"),
+        ({"responses": [np.ones((2, 3)), torch.ones((2, 3))]}, "one library and dtype; got arrays of numpy and torch"),
+        (
+            {"responses": [np.ones((2, 3)), rs.Representation(np.ones((2, 3)), dtype="float32")]},
+            "got arrays with dtype (None and float32|float32 and None)",
+        ),
         ({"responses": [np.ones((2, 3))], "window": (0, 1)}, "a window needs pool"),
         ({"responses": [np.ones((2, 3))], "pool": "mean"}, "from_trials needs X"),
         ({"responses": [np.ones((2, 3))], "times": [[0, 1], [2]]}, "times are of"),
@@ -196,6 +234,22 @@ def test_windows_along_the_trial(recording):
     assert tensors[0].value == pytest.approx(st.over_windows("trial_split", X, conditions, width=50)[0].value)
 
 
+def test_windows_are_those_of_from_trials(recording, tmp_path):
+    """In single precision, in another order of the axes, and from a file."""
+    X, conditions, _ = recording
+    single = (1e4 + X).astype("float32")
+    expected = [
+        st.trial_split(rs.from_trials(single, pool="mean", window=(start, start + 40)), conditions)
+        for start in (0, 40, 80)
+    ]
+    assert [w.value for w in st.over_windows("trial_split", single, conditions, width=40)] == expected
+    turned = single.transpose(2, 0, 1)
+    found = st.over_windows("trial_split", turned, conditions, width=40, axes="units trials bins")
+    assert [w.value for w in found] == pytest.approx(expected, rel=1e-12)
+    np.save(tmp_path / "session.npy", single)
+    assert [w.value for w in st.over_windows("trial_split", tmp_path / "session.npy", conditions, width=40)] == expected
+
+
 def test_counts_are_averaged_and_silent_windows_say_why():
     counts = np.zeros((12, 4, 5), dtype="uint8")
     counts[:, 2:] = np.random.default_rng(0).poisson(5, (12, 2, 5))
@@ -208,10 +262,11 @@ def test_counts_are_averaged_and_silent_windows_say_why():
 @pytest.mark.parametrize(
     ("X", "given", "message"),
     [
-        (RESPONSES[0], {"width": 2}, r"needs X \(n_trials, bins, units\); got shape \(12, 4\)"),
+        (RESPONSES[0], {"width": 2}, r"over_windows needs X \(trials, bins, units\); got shape \(12, 4\)"),
         (RESPONSES, {"width": 5}, "width must be from 1 to 4"),
         (RESPONSES, {"width": 2, "step": 0}, "step 1 or more"),
         (RESPONSES, {"width": 1.5}, "got 1.5"),
+        (RESPONSES, {"width": 2, "axes": "trials units"}, r"over_windows needs X|over_windows: axes must be"),
         (RESPONSES, {"width": 2, "rdms": "cosine"}, "no parameter 'rdms'"),
         (RESPONSES, {"width": 2}, "at least 3 conditions"),
     ],

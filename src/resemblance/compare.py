@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from .arrays import scalar
 from .catalogue import get_measures, list_measures, preset
-from .comparison import COLUMNS, Comparison, assemble, describe, info_of, provenance_of
+from .comparison import Comparison, assemble, describe, info_of, provenance_of
 from .measure import Measure, require
 from .representation import Representation, Undefined, as_representation, comparing, fingerprint, title
-from .store import Cell, Store
+from .store import COLUMNS, Cell, Store
 from .tiles import Tile, group_measures, parse_bytes, tiles
 
 Progress = bool | Callable[[int, int], None]

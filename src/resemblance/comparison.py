@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from .catalogue import parse_parameters
 from .extras import need
 from .measure import Measure, did_you_mean
 from .representation import Representation, fingerprint, title
-from .store import Cell, Store
-
-# The columns of the records, of which no remark may have the name.
-COLUMNS = ("measure", "label", "x", "y", "value", "reason")
+from .store import Cell, Store, remarks_of
 
 
 class MeasureInfo(NamedTuple):
@@ -78,13 +75,14 @@ class Comparison:
     def info(self, measure: str | Measure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
 
-        A :class:`Measure` is found by its specification only; a string also by the name or the label, when just one
-        measure has it, whatever its parameters.
+        A :class:`Measure` is found by its specification only; a string also with the parameters in another order, and
+        by the name or the label, when just one measure has it, whatever its parameters.
         """
         wanted = str(measure)
         found = [m for m in self.measures if m.spec == wanted]
         if not found and isinstance(measure, str):
             found = [m for m in self.measures if wanted.lower() in (m.label.lower(), m.spec.split("[")[0])]
+            found = found or [m for m in self.measures if _parsed(wanted) == _parsed(m.spec)]
         if len(found) != 1:
             known = [m.spec for m in self.measures]
             problem = f"{len(found)} measures called" if found else "no measure"
@@ -161,6 +159,15 @@ class Comparison:
             yield m.spec, m.label, low, high, note, f"{self.seconds[m.spec]:.2f}"
 
 
+def _parsed(spec: str) -> tuple[str, dict[str, Any]] | str:
+    """The name and the parameters of a specification, or its text where it cannot be read."""
+    name, bracket, parameters = spec.strip().partition("[")
+    try:
+        return (name.strip().lower(), parse_parameters(parameters[:-1])) if bracket and parameters[-1:] == "]" else spec
+    except ValueError:
+        return spec
+
+
 def remark_notes(comparison: Comparison) -> dict[str, str]:
     """Return what measures recorded beside their values, one text per measure: "neighbour recall 0.97 to 1"."""
     found: dict[str, dict[str, list[float]]] = {}
@@ -217,7 +224,7 @@ def assemble(
                     failures.append(Failure(m.spec, x, y, (missing or {}).get(m.spec, "not computed")))
                     continue
                 used[cell] = None
-                remarks += [Remark(m.spec, x, y, *named) for named in json.loads(cell.remarks or "{}").items()]
+                remarks += [Remark(m.spec, x, y, *named) for named in remarks_of(cell).items()]
                 if cell.value is None:
                     failures.append(Failure(m.spec, x, y, _reason(cell, (a, x), (b, y))))
                 else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import time
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 
 FORMAT = 2
 READABLE = (1, 2)  # format 1 had no remarks
+# The columns of the records, of which no remark may have the name.
+COLUMNS = ("measure", "label", "x", "y", "value", "reason")
 TIMEOUT = 60.0  # seconds to wait for another process
 
 
@@ -29,6 +32,20 @@ class Cell(NamedTuple):
     seconds: float
     reason: str | None
     remarks: str | None = None
+
+
+def remarks_of(cell: Cell) -> dict[str, float]:
+    """Return the remarks of a cell; ``ValueError`` unless they are finite numbers by names that are no column's."""
+    if cell.remarks is None:
+        return {}
+    try:
+        found = json.loads(cell.remarks)
+        numbers = {name: float(value) for name, value in found.items() if type(value) in (int, float)}
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"these remarks are no named numbers: {cell.remarks!r}") from error
+    if len(numbers) < len(found) or numbers.keys() & set(COLUMNS) or not all(map(math.isfinite, numbers.values())):
+        raise ValueError(f"these remarks are no finite numbers by names of their own: {cell.remarks!r}")
+    return numbers
 
 
 class Store:
@@ -91,13 +108,25 @@ class Store:
         self._pending, self._written = [], time.monotonic()
 
     def cells(self, of: Iterable[str] | None = None) -> list[Cell]:
-        """Return all cells, or those whose two sides are both among the fingerprints ``of``."""
+        """Return all cells, or those whose two sides are both among the fingerprints ``of``.
+
+        Raises ``ValueError`` if their remarks cannot be read.
+        """
         if of is None:
-            return [Cell(*row) for row in self._db.execute("SELECT * FROM cells")]
+            return self._checked(self._db.execute("SELECT * FROM cells"))
         sides = json.dumps(sorted(set(of)))
         among = "IN (SELECT value FROM json_each(?))"
         query = f"SELECT * FROM cells WHERE x {among} AND y {among}"
-        return [Cell(*row) for row in self._db.execute(query, [sides, sides])]
+        return self._checked(self._db.execute(query, [sides, sides]))
+
+    def _checked(self, found: Iterable[tuple[Any, ...]]) -> list[Cell]:
+        cells = [Cell(*row) for row in found]
+        try:
+            for cell in cells:
+                remarks_of(cell)
+        except ValueError as error:
+            raise ValueError(f"{self.path} is damaged: {error}") from error
+        return cells
 
     def _check_format(self) -> None:
         # One statement reads one state of the file, even while another process creates it.

@@ -27,7 +27,7 @@ class Place(NamedTuple):
     """Where a measure stands over all suites: the mean over suites of its mean rank, with 95 % intervals.
 
     ``position``: 1 for the best, with the interval that bootstrap samples of the cells give. ``before``: the share of
-    the samples in which it stands before the next one, None for the last. ``by_suite``: mean ranks.
+    the samples in which it stands before the next one, equal places half; None for the last. ``by_suite``: mean ranks.
     """
 
     measure: str
@@ -105,7 +105,7 @@ def places(contests: Sequence[Contest], ranks: Mapping[str, Ranks], *, seed: int
     best, worst = np.percentile(positions, [2.5, 97.5], axis=0, method="nearest")
     labels = distinct({spec: label for c in contests for spec, label in c.labels.items() if spec in names})
     order = sorted(range(len(names)), key=lambda i: (whole[i], names[i]))
-    before = [float(np.mean(drawn[:, i] < drawn[:, j])) for i, j in pairwise(order)]
+    before = [float(np.mean((1 + np.sign(drawn[:, j] - drawn[:, i])) / 2)) for i, j in pairwise(order)]
     return tuple(
         Place(names[i], labels[names[i]], float(whole[i]), float(low[i]), float(high[i]),
               1 + int((whole < whole[i]).sum()), int(best[i]), int(worst[i]), ahead,
@@ -144,7 +144,7 @@ def _standing(
     )  # fmt: skip
     columns = ("measure", "mean rank", "95 %", "position", "95 %", "before the next", *suites)
     note = (
-        "Before the next: in how many samples of the cells a measure stands before the one below it; 50 % is no order. "
+        "Before the next: in how many samples of the cells a measure stands before the one below it (equal places count half); 50 % is no order. "
         "Columns of suites: mean rank over its cells."
     )
     figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best",

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..comparison import COLUMNS, Comparison, describe
+from ..comparison import Comparison, describe
+from ..store import COLUMNS
 
 FORMATS = ("table", "json", "csv", "parquet")
 

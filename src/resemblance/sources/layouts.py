@@ -104,16 +104,21 @@ def from_trials(
     Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for another shape, pooling or
     order of axes, and for a window that is empty or not inside the trial.
     """
-    X, name = _opened(X, name, "from_trials", f"({', '.join(axes.split())})", 3)
+    X, name = as_trials(X, axes, "from_trials", name)
     _check_pool("from_trials", pool, get_args(TrialPool))
-    if sorted(axes.split()) != ["bins", "trials", "units"]:
-        raise ValueError(f"from_trials: axes must be 'trials', 'bins' and 'units' in the order of X; got {axes!r}")
-    X = namespace(X).permute_dims(X, tuple(axes.split().index(axis) for axis in ("trials", "bins", "units")))
     start, stop = (0, X.shape[1]) if window is None else _checked_window(window, X.shape[1])
     X = X[:, start:stop, :]
     if pool == "flatten":
         return Representation(_flat(X), name, ids=ids)
     return Representation(_in_blocks(_mean_token if pool == "mean" else _max_token, X), name, ids=ids)
+
+
+def as_trials(X: Any, axes: str, function: str, name: str = "") -> tuple[Array, str]:
+    """Return responses as (n_trials, bins, units), and their name; errors name the function they are for."""
+    X, name = _opened(X, name, function, f"({', '.join(axes.split())})", 3)
+    if sorted(axes.split()) != ["bins", "trials", "units"]:
+        raise ValueError(f"{function}: axes must be 'trials', 'bins' and 'units' in the order of X; got {axes!r}")
+    return namespace(X).permute_dims(X, tuple(axes.split().index(axis) for axis in ("trials", "bins", "units"))), name
 
 
 # --------------------------------------------------------------------------------------------------------- checking

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import namespace
+from ..arrays import like, namespace
 from ..representation import Representation, as_array
 from .layouts import TrialPool, from_trials
 
@@ -25,33 +25,34 @@ def from_conditions(
 
     Parameters
     ----------
-    responses : one array per condition, (n_trials, units), or with ``pool`` (n_trials, bins, units), in the order of
-        recording; by the names of the conditions, or numbered from 0.
+    responses : one array or representation per condition, (n_trials, units), or with ``pool`` an array (n_trials, bins,
+        units), in the order of recording; by the names of the conditions, or numbered from 0.
     times : when each trial was recorded (times or trial numbers, all different), shaped like ``responses``. The trials
         are then put in that order. Without them the order across conditions is unknown: two trials of the first
         condition are followed by two of the next, and so on, so that odd and even trials, and early and late ones,
         hold every condition if each has four or more.
     pool, window, axes, name : as in :func:`from_trials`.
 
-    The ids of the representation are (condition, number of the trial within it). Statistics of drift mean something
+    The ids of the representation are (condition, number of the trial within it); its conditions are an array of the
+    names where all are numbers or all are text, and of their texts otherwise. Statistics of drift mean something
     only with ``times``, or when each condition was recorded all along.
 
-    Raises ``ValueError`` for conditions without trials or with other units than the first, and for times that do not
-    fit or repeat.
+    Raises ``ValueError`` for conditions without trials, with other units or of another library than the first, for
+    names that look the same, like 1 and "1", and for times that do not fit or repeat.
     """
     named = _named(responses, "responses")
     parts = [_part(label, X, pool, window, axes) for label, X in named.items()]
     units = {part.shape[1] for part in parts}
     if len(units) > 1:
         raise ValueError(f"from_conditions: all conditions must have the same units; got {sorted(units)}")
-    counts = [part.shape[0] for part in parts]
+    names, counts = _names(list(named)), [part.shape[0] for part in parts]
     order = _alternating(counts) if times is None else _recorded(_named(times, "times"), named.keys(), counts)
     conditions = np.repeat(np.arange(len(parts)), counts)[order]
     ids = [(label, trial) for label, count in zip(named, counts) for trial in range(count)]
-    xp = namespace(*(part.source for part in parts))
+    xp, dtype = _shared(parts)
     stacked = xp.concat([part.source for part in parts])
-    rows = xp.take(stacked, xp.asarray(order), axis=0)
-    return Representation(rows, name, ids=[ids[i] for i in order]), _labels(list(named), conditions)
+    rows = xp.take(stacked, like(order, stacked), axis=0)
+    return Representation(rows, name, ids=[ids[i] for i in order], dtype=dtype), names[conditions]
 
 
 def _named(given: Any, role: str) -> dict[Hashable, Any]:
@@ -69,7 +70,7 @@ def _part(label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: st
             return from_trials(X, pool=pool, window=window, axes=axes)
         if window is not None:
             raise ValueError('a window needs pool, for example pool="mean"')
-        return Representation(as_array(X))
+        return X if isinstance(X, Representation) else Representation(as_array(X))
     except ValueError as error:
         raise ValueError(f"from_conditions: condition {label!r}: {error}") from error
 
@@ -96,8 +97,22 @@ def _recorded(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.
     return np.argsort(all_times)
 
 
-def _labels(names: list[Hashable], places: np.ndarray) -> np.ndarray:
-    """Labels of all trials: words or numbers as they are, anything else as text."""
-    plain = {type(name) for name in names} in ({str}, {int}, {float})
-    labels: np.ndarray = np.array(names if plain else [str(name) for name in names])[places]
+def _shared(parts: list[Representation]) -> tuple[Any, str | None]:
+    """Return the library of all parts, and the precision they ask for."""
+    kinds = sorted({type(part.source).__module__.partition(".")[0] for part in parts})
+    precisions = {part.dtype for part in parts}
+    if len(kinds) > 1 or len(precisions) > 1:
+        problem = f"of {' and '.join(kinds)}" if len(kinds) > 1 else f"with dtype {' and '.join(map(str, precisions))}"
+        raise ValueError(f"from_conditions: all conditions must be of one library and dtype; got arrays {problem}")
+    return namespace(*(part.source for part in parts)), precisions.pop()
+
+
+def _names(names: list[Hashable]) -> np.ndarray:
+    """Names of conditions as an array: numbers or words as they are, anything else as text."""
+    numbers = all(isinstance(name, int | float | np.bool_ | np.integer | np.floating) for name in names)
+    plain = numbers or all(isinstance(name, str) for name in names)
+    labels = np.array(names if plain else [str(name) for name in names])
+    if len(np.unique(labels)) < len(names):
+        same = [name for name, label in zip(names, labels) if (labels == label).sum() > 1 or label != label]
+        raise ValueError(f"from_conditions: names that look the same: {', '.join(map(repr, same))}; rename one of them")
     return labels

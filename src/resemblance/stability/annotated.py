@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,9 +60,13 @@ def opened(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
 
 def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Table:
     if hasattr(X, "obs") and hasattr(X, "obsm"):
-        X, labels, match = _values(X, layer, obsm), _column(X, labels), _column(X, match)
+        labels, match = _column(X, labels, "labels"), _column(X, match, "match")
+        X = _values(X, layer, obsm)
     elif layer is not None or obsm is not None or isinstance(labels, str) or isinstance(match, str):
-        raise ValueError("perturbations: layer, obsm and names of columns are for AnnData; give arrays with an array")
+        raise ValueError(
+            "perturbations: layer, obsm and names of columns are for AnnData; with an array give labels, and match, as "
+            "arrays, one entry per sample"
+        )
     source = _source(X)
     n = source.shape[0]
     names, label = _coded(labels, n, "labels")
@@ -80,13 +84,30 @@ def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
         return _entry(data.obsm, obsm, "obsm")
     if layer is not None:
         return _entry(data.layers, layer, "layers")
-    if getattr(data, "X", None) is None:
+    try:
+        values = data.X if hasattr(type(data), "X") else None
+    except (
+        AttributeError
+    ) as error:  # anndata cannot take rows of sparse values on disk with every SciPy, nor then copy them
+        problem = "the rows of this part of an AnnData cannot be read from its file"
+        raise ValueError(
+            f"perturbations: {problem}; take them from a copy of all in memory, adata.to_memory()[rows]"
+        ) from error
+    if values is None:
         raise ValueError("perturbations: this AnnData has no X; name one of its layers or of its obsm (or a modality)")
-    return data.X
+    return values
 
 
-def _column(data: Any, given: Any) -> Any:
-    return _entry(data.obs, given, "obs") if isinstance(given, str) else given
+def _column(data: Any, given: Any, role: str) -> Any:
+    """Return a column of the annotations, or what is given: a Series by the names of its index, anything else as is."""
+    if isinstance(given, str):
+        return _entry(data.obs, given, "obs")
+    if not (hasattr(given, "reindex") and hasattr(given, "loc")) or given.index.equals(data.obs_names):
+        return given
+    if not given.index.is_unique or not data.obs_names.isin(given.index).all():
+        remedy = f"give {role}.to_numpy() if they are in the order of the samples"
+        raise ValueError(f"perturbations: the index of {role} does not name every one of obs_names once; {remedy}")
+    return given.reindex(data.obs_names)
 
 
 def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
@@ -145,16 +166,32 @@ def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
             f"several labels may be controls: {', '.join(map(repr, usual))}" if usual else "no usual control label"
         )
         raise ValueError(f"perturbations: {problem}; name it, control=...; {_listed(known)}")
-    several = control if isinstance(control, list | tuple | set | frozenset) else [control]
-    wanted = tuple(dict.fromkeys(str(label) for label in several))
+    wanted = _wanted(control)
     for label in wanted:
         if label not in known:
-            alike = [name for name in known if _plain(name) == _plain(label)] or _usual(known)
+            alike = [name for name in known if _alike(name, label)] or _usual(known)
             hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
             raise ValueError(f"perturbations: no sample is labelled {label!r}{hint}; {_listed(known)}")
     if not wanted:
         raise ValueError("perturbations: control is empty; name at least one label")
     return wanted
+
+
+def _wanted(control: Any) -> tuple[str, ...]:
+    """Return the texts of one label, or of several in a list, set or array of any kind."""
+    values = control.tolist() if hasattr(control, "tolist") else control
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return (str(values),)
+    texts = [str(label) for label in values]
+    return tuple(dict.fromkeys(sorted(texts) if isinstance(values, set | frozenset) else texts))
+
+
+def _alike(name: str, label: str) -> bool:
+    """Say whether two labels are the same but for case and punctuation, or the same number."""
+    try:
+        return float(name) == float(label)
+    except ValueError:
+        return _plain(name) == _plain(label)
 
 
 def _usual(known: Sequence[str]) -> list[str]:

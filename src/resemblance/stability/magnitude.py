@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from ..measure import did_you_mean
 from ..representation import Undefined
 from .screen import Perturbations
 
@@ -44,11 +45,13 @@ def magnitude_matched(
     dictionary, a ``pandas.DataFrame``); perturbations without all three values are left out. A bin with fewer than 6,
     or in which nothing varies, has a reason in place of values. p-values are those of ``scipy.stats.spearmanr``.
 
-    Raises ``ValueError`` for fewer than 4 perturbations per bin.
+    Raises ``ValueError`` for fewer than 4 perturbations per bin and for columns that are not there or do not fit.
 
     Reference: ``magnitude_matched_comparison`` of shesha-geometry 0.3.0, which skips small bins without a word.
     """
-    table = _columns(found, coherence, reproducibility, magnitude)
+    if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
+        raise ValueError(f"magnitude_matched: bins must be an integer; got {bins!r}")
+    table = _columns("magnitude_matched", found, coherence, reproducibility, magnitude)
     table = table[:, np.isfinite(table).all(axis=0)]
     if bins < 1 or table.shape[1] < 4 * bins:
         raise ValueError(
@@ -101,7 +104,7 @@ def discordance(
 
     Reference: ``discordance`` of shesha-geometry 0.3.0.
     """
-    table = _columns(found, coherence, magnitude)
+    table = _columns("discordance", found, coherence, magnitude)
     known = np.isfinite(table).all(axis=0)
     s, m = table[:, known]
     if len(s) < 10:
@@ -157,8 +160,13 @@ def _z(values: np.ndarray, scale: float) -> np.ndarray:
     return scaled
 
 
-def _columns(found: Columns, *names: str) -> np.ndarray:
-    table = np.array([np.asarray(found[name], dtype=float) for name in names])
-    if table.ndim != 2:
-        raise ValueError(f"{', '.join(names)} must be columns of equal length; got shape {table.shape}")
-    return table
+def _columns(function: str, found: Columns, *names: str) -> np.ndarray:
+    known = list(found.statistics if isinstance(found, Perturbations) else found.keys())
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{function}: no column {name!r}{did_you_mean(name, map(str, known))}")
+    columns = [np.asarray(found[name], dtype=float) for name in names]
+    shapes = [column.shape for column in columns]
+    if len(set(shapes)) > 1 or columns[0].ndim != 1:
+        raise ValueError(f"{function}: {', '.join(names)} must be columns of equal length; got shapes {shapes}")
+    return np.array(columns)

@@ -11,6 +11,7 @@ from ..measure import when
 from ..representation import Representation, Undefined, view
 from ..rng import generator
 from ..statistic import statistic
+from ..views.distances import row_blocks
 from .comparing import rows, unit
 
 Controls = Literal["mean", "whitened", "neighbours"]
@@ -66,15 +67,15 @@ def _shifts(
     points, baseline = rows(x), rows(control)
     offset = baseline.mean(axis=0)
     if controls == "whitened":
-        whiten = _whitening(control, ridge=ridge)
-        points, offset = points @ whiten, offset @ whiten
+        whiten, size = _whitening(control, ridge=ridge)
+        points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
     reference = nearest_means(points, baseline, k, neighbours) if controls == "neighbours" else offset
     return points - reference, float(np.abs(points - offset).max())
 
 
 def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
     common = shifts.mean(axis=0)
-    if np.linalg.norm(common) <= 16 * np.finfo(float).eps * scale:
+    if norm(common) <= 16 * np.finfo(float).eps * scale:
         raise Undefined("perturbation_coherence: the samples do not move on average, so there is no direction to share")
     if form == "cosine":
         return float(np.mean(unit(shifts) @ unit(common[None, :])[0]))
@@ -82,33 +83,51 @@ def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
     return float(np.sum(shifts.mean(axis=0) ** 2) / np.mean(np.sum(shifts**2, axis=1)))
 
 
+def _exponent(*arrays: np.ndarray) -> int:
+    """The power of two just above all magnitudes: dividing by it is exact, and squares are then in range."""
+    return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
+
+
 @view
-def _whitening(control: Representation, *, ridge: float) -> np.ndarray:
-    """Inverse symmetric root of the covariance of the controls plus a multiple of the identity."""
+def _whitening(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
+    """Inverse symmetric root of the covariance of the controls plus a multiple of the identity.
+
+    It is for points divided by a power of two, whose exponent comes with it.
+    """
     baseline = rows(control)
     if len(baseline) < 2:
         raise ValueError("controls='whitened' needs at least 2 controls; use controls='mean'")
     centred = baseline - baseline.mean(axis=0)
+    size = _exponent(centred, np.sqrt(ridge))
+    centred = np.ldexp(centred, -size)
     variances, axes = np.linalg.eigh(centred.T @ centred / (len(centred) - 1))
-    variances = np.maximum(variances, 0) + ridge
+    variances = np.maximum(variances, 0) + np.ldexp(ridge, -2 * size)
     if variances[0] <= len(variances) * np.finfo(float).eps * variances[-1]:
         raise Undefined("controls='whitened': the covariance of the controls is singular; raise ridge above 0")
     whiten: np.ndarray = axes / np.sqrt(variances) @ axes.T
-    return whiten
+    return whiten, size
 
 
 def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
-    """Mean of the k controls nearest to every point, shape (n, d)."""
+    """Mean of the k controls nearest to every point, shape (n, d), by blocks of rows."""
     from scipy.spatial.distance import cdist
 
-    distances = -unit(points) @ unit(baseline).T if kind == "cosine" else cdist(points, baseline)
-    k = min(k, len(baseline))
+    size, k, means = _exponent(points, baseline), min(k, len(baseline)), np.empty_like(points)
+    mine, theirs = (unit(a) if kind == "cosine" else np.ldexp(a, -size) for a in (points, baseline))
+    for start, stop in row_blocks(len(points)):
+        block = mine[start:stop]
+        distances = -block @ theirs.T if kind == "cosine" else cdist(block, theirs)
+        means[start:stop] = _nearest(distances, k).astype(float) @ baseline / k
+    return means
+
+
+def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
+    """Which k entries of every row are the smallest, shape of ``distances``."""
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     nearer, tied = distances < last, distances == last  # of those that tie for the last place, the first come first
     missing = k - nearer.sum(axis=1, keepdims=True)
-    chosen = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
-    means: np.ndarray = chosen.astype(float) @ baseline / k
-    return means
+    chosen: np.ndarray = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
+    return chosen
 
 
 @statistic(
@@ -130,15 +149,21 @@ def perturbation_magnitude(
     Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
     """
     points, baseline = rows(x), rows(control)
-    length = float(np.linalg.norm(points.mean(axis=0) - baseline.mean(axis=0)))
+    length = float(norm(points.mean(axis=0) - baseline.mean(axis=0)))
     if unit == "data":
         return length
     if len(baseline) < 2:
         raise ValueError("perturbation_magnitude: deviations need at least 2 controls; use unit='data'")
-    deviation = float(np.mean((points.var(axis=0, ddof=1) + baseline.var(axis=0, ddof=1)) / 2)) ** 0.5
+    deviation = norm(np.concatenate([_deviations(points), _deviations(baseline)])) / (2 * points.shape[1]) ** 0.5
     if deviation == 0:
         raise Undefined("perturbation_magnitude: neither samples nor controls vary; use unit='data'")
     return float(length / deviation)
+
+
+def _deviations(points: np.ndarray) -> np.ndarray:
+    """Standard deviation of every feature."""
+    deviations: np.ndarray = norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
+    return deviations
 
 
 @statistic(

@@ -92,13 +92,13 @@ class _Rules(NamedTuple):
 
 
 class _Controls(NamedTuple):
-    """The controls as they are and, where they are matched, with the mean of each stratum taken off."""
+    """The controls as they are and, where they are matched, within their strata."""
 
     points: Representation
     strata: np.ndarray  # numbers of the strata with enough controls
     stratum: np.ndarray  # place of the stratum of each control among them
     means: np.ndarray  # (strata, d)
-    centred: Representation | None
+    within: Representation | None  # without these means; its covariance, by n - 1, is that within strata, by n - S
 
 
 def perturbations(
@@ -120,17 +120,19 @@ def perturbations(
     ----------
     X : (n_samples, n_features), of any library or sparse; or an ``AnnData``; or the path of an ``.h5ad`` file (extra
         ``bio``), of which a dense ``X`` stays on disk. Sparse values become dense one label at a time.
-    labels : one per sample; for AnnData the name of a column of ``obs``. Samples without a label (None, NaN) belong to
-        nothing and are counted; where those are the controls, name them first: ``obs["guide"].fillna("control")``.
+    labels : one per sample; for AnnData the name of a column of ``obs``, or a Series by the names of the samples. Those
+        without a label (None, NaN) belong to nothing and are counted; where those are the controls, name them first:
+        ``obs["guide"].fillna("control")``.
     control : the label of the controls as it is written, or several. None looks for the one label that is a usual name
         of controls whatever its case and punctuation ("non-targeting", "NT", "DMSO", ...).
     match : one stratum per sample, such as its batch; for AnnData the name of a column of ``obs``. Every sample is then
         compared with the controls of its own stratum: their mean is taken off, neighbours are among them, and the
-        covariance is that within strata. What is perturbed in a stratum with fewer than ``min_samples`` controls is
-        left out and counted as ``unmatched``.
+        covariance is that within strata, by m - S for m controls in S strata. What is perturbed in a stratum with fewer
+        than ``min_samples`` controls is left out and counted as ``unmatched``.
     statistics : of those that need ``control``, by name or specification.
     min_samples : the fewest samples that a perturbation, and the controls, must have; the author's script asks for 10.
-    max_samples : the most samples of one label, and the most controls, to use; all by default.
+    max_samples : the most samples of one label, and the most controls, to use; all by default. Which strata have enough
+        controls does not depend on it: ``min_samples`` are drawn in each of them, the others from all.
     seed : with the label, for all that is random: a value depends neither on other perturbations nor on their order.
     layer, obsm : for AnnData, the key of ``layers``, or of ``obsm`` ("X_pca"), to use instead of ``X``.
 
@@ -152,8 +154,7 @@ def perturbations(
     with opened(X, labels, match, layer, obsm) as table:
         taken = control_labels(control, table.labels)
         everyone = np.sort(np.concatenate([table.rows_of(name) for name in taken]))
-        some = _at_most(everyone, rules, "control")
-        against = _controls(table, some, rules, matched=match is not None)
+        against = _controls(table, everyone, rules, matched=match is not None)
         others = [name for name in table.labels if name not in taken]
         found = tuple(_perturbation(table, name, against, rules) for name in others)
     specs = tuple(map(str, rules.statistics))
@@ -182,20 +183,40 @@ def _at_most(members: np.ndarray, rules: _Rules, label: str) -> np.ndarray:
     return np.sort(generator(rules.seed, "perturbations", label).choice(members, rules.max_samples, replace=False))
 
 
-def _controls(table: Table, some: np.ndarray, rules: _Rules, *, matched: bool) -> _Controls:
-    if len(some) < rules.min_samples:
-        raise ValueError(f"perturbations: {len(some)} controls are fewer than min_samples={rules.min_samples}")
-    numbers, counts = np.unique(table.stratum[some], return_counts=True)
+def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarray:
+    """Return the controls that are used: all, or at most ``max_samples`` with at least ``min_samples`` per stratum."""
+    strata = np.unique(stratum)
+    if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
+        return _at_most(members, rules, "control")
+    free = rules.max_samples - len(strata) * rules.min_samples
+    if free < 0:
+        raise ValueError(
+            f"perturbations: max_samples={rules.max_samples} controls cannot be min_samples={rules.min_samples} in "
+            f"each of {len(strata)} strata of match; raise max_samples"
+        )
+    random = generator(rules.seed, "perturbations", "control", "strata")
+    first = [random.choice(members[stratum == s], rules.min_samples, replace=False) for s in strata]
+    others = np.setdiff1d(members, np.concatenate(first))
+    return np.sort(np.concatenate([*first, random.choice(others, free, replace=False)]))
+
+
+def _controls(table: Table, everyone: np.ndarray, rules: _Rules, *, matched: bool) -> _Controls:
+    if len(everyone) < rules.min_samples:
+        raise ValueError(f"perturbations: {len(everyone)} controls are fewer than min_samples={rules.min_samples}")
+    numbers, counts = np.unique(table.stratum[everyone], return_counts=True)
     strata = numbers[counts >= rules.min_samples]
     if not len(strata):
         raise ValueError(f"perturbations: no stratum of match has min_samples={rules.min_samples} controls")
-    some = some[np.isin(table.stratum[some], strata)]
+    some = everyone[np.isin(table.stratum[everyone], strata)]
+    some = _drawn(some, table.stratum[some], rules)
     stratum, points = np.searchsorted(strata, table.stratum[some]), table.dense(some, "the controls")
     finite(points)
     values = rows(points)
     means = np.stack([values[stratum == place].mean(axis=0) for place in range(len(strata))])
-    centred = Representation(values - means[stratum], "the controls") if matched else None
-    return _Controls(points, strata, stratum, means, centred)
+    if not matched:
+        return _Controls(points, strata, stratum, means, None)
+    within = (values - means[stratum]) * ((len(values) - 1) / (len(values) - len(strata))) ** 0.5
+    return _Controls(points, strata, stratum, means, Representation(within, "the controls"))
 
 
 def _perturbation(table: Table, name: str, against: _Controls, rules: _Rules) -> Perturbation:
@@ -208,7 +229,7 @@ def _perturbation(table: Table, name: str, against: _Controls, rules: _Rules) ->
         reasons, values = (reason,) * len(rules.statistics), (None,) * len(rules.statistics)
         return Perturbation(name, *counts, 0, values, reasons)
     x, stratum = table.dense(used, name), np.searchsorted(against.strata, table.stratum[used])
-    found = [_value(_seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics]
+    found = [_value(s, _seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics]
     return Perturbation(name, *counts, len(used), tuple(v for v, _ in found), tuple(why for _, why in found))
 
 
@@ -220,27 +241,29 @@ def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
     return s.where(seed=int(generator(seed, "perturbations", s.name, own, label).integers(2**31)))
 
 
-def _value(s: Statistic, x: Representation, stratum: np.ndarray, against: _Controls) -> tuple[float | None, str]:
+def _value(
+    s: Statistic, seeded: Statistic, x: Representation, stratum: np.ndarray, against: _Controls
+) -> tuple[float | None, str]:
     try:
         finite(x)
-        if against.centred is None:
-            return s(x, against.points), ""
-        return _within_strata(s, x, stratum, against, against.centred), ""
+        if against.within is None:
+            return seeded(x, against.points), ""
+        return _within_strata(seeded, x, stratum, against, against.within), ""
     except Undefined as reason:
-        return None, str(reason)
+        return None, str(reason).replace(str(seeded), str(s))
 
 
 def _within_strata(
-    s: Statistic, x: Representation, stratum: np.ndarray, against: _Controls, centred: Representation
+    s: Statistic, x: Representation, stratum: np.ndarray, against: _Controls, within: Representation
 ) -> float:
     """Return the value where every sample is compared with the controls of its own stratum."""
     given, points = {**s.defaults, **dict(s.parameters)}, rows(x)
     moved = Representation(points - against.means[stratum], x.name)
     if given.get("controls") == "halved":
-        own = (stratum, against.stratum)
-        return reproducibility(rows(moved), rows(centred), *own, k=given["k"], halved=True, seed=given["seed"])
+        own, centred = (stratum, against.stratum), rows(against.points) - against.means[against.stratum]
+        return reproducibility(rows(moved), centred, *own, k=given["k"], halved=True, seed=given["seed"])
     if given.get("controls") != "neighbours":
-        return s(moved, centred)
+        return s(moved, within)
     shifts = np.empty_like(points)
     for place in np.unique(stratum):
         mine, theirs = stratum == place, rows(against.points)[against.stratum == place]

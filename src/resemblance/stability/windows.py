@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import namespace
-from ..representation import Representation, Undefined, as_array
+from ..representation import Undefined
+from ..sources.layouts import as_trials, from_trials
 from ..statistic import Statistic
 from .catalogue import get_statistic
 
@@ -22,21 +22,26 @@ class Window(NamedTuple):
 
 
 def over_windows(
-    statistic: str | Statistic, X: Any, *data: Any, width: int, step: int | None = None, **parameters: Any
+    statistic: str | Statistic,
+    X: Any,
+    *data: Any,
+    width: int,
+    step: int | None = None,
+    axes: str = "trials bins units",
+    **parameters: Any,
 ) -> tuple[Window, ...]:
     """Return a statistic for the mean response in every window of ``width`` bins, ``step`` (a width) apart.
 
-    X is (n_trials, bins, units) in the order of recording; ``data`` and ``parameters`` are those of the statistic. A
-    last window that would be shorter is left out. Neighbouring windows share noise where they overlap, and differ in
-    reliability where rates do: a drop may be fewer spikes.
+    X is (n_trials, bins, units) in the order of recording, or has its ``axes`` in another order; the means are those of
+    :func:`resemblance.from_trials`. ``data`` and ``parameters`` are those of the statistic. A last window that would be
+    shorter is left out. Neighbouring windows share noise where they overlap, and differ in reliability where rates do:
+    a drop may be fewer spikes.
 
     Raises ``ValueError`` for another shape, a width or step that does not fit, and what the statistic raises, unless it
     is :class:`~resemblance.Undefined`: then the window has a reason in place of a value.
     """
     chosen, given = get_statistic(statistic).with_data(parameters)
-    X = as_array(X, "X")
-    if len(X.shape) != 3 or 0 in X.shape:
-        raise ValueError(f"over_windows needs X (n_trials, bins, units); got shape {tuple(X.shape)}")
+    X, _ = as_trials(X, axes, "over_windows")
     bins, step = int(X.shape[1]), width if step is None else step
     if not all(isinstance(t, int | np.integer) for t in (width, step)) or not 1 <= width <= bins or step < 1:
         raise ValueError(f"over_windows: width must be from 1 to {bins} and step 1 or more; got {width} and {step}")
@@ -44,10 +49,7 @@ def over_windows(
 
 
 def _in_window(chosen: Statistic, X: Any, data: Any, given: dict[str, Any], start: int, stop: int) -> Window:
-    xp = namespace(X)
-    held = X[:, start:stop, :]
-    real = held if xp.isdtype(held.dtype, "real floating") else xp.astype(held, xp.float64)
-    x = Representation(xp.mean(real, axis=1), f"bins {start} to {stop - 1}")
+    x = from_trials(X, pool="mean", window=(start, stop), name=f"bins {start} to {stop - 1}")
     try:
         return Window(start, stop, chosen(x, *data, **given), "")
     except Undefined as reason:

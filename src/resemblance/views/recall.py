@@ -25,11 +25,13 @@ def neighbour_recall(X: Any, *, k: int, metric: Affinity = "euclidean", index: I
 
     X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product; ``index``: how the
     measures that have this parameter search. :func:`compare` records it beside their values. Raises ``ValueError`` for
-    another metric or index, and ``Undefined`` for data without neighbours.
+    another metric or index or a k that is no integer, and ``Undefined`` for data without neighbours.
     """
     for name, value, known in (("metric", metric, get_args(Affinity)), ("index", index, get_args(Index))):
         if value not in known:
             raise ValueError(f"neighbour_recall: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+    if not isinstance(k, int | np.integer) or isinstance(k, bool):
+        raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
     finite(x)
     return recall(x, k=k, metric=metric, index=index)
