@@ -12,8 +12,10 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.benchmarks import published
 from resemblance.benchmarks.findings import load_findings
-from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
-from resemblance.benchmarks.sensitivity.subjects import families, functionalities
+from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, claims, run
+from resemblance.benchmarks.sensitivity.grading import without_rounding
+from resemblance.benchmarks.sensitivity.subjects import Family, families, functionalities
+from resemblance.benchmarks.sensitivity.summary import CLAIMS as SUMMARY
 from resemblance.sources.folders import read_subjects
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
@@ -213,8 +215,136 @@ def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
     assert "comparisons failed" in reason
     assert "constant" in reason
     table = next(t for t in findings["finetuning"].tables if t.name.endswith(": measures"))
-    assert table.rows[0][1] > 0.5
-    assert findings["finetuning"].scores["made/known/line/fog/spearman"]["cka"] is None  # nothing is gained by failing
+    rows = {r[0]: dict(zip(table.columns, r)) for r in table.rows}
+    assert rows["CKA"]["ρ"] is None  # nothing is gained by failing
+    assert "(7 of 8)" in rows["CKA"]["known pairs only"]
+    assert findings["finetuning"].scores["made/known/line/fog/spearman"]["cka"] is None
+    by_layer = next(t for t in findings["finetuning"].tables if t.name.endswith(": layer spearman"))
+    layers = {r[0]: dict(zip(by_layer.columns, r)) for r in by_layer.rows}["CKA"]
+    assert layers["block0"] is None
+    assert layers["block1"] > 0.5  # and nothing is spoilt
+    p_values = next(t for t in findings["finetuning"].tables if t.name.endswith(": p-values"))
+    assert "(3 of 4 pairs)" in p_values.rows[0][3]
+    assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}
+    table = next(t for t in findings["summary"].tables if t.name == "table 1 spearman made/known/line")
+    assert [r[1] for r in table.rows] == [None, None]
+
+
+def test_one_shift_without_differences_is_left_out_for_all(tmp_path):
+    for seed in range(4):
+        accuracies = {"fog": 0.5 + seed / 10, "rain": 0.2, "hail/1": 0.3 + seed / 10}
+        accuracies |= {"hail/2": 0.2} if seed else {}
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": accuracies}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 3), traits)
+    section = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])["finetuning"]
+    assert section.scores["made/known/line/fog/spearman"]["cka"] > 0.5
+    assert not [name for name in section.scores if "rain" in name]
+    assert "all models have 0.200" in section.reasons["made/known/line, block0, rain"]
+    assert "1 of 4 models have no accuracy there" in section.reasons["made/known/line, hail/2"]
+    means = next(t for t in section.tables if t.name.endswith(": measures"))
+    assert means.rows[0][1] > 0.5
+
+
+def test_without_any_difference_there_is_a_reason(tmp_path):
+    for seed in range(3):
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5}}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 3), traits)
+    findings = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])
+    assert findings.scores() == {}
+    assert "left out for all measures" in findings["finetuning"].reasons["made/known/line"]
+
+
+def test_one_bad_model_does_not_stop_the_others(tmp_path):
+    for seed in range(3):
+        layers = normal(seed)
+        if seed == 1:
+            layers["block2"][3, 3] = np.nan
+        write(tmp_path / "nan" / f"m{seed}", layers, {"setting": "normal", "seed": seed})
+    section = run(models=tmp_path / "nan", measures=["cka"], size="small", only=["layers"])["layers"]
+    (reason,) = section.reasons.values()
+    assert "block2 holds NaN" in reason
+    assert list(section.scores) == [f"made/known/line/probe/{q}" for q in ("spearman", "kendall")]
+    for name, labels in (("one", np.zeros(SAMPLES, int)), ("lone", (np.arange(SAMPLES) == 5).astype(int))):
+        for seed in range(2):
+            write(tmp_path / name / f"m{seed}", normal(seed), {"setting": "normal", "seed": seed}, labels=False)
+            np.save(tmp_path / name / f"m{seed}" / "labels.npy", labels)
+        section = run(models=tmp_path / name, measures=["cka"], size="small", only=["layers"])["layers"]
+        assert "probe: every part" in section.reasons["made/known/line"]
+
+
+def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
+    for seed in range(3):
+        write(tmp_path / f"m{seed}", normal(seed), {"setting": "normal", "seed": seed})
+    section = run(models=tmp_path, measures=THREE, size="small", only=["layers"])["layers"]
+    table = next(t for t in section.tables if t.name.endswith(": measures"))
+    row = dict(zip(table.columns, table.rows[0]))
+    assert (row["ρ low"], row["τ high"], row["permuted p ≤ 0.05"], row["draws"]) == (None, None, None, 0.0)
+    assert "drawn from 3 blocks, and 4 are needed" in table.note
+    assert "that these models can give is 0.17, so that none is given" in table.note
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+def test_rounding_is_relative_and_noise_is_none():
+    tiny = np.array([1e-9, 2e-9, 2e-9 + 1e-24, np.nan])
+    found = without_rounding(tiny)
+    assert found[1] == found[2]
+    assert found[0] == pytest.approx(1e-9, rel=1e-4)
+    large = np.array([1e6, 1e6 + 1e-8, 2e6])
+    assert without_rounding(large)[0] == without_rounding(large)[1]
+    assert not without_rounding(np.array([1e-17, 3e-16, -2e-15])).any()
+    assert np.isnan(without_rounding(np.full(3, np.nan))).all()
+
+
+def finding(p, c, w, domain="made", failed=None):
+    values = dict(zip(THREE, (p, c, w)))
+    means = {spec: {"spearman": [v, None if v is None else v - 0.1, v]} for spec, v in values.items()}
+    return Family(domain, "known", "line", ""), {"means": {"*": means}, "failed": failed or {}}
+
+
+def test_a_domain_counts_only_when_all_holds():
+    one, other = finding(0.5, 0.52, 0.4), finding(0.5, 0.52, 0.51, "other")
+    assert claims.order_in_layers([one]).holds == (True,)
+    found = claims.order_in_layers([one, other])
+    assert found.holds == (True, False)
+    assert found.ours.startswith("holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400")
+    assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
+    assert claims.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not before
+    assert claims.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
+    with pytest.raises(ValueError, match=r"made/known/line: CKA has no mean: 3 comparisons failed"):
+        claims.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
+
+
+def test_the_best_overall_needs_all_benchmarks_and_no_tie():
+    names = ("layers", "deletion", "finetuning", "pretraining")
+    best = {name: [finding(0.6, 0.5, 0.4)] for name in names}
+    tied = {name: [finding(0.6, 0.6, 0.4)] for name in names}
+    overall, nowhere, hard = (entry[3] for entry in SUMMARY)
+    assert overall(best).holds == (True,)
+    assert overall(tied).holds == (False,)
+    with pytest.raises(ValueError, match="all four benchmarks are needed; without models or not run: pretraining"):
+        overall({name: best[name] for name in names[:3]})
+    assert nowhere(best).holds == (False,)
+    assert nowhere({**best, "layers": [finding(0.5, 0.6, 0.4)]}).holds == (True,)
+    assert nowhere(tied).holds == (False,)  # both are the best everywhere
+    assert hard(best).holds == (False,)
+    falling = {n: [finding(v, v, v)] for n, v in zip(names, (0.9, 0.8, 0.5, 0.1))}
+    assert hard(falling).holds == (True,)
+
+
+def test_late_layers_by_intervals_without_copies():
+    def numbers(ends, copies):
+        rows = [[*pair, 0.1, *ends, *copies, 200] for pair in ((THREE[0], THREE[1]), (THREE[0], THREE[2]))]
+        rows[1][3:5] = [-e for e in reversed(ends)]
+        return {"by_layer": {"a": rows}}
+
+    family = Family("made", "known", "line", "")
+    assert claims.late_layers([(family, numbers((0.1, 0.2), (-0.1, 0.2)))]).holds == (True,)
+    assert claims.late_layers([(family, numbers((-0.1, 0.2), (0.1, 0.2)))]).holds == (False,)
+    empty = {"by_layer": {"a": [[THREE[0], THREE[1], 0.1, None, None, None, None, 0]]}}
+    with pytest.raises(ValueError, match="no interval for Procrustes - CKA"):
+        claims.late_layers([(family, empty)])
 
 
 def test_slow_measures_are_left_out_with_a_reason(models):
