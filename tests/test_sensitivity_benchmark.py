@@ -357,6 +357,9 @@ def test_slow_measures_are_left_out_with_a_reason(models):
 @pytest.mark.parametrize(("options", "message"), [
     ({"size": "huge"}, "size cannot be 'huge'"), ({"only": ["layer"]}, "no experiment 'layer'"),
     ({"measures": ["ckaa"]}, "no measure 'ckaa'"), ({"models": "nowhere"}, "holds no model"),
+    ({"size": 3}, "size cannot be 3"), ({"domains": []}, "run: domains must be a list of some of graphs, language"),
+    ({"only": []}, "run: only must be a list of some of layers, deletion"), ({"only": "layers"}, "run: only must be"),
+    ({"domains": "vision"}, "run: domains must be a list"), ({"folder": __file__}, "is a file; give a folder"),
 ])  # fmt: skip
 def test_mistakes_are_found_before_the_work(options, message, models):
     with pytest.raises(ValueError, match=message):
@@ -368,6 +371,7 @@ def test_mistakes_are_found_before_the_work(options, message, models):
 
 def test_own_models_by_command(models, tmp_path, capsys):
     study, options = str(tmp_path / "study"), ["--size", "small", "-m", "cka,procrustes", "-j", "1"]
+    options += ["--only", "deletion", "--only", "finetuning"]
     assert cli.run(["sensitivity", "evaluate", str(models), study, *options]) == 0
     assert "Open " in capsys.readouterr().out
     page = (tmp_path / "study" / "index.html").read_text()
@@ -376,25 +380,36 @@ def test_own_models_by_command(models, tmp_path, capsys):
     assert "made/known/line/fog/kendall" in capsys.readouterr().out
     assert cli.run(["sensitivity", "report", study, "-o", str(tmp_path / "again.html")]) == 0
     assert (tmp_path / "again.html").read_text() == page
-    assert cli.run(["sensitivity", "evaluate", str(tmp_path / "none"), study]) == 2
-    assert "holds no model" in capsys.readouterr().err
-    assert cli.run(["sensitivity", "evaluate", str(models), study, "--size", "big"]) == 2
+    for arguments, message in (
+        (["evaluate", str(tmp_path / "none"), study], "holds no model"),
+        (["evaluate", str(models), study, "--size", "big"], "size"),
+        (["evaluate", str(models), study, "--only", "layer"], "only"),
+        (["evaluate", str(models), study, "--memory", "much"], "memory must be"),
+        (["evaluate", str(models), str(tmp_path / "again.html")], "is a file; give a folder"),
+        (["run", study, "--domain", "vision"], "is a study of models of your own"),
+        (["run", study, "--domain", "audio"], "domain"),
+    ):
+        assert cli.run(["sensitivity", *arguments]) == 2
+        assert message in capsys.readouterr().err
 
 
-def test_trained_models_by_command(tmp_path, capsys):
-    """Two seeds of three domains, trained in seconds; the second time nothing is trained, nor for another measure."""
+def test_trained_models_by_command(models, tmp_path, capsys):
+    """Two seeds, trained in seconds; the second time nothing is trained, nor for another measure."""
     study = tmp_path / "study"
-    options = ["--size", "small", "--only", "layers", "-j", "1", "-q"]
+    options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
     findings = load_findings(study / "result.json")
-    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"graphs", "language", "vision"}
-    models = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
-    assert len(models) == 6  # of the others no benchmark was asked for
-    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,procrustes"]) == 0
+    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"vision"}
+    trained = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
+    assert len(trained) == 2  # of the others no benchmark was asked for
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,mka"]) == 0
     again = load_findings(study / "result.json")
-    assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == models
+    assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == trained
     for name, scores in again["layers"].scores.items():
         assert scores["cka"] == findings["layers"].scores[name]["cka"]
+        assert scores["mka"] is not None  # 120 inputs are enough for its 100 neighbours
+    assert cli.run(["sensitivity", "evaluate", str(models), str(study)]) == 2
+    assert "is a study of trained models" in capsys.readouterr().err
 
 
 # ----------------------------------------------------------------------------------------------------- what was printed
