@@ -13,6 +13,7 @@ from resemblance import cli
 from resemblance.benchmarks import published
 from resemblance.benchmarks.findings import load_findings
 from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, claims, run
+from resemblance.benchmarks.sensitivity.beside import beside
 from resemblance.benchmarks.sensitivity.grading import without_rounding
 from resemblance.benchmarks.sensitivity.subjects import Family, families, functionalities
 from resemblance.benchmarks.sensitivity.summary import CLAIMS as SUMMARY
@@ -284,6 +285,35 @@ def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers
+
+
+def test_the_papers_layers_and_corruptions_stand_beside_ours():
+    def cell(layer, functionality, value):
+        entry = {"whole": True, "spearman": [value, None, None], "kendall": [value, None, None]}
+        return {"layer": layer, "functionality": functionality, "values": dict.fromkeys(THREE, entry)}
+
+    cells = [cell(f"block{i}", name, i / 10) for i in (1, 2, 3) for name in ("fog", "brightness")]
+    means = {name: {m: {"spearman": [0.2, None, None]} for m in THREE} for name in ("*", "brightness")}
+    numbers = {"cells": cells, "by_layer": {"block1": [], "block2": [], "block3": []}, "means": means}
+    where = {d: Family(d, "known", "line", "") for d in ("language", "vision")}
+    results = {"finetuning": [(where["language"], numbers)], "deletion": [(where["language"], numbers)]}
+    results["pretraining"] = [(where["vision"], numbers)]
+    layers, corruptions = beside(results, "spearman")
+    rows = {r[:2]: dict(zip(layers.columns, r)) for r in layers.rows}
+    assert len(rows) == 5 + 12
+    last = rows["HANS lexical non-entailed", "BERT-base layer 12"]
+    assert (last["our layer"], last["CKA, ours"], last["mean CCA, ours"]) == ("block3", 0.3, None)
+    printed = published("9", paper="ding")
+    (value,) = {v.value for v in printed if v.label == "mean_CCA" and v.architecture == "BERT-base layer 12"}
+    assert last["mean CCA, paper"] == value
+    assert rows["HANS lexical non-entailed", "BERT-base layer 1"]["our layer"] == "block1"
+    assert rows["PC deletion SST-2", "BERT-base layer 8"]["our layer"] is None
+    assert rows["PC deletion SST-2", "BERT-base layer 11"]["our layer"] == "block2"
+    by_name = {r[0]: r for r in corruptions.rows}
+    assert by_name["brightness"][1:] == (0.122, 0.11, "brightness", 0.2, 0.2)
+    assert by_name["frost"][3:] == (None, None, None)
+    assert by_name["Average"][3] == "mean of all"
+    assert beside({"layers": [(Family("made", "", "", ""), numbers)]}, "kendall") == []
 
 
 def test_rounding_is_relative_and_noise_is_none():

@@ -8,6 +8,7 @@ from typing import Any
 from ..claims import Found, judged
 from ..findings import Bar, Bars, Section, Table
 from ..published import published
+from .beside import beside
 from .claims import THREE, in_domains, value_of_three
 from .grading import QUALITIES, mean_of_all
 from .sections import Finding, name_of
@@ -40,6 +41,7 @@ def summary(results: Results) -> Section:
     tables = [_overall(columns, where)] if len(where) > 1 else []
     tables += [_table(columns, title, quality) for quality in QUALITIES for title in where]
     tables += [_beside(results, quality) for quality in QUALITIES]
+    tables += [table for quality in QUALITIES for table in beside(results, quality)]
     averages = _averages(columns, "spearman")
     bars = tuple(Bar(name, v, low, high) for name, (v, low, high) in averages if v is not None)
     note = (
