@@ -17,6 +17,7 @@ import resemblance as rs
 from resemblance.rng import generator
 from resemblance.sensitivity import (
     agreement,
+    attainable,
     bootstrap,
     bootstrap_counts,
     delete_principal_components,
@@ -27,12 +28,12 @@ from resemblance.sensitivity import (
     one_sided,
     permutation_test,
     probe,
+    reference_of,
 )
-from resemblance.sensitivity.operators import numbers_to_delete
+from resemblance.sensitivity.operators import deletion_of, depth_of, numbers_to_delete
 from resemblance.sensitivity.procedure import expected_from
 
 RECORDED = json.loads((GOLDEN / "ding_outputs.json").read_text())
-NOISE = {"power_law": 1e-6, "relu_dead": 1e-8}  # rank deficient: canonical correlations above 1 there
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +52,9 @@ def test_distances_equal_the_authors_code(case, inputs):
     assert 1 - rs.cka(x, y) == pytest.approx(theirs["lin_cka_dist"], rel=1e-8)
     assert rs.procrustes(x, y, squared=True) == pytest.approx(theirs["procrustes_sq"], rel=1e-8)
     if "mean_cca_corr" in theirs:  # they refuse n <= d
-        tolerance = {"rel": NOISE.get(case, 1e-8)}
         width = rs.mean_cca.where(divisor="width")
-        assert width(x, y) == pytest.approx(theirs["mean_cca_corr"], **tolerance)
-        assert width(x, y, aggregation="mean_squared") == pytest.approx(theirs["mean_sq_cca_corr"], **tolerance)
+        assert width(x, y) == pytest.approx(theirs["mean_cca_corr"], rel=1e-8)
+        assert width(x, y, aggregation="mean_squared") == pytest.approx(theirs["mean_sq_cca_corr"], rel=1e-8)
 
 
 WIDER = {("dim_mismatch", ""), ("power_law", ""), ("relu_dead", "_BA")}  # the first spans more dimensions
@@ -189,6 +189,27 @@ def test_measures_that_look_at_large_directions_do_not_see_deletions():
     assert rotated.detected is None
 
 
+def test_a_measure_without_values_is_not_one_that_never_sees():
+    shares, whole = (0.0, 0.5, 0.9), np.array([[[0, 1, 2], [3, 3, 3]], [[3, 3, 3], [0, 1, 2]]], float)
+    assert deletion_of("m", shares, whole)[3:] == (3.0, None, "")  # it never sees
+    gap, lone = whole.copy(), whole.copy()
+    gap[:, :, 2] = np.nan
+    assert deletion_of("m", shares, gap).unknown == "no distance at 1 of 3 shares deleted"
+    lone[0, 1] = lone[1, 0] = np.nan
+    found = deletion_of("m", shares, lone)
+    assert found.detected is None
+    assert found.unknown == "no distance between seeds"
+
+
+def test_unknown_distances_of_a_layer_are_not_near():
+    d = np.zeros((2, 3, 2, 3))
+    d[0, :, 0] = d[1, :, 1] = [[0, 5, 5], [5, 0, np.nan], [5, np.nan, 0]]
+    d[0, :, 1] = d[1, :, 0] = 1
+    assert depth_of("m", d).exceeding == (1.0, 1.0, 1.0)  # of those that are known
+    d[0, 1, 0] = d[1, 1, 1] = np.nan
+    assert np.isnan(depth_of("m", d).exceeding[1])
+
+
 def test_layers_and_seeds_against_each_other():
     random = np.random.default_rng(3)
     steps = [random.standard_normal((60, 5)) for _ in range(4)]
@@ -208,20 +229,58 @@ def test_layers_and_seeds_against_each_other():
 
 def test_probe_finds_what_is_there_and_no_more(rng):
     labels = rng.integers(3, size=240)
-    told = rng.standard_normal((240, 10)) + 4 * np.eye(3, 10)[labels]
-    assert probe(told, labels) > 0.95
-    assert probe(rng.standard_normal((240, 10)), labels) == pytest.approx(1 / 3, abs=0.12)
-    assert probe(told, labels) == probe(told.copy(), labels.astype(str))  # the same divisions, whatever the labels are
-    assert probe(told, labels, seed=1) != probe(rng.standard_normal((240, 10)), labels, seed=1)
+    told, noise = rng.standard_normal((240, 10)) + 4 * np.eye(3, 10)[labels], rng.standard_normal((240, 10))
+    found = probe(told, labels, splits=1)
+    assert found > 0.95
+    assert probe(noise, labels, splits=1) == pytest.approx(1 / 3, abs=0.12)
+    assert found == probe(told.copy(), labels.astype(str), splits=1)  # the same divisions, whatever the labels are
 
 
-@pytest.mark.parametrize(("labels", "more"), [
-    (np.zeros(20), {}), (np.arange(19), {}), (np.arange(20) % 2, {"splits": 0}), (np.arange(20) % 2, {"penalties": ()}),
-    (np.arange(20) % 2, {"penalties": (-1.0,)}),
+def flat(rank: int = 4, d: int = 12, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """A representation of low rank, and labels that are in its smallest direction, well hidden by scale."""
+    random = np.random.default_rng(2)
+    scores = random.standard_normal((n, rank)) * np.array([8.0, 4.0, 2.0, 0.5])[:rank]
+    return scores @ np.linalg.qr(random.standard_normal((d, rank)))[0].T, (scores[:, -1] > 0).astype(int)
+
+
+def test_probes_do_not_scale_up_rounding():
+    x, labels = flat()
+    whole = probe(delete_principal_components(x, 0), labels, splits=1)
+    assert whole > 0.85
+    for k in range(1, 9):  # there is nothing in the directions deleted
+        assert probe(delete_principal_components(x, k), labels, splits=1) == whole
+    assert probe(delete_principal_components(x, 9), labels, splits=1) < whole - 0.1
+    noise = 1e-8 * np.random.default_rng(0).standard_normal(x.shape)
+    for k in (0, 4, 8):
+        assert probe(delete_principal_components(x + noise, k), labels, splits=1) == pytest.approx(whole, abs=0.051)
+    single = delete_principal_components(x.astype(np.float32), 4)
+    assert probe(single, labels, splits=1) == pytest.approx(whole, abs=0.051)
+
+
+TWO = np.arange(20) % 2
+
+
+@pytest.mark.parametrize(("labels", "more", "message"), [
+    (np.zeros(20), {}, "needs 2 classes"), (np.arange(19), {}, "one label per sample"), (TWO, {"splits": 0}, "splits"),
+    (TWO, {"splits": 1.5}, "splits must be a whole number"), (TWO, {"splits": True}, "splits must be a whole number"),
+    (TWO, {"penalties": ()}, "penalties must be"), (TWO, {"penalties": (-1.0,)}, "penalties must be"),
+    (TWO, {"penalties": 1.0}, "penalties must be"), (np.arange(20), {}, "20 classes are too many"),
+    ([0, "a"] * 10, {}, "all numbers or all words"), ([0, None] * 10, {}, "all numbers or all words"),
+    (np.arange(20) < 1, {}, "needs 2 classes"), ("ab" * 10, {}, "one list"), (np.ones((20, 2)), {}, "one list"),
 ])  # fmt: skip
-def test_hostile_probes(labels, more, rng):
-    with pytest.raises(ValueError, match="probe: "):
+def test_hostile_probes(labels, more, message, rng):
+    with pytest.raises(ValueError, match=f"probe: .*{message}"):
         probe(rng.standard_normal((20, 3)), labels, **more)
+
+
+def test_probes_of_nothing_and_of_generators(rng):
+    with pytest.raises(rs.Undefined, match=r"probe: X \(20, 3\) is constant"):
+        probe(np.full((20, 3), 0.1), TWO)
+    x = rng.standard_normal((40, 3))
+    labels = list(map(str, np.arange(40) % 2))
+    assert probe(x, labels, penalties=(p for p in (1.0, 0.1)), splits=1) == probe(
+        x, labels, penalties=[0.1, 1.0], splits=1
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ procedure
@@ -259,11 +318,31 @@ def test_the_procedure_and_its_p_values_are_scipys(rng):
     (np.ones((3, 4)), np.arange(4), {}), (np.ones((3, 3)), [0, 1, np.inf], {}),
     (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 0]}),
     (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 3]}), (np.ones((3, 3)), [0, 1, 2], {"reference": "worst"}),
-    (np.ones((3, 3)), [0, 1, 2], {"reference": 3}),
+    (np.ones((3, 3)), [0, 1, 2], {"reference": 3}), (np.ones((3, 3)), [0, 1, 2], {"reference": True}),
+    (np.full((3, 3), np.inf), [0, 1, 2], {}), (np.ones((1, 3)), [0, 1, 2], {"rows": [[0]]}),
 ])  # fmt: skip
 def test_hostile_procedures(d, f, more):
     with pytest.raises(ValueError, match="agreement: "):
         agreement(d, f, **more)
+
+
+def test_lists_are_taken_and_nonsense_is_not():
+    assert one_sided([1, 2, 3, 5], [0, 1, 2, 3]) == one_sided(np.array([1, 2, 3, 5]), np.arange(4))
+    assert reference_of([0.1, 0.9, 0.5], [0, 2]) == 2
+    with pytest.raises(ValueError, match="one_sided: two lists of one length"):
+        one_sided([1, 2, 3], [1, 2])
+    with pytest.raises(ValueError, match="reference_of: rows must be different positions from 0 to 2"):
+        reference_of([0.1, 0.9, 0.5], [0, 3])
+    x = np.random.default_rng(0).standard_normal((20, 6))
+    for k in (3, "ab", [1.5], ["1"], [6]):
+        with pytest.raises(ValueError, match="deletions: k must be"):
+            deletions([x, x + 1], k=k, measures=["cka"])
+    with pytest.raises(ValueError, match="deletions: two or more seeds of one shape"):
+        deletions([x, x[:10]], measures=["cka"])
+    with pytest.raises(ValueError, match="depth: models must map layers"):
+        depth([[x, x], [x, x]])
+    with pytest.raises(ValueError, match=r"depth: all layers must have the same samples; .* \[10, 20\]"):
+        depth([{"a": x, "b": x}, {"a": x, "b": x[:10]}])
 
 
 # ------------------------------------------------------------------------------------------------------------ bootstrap
@@ -313,6 +392,16 @@ def test_hostile_bootstraps(rng):
         bootstrap({"m": rng.random((4, 4))}, rng.random(4), bootstrap_counts(5))
     with pytest.raises(ValueError, match="copies must be"):
         bootstrap({"m": rng.random((4, 4))}, rng.random(4), bootstrap_counts(4), copies="some")
+    for draws in (0, 1.5, True):
+        with pytest.raises(ValueError, match="bootstrap_counts: draws must be"):
+            bootstrap_counts(4, draws=draws)
+    with pytest.raises(ValueError, match="must not be negative"):
+        bootstrap({"m": rng.random((2, 2))}, rng.random(2), [[2, -1]])
+    with pytest.raises(ValueError, match="counts must be whole numbers"):
+        bootstrap({"m": rng.random((2, 2))}, rng.random(2), [[0.5, 0.5]])
+    d, f = rng.random((4, 4)), rng.random(4)
+    listed = bootstrap({"m": d}, f, bootstrap_counts(4, draws=5).tolist())
+    assert np.array_equal(listed.kendall["m"], bootstrap({"m": d}, f, bootstrap_counts(4, draws=5)).kendall["m"], True)
 
 
 # ---------------------------------------------------------------------------------------------------- permutation tests
@@ -341,6 +430,27 @@ def test_hostile_exchanges():
         exchanges(4, crossed=([0, 0, 1, 1], [0, 1, 0, 1]), nested=[0, 0, 1, 1])
     with pytest.raises(ValueError, match="4 columns"):
         permutation_test({"m": np.ones((4, 4))}, np.arange(4), exchanges(5))
+    for rows in ([[0, 1, 2, 2]], [[0, 1, 2, 4]], [[-1, 0, 1, 2]]):
+        with pytest.raises(ValueError, match="every row of exchanges must be an order of 0 to 3"):
+            permutation_test({"m": np.ones((4, 4))}, np.arange(4), rows)
+    with pytest.raises(ValueError, match="exchanges: draws must be"):
+        exchanges(4, draws=0)
+    d = np.arange(16.0).reshape(4, 4)
+    assert permutation_test({"m": d}, [1, 2, 3, 4], [[0, 1, 2, 3]]) == {"m": 1.0}
+
+
+def test_few_seeds_have_few_orders():
+    seeds, layers = np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3)
+    orders = exchanges(12, within=(seeds, layers), draws=400)
+    assert (layers[orders] == layers).all()  # depth stays where it is
+    assert (np.ptp(seeds[orders].reshape(400, 3, 4), axis=2) == 0).all()  # and seeds stay whole
+    assert len(np.unique(orders, axis=0)) == 6
+    assert attainable(12, within=(seeds, layers)) == pytest.approx(1 / 6)
+    assert attainable(12, crossed=(seeds, layers)) == pytest.approx(1 / (6 * 24))
+    assert attainable(12, nested=seeds) == pytest.approx(1 / (6 * 24**3))
+    assert attainable(4) == pytest.approx(1 / 24)
+    with pytest.raises(ValueError, match="not both"):
+        attainable(12, nested=seeds, within=(seeds, layers))
 
 
 @pytest.mark.parametrize("self_pair", [True, False])
@@ -382,6 +492,39 @@ def test_the_permutation_test_is_valid_where_the_naive_one_is_not():
     assert 0.01 <= np.mean(np.array(valid) <= 0.05) <= 0.09
     assert 0.4 <= np.mean(np.array(valid) <= 0.5) <= 0.6
     assert np.mean(np.array(naive) <= 0.05) > 0.25  # pairs are not independent
+
+
+def walks(draw: int, seeds: int = 5, layers: int = 8) -> tuple[np.ndarray, np.ndarray, tuple]:
+    """Positions and functionality that have nothing in common but that both drift with depth, alike in all seeds."""
+    random = generator(draw, "walks")
+    points = np.cumsum(random.standard_normal((layers, 3)), axis=0) + 0.3 * random.standard_normal((seeds, layers, 3))
+    f = np.cumsum(random.standard_normal(layers)) + 0.3 * random.standard_normal((seeds, layers))
+    flat = points.reshape(-1, 3)
+    which = np.repeat(np.arange(seeds), layers), np.tile(np.arange(layers), seeds)
+    return np.linalg.norm(flat[:, None] - flat[None], axis=2), f.ravel(), which
+
+
+def test_depth_is_not_exchangeable():
+    """Walks over depth agree by chance; only tests that leave layers where they are have the level they claim."""
+    p = {"within": [], "crossed": []}
+    for draw in range(200):
+        d, f, which = walks(draw)
+        for kind, found in p.items():
+            found.append(permutation_test({"m": d}, f, exchanges(40, **{kind: which}, draws=199, seed=draw))["m"])
+    assert np.mean(np.array(p["within"]) <= 0.05) <= 0.09
+    assert np.mean(np.array(p["crossed"]) <= 0.05) > 0.2
+
+
+def test_seeds_that_differ_are_found_beneath_depth():
+    p = []
+    for draw in range(30):
+        random = generator(draw, "drift")
+        seed = random.standard_normal(6)
+        points = (np.arange(4) + 0.5 * seed[:, None]).reshape(-1, 1)
+        which = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
+        d = np.abs(points - points.T)
+        p.append(permutation_test({"m": d}, points[:, 0], exchanges(24, within=which, draws=199))["m"])
+    assert np.mean(np.array(p) <= 0.05) > 0.8
 
 
 def test_the_permutation_test_finds_what_is_there():

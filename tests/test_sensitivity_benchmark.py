@@ -12,8 +12,11 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.benchmarks import published
 from resemblance.benchmarks.findings import load_findings
-from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
-from resemblance.benchmarks.sensitivity.subjects import families, functionalities
+from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, claims, run
+from resemblance.benchmarks.sensitivity.beside import beside
+from resemblance.benchmarks.sensitivity.grading import without_rounding
+from resemblance.benchmarks.sensitivity.subjects import Family, families, functionalities
+from resemblance.benchmarks.sensitivity.summary import CLAIMS as SUMMARY
 from resemblance.sources.folders import read_subjects
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
@@ -213,8 +216,165 @@ def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
     assert "comparisons failed" in reason
     assert "constant" in reason
     table = next(t for t in findings["finetuning"].tables if t.name.endswith(": measures"))
-    assert table.rows[0][1] > 0.5
-    assert findings["finetuning"].scores["made/known/line/fog/spearman"]["cka"] is None  # nothing is gained by failing
+    rows = {r[0]: dict(zip(table.columns, r)) for r in table.rows}
+    assert rows["CKA"]["ρ"] is None  # nothing is gained by failing
+    assert "(7 of 8)" in rows["CKA"]["known pairs only"]
+    assert findings["finetuning"].scores["made/known/line/fog/spearman"]["cka"] is None
+    by_layer = next(t for t in findings["finetuning"].tables if t.name.endswith(": layer spearman"))
+    layers = {r[0]: dict(zip(by_layer.columns, r)) for r in by_layer.rows}["CKA"]
+    assert layers["block0"] is None
+    assert layers["block1"] > 0.5  # and nothing is spoilt
+    p_values = next(t for t in findings["finetuning"].tables if t.name.endswith(": p-values"))
+    assert "(3 of 4 pairs)" in p_values.rows[0][3]
+    assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}
+    table = next(t for t in findings["summary"].tables if t.name == "table 1 spearman made/known/line")
+    assert [r[1] for r in table.rows] == [None, None]
+
+
+def test_one_shift_without_differences_is_left_out_for_all(tmp_path):
+    for seed in range(4):
+        accuracies = {"fog": 0.5 + seed / 10, "rain": 0.2, "hail/1": 0.3 + seed / 10}
+        accuracies |= {"hail/2": 0.2} if seed else {}
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": accuracies}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 3), traits)
+    section = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])["finetuning"]
+    assert section.scores["made/known/line/fog/spearman"]["cka"] > 0.5
+    assert not [name for name in section.scores if "rain" in name]
+    assert "all models have 0.200" in section.reasons["made/known/line, block0, rain"]
+    assert "1 of 4 models have no accuracy there" in section.reasons["made/known/line, hail/2"]
+    means = next(t for t in section.tables if t.name.endswith(": measures"))
+    assert means.rows[0][1] > 0.5
+
+
+def test_without_any_difference_there_is_a_reason(tmp_path):
+    for seed in range(3):
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5}}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 3), traits)
+    findings = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])
+    assert findings.scores() == {}
+    assert "left out for all measures" in findings["finetuning"].reasons["made/known/line"]
+
+
+def test_one_bad_model_does_not_stop_the_others(tmp_path):
+    for seed in range(3):
+        layers = normal(seed)
+        if seed == 1:
+            layers["block2"][3, 3] = np.nan
+        write(tmp_path / "nan" / f"m{seed}", layers, {"setting": "normal", "seed": seed})
+    section = run(models=tmp_path / "nan", measures=["cka"], size="small", only=["layers"])["layers"]
+    (reason,) = section.reasons.values()
+    assert "block2 holds NaN" in reason
+    assert list(section.scores) == [f"made/known/line/probe/{q}" for q in ("spearman", "kendall")]
+    for name, labels in (("one", np.zeros(SAMPLES, int)), ("lone", (np.arange(SAMPLES) == 5).astype(int))):
+        for seed in range(2):
+            write(tmp_path / name / f"m{seed}", normal(seed), {"setting": "normal", "seed": seed}, labels=False)
+            np.save(tmp_path / name / f"m{seed}" / "labels.npy", labels)
+        section = run(models=tmp_path / name, measures=["cka"], size="small", only=["layers"])["layers"]
+        assert "probe: every part" in section.reasons["made/known/line"]
+
+
+def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
+    for seed in range(3):
+        write(tmp_path / f"m{seed}", normal(seed), {"setting": "normal", "seed": seed})
+    section = run(models=tmp_path, measures=THREE, size="small", only=["layers"])["layers"]
+    table = next(t for t in section.tables if t.name.endswith(": measures"))
+    row = dict(zip(table.columns, table.rows[0]))
+    assert (row["ρ low"], row["τ high"], row["permuted p ≤ 0.05"], row["draws"]) == (None, None, None, 0.0)
+    assert "drawn from 3 blocks, and 4 are needed" in table.note
+    assert "that these models can give is 0.17, so that none is given" in table.note
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+def test_the_papers_layers_and_corruptions_stand_beside_ours():
+    def cell(layer, functionality, value):
+        entry = {"whole": True, "spearman": [value, None, None], "kendall": [value, None, None]}
+        return {"layer": layer, "functionality": functionality, "values": dict.fromkeys(THREE, entry)}
+
+    cells = [cell(f"block{i}", name, i / 10) for i in (1, 2, 3) for name in ("fog", "brightness")]
+    means = {name: {m: {"spearman": [0.2, None, None]} for m in THREE} for name in ("*", "brightness")}
+    numbers = {"cells": cells, "by_layer": {"block1": [], "block2": [], "block3": []}, "means": means}
+    where = {d: Family(d, "known", "line", "") for d in ("language", "vision")}
+    results = {"finetuning": [(where["language"], numbers)], "deletion": [(where["language"], numbers)]}
+    results["pretraining"] = [(where["vision"], numbers)]
+    layers, corruptions = beside(results, "spearman")
+    rows = {r[:2]: dict(zip(layers.columns, r)) for r in layers.rows}
+    assert len(rows) == 5 + 12
+    last = rows["HANS lexical non-entailed", "BERT-base layer 12"]
+    assert (last["our layer"], last["CKA, ours"], last["mean CCA, ours"]) == ("block3", 0.3, None)
+    printed = published("9", paper="ding")
+    (value,) = {v.value for v in printed if v.label == "mean_CCA" and v.architecture == "BERT-base layer 12"}
+    assert last["mean CCA, paper"] == value
+    assert rows["HANS lexical non-entailed", "BERT-base layer 1"]["our layer"] == "block1"
+    assert rows["PC deletion SST-2", "BERT-base layer 8"]["our layer"] is None
+    assert rows["PC deletion SST-2", "BERT-base layer 11"]["our layer"] == "block2"
+    by_name = {r[0]: r for r in corruptions.rows}
+    assert by_name["brightness"][1:] == (0.122, 0.11, "brightness", 0.2, 0.2)
+    assert by_name["frost"][3:] == (None, None, None)
+    assert by_name["Average"][3] == "mean of all"
+    assert beside({"layers": [(Family("made", "", "", ""), numbers)]}, "kendall") == []
+
+
+def test_rounding_is_relative_and_noise_is_none():
+    tiny = np.array([1e-9, 2e-9, 2e-9 + 1e-24, np.nan])
+    found = without_rounding(tiny)
+    assert found[1] == found[2]
+    assert found[0] == pytest.approx(1e-9, rel=1e-4)
+    large = np.array([1e6, 1e6 + 1e-8, 2e6])
+    assert without_rounding(large)[0] == without_rounding(large)[1]
+    assert not without_rounding(np.array([1e-17, 3e-16, -2e-15])).any()
+    assert np.isnan(without_rounding(np.full(3, np.nan))).all()
+
+
+def finding(p, c, w, domain="made", failed=None):
+    values = dict(zip(THREE, (p, c, w)))
+    means = {spec: {"spearman": [v, None if v is None else v - 0.1, v]} for spec, v in values.items()}
+    return Family(domain, "known", "line", ""), {"means": {"*": means}, "failed": failed or {}}
+
+
+def test_a_domain_counts_only_when_all_holds():
+    one, other = finding(0.5, 0.52, 0.4), finding(0.5, 0.52, 0.51, "other")
+    assert claims.order_in_layers([one]).holds == (True,)
+    found = claims.order_in_layers([one, other])
+    assert found.holds == (True, False)
+    assert found.ours.startswith("holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400")
+    assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
+    assert claims.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not before
+    assert claims.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
+    with pytest.raises(ValueError, match=r"made/known/line: CKA has no mean: 3 comparisons failed"):
+        claims.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
+
+
+def test_the_best_overall_needs_all_benchmarks_and_no_tie():
+    names = ("layers", "deletion", "finetuning", "pretraining")
+    best = {name: [finding(0.6, 0.5, 0.4)] for name in names}
+    tied = {name: [finding(0.6, 0.6, 0.4)] for name in names}
+    overall, nowhere, hard = (entry[3] for entry in SUMMARY)
+    assert overall(best).holds == (True,)
+    assert overall(tied).holds == (False,)
+    with pytest.raises(ValueError, match="all four benchmarks are needed; without models or not run: pretraining"):
+        overall({name: best[name] for name in names[:3]})
+    assert nowhere(best).holds == (False,)
+    assert nowhere({**best, "layers": [finding(0.5, 0.6, 0.4)]}).holds == (True,)
+    assert nowhere(tied).holds == (False,)  # both are the best everywhere
+    assert hard(best).holds == (False,)
+    falling = {n: [finding(v, v, v)] for n, v in zip(names, (0.9, 0.8, 0.5, 0.1))}
+    assert hard(falling).holds == (True,)
+
+
+def test_late_layers_by_intervals_without_copies():
+    def numbers(ends, copies):
+        rows = [[*pair, 0.1, *ends, *copies, 200] for pair in ((THREE[0], THREE[1]), (THREE[0], THREE[2]))]
+        rows[1][3:5] = [-e for e in reversed(ends)]
+        return {"by_layer": {"a": rows}}
+
+    family = Family("made", "known", "line", "")
+    assert claims.late_layers([(family, numbers((0.1, 0.2), (-0.1, 0.2)))]).holds == (True,)
+    assert claims.late_layers([(family, numbers((-0.1, 0.2), (0.1, 0.2)))]).holds == (False,)
+    empty = {"by_layer": {"a": [[THREE[0], THREE[1], 0.1, None, None, None, None, 0]]}}
+    with pytest.raises(ValueError, match="no interval for Procrustes - CKA"):
+        claims.late_layers([(family, empty)])
 
 
 def test_slow_measures_are_left_out_with_a_reason(models):
@@ -227,6 +387,9 @@ def test_slow_measures_are_left_out_with_a_reason(models):
 @pytest.mark.parametrize(("options", "message"), [
     ({"size": "huge"}, "size cannot be 'huge'"), ({"only": ["layer"]}, "no experiment 'layer'"),
     ({"measures": ["ckaa"]}, "no measure 'ckaa'"), ({"models": "nowhere"}, "holds no model"),
+    ({"size": 3}, "size cannot be 3"), ({"domains": []}, "run: domains must be a list of some of graphs, language"),
+    ({"only": []}, "run: only must be a list of some of layers, deletion"), ({"only": "layers"}, "run: only must be"),
+    ({"domains": "vision"}, "run: domains must be a list"), ({"folder": __file__}, "is a file; give a folder"),
 ])  # fmt: skip
 def test_mistakes_are_found_before_the_work(options, message, models):
     with pytest.raises(ValueError, match=message):
@@ -238,6 +401,7 @@ def test_mistakes_are_found_before_the_work(options, message, models):
 
 def test_own_models_by_command(models, tmp_path, capsys):
     study, options = str(tmp_path / "study"), ["--size", "small", "-m", "cka,procrustes", "-j", "1"]
+    options += ["--only", "deletion", "--only", "finetuning"]
     assert cli.run(["sensitivity", "evaluate", str(models), study, *options]) == 0
     assert "Open " in capsys.readouterr().out
     page = (tmp_path / "study" / "index.html").read_text()
@@ -246,25 +410,36 @@ def test_own_models_by_command(models, tmp_path, capsys):
     assert "made/known/line/fog/kendall" in capsys.readouterr().out
     assert cli.run(["sensitivity", "report", study, "-o", str(tmp_path / "again.html")]) == 0
     assert (tmp_path / "again.html").read_text() == page
-    assert cli.run(["sensitivity", "evaluate", str(tmp_path / "none"), study]) == 2
-    assert "holds no model" in capsys.readouterr().err
-    assert cli.run(["sensitivity", "evaluate", str(models), study, "--size", "big"]) == 2
+    for arguments, message in (
+        (["evaluate", str(tmp_path / "none"), study], "holds no model"),
+        (["evaluate", str(models), study, "--size", "big"], "size"),
+        (["evaluate", str(models), study, "--only", "layer"], "only"),
+        (["evaluate", str(models), study, "--memory", "much"], "memory must be"),
+        (["evaluate", str(models), str(tmp_path / "again.html")], "is a file; give a folder"),
+        (["run", study, "--domain", "vision"], "is a study of models of your own"),
+        (["run", study, "--domain", "audio"], "domain"),
+    ):
+        assert cli.run(["sensitivity", *arguments]) == 2
+        assert message in capsys.readouterr().err
 
 
-def test_trained_models_by_command(tmp_path, capsys):
-    """Two seeds of three domains, trained in seconds; the second time nothing is trained, nor for another measure."""
+def test_trained_models_by_command(models, tmp_path, capsys):
+    """Two seeds, trained in seconds; the second time nothing is trained, nor for another measure."""
     study = tmp_path / "study"
-    options = ["--size", "small", "--only", "layers", "-j", "1", "-q"]
+    options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
     findings = load_findings(study / "result.json")
-    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"graphs", "language", "vision"}
-    models = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
-    assert len(models) == 6  # of the others no benchmark was asked for
-    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,procrustes"]) == 0
+    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"vision"}
+    trained = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
+    assert len(trained) == 2  # of the others no benchmark was asked for
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,mka"]) == 0
     again = load_findings(study / "result.json")
-    assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == models
+    assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == trained
     for name, scores in again["layers"].scores.items():
         assert scores["cka"] == findings["layers"].scores[name]["cka"]
+        assert scores["mka"] is not None  # 120 inputs are enough for its 100 neighbours
+    assert cli.run(["sensitivity", "evaluate", str(models), str(study)]) == 2
+    assert "is a study of trained models" in capsys.readouterr().err
 
 
 # ----------------------------------------------------------------------------------------------------- what was printed

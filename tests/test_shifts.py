@@ -38,6 +38,7 @@ def test_a_corruption_keeps_shape_type_and_range_and_grows(name, images):
         assert 0 <= found.min() <= found.max() <= 1
         assert np.array_equal(found, corrupt(images, name, severity, generator(0, "test")))
         off.append(np.abs(found - images).mean())
+    assert off[0] > 0.01  # the least severe is seen too
     assert (np.diff([0, *off]) > 0).all()
     assert np.array_equal(images, before)
     assert np.array_equal(corrupt(images, name, 0, generator(0, "test")), images)
@@ -68,6 +69,22 @@ def test_contrast_keeps_means_and_scales_deviations(images):
     np.testing.assert_allclose(found.mean(axis=(1, 2)), images.mean(axis=(1, 2)), atol=1e-6)
     np.testing.assert_allclose(found.std(axis=(1, 2)), 0.4 * images.std(axis=(1, 2)), atol=1e-6)
     np.testing.assert_allclose(change("brightness", images, 0.3), images + 0.3, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("images", "severity", "message"),
+    [
+        (np.zeros((2, 8, 8), np.uint8), 1, "must be floating point from 0 to 1"),
+        (np.full((2, 8, 8), 255.0), 1, "between 0 and 1"),
+        (np.full((2, 8, 8), np.nan), 1, "without NaN"),
+        ([[[0.0]]], 1, "must be floating point"),
+        (np.zeros((2, 8, 8)), True, "severity must be 0 to 5; got True"),
+        (np.zeros((2, 8, 8)), 1.0, "severity must be 0 to 5; got 1.0"),
+    ],
+)
+def test_images_that_cannot_be_corrupted(images, severity, message):
+    with pytest.raises(ValueError, match=message):
+        corrupt(images, "blur", severity, generator(0, "test"))
 
 
 @pytest.mark.parametrize(("name", "amount"), [("blur", 0.8), ("pixelate", 0.625), ("pixelate", 0.375)])
@@ -175,7 +192,24 @@ def test_masking_takes_the_cues_of_the_class():
     assert lone == [["own0"]]
 
 
-@pytest.mark.parametrize(("name", "severity", "message"), [("irony", 1, "no stress test"), ("order", 9, "0 to 5")])
+@pytest.mark.parametrize(
+    ("sentences", "labels", "name", "cues", "message"),
+    [
+        ([["a"], []], [0, 1], "order", CUES, "sentence 1 has no words"),
+        ([["a"]], [0], "misleading", [["x"]], "two or more classes"),
+        ([["a"]], [0], "misleading", [["x"], []], r"numbers of cues are \[1, 0\]"),
+        ([["a"]], [3], "masking", CUES, "labels must be from 0 to 2"),
+        ([["a"], ["b"]], [0], "typos", CUES, "one label per sentence"),
+    ],
+)
+def test_sentences_that_cannot_be_stressed(sentences, labels, name, cues, message):
+    with pytest.raises(ValueError, match=message):
+        stress.stressed(sentences, np.array(labels), name, 1, cues, generator(0, "test"))
+
+
+@pytest.mark.parametrize(
+    ("name", "severity", "message"), [("irony", 1, "no stress test"), ("order", 9, "0 to 5"), ("order", True, "0 to 5")]
+)
 def test_unknown_stress_tests_are_refused(name, severity, message):
     with pytest.raises(ValueError, match=message):
         stressed(name, severity)

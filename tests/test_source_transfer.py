@@ -150,17 +150,19 @@ LEARNED = {  # sizes at which models learn enough for a shift to cost something
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_accuracy_falls_with_severity_on_average(domain):
+def test_accuracy_falls_with_severity_on_average(domain, monkeypatch):
+    for module in (graphs_transfer, language_transfer, vision_transfer):
+        monkeypatch.setattr(module, "SEVERITIES", (1, 3, 5))
     recipe, use = child(domain), source(domain, "finetuned")
     options = recipe.options | LEARNED[domain] | {"shots": 40 if domain != "language" else 200}
     pretraining = recipe.options["pretraining"] | LEARNED[domain]
     recipe = recipe._replace(options=options | {"pretraining": pretraining})
     found = use.extract(recipe, use.fit(recipe, use.fit(recipe.parent))).accuracies
     chance = 1 / options["classes"]
-    by_severity = [np.mean([found[f"{name}/{s}"] for name in FAMILIES[domain]]) for s in range(1, 6)]
+    by_severity = [np.mean([found[f"{name}/{s}"] for name in FAMILIES[domain]]) for s in (1, 3, 5)]
     assert found["test"] > chance + 0.25
-    assert by_severity[0] > by_severity[2] > by_severity[4]
-    assert found["test"] > by_severity[4] + 0.1
+    assert by_severity[0] > by_severity[1] > by_severity[2]
+    assert found["test"] > by_severity[2] + 0.1
     assert found["shift"] < found["test"]
 
 
@@ -178,6 +180,9 @@ def test_held_out_files_are_in_no_training_or_test_set():
     for words in [*task.train, *task.test, *other.train, *other.test]:
         assert not by_file[tuple(words)] <= files
     assert all(by_file[tuple(words)] & files for words in task.held_out)
+    learned = {tuple(words) for words in [*task.train, *other.train]}
+    assert not [words for words in task.held_out if tuple(words) in learned]
+    assert len(task.held_out) == len(task.held_out_labels)
     assert set(task.held_out_labels) == set(range(5))
     shares = np.bincount(task.held_out_labels) / 600
     assert (shares > 0.1).all()

@@ -144,7 +144,8 @@ def _standing(
     )  # fmt: skip
     columns = ("measure", "mean rank", "95 %", "position", "95 %", "before the next", *suites)
     note = (
-        "Before the next: in how many samples of the cells a measure stands before the one below it (equal places count half); 50 % is no order. "
+        "Before the next: in how many samples of the cells a measure stands before the one below, equal places half; "
+        "50 % is no order. "
         "Columns of suites: mean rank over its cells."
     )
     figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best",

@@ -35,9 +35,9 @@ DEEP: Mapping[str, Mapping[str, Any]] = {  # what normal models have in place of
     "vision": {"blocks": 4, "width": 8, "epochs": 10},
 }
 SMALL: Mapping[str, Mapping[str, Any]] = {
-    "graphs": {"layers": 5},
-    "language": {"layers": 3, "width": 8, "inner": 16, "epochs": 1},
-    "vision": {"width": 4, "epochs": 1},
+    "graphs": {"layers": 5, "test": 120},
+    "language": {"layers": 3, "width": 8, "inner": 16, "epochs": 1, "test": 120},
+    "vision": {"width": 4, "epochs": 1, "test": 120},
 }
 
 

@@ -29,6 +29,7 @@ class Suite(NamedTuple):
     usual_measures: Sequence[str | Measure]
     title: str | None
     introduction: str
+    domains: Collection[str] = ()
 
 
 def suite_commands(
@@ -42,6 +43,7 @@ def suite_commands(
     *,
     title: str | None = None,
     introduction: str = "",
+    domains: Collection[str] = (),
 ) -> typer.Typer:
     """Return the commands ``run``, ``results`` and ``report`` of a suite.
 
@@ -56,9 +58,10 @@ def suite_commands(
     experiments : all its experiments.
     usual_measures : what a measure of the user stands beside.
     title, introduction : of the page.
+    domains : of the models that it trains, if one can choose; ``run`` is then also called with domains.
     """
     commands = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True, help=help)
-    found = Suite(suite, folder, sizes, run, experiments, usual_measures, title, introduction)
+    found = Suite(suite, folder, sizes, run, experiments, usual_measures, title, introduction, domains)
     for name, make in (("run", _run), ("results", _results), ("report", _report)):
         commands.command(name)(make(found))
     return commands
@@ -72,6 +75,12 @@ def _run(suite: Suite) -> Callable[..., int]:
         size: Annotated[str, typer.Option(help=f"One of: {', '.join(suite.sizes)}.")] = "default",
         only: Annotated[
             list[str] | None, typer.Option(help=f"Only this experiment (repeatable): {', '.join(names)}.")
+        ] = None,
+        domain: Annotated[
+            list[str] | None,
+            typer.Option(
+                help=f"Only models of this domain (repeatable): {', '.join(suite.domains)}.", hidden=not suite.domains
+            ),
         ] = None,
         measure: Annotated[
             list[str] | None, typer.Option(help="A measure beside the usual, such as file.py:mine (repeatable).")
@@ -93,16 +102,21 @@ def _run(suite: Suite) -> Callable[..., int]:
         check_choice("size", size, tuple(suite.sizes))
         for name in only or ():
             check_choice("only", name, names)
+        for name in domain or ():
+            check_choice("domain", name, tuple(suite.domains))
         parse_bytes(memory)
         check("jinja2")
         chosen = beside(chosen_measures(measures), measure, suite.usual_measures)
         options: dict[str, object] = {"measures": chosen, "size": size, "only": only or None, "memory": memory}
-        return _carry_out(suite, study, jobs or os.cpu_count() or 1, quiet, options)
+        if domain:
+            options["domains"] = domain
+        return carry_out(suite, study, jobs or os.cpu_count() or 1, quiet, options)
 
     return run_command
 
 
-def _carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[str, object]) -> int:
+def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[str, object]) -> int:
+    """Run a suite in a folder with these options, write its report and say where; return the status of the command."""
     from ..report.findings_output import finding_tables
 
     try:

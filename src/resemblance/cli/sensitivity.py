@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from ..benchmarks.resi import DOMAINS
 from ..benchmarks.sensitivity import EXPERIMENTS, MEASURES, SIZES, run
 from ..extras import check
-from .findings import suite_commands
-from .options import beside, check_choice, chosen_measures, processes
-from .resi import bars
+from ..tiles import parse_bytes
+from .findings import Suite, carry_out, suite_commands
+from .options import beside, check_choice, chosen_measures
 
 TITLE = "Sensitivity and specificity"
 INTRODUCTION = (
@@ -25,7 +26,7 @@ INTRODUCTION = (
 commands = suite_commands(
     "sensitivity", "sensitivity",
     "The sensitivity benchmark: do measures respond to what affects function, and to nothing else?",
-    SIZES, run, EXPERIMENTS, MEASURES, title=TITLE, introduction=INTRODUCTION,
+    SIZES, run, EXPERIMENTS, MEASURES, title=TITLE, introduction=INTRODUCTION, domains=DOMAINS,
 )  # fmt: skip
 
 
@@ -34,6 +35,10 @@ def evaluate_command(
     models: Annotated[Path, typer.Argument(help="A folder of models of your own; nothing is trained.")],
     study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path("sensitivity"),
     size: Annotated[str, typer.Option(help=f"How much is computed, one of: {', '.join(SIZES)}.")] = "default",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Only this benchmark (repeatable): {', '.join(e.name for e in EXPERIMENTS)}."),
+    ] = None,
     measures: Annotated[
         list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the usual.")
     ] = None,
@@ -45,22 +50,14 @@ def evaluate_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
 ) -> int:
     """Do the benchmarks that models of your own can make, say which they cannot, and write a report."""
-    from ..report.findings_output import finding_tables
-    from ..report.findings_page import write_findings_page
-    from ..report.output import show
-
     check_choice("size", size, tuple(SIZES))
+    for name in only or ():
+        check_choice("only", name, [e.name for e in EXPERIMENTS])
+    parse_bytes(memory)
     check("jinja2")
     chosen = beside(chosen_measures(measures), measure, MEASURES)
-    try:
-        with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
-            findings = run(
-                study, models=models, measures=chosen, size=size, executor=executor, memory=memory, progress=progress
-            )
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
-        return 130
-    write_findings_page(findings, study / "index.html", title=TITLE, introduction=INTRODUCTION)
-    if not quiet:
-        show([*finding_tables(findings), f"Open {(study / 'index.html').resolve()}"])
-    return 0
+    options: dict[str, object] = {
+        "models": models, "measures": chosen, "size": size, "only": only or None, "memory": memory,
+    }  # fmt: skip
+    suite = Suite("sensitivity", "sensitivity", SIZES, run, EXPERIMENTS, MEASURES, TITLE, INTRODUCTION)
+    return carry_out(suite, study, jobs or os.cpu_count() or 1, quiet, options)

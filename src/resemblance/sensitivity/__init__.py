@@ -7,7 +7,7 @@ measured distances with differences in functionality, with the statistics that g
 from .operators import Deletion, Depth, delete_principal_components, deletions, depth, normalize
 from .probing import probe
 from .procedure import Agreement, agreement, one_sided, reference_of
-from .resampling import Resampled, bootstrap, bootstrap_counts, exchanges, permutation_test
+from .resampling import Resampled, attainable, bootstrap, bootstrap_counts, exchanges, permutation_test
 
 __all__ = [
     "Agreement",
@@ -15,6 +15,7 @@ __all__ = [
     "Depth",
     "Resampled",
     "agreement",
+    "attainable",
     "bootstrap",
     "bootstrap_counts",
     "delete_principal_components",

@@ -13,6 +13,7 @@ from ..measure import Measure
 from ..representation import Representation, Undefined, as_representation, finite, title
 from ..views.points import unit
 from ..views.spectra import principal_coordinates
+from .procedure import known_mean
 
 DIMENSIONS = 768
 DELETED = (0, 100, 200, 300, 400, 500, 600, 650, 700, 725, 750, 758, 763, 767)  # of them, in the paper
@@ -53,13 +54,18 @@ def delete_principal_components(X: Any, k: int) -> Array:
     x = as_representation(X)
     finite(x)
     d = x.shape[1]
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < d:
-        raise ValueError(f"delete_principal_components: k must be a whole number from 0 to {d - 1}; got {k!r}")
+    _deletable(k, d, "delete_principal_components")
     kept = principal_coordinates(x)[:, : d - k]
     missing = d - k - kept.shape[1]
     if missing <= 0:
         return kept
     return x.xp.concat([kept, x.xp.zeros((x.shape[0], missing), dtype=kept.dtype)], axis=1)
+
+
+def _deletable(k: Any, d: int, function: str) -> int:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < d:
+        raise ValueError(f"{function}: k must be a whole number from 0 to {d - 1}; got {k!r}")
+    return int(k)
 
 
 def numbers_to_delete(d: int) -> tuple[int, ...]:
@@ -73,6 +79,7 @@ class Deletion(NamedTuple):
     ``share``: deleted, of all dimensions. ``distance``: between a representation and itself without them, the mean over
     seeds. ``threshold``: the mean distance between seeds. ``detected``: the smallest share tried at which the distance
     exceeds the threshold, None where it never does. Deletions below it cannot be told from another random start.
+    ``unknown``: why ``detected`` cannot be said: distances or the threshold have no value; empty where it can.
     """
 
     measure: str
@@ -80,6 +87,7 @@ class Deletion(NamedTuple):
     distance: tuple[float, ...]
     threshold: float
     detected: float | None
+    unknown: str = ""
 
 
 def deletions(
@@ -103,10 +111,13 @@ def deletions(
     Raises ``ValueError`` for fewer than two seeds, for seeds of different width, and for a k that cannot be deleted.
     """
     reps = [as_representation(x) for x in seeds]
-    if len(reps) < 2 or len({r.shape[1] for r in reps}) > 1:
-        raise ValueError(f"deletions: two or more seeds of one width are needed; got {[r.shape for r in reps]}")
+    if len(reps) < 2 or len({r.shape for r in reps}) > 1:
+        raise ValueError(f"deletions: two or more seeds of one shape are needed; got {[r.shape for r in reps]}")
     d = reps[0].shape[1]
-    ks = tuple(sorted({0, *(k if k is not None else numbers_to_delete(d))}))
+    if k is not None and (isinstance(k, str) or not isinstance(k, Iterable)):
+        raise ValueError(f"deletions: k must be numbers of components in a list, such as [0, 4]; got {k!r}")
+    asked = list(k) if k is not None else list(numbers_to_delete(d))
+    ks = tuple(sorted({0, *(_deletable(number, d, "deletions") for number in asked)}))
     rows = {f"seed {s}": normalize(r) for s, r in enumerate(reps)}
     columns = {f"seed {s} without {k}": cut(r, k) for s, r in enumerate(reps) for k in ks}
     found = compare(rows, columns, measures=measures, **{"progress": False, **options})
@@ -128,17 +139,13 @@ def deletion_of(measure: str, shares: Sequence[float], differences: np.ndarray) 
     n = len(differences)
     own = differences[np.arange(n), np.arange(n)]  # (seed, deleted)
     between = differences[:, :, 0][~np.eye(n, dtype=bool)]
-    curve, threshold = _mean(own), float(_mean(between[:, None])[0])
+    curve, threshold = known_mean(own), float(known_mean(between))
     above = [share for share, distance in zip(shares, curve) if distance > threshold]
-    return Deletion(measure, tuple(shares), tuple(curve.tolist()), threshold, min(above, default=None))
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over the first axis of what is known; NaN where nothing is."""
-    known = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        means: np.ndarray = np.where(known, values, 0).sum(axis=0) / known.sum(axis=0)
-    return means
+    lacking = "no distance between seeds" if not np.isfinite(threshold) else ""
+    if not lacking and not np.isfinite(curve).all():
+        lacking = f"no distance at {int((~np.isfinite(curve)).sum())} of {len(curve)} shares deleted"
+    detected = None if lacking else min(above, default=None)
+    return Deletion(measure, tuple(shares), tuple(curve.tolist()), threshold, detected, lacking)
 
 
 class Depth(NamedTuple):
@@ -147,7 +154,7 @@ class Depth(NamedTuple):
     ``within``: distances between the layers of a seed, (layers, layers), and ``across``: of the layers of one seed to
     those of another, both the mean over (ordered) pairs of seeds. ``exceeding``: by layer, the share of the other
     layers of the same model that are farther from it than the same layer of another seed; near 0 where a random start
-    matters more than any depth, near 1 for a measure that is specific.
+    matters more than any depth, near 1 for a measure that is specific. Only known distances count; NaN without any.
     """
 
     measure: str
@@ -164,9 +171,15 @@ def depth(
     ``models``: one mapping from layer to representation (n, d) per seed, with the same layers, at least two of each.
     ``measures``, ``options``: as for :func:`resemblance.compare`. Raises ``ValueError`` for other models.
     """
+    if not all(isinstance(model, Mapping) for model in models):
+        got = [type(model).__name__ for model in models]
+        raise ValueError(f"depth: models must map layers to representations, such as {{'block1': X}}; got {got}")
     layers = [tuple(model) for model in models]
     if len(models) < 2 or len(set(layers)) > 1 or len(layers[0]) < 2:
         raise ValueError(f"depth: two or more models with the same two or more layers are needed; got {layers}")
+    samples = {as_representation(x).shape[0] for model in models for x in model.values()}
+    if len(samples) > 1:
+        raise ValueError(f"depth: all layers must have the same samples; numbers of rows are {sorted(samples)}")
     reps = {f"seed {s}, {name}": normalize(x) for s, model in enumerate(models) for name, x in model.items()}
     found = compare(reps, measures=measures, **{"progress": False, **options})
     shape = (len(models), len(layers[0])) * 2
@@ -177,12 +190,15 @@ def depth_of(measure: str, differences: np.ndarray) -> Depth:
     """Return the depth of one measure from differences (seed, layer, other seed, layer)."""
     n = len(differences)
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    within = _mean(np.array([differences[a, :, a, :] for a in range(n)]))
-    across = _mean(np.array([differences[a, :, b, :] for a, b in pairs]))
-    other = ~np.eye(len(within), dtype=bool)
-    farther = [
-        [np.nan if np.isnan(differences[a, l, b, l]) else float((own[l][other[l]] > differences[a, l, b, l]).mean())
-         for l in range(len(within))]
-        for a, b in pairs for own in (differences[a, :, a, :],)
-    ]  # fmt: skip
-    return Depth(measure, within, across, tuple(_mean(np.array(farther)).tolist()))
+    within = known_mean(np.array([differences[a, :, a, :] for a in range(n)]))
+    across = known_mean(np.array([differences[a, :, b, :] for a, b in pairs]))
+    layers = range(len(within))
+    farther = [[_farther(differences[a, l, a], differences[a, l, b, l], l) for l in layers] for a, b in pairs]
+    return Depth(measure, within, across, tuple(known_mean(np.array(farther)).tolist()))
+
+
+def _farther(own: np.ndarray, other_seed: float, layer: int) -> float:
+    """Share of the other layers that are farther than another seed is, of those whose distance is known."""
+    distances = np.delete(own, layer)
+    distances = distances[~np.isnan(distances)]
+    return np.nan if np.isnan(other_seed) or not len(distances) else float((distances > other_seed).mean())

@@ -53,8 +53,10 @@ def agreement(
     d, f, places = checked("agreement", differences, functionality, rows)
     if reference == "every":
         found = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
-        means = [_mean([a.spearman for a in found]), _mean([a.kendall for a in found])]
-        return Agreement(means[0], means[1], sum(a.pairs for a in found), None)
+        rho, tau = (float(v) for v in known_mean([a[:2] for a in found]))
+        return Agreement(rho, tau, sum(a.pairs for a in found), None)
+    if isinstance(reference, bool | np.bool_ | float):
+        raise ValueError(f"agreement: reference must be 'best', 'every' or one of the rows; got {reference!r}")
     position = reference_of(f, places) if reference == "best" else reference
     where = [row for row, place in enumerate(places) if place == position]
     if not where:
@@ -62,27 +64,37 @@ def agreement(
     return _of_row(d[where[0]], f, int(position), self_pair)
 
 
-def reference_of(functionality: np.ndarray, rows: np.ndarray) -> int:
-    """Return which of the rows has the highest functionality, the first of equals."""
-    return int(rows[np.argmax(functionality[rows])])
+def reference_of(functionality: Any, rows: Any) -> int:
+    """Return which of the rows has the highest functionality, the first of equals.
+
+    ``functionality`` (n,), ``rows`` positions among them. Raises ``ValueError`` for positions that there are not.
+    """
+    f = np.asarray(functionality, float)
+    places = checked_rows("reference_of", rows, len(f) if f.ndim == 1 else 0)
+    if not np.isfinite(f).all():
+        raise ValueError("reference_of: functionality must be finite")
+    return int(places[np.argmax(f[places])])
 
 
-def one_sided(measured: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
+def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
     """Return the p-values that the paper prints: that Spearman's and Kendall's correlation are not positive.
 
     They assume that all pairs are independent, which pairs with one reference, or models with a common seed, are not:
     see :func:`permutation_test`. Two-sided p-values of SciPy, halved; their complement for a negative correlation. NaN
-    without a correlation.
+    without a correlation. Raises ``ValueError`` for lists of different lengths.
     """
     from scipy.stats import kendalltau, spearmanr
 
-    known = ~(np.isnan(measured) | np.isnan(expected))
-    a, b = measured[known], expected[known]
+    first, second = np.asarray(measured, float), np.asarray(expected, float)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(f"one_sided: two lists of one length are needed; got shapes {first.shape} and {second.shape}")
+    known = ~(np.isnan(first) | np.isnan(second))
+    a, b = first[known], second[known]
     if len(a) < 3 or np.ptp(b) == 0 or (a == a[0]).all():
         return np.nan, np.nan
     found = [test(a, b) for test in (spearmanr, kendalltau)]
-    first, second = (float(r.pvalue / 2 if r.statistic > 0 else 1 - r.pvalue / 2) for r in found)
-    return first, second
+    rho, tau = (float(r.pvalue / 2 if r.statistic > 0 else 1 - r.pvalue / 2) for r in found)
+    return rho, tau
 
 
 def checked(
@@ -94,11 +106,21 @@ def checked(
     if f.ndim != 1 or d.shape != (len(places), len(f)) or not len(places):
         got = f"{name}: got differences {d.shape}, functionality {f.shape} and {len(places)} rows"
         raise ValueError(f"{got}; needed are (m, n), (n,) and m positions, of all n by default")
-    if places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= len(f) or len(set(places)) < len(places):
-        raise ValueError(f"{name}: rows must be different positions from 0 to {len(f) - 1}; got {places.tolist()}")
+    places = checked_rows(name, places, len(f))
     if not np.isfinite(f).all():
         raise ValueError(f"{name}: functionality must be finite; {int((~np.isfinite(f)).sum())} of {len(f)} are not")
+    if np.isinf(d).any():
+        raise ValueError(f"{name}: {int(np.isinf(d).sum())} differences are infinite; give NaN for those not known")
     return d, f, places
+
+
+def checked_rows(name: str, rows: Any, n: int) -> np.ndarray:
+    """Return different positions among n; ``ValueError`` if they are anything else."""
+    places = np.asarray(rows)
+    right = places.ndim == 1 and places.dtype.kind in "iu" and len(places) and len(set(places.tolist())) == len(places)
+    if not right or places.min() < 0 or places.max() >= n:
+        raise ValueError(f"{name}: rows must be different positions from 0 to {n - 1}; got {places.tolist()}")
+    return places
 
 
 def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
@@ -107,9 +129,13 @@ def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
     return expected
 
 
-def _mean(values: Sequence[float]) -> float:
-    known = [v for v in values if not np.isnan(v)]
-    return float(np.mean(known)) if known else np.nan
+def known_mean(values: Any) -> np.ndarray:
+    """Return the mean over the first axis of what is known; NaN where nothing is."""
+    given = np.asarray(values, float)
+    known = ~np.isnan(given)
+    with np.errstate(invalid="ignore"):
+        means: np.ndarray = np.where(known, given, 0).sum(axis=0) / known.sum(axis=0)
+    return means
 
 
 def _of_row(distances: np.ndarray, functionality: np.ndarray, reference: int, self_pair: bool) -> Agreement:

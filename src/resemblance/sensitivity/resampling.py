@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from ..rng import generator
@@ -47,6 +48,7 @@ def bootstrap_counts(
     """
     if sum(given is not None for given in (blocks, nested, crossed)) > 1:
         raise ValueError("bootstrap: one of blocks, nested and crossed, not more")
+    _whole("bootstrap_counts", draws, n=n)
     random = generator(seed, "bootstrap", n)
     if crossed is not None:
         first, second = (_drawn(random, n, names, draws) for names in crossed)
@@ -63,10 +65,16 @@ def bootstrap_counts(
     return counts
 
 
+def _whole(function: str, draws: Any, n: Any) -> None:
+    for name, value in (("n", n), ("draws", draws)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{function}: {name} must be a whole number of at least 1; got {value!r}")
+
+
 def _drawn(random: np.random.Generator, n: int, names: Sequence[Any], draws: int) -> np.ndarray:
     """Return how often the block of every model was drawn, (draws, n)."""
     every = list(dict.fromkeys(names))
-    if len(names) != n or len(every) < 2 or draws < 1:
+    if len(names) != n or len(every) < 2:
         raise ValueError(f"bootstrap: n={n} models in two or more blocks are needed; got {len(names)} in {len(every)}")
     drawn = random.multinomial(len(every), np.full(len(every), 1 / len(every)), size=draws)
     counts: np.ndarray = drawn[:, [every.index(name) for name in names]]
@@ -76,7 +84,7 @@ def _drawn(random: np.random.Generator, n: int, names: Sequence[Any], draws: int
 def bootstrap(
     differences: Mapping[str, Any],
     functionality: Any,
-    counts: np.ndarray,
+    counts: Any,
     *,
     rows: Sequence[int] | None = None,
     copies: Copies = "all",
@@ -96,12 +104,15 @@ def bootstrap(
     Nothing is drawn, ranked or counted one sample after the other: with weights w, Kendall's :math:`\tau_b` is a ratio
     of quadratic forms :math:`w^\top S w` in signs of differences, and ranks are linear in w.
 
-    Raises ``ValueError`` for shapes that do not fit.
+    Raises ``ValueError`` for shapes that do not fit, counts that are negative, and infinite distances.
 
     Reference: Ding et al. 2021, Appendix E.
     """
     if copies not in ("all", "one", "none"):
         raise ValueError(f"copies must be 'all', 'one' or 'none'; got {copies!r}")
+    counts = _integers("bootstrap: counts", counts)
+    if counts.min(initial=0) < 0:
+        raise ValueError(f"bootstrap: counts must not be negative; the smallest is {counts.min()}")
     found = Resampled({}, {})
     for name, given in differences.items():
         d, f, places = checked("bootstrap", given, functionality, rows)
@@ -116,6 +127,13 @@ def bootstrap(
             values[:, chosen] = weighted_correlations(d[row], expected_from(f, reference), weights)
         found.spearman[name], found.kendall[name] = values  # type: ignore[index]
     return found
+
+
+def _integers(what: str, values: Any) -> np.ndarray:
+    given = np.asarray(values)
+    if given.ndim != 2 or given.dtype.kind not in "iu":
+        raise ValueError(f"{what} must be whole numbers (draws, n); got shape {given.shape} of {given.dtype}")
+    return given
 
 
 def _by_reference(
@@ -155,24 +173,33 @@ def exchanges(
     n: int,
     *,
     crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    within: tuple[Sequence[Any], Sequence[Any]] | None = None,
     nested: Sequence[Any] | None = None,
     draws: int = PERMUTATIONS,
     seed: int = 0,
 ) -> np.ndarray:
     """Return permutations of n models that keep what they share together, (draws, n).
 
-    Without more, every order is as likely. ``crossed``: the seed and, for instance, the layer of every model: seeds
-    change places as wholes and so do layers, independently. ``nested``: the block of every model, such as the model it
-    was fine-tuned from: blocks change places as wholes, and members inside each of them.
+    Without more, every order is as likely. ``crossed``: two seeds of every model, such as those of pretraining and of
+    fine-tuning: each kind changes places as wholes, independently. ``within``: the seed and the layer of every model:
+    seeds change places as wholes inside layers, and layers stay where they are, because layers of one network are not
+    exchangeable: all seeds have their order in common. ``nested``: the block of every model, such as the model it was
+    fine-tuned from: blocks change places as wholes, and members inside each of them.
 
-    Raises ``ValueError`` unless there is one model for every seed and layer, or all blocks are of one size.
+    Few seeds have few orders, and no p-value is smaller than one by their number: see :func:`attainable`.
+
+    Raises ``ValueError`` unless there is one model for every seed and layer, or all blocks are of one size, for fewer
+    than one draw, and for more than one kind.
     """
-    if crossed is not None and nested is not None:
-        raise ValueError("exchanges: crossed or nested, not both")
+    _one_kind("exchanges", crossed, within, nested)
+    _whole("exchanges", draws, n)
     random = generator(seed, "exchanges", n)
-    if crossed is not None:
-        table = _table(n, *crossed)
+    pair = within if crossed is None else crossed
+    if pair is not None:
+        table = _table(n, *pair)
         outer, inner = (_shuffled(random, draws, size) for size in table.shape)
+        if within is not None:
+            inner = np.tile(np.arange(table.shape[1]), (draws, 1))
         moved = table[outer[:, :, None], inner[:, None, :]]
     elif nested is not None:
         table = _rectangle(n, nested)
@@ -184,6 +211,38 @@ def exchanges(
     result = np.empty((draws, n), int)
     result[:, table.ravel()] = moved.reshape(draws, n)
     return result
+
+
+def _one_kind(function: str, *kinds: Any) -> None:
+    if sum(kind is not None for kind in kinds) > 1:
+        raise ValueError(f"{function}: one of crossed, within and nested, not both")
+
+
+def attainable(
+    n: int,
+    *,
+    crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    within: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    nested: Sequence[Any] | None = None,
+) -> float:
+    """Return the smallest p-value that permuting n models can give: one by the number of their orders, in (0, 1].
+
+    The arguments are those of :func:`exchanges`, and so are the errors. With fewer than four seeds ``within`` layers no
+    p-value can be 0.05 or less.
+    """
+    _one_kind("attainable", crossed, within, nested)
+    if nested is not None:
+        blocks, members = _rectangle(n, nested).shape
+        return _one_by_orders([blocks, *[members] * blocks])
+    pair = within if crossed is None else crossed
+    if pair is None:
+        return _one_by_orders([n])
+    rows, columns = _table(n, *pair).shape
+    return _one_by_orders([rows] if within is not None else [rows, columns])
+
+
+def _one_by_orders(sizes: Sequence[int]) -> float:
+    return float(np.exp(-sum(gammaln(size + 1) for size in sizes)))
 
 
 def _shuffled(random: np.random.Generator, draws: int, n: int) -> np.ndarray:
@@ -208,7 +267,7 @@ def _rectangle(n: int, blocks: Sequence[Any]) -> np.ndarray:
 def permutation_test(
     differences: Mapping[str, Any],
     functionality: Any,
-    exchanged: np.ndarray,
+    exchanged: Any,
     *,
     rows: Sequence[int] | None = None,
     self_pair: bool = True,
@@ -224,6 +283,9 @@ def permutation_test(
     ``differences``, ``functionality``, ``rows``, ``self_pair``: as for :func:`agreement`. NaN for a measure without
     some of its values, or without a correlation. Raises ``ValueError`` for shapes that do not fit.
     """
+    exchanged = _integers("permutation_test: exchanges", exchanged)
+    if not np.array_equal(np.sort(exchanged, axis=1), np.tile(np.arange(exchanged.shape[1]), (len(exchanged), 1))):
+        raise ValueError(f"permutation_test: every row of exchanges must be an order of 0 to {exchanged.shape[1] - 1}")
     results = {}
     prepared = None
     for name, given in differences.items():

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-SEVERITIES = (1, 2, 3, 4, 5)
+from .severities import SEVERITIES as SEVERITIES
+from .severities import check_shift
 
 
 class Corruption(NamedTuple):
@@ -25,14 +26,17 @@ def corrupt(images: np.ndarray, name: str, severity: int, random: np.random.Gene
     severities are. The amounts are ours, chosen for images of 8 x 8 pixels: theirs are for larger photographs. Colour
     and weather (saturation, frost, snow, fog) are left out, as gray drawings have neither.
 
-    Raises ``ValueError`` for an unknown corruption or severity and for images that are not (n, height, width).
+    Raises ``ValueError`` for an unknown corruption or severity, and for images that are not (n, height, width) of
+    numbers from 0 to 1 in floating point.
     """
-    if name not in CORRUPTIONS:
-        raise ValueError(f"corrupt: no corruption {name!r}; known: {', '.join(CORRUPTIONS)}")
-    if severity not in (0, *SEVERITIES):
-        raise ValueError(f"corrupt: severity must be 0 to 5; got {severity!r}")
-    if images.ndim != 3:
-        raise ValueError(f"corrupt: images must be (n, height, width); got shape {images.shape}")
+    check_shift("corrupt", "corruption", name, CORRUPTIONS, severity)
+    if np.ndim(images) != 3:
+        raise ValueError(f"corrupt: images must be (n, height, width); got shape {np.shape(images)}")
+    if not isinstance(images, np.ndarray) or images.dtype.kind != "f":
+        kind = getattr(images, "dtype", type(images).__name__)
+        raise ValueError(f"corrupt: images must be floating point from 0 to 1, such as pixels / 255.0; got {kind}")
+    if not (images.min(initial=0.0) >= 0 and images.max(initial=1.0) <= 1):  # also for NaN
+        raise ValueError("corrupt: images must be between 0 and 1, without NaN")
     if severity == 0:
         return images.copy()
     change, amounts = CORRUPTIONS[name]
@@ -143,7 +147,7 @@ CORRUPTIONS: Mapping[str, Corruption] = {
     "gaussian_noise": Corruption(gaussian_noise, (0.1, 0.2, 0.3, 0.4, 0.5)),
     "shot_noise": Corruption(shot_noise, (20.0, 10.0, 5.0, 3.0, 1.5)),
     "impulse_noise": Corruption(impulse_noise, (0.03, 0.07, 0.12, 0.2, 0.3)),
-    "blur": Corruption(blur, (0.3, 0.4, 0.5, 0.65, 0.8)),
+    "blur": Corruption(blur, (0.4, 0.5, 0.6, 0.75, 0.9)),
     "contrast": Corruption(contrast, (0.8, 0.65, 0.5, 0.4, 0.3)),
     "brightness": Corruption(brightness, (0.1, 0.2, 0.3, 0.45, 0.6)),
     "pixelate": Corruption(pixelate, (0.875, 0.75, 0.625, 0.5, 0.375)),

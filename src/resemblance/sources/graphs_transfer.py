@@ -26,7 +26,7 @@ FIRST = 4  # packages of the graph from here on are for pretraining, those befor
 _SAGE = {"classes": 4, "vocabulary": 60, "test": 500, "hidden": 32, "layers": 4, "dropout": 0.5, "activation": "relu"}
 _PRETRAINING: dict[str, Any] = _SAGE | {"lr": 0.01, "weight_decay": 0.0, "epochs": 100}
 _FINETUNING: dict[str, Any] = _SAGE | {"lr": 0.01, "weight_decay": 0.0, "epochs": 40, "shots": 40}
-_SMALL = {"vocabulary": 30, "test": 100, "hidden": 8, "layers": 3, "epochs": 5}
+_SMALL = {"vocabulary": 30, "test": 120, "hidden": 8, "layers": 3, "epochs": 5}
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "small": {"sage": _FINETUNING | _SMALL | {"pretraining": _PRETRAINING | _SMALL}},
     "default": {"sage": _FINETUNING | {"pretraining": _PRETRAINING}},

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-SEVERITIES = (1, 2, 3, 4, 5)
+from .severities import SEVERITIES as SEVERITIES
+from .severities import check_shift
+
 ROUNDS = 20  # of drawing partners anew for links that could not change theirs
 Changed = tuple[np.ndarray, np.ndarray]
 
@@ -26,10 +28,7 @@ def shift(x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np
 
     Raises ``ValueError`` for an unknown shift or severity.
     """
-    if name not in SHIFTS:
-        raise ValueError(f"shift: no shift {name!r}; known: {', '.join(SHIFTS)}")
-    if severity not in (0, *SEVERITIES):
-        raise ValueError(f"shift: severity must be 0 to 5; got {severity!r}")
+    check_shift("shift", "shift", name, SHIFTS, severity)
     if severity == 0:
         return x.copy(), edges.copy()
     change, amounts = SHIFTS[name]

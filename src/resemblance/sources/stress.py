@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .augment import delete, swap
+from .severities import SEVERITIES as SEVERITIES
+from .severities import check_shift
 
-SEVERITIES = (1, 2, 3, 4, 5)
 TAUTOLOGY = ("and", "true", "is", "true")
 Words = Sequence[str]
 Cues = Sequence[Sequence[str]]  # by class, words that speak for it, the strongest first
@@ -40,17 +41,29 @@ def stressed(
     (tautology) and words that mislead, as HANS does (McCoy et al., ACL 2019). Theirs are for pairs of sentences and
     have no severities.
 
-    Raises ``ValueError`` for an unknown test or severity.
+    Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do not fit the
+    sentences or the cues, and for ``"misleading"`` when there is one class only, or one without cues.
     """
-    if name not in STRESSES:
-        raise ValueError(f"stressed: no stress test {name!r}; known: {', '.join(STRESSES)}")
-    if severity not in (0, *SEVERITIES):
-        raise ValueError(f"stressed: severity must be 0 to 5; got {severity!r}")
+    check_shift("stressed", "stress test", name, STRESSES, severity)
+    _check_task(sentences, labels, name, cues)
     if severity == 0:
         return [list(words) for words in sentences]
     change, amounts = STRESSES[name]
     amount = amounts[severity - 1]
     return [change(w, amount, Context(int(k), cues), random) for w, k in zip(sentences, labels, strict=True)]
+
+
+def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues: Cues) -> None:
+    empty = [i for i, words in enumerate(sentences) if not len(words)]
+    if empty:
+        raise ValueError(f"stressed: sentence {empty[0]} has no words; leave such sentences out")
+    if len(labels) != len(sentences):
+        raise ValueError(f"stressed: one label per sentence is needed; got {len(labels)} for {len(sentences)}")
+    if name in ("misleading", "masking") and any(not 0 <= int(k) < len(cues) for k in labels):
+        raise ValueError(f"stressed: labels must be from 0 to {len(cues) - 1}, the classes that have cues")
+    if name == "misleading" and (len(cues) < 2 or not all(map(len, cues))):
+        counts = [len(words) for words in cues]
+        raise ValueError(f"stressed: 'misleading' needs cues of two or more classes; numbers of cues are {counts}")
 
 
 def cue_words(sentences: Sequence[Words], labels: np.ndarray, classes: int, number: int) -> list[list[str]]:

@@ -19,7 +19,7 @@ from .corruptions import CORRUPTIONS, SEVERITIES, corrupt
 from .digits import split_digits
 from .training import State, accuracy, load_state, seeded, state_of
 
-VERSION = 1
+VERSION = 2
 FIRST = 5  # digits from here on are for pretraining, those before for fine-tuning
 HELD_OUT = 150  # images of the pretraining digits that tell how well it went
 
@@ -27,7 +27,7 @@ _RESNET = {"classes": 5, "test": 500, "width": 8, "stages": 3, "blocks": 2}
 _SGD = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
 _PRETRAINING: dict[str, Any] = _RESNET | _SGD | {"lr": 0.1, "epochs": 8, "batch": 50}
 _FINETUNING: dict[str, Any] = _RESNET | _SGD | {"lr": 0.05, "epochs": 8, "batch": 25, "shots": 50}
-_SMALL = {"test": 60, "width": 4, "stages": 2, "blocks": 1, "epochs": 1}
+_SMALL = {"test": 120, "width": 4, "stages": 2, "blocks": 1, "epochs": 1}
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "small": {"resnet": _FINETUNING | _SMALL | {"shots": 10, "pretraining": _PRETRAINING | _SMALL}},
     "default": {"resnet": _FINETUNING | {"pretraining": _PRETRAINING}},

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...catalogue import get_measures
 from ...measure import Measure, did_you_mean
 from ..experiments import Experiment, Progress, chosen, run_experiments
-from ..findings import Findings
+from ..findings import Findings, load_findings
 from ..resi import DOMAINS
 from . import claims, deletion, figures, finetuning, layers, pretraining
 from .frame import Benchmark, experiment
@@ -68,12 +69,13 @@ def run(
     benchmark 2 is an undeleted representation, as in the code; models, data and functionalities are small ones that
     every installation has.
 
-    Raises ``ValueError`` for a size, domain, benchmark or measure that does not exist, and for a folder without models.
+    Raises ``ValueError`` for a size, domain, benchmark or measure that does not exist, or none of them, for a folder
+    without models, and for a study of trained models when ``models`` are given, or the other way round.
 
     Reference: Ding, Denain and Steinhardt 2021.
     """
-    if size not in SIZES:
-        raise ValueError(f"size cannot be {size!r}{did_you_mean(size, tuple(SIZES))}")
+    only = only if only is None or isinstance(only, str) else list(only)
+    _check(folder, size, only, domains, models)
     tested = get_measures(measures if measures is not None else MEASURES)
     source = _models(size, domains) if models is None else Models(folder=str(Path(models).resolve()))
     if source.folder:
@@ -90,6 +92,35 @@ def run(
     if folder is not None:
         findings.save(Path(folder) / "result.json")
     return findings
+
+
+def _check(folder: str | Path | None, size: str, only: Any, domains: Any, models: str | Path | None) -> None:
+    """Find mistakes before the work."""
+    if not isinstance(size, str) or size not in SIZES:
+        raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
+    for name, given, known in (("only", only, [b.name for b in BENCHMARKS]), ("domains", domains, DOMAINS)):
+        if isinstance(given, str) or (given is not None and not list(given)):
+            raise ValueError(f"run: {name} must be a list of some of {', '.join(known)}; got {given!r}")
+    if folder is None:
+        return
+    if Path(folder).is_file():
+        raise ValueError(f"{folder} is a file; give a folder for the study, which may not be there yet")
+    kind = _kind(Path(folder))
+    if kind and (kind == "own") != (models is not None):
+        had, other = (
+            ("models of your own", "trained ones") if kind == "own" else ("trained models", "models of your own")
+        )
+        raise ValueError(f"{folder} is a study of {had}; use another folder for {other}")
+
+
+def _kind(study: Path) -> str:
+    """Return whether a study is of "own" or of "trained" models; nothing where that cannot be known yet."""
+    if (study / "subjects").is_dir():
+        return "trained"
+    if not (study / "result.json").exists():
+        return ""
+    provenance = load_findings(study / "result.json").provenance
+    return "own" if "models" in provenance else "trained" if "domains" in provenance else ""
 
 
 def _models(size: str, domains: Sequence[str]) -> Models:

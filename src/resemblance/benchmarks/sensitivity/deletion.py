@@ -24,7 +24,7 @@ ABOUT = (
     "From the last layers of every model the principal components of least variance are deleted, up to all but one. "
     "What is left does worse in a linear probe, and distances from the undeleted representation of the best seed "
     "should grow with what was lost. A deletion is seen when it moves a representation farther than another random "
-    "start does."
+    "start does. Permuted p-values exchange whole seeds and leave the shares deleted where they are."
 )
 
 
@@ -46,7 +46,7 @@ def sets(subjects: Sequence[Subject], folder: Path, size: Size) -> tuple[dict[st
     seeds = tuple(s.name for s in subjects for _ in step)
     deleted = tuple(k for _ in subjects for k in step)
     found = {name: _set(subjects, name, folder, size) for name in names}
-    return found, Design({"blocks": seeds}, {"crossed": (seeds, deleted)})
+    return found, Design({"blocks": seeds}, {"within": (seeds, deleted)})
 
 
 def _set(subjects: Sequence[Subject], layer: str, folder: Path, size: Size) -> Set:
@@ -75,10 +75,12 @@ def extra(sets: Mapping[str, Set], found: Graded) -> dict[str, Any]:
         for spec, values in found.differences[layer].items()
         if spec not in found.numbers["silent"]
     }
+    unknown = {spec: c.unknown for spec, c in curves.items() if c.unknown}
     return {
         "layer": layer, "shares": shares, "probe": accuracy.tolist(),
         "curves": {
             spec: {"distance": [known(v) for v in c.distance], "threshold": known(c.threshold), "detected": c.detected}
-            for spec, c in curves.items()
+            for spec, c in curves.items() if spec not in unknown
         },
+        "unknown": unknown,
     }  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..findings import Bar, Bars, Chart, Line, Table
+from .grading import mean_of_all
 from .sections import Finding, name_of
 from .settings import CKA, PAPER, PROCRUSTES, PWCCA
 
@@ -15,7 +16,10 @@ Shown = tuple[tuple[Table, ...], tuple[Chart | Bars, ...]]
 def specificity(finding: Finding) -> Shown:
     """Return Figure 1: the middle layer against all layers of its own model and of another seed."""
     family, numbers = finding
-    rows = [(name_of(spec, numbers["labels"]), _mean(shares), *shares) for spec, shares in numbers["exceeding"].items()]
+    rows = [
+        (name_of(spec, numbers["labels"]), mean_of_all(shares), *shares)
+        for spec, shares in numbers["exceeding"].items()
+    ]
     rows.sort(key=lambda r: (r[1] is None, -(r[1] or 0), r[0]))
     table = Table(
         f"{family.title}: specificity", f"Do layers differ more than seeds? {family.title}",
@@ -32,11 +36,6 @@ def specificity(finding: Finding) -> Shown:
     return (table, accuracy), tuple(
         _zoom(family.title, spec, numbers) for spec in (CKA, PROCRUSTES, PWCCA) if spec in numbers["zoom"]
     )
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return sum(known) / len(known) if len(known) == len(values) else None
 
 
 def _zoom(title: str, spec: str, numbers: Mapping[str, Any]) -> Chart:
@@ -72,6 +71,8 @@ def deletions(finding: Finding) -> Shown:
         f"Probe: accuracy with that share deleted; {probe[0]:.3f} with none. Shares tried: "
         + ", ".join(f"{s:.2f}" for s in shares) + "."
     )  # fmt: skip
+    lacking = "; ".join(f"{name_of(spec, numbers['labels'])}: {why}" for spec, why in numbers["unknown"].items())
+    note += f" Without a value ({lacking})." if lacking else ""
     columns = ("measure", "detected", "probe there", "threshold")
     title = f"How much can be deleted unseen? {family.title}"
     table = Table(f"{family.title}: detection", title, columns, tuple(rows), note)
@@ -87,11 +88,14 @@ def _curves(finding: Finding) -> Chart:
         for spec, c in numbers["curves"].items() if spec in PAPER.values() and c["threshold"]
     )  # fmt: skip
     probe = Line("accuracy of probes", tuple(zip(numbers["shares"], numbers["probe"])))
-    note = "Distances in units of the mean distance between seeds, the threshold; mean over seeds."
+    note = (
+        "Distances in units of the mean distance between seeds, the threshold, which is 1; mean over seeds. The "
+        "accuracy of probes is on the same axis as it is, a share of 1."
+    )
     title = f"Figure 2: {family.title}, {numbers['layer']}"
     return Chart(
-        f"{family.title}: deletion", title, "share of components deleted", "distance / threshold", (*lines, probe),
-        note, threshold=1.0,
+        f"{family.title}: deletion", title, "share of components deleted", "distance / threshold; accuracy",
+        (*lines, probe), note, threshold=1.0,
     )  # fmt: skip
 
 
@@ -102,4 +106,6 @@ def _detected(finding: Finding) -> Bars:
     never = [name_of(spec, numbers["labels"]) for spec, c in found if c["detected"] is None]
     note = "Smallest share of components whose deletion is seen; small is sensitive."
     note += f" Never seen by {', '.join(never)}." if never else ""
+    unknown = [name_of(spec, numbers["labels"]) for spec in numbers["unknown"]]
+    note += f" Without a value, which is another thing: {', '.join(unknown)}." if unknown else ""
     return Bars(f"{family.title}: detected", f"Seen from: {family.title}", "share of components deleted", bars, note)

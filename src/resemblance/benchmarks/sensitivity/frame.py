@@ -14,9 +14,12 @@ from ..findings import Bars, Chart, Section, Table
 from .grading import Design, Graded, Set, Work, graded, usable
 from .sections import Finding, figures_of, scores_of, tables_of
 from .settings import SIZES, Size
-from .subjects import Family, Models, families, identity
+from .subjects import Family, Models, families, identity, sound, uneven
 
-SILENT = "all distances are equal: centred representations of unit norm have nothing for it to measure"
+SILENT = (
+    "all distances are equal up to rounding, so that there is nothing to rank; of centred representations of unit norm "
+    "a measure of size or position sees nothing"
+)
 Sets = tuple[dict[str, Set], Design]
 Judge = Callable[[Sequence[Finding]], Found]
 
@@ -54,6 +57,7 @@ def experiment(
         partial(_compute, benchmark, models, memory),
         partial(_conclude, benchmark, {} if found is None else found),
         partial(_recipes, models),
+        version=2,
     )
 
 
@@ -66,16 +70,18 @@ def _parts(benchmark: Benchmark, models: Models, setting: Setting) -> list[Part]
     parts: list[Part] = []
     size = SIZES[setting.size]
     for family, members in families(models.read(setting.folder)).items():
-        chosen = benchmark.choose(members)
+        usable_ones, broken = sound(members, benchmark.setting)
+        chosen = benchmark.choose(usable_ones)
         if isinstance(chosen, str):
-            parts.append({"family": list(family), "absent": chosen})
+            parts.append({"family": list(family), "absent": chosen, "left out": broken})
             continue
+        broken |= uneven(chosen)
         samples = chosen[0].last.shape[0]
         measures = usable(setting.measures, size, samples)
         slow = [m.spec for m in setting.measures if m not in measures]
         parts.append({
             "family": list(family), "models": {s.name: identity(s, bool(models.folder)) for s in chosen},
-            "measures": measured(measures), "size": list(size), "slow": slow,
+            "measures": measured(measures), "size": list(size), "slow": slow, "left out": broken,
         })  # fmt: skip
     return parts
 
@@ -88,6 +94,8 @@ def _compute(benchmark: Benchmark, models: Models, memory: int | str, setting: S
     size = Size(*part["size"])
     sets, design = benchmark.sets(subjects, setting.folder, size)
     found = graded(sets, design, Work(setting.folder, setting.measures, memory, size))
+    if not found.numbers["cells"]:
+        return {"absent": "; ".join(f"{what}: {why}" for what, why in found.numbers["constant"].items())}
     more = benchmark.extra(sets, found) if benchmark.extra else {}
     return {**found.numbers, **more, "labels": {m.spec: m.label for m in setting.measures}}
 
@@ -99,9 +107,12 @@ def _conclude(
     found = every.setdefault(benchmark.name, [])
     for part, numbers in done:
         family = Family(*part["family"])
-        if numbers is None:
-            reasons[family.title] = part["absent"]
+        reasons |= {f"{family.title}, {what}": why for what, why in part["left out"].items()}
+        absent = part["absent"] if numbers is None else numbers.get("absent")
+        if absent:
+            reasons[family.title] = absent
             continue
+        reasons |= {f"{family.title}, {what}": why for what, why in numbers["constant"].items()}
         found.append((family, numbers))
         slow = {f"{family.title}, {s}": "left out: it takes too long on so many samples" for s in part["slow"]}
         reasons |= slow | {f"{family.title}, {spec}": why for spec, why in numbers["failed"].items()}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...sensitivity.operators import depth_of
+from ...sensitivity.probing import class_numbers, divisions
 from ...subject import Subject
 from ..findings import known
 from .grading import Design, Graded, Set
@@ -20,7 +21,9 @@ NAME, TITLE = "layers", "Benchmark 1: random starts and layers"
 ABOUT = (
     "Every layer of every model trained from another random start is one representation; what it can do is the "
     "accuracy of a linear probe. From the layer that does best, distances should grow as probes get worse: small "
-    "between seeds, large between layers. Layers of a model share its seed, so pairs are not independent."
+    "between seeds, large between layers. Layers of a model share its seed, so pairs are not independent, and layers "
+    "are not exchangeable: depth is the same in all models. Permuted p-values exchange whole seeds and leave layers "
+    "where they are, so that they say whether distances follow what seeds differ in, beyond depth."
 )
 
 
@@ -31,6 +34,11 @@ def choose(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
         return f"{len(normal)} models of the setting 'normal'; at least 2 seeds are needed"
     if any(s.labels is None for s in normal):
         return "labels for the probes are unknown: labels.npy is missing"
+    for s in normal:
+        try:
+            divisions(class_numbers(labels_of(s)))
+        except ValueError as error:
+            return f"{s.name}: {error}"
     if not same_layers(normal) or len(normal[0].layers) < 3:
         return "the models need the same three or more layers"
     return normal
@@ -45,7 +53,7 @@ def sets(subjects: Sequence[Subject], folder: Path, size: Size) -> tuple[dict[st
     f = np.array([probed(folder, s.layers[name], labels_of(s), size.splits) for s, name in pairs])
     seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
     return {"all": Set(columns, tuple(range(len(pairs))), {"probe": f})}, Design(
-        {"blocks": seeds}, {"crossed": (seeds, layers)}
+        {"blocks": seeds}, {"within": (seeds, layers)}
     )
 
 

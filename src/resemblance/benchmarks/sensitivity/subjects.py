@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +65,29 @@ def identity(subject: Subject, own: bool) -> str:
     labels = [] if subject.labels is None else subject.labels.tolist()
     known = [subject.traits.get("accuracies"), labels, {name: fingerprint(r) for name, r in subject.layers.items()}]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def sound(subjects: Sequence[Subject], setting: str) -> tuple[list[Subject], dict[str, str]]:
+    """Return the subjects without those of a setting that have NaN or infinite values, and why these are left out."""
+    kept, broken = list[Subject](), dict[str, str]()
+    for s in subjects:
+        bad = [n for n, r in s.layers.items() if s.traits["setting"] == setting and not np.isfinite(r.source).all()]
+        if bad:
+            broken[s.name] = f"left out: {', '.join(bad)} holds NaN or infinity"
+        else:
+            kept.append(s)
+    return kept, broken
+
+
+def uneven(subjects: Sequence[Subject]) -> dict[str, str]:
+    """Return the accuracies out of distribution that only some subjects have, and why they are left out."""
+    every = [s.traits.get("accuracies") or {} for s in subjects]
+    names = [name for name in dict.fromkeys(chain.from_iterable(every)) if name not in NOT_FUNCTIONALITY]
+    lacking = {name: [s.name for s, known in zip(subjects, every) if name not in known] for name in names}
+    return {
+        name: f"left out: {len(without)} of {len(subjects)} models have no accuracy there, such as {without[0]}"
+        for name, without in lacking.items() if without
+    }  # fmt: skip
 
 
 def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
