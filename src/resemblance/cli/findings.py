@@ -17,6 +17,14 @@ from ..tiles import parse_bytes
 from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
 from .resi import bars
 
+Beside = Annotated[
+    list[str] | None, typer.Option(help="A measure beside the usual, such as file.py:mine (repeatable).")
+]
+Measures = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the usual.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")]
+Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
+
 
 class Suite(NamedTuple):
     """What the commands of a suite must know of it: see :func:`suite_commands`."""
@@ -82,17 +90,11 @@ def _run(suite: Suite) -> Callable[..., int]:
                 help=f"Only models of this domain (repeatable): {', '.join(suite.domains)}.", hidden=not suite.domains
             ),
         ] = None,
-        measure: Annotated[
-            list[str] | None, typer.Option(help="A measure beside the usual, such as file.py:mine (repeatable).")
-        ] = None,
-        measures: Annotated[
-            list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the usual.")
-        ] = None,
-        jobs: Annotated[
-            int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")
-        ] = None,
-        memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
+        measure: Beside = None,
+        measures: Measures = None,
+        jobs: Jobs = None,
+        memory: Memory = "2GB",
+        quiet: Quiet = False,
     ) -> int:
         """Do the experiments, judge the claims, and write a report.
 

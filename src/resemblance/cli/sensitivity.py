@@ -12,7 +12,7 @@ from ..benchmarks.resi import DOMAINS
 from ..benchmarks.sensitivity import EXPERIMENTS, MEASURES, SIZES, run
 from ..extras import check
 from ..tiles import parse_bytes
-from .findings import Suite, carry_out, suite_commands
+from .findings import Beside, Jobs, Measures, Memory, Quiet, Suite, carry_out, suite_commands
 from .options import beside, check_choice, chosen_measures
 
 TITLE = "Sensitivity and specificity"
@@ -39,15 +39,11 @@ def evaluate_command(
         list[str] | None,
         typer.Option(help=f"Only this benchmark (repeatable): {', '.join(e.name for e in EXPERIMENTS)}."),
     ] = None,
-    measures: Annotated[
-        list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the usual.")
-    ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option(help="A measure beside the usual, such as file.py:mine (repeatable).")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
-    memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
+    measures: Measures = None,
+    measure: Beside = None,
+    jobs: Jobs = None,
+    memory: Memory = "2GB",
+    quiet: Quiet = False,
 ) -> int:
     """Do the benchmarks that models of your own can make, say which they cannot, and write a report."""
     check_choice("size", size, tuple(SIZES))
