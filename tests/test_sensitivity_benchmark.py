@@ -11,6 +11,7 @@ import pytest
 import resemblance as rs
 from resemblance import cli
 from resemblance.benchmarks import published
+from resemblance.benchmarks.claims import NoData
 from resemblance.benchmarks.findings import load_findings
 from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, claims, run
 from resemblance.benchmarks.sensitivity.beside import beside
@@ -342,7 +343,7 @@ def test_a_domain_counts_only_when_all_holds():
     assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
     assert claims.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not before
     assert claims.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
-    with pytest.raises(ValueError, match=r"made/known/line: CKA has no mean: 3 comparisons failed"):
+    with pytest.raises(NoData, match=r"made/known/line: CKA has no mean: 3 comparisons failed"):
         claims.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
 
 
@@ -353,7 +354,7 @@ def test_the_best_overall_needs_all_benchmarks_and_no_tie():
     overall, nowhere, hard = (entry[3] for entry in SUMMARY)
     assert overall(best).holds == (True,)
     assert overall(tied).holds == (False,)
-    with pytest.raises(ValueError, match="all four benchmarks are needed; without models or not run: pretraining"):
+    with pytest.raises(NoData, match="all four benchmarks are needed; without models or not run: pretraining"):
         overall({name: best[name] for name in names[:3]})
     assert nowhere(best).holds == (False,)
     assert nowhere({**best, "layers": [finding(0.5, 0.6, 0.4)]}).holds == (True,)
@@ -373,7 +374,7 @@ def test_late_layers_by_intervals_without_copies():
     assert claims.late_layers([(family, numbers((0.1, 0.2), (-0.1, 0.2)))]).holds == (True,)
     assert claims.late_layers([(family, numbers((-0.1, 0.2), (0.1, 0.2)))]).holds == (False,)
     empty = {"by_layer": {"a": [[THREE[0], THREE[1], 0.1, None, None, None, None, 0]]}}
-    with pytest.raises(ValueError, match="no interval for Procrustes - CKA"):
+    with pytest.raises(NoData, match="no interval for Procrustes - CKA"):
         claims.late_layers([(family, empty)])
 
 
