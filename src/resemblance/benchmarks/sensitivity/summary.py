@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..claims import Found, judged
+from ..claims import Found, NoData, judged
 from ..findings import Bar, Bars, Section, Table
 from ..published import published
 from .grading import QUALITIES
@@ -141,6 +141,16 @@ def _beside(results: Results, quality: str) -> Table:
 # --------------------------------------------------------------------------------------------------------------- claims
 
 
+def _of(results: Mapping[str, Any], name: str) -> Any:
+    if name not in results:
+        raise NoData(f"the run lacks {name}")
+    return results[name]
+
+
+def _rho(numbers: Mapping[str, Any], spec: str) -> Any:
+    return _of(numbers["means"]["*"], spec)["spearman"][0]
+
+
 def _best_overall(results: Results) -> Found:
     """Procrustes has the best average of the three in every domain."""
     domains: dict[str, dict[str, list[float | None]]] = {}
@@ -148,17 +158,17 @@ def _best_overall(results: Results) -> Found:
         for family, numbers in found:
             own = domains.setdefault(family.domain, {PROCRUSTES: [], CKA: [], PWCCA: []})
             for spec, values in own.items():
-                values.append(numbers["means"]["*"][spec]["spearman"][0])
+                values.append(_rho(numbers, spec))
     words, holds = [], []
     for domain, own in domains.items():
         means = [_mean(values) for values in own.values()]
         if None in means:
-            raise ValueError("no value")
+            raise NoData("no value")
         p, c, w = (float(m) for m in means if m is not None)
         words.append(f"{domain}: Procrustes {p:.3f}, CKA {c:.3f}, PWCCA {w:.3f}")
         holds.append(p >= max(c, w))
     if not holds:
-        raise ValueError("nothing was run")
+        raise NoData("nothing was run")
     return Found("; ".join(words), tuple(holds))
 
 
@@ -167,12 +177,12 @@ def _no_dominance(results: Results) -> Found:
     best = []
     for name, found in results.items():
         for family, numbers in found:
-            values = {spec: numbers["means"]["*"][spec]["spearman"][0] for spec in (PROCRUSTES, CKA, PWCCA)}
+            values = {spec: _rho(numbers, spec) for spec in (PROCRUSTES, CKA, PWCCA)}
             if None in values.values():
-                raise ValueError("no value")
+                raise NoData("no value")
             best.append((f"{NUMBERS[name]} {family.domain}", max(values, key=lambda s: values[s])))
     if len(best) < 2:
-        raise ValueError("one benchmark is too few")
+        raise NoData("one benchmark is too few")
     short = {PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA"}
     return Found(", ".join(f"{where}: {short[s]}" for where, s in best), (len({s for _, s in best}) > 1,))
 
@@ -180,11 +190,11 @@ def _no_dominance(results: Results) -> Found:
 def _out_of_distribution_is_hard(results: Results) -> Found:
     """Benchmarks 1 and 2 are easier than 3 and 4."""
     means = {
-        name: _mean(n["means"]["*"][spec]["spearman"][0] for _, n in results[name] for spec in (PROCRUSTES, CKA, PWCCA))
+        name: _mean(_rho(n, spec) for _, n in _of(results, name) for spec in (PROCRUSTES, CKA, PWCCA))
         for name in NUMBERS
     }
     if None in means.values():
-        raise ValueError("no value")
+        raise NoData("no value")
     easy, hard = (min, max)
     low = easy(means["layers"] or 0, means["deletion"] or 0)
     high = hard(means["finetuning"] or 0, means["pretraining"] or 0)
