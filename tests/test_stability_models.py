@@ -521,6 +521,7 @@ def test_the_findings_can_be_kept(study):
     assert {section.name for section in found.sections} == {"canary", "steering", "fewshot"}
     assert all(cell.values() for cell in found["canary"].scores.values())
     assert found["steering"].reasons
+    assert {c.verdict for c in found.claims} == {"no data"}  # of one model
     assert found["fewshot"].tables[0].rows
 
 

@@ -24,7 +24,7 @@ class Claim(NamedTuple):
     note: str = ""
 
 
-class NoData(Exception):
+class NoData(ValueError):
     """A judge says that the facts lack what a claim needs; the reason stands beside the claim."""
 
     def __init__(self, reason: str) -> None:

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..claims import NoData
 from ..experiments import Part
 from ..findings import Bar, mean
 from .correlating import mean_over
 from .models import family
 from .words import number
 
+MODELS = 3  # fewer do not decide a claim
 SMALL = 0.3  # correlations that count as none
 
 
@@ -66,6 +68,13 @@ def over_cells(
 def is_small(bar: Bar) -> bool:
     """Whether an interval lies within ±0.3: a correlation that counts as none, and not only an uncertain one."""
     return bar.low is not None and bar.high is not None and bar.low > -SMALL and bar.high < SMALL
+
+
+def enough(cells: Iterable[Cell]) -> None:
+    """Raise ``NoData`` for embeddings of less than three models, which do not decide a claim."""
+    models = {name.partition(" ")[0] for cell in cells for name in cell.embeddings}
+    if len(models) < MODELS:
+        raise NoData(f"{len(models)} models do not decide it: {MODELS} would")
 
 
 def said(bar: Bar | None) -> str:

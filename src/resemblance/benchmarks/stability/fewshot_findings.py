@@ -11,7 +11,7 @@ from ...grounding import kendall
 from ..claims import Found, NoData, judged
 from ..experiments import Part
 from ..findings import Bar, Bars, Chart, Entry, Line, Section, Table, known
-from .cells import Cell, gathered, is_small, over_cells, said
+from .cells import Cell, enough, gathered, is_small, over_cells, said
 from .correlating import rank_correlation
 from .statistics import titles
 
@@ -120,6 +120,7 @@ def _scatter(cells: Sequence[Cell]) -> Chart:
 
 
 def _dissociates(facts: Facts) -> Found:
+    enough(facts.cells)
     bar = over_cells(SPLIT, facts.cells, (SPLIT, ACCURACY), rank_correlation, facts.draws)
     if bar is None:
         raise NoData("too few embeddings")
@@ -128,6 +129,7 @@ def _dissociates(facts: Facts) -> Found:
 
 
 def _tax(facts: Facts) -> Found:
+    enough(facts.cells)
     below = [share for cell in facts.cells if (share := best_is_below(cell)) is not None]
     if not below:
         raise NoData("stability is not known, or equal for all embeddings")

@@ -10,7 +10,7 @@ import numpy as np
 from ..claims import Found, NoData, judged
 from ..experiments import Part
 from ..findings import Bar, Bars, Chart, Line, Section, Table, known
-from .cells import Cell, gathered, is_small, over_cells, said
+from .cells import Cell, enough, gathered, is_small, over_cells, said
 from .correlating import partial_rank_correlation, partial_raw_correlation, rank_correlation
 from .statistics import titles
 from .words import number
@@ -160,6 +160,7 @@ def _there(bar: Bar | None) -> Bar:
 
 
 def _supervised(facts: Facts) -> Found:
+    enough(facts.cells)
     bar = _there(over_cells(ALIGNMENT, facts.cells, (ALIGNMENT, FREE), rank_correlation, facts.draws))
     own = [rank_correlation(cell.columns[ALIGNMENT], cell.columns[FREE]) for cell in facts.cells]
     least = float(np.nanmin(own))
@@ -170,6 +171,7 @@ def _supervised(facts: Facts) -> Found:
 
 
 def _beyond(facts: Facts) -> Found:
+    enough(facts.cells)
     ranks, raw = (
         _there(_partly(facts, ALIGNMENT, value, CONTROLS))
         for value in (partial_rank_correlation, partial_raw_correlation)
@@ -180,14 +182,14 @@ def _beyond(facts: Facts) -> Found:
 
 
 def _unsupervised(facts: Facts) -> Found:
+    enough(facts.cells)
     bar = _there(over_cells(SPLIT, facts.cells, (SPLIT, FREE), rank_correlation, facts.draws))
     note = "real tasks of the paper; layers of one network differ in depth, on which both depend"
     return Found(f"feature split: mean ρ {said(bar)}", (is_small(bar),), note)
 
 
 def _controls(facts: Facts) -> Found:
-    if not facts.cells:
-        raise NoData("no models were trained")
+    enough(facts.cells)
     probe, random, shuffled = (
         float(np.mean(np.concatenate([cell.columns[q] for cell in facts.cells]))) for q in (FREE, RANDOM, SHUFFLED)
     )
