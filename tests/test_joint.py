@@ -188,6 +188,15 @@ def test_claims_of_resi_can_fail():
     assert verdicts(lambda place, domain, cell: -20 if place == 3 else place)["K1"] == NOT
 
 
+def test_variants_do_not_count_twice():
+    result = made_up(lambda place, domain, cell: -place)
+    twin = info_of(rs.get_measure("cka[estimator=debiased]"))
+    better = tuple(s._replace(measure=twin.spec, label=twin.label, value=9.0, parts=(9.0,))
+                   for s in result.scores if s.measure == "cka")  # fmt: skip
+    both = type(result)(**{**vars(result), "measures": (*result.measures, twin), "scores": (*result.scores, *better)})
+    assert [c.ours for c in claims(both)[:3]] == [c.ours for c in claims(result)[:3]]
+
+
 def test_noise_is_no_dependence_on_the_domain():
     found = []
     for seed in range(10):

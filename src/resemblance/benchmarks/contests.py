@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..significance import rank_within
@@ -68,12 +68,7 @@ def read_contest(folder: str | Path) -> Contest:
 
 def _of_resi(result: Result) -> Contest:
     def ranks(among: Set[str]) -> Ranks:
-        kept = replace(
-            result,
-            measures=tuple(m for m in result.measures if m.spec in among),
-            scores=tuple(s for s in result.scores if s.measure in among),
-        )
-        return kept.ranks()
+        return result.among(among).ranks()
 
     domains = ", ".join(dict.fromkeys(s.domain for s in result.scores))
     about = f"Domains: {domains}; protocol: {result.protocol}."

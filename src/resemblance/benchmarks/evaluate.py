@@ -87,6 +87,11 @@ class Result:
         if not kept:
             known = sorted({m.family for m in self.measures})
             raise ValueError(f"no measure of {', '.join(sorted(wanted))} in this result; it has {', '.join(known)}")
+        return self.among(kept)
+
+    def among(self, specs: Iterable[str]) -> Result:
+        """Return the result of some measures, by their specifications; ranks are then among these."""
+        kept = set(specs)
 
         def of(found: Mapping[str, Any]) -> dict[str, Any]:
             return {spec: value for spec, value in found.items() if spec in kept}

@@ -21,10 +21,9 @@ DRAWS, LEVEL = 999, 0.05
 
 
 class Facts(NamedTuple):
-    """The ranks of a run, and those of the measures of the ReSi paper as a table, (cells, measures)."""
+    """A run, and the ranks of the measures of the ReSi paper among each other as a table, (cells, measures)."""
 
     result: Result
-    ranks: Ranks
     cells: tuple[Cell, ...]
     measures: tuple[str, ...]
     table: np.ndarray
@@ -45,10 +44,14 @@ def claims(result: Result) -> tuple[Claim, ...]:
     ``theirs`` are mean ranks over the tables that ship with the package (:func:`~resemblance.benchmarks.published`):
     those of the first version of the ReSi paper.
     """
-    ranks, printed = result.ranks(), published_ranks()
-    own = tuple(m.spec for m in result.measures if m.label in printed)
+    printed, first = published_ranks(), dict[str, str]()
+    for m in result.measures:  # of several variants under one label the first, which is the definition of the paper
+        if m.label in printed:
+            first.setdefault(m.label, m.spec)
+    own = tuple(first.values())
+    ranks = result.among(own).ranks()
     table = np.array([[found.get(m, np.nan) for m in own] for found in ranks.values()])
-    return judged(_CLAIMS, Facts(result, ranks, tuple(ranks), own, table.reshape(len(ranks), len(own))))
+    return judged(_CLAIMS, Facts(result, tuple(ranks), own, table.reshape(len(ranks), len(own))))
 
 
 def _order(facts: Facts, cells: Iterable[bool] | None = None) -> list[str]:
@@ -119,7 +122,8 @@ def _statistics_are_last(facts: Facts) -> Found:
 
 
 def _mka_is_near_the_top(facts: Facts) -> Found:
-    means = {m: float(np.mean([r[m] for r in facts.ranks.values()])) for m in _everywhere(facts.ranks)}
+    ranks = facts.result.ranks()
+    means = {m: float(np.mean([r[m] for r in ranks.values()])) for m in _everywhere(ranks)}
     if "mka" not in means:
         raise NoData("MKA took no part")
     rows = compare_published(means, paper="mka")
