@@ -16,6 +16,7 @@ from ..subject import Extraction, Recipe
 from . import rewiring
 from ._transfer import begin, check_transfer, examples, with_means
 from .graphs import both_ways, build, features, learn, run_layers
+from .severities import SEVERITIES
 from .snapshot import load_snapshot
 from .training import State, accuracy, load_state, seeded, state_of
 
@@ -106,7 +107,7 @@ def _shifted(task: Task) -> dict[str, tuple[np.ndarray, np.ndarray]]:
             task.x, task.edges, name, severity, generator(0, "graphs", "shift", name, severity)
         )
         for name in rewiring.SHIFTS
-        for severity in rewiring.SEVERITIES
+        for severity in SEVERITIES
     }
 
 
