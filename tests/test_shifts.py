@@ -7,8 +7,9 @@ import pytest
 
 from resemblance.rng import generator
 from resemblance.sources import rewiring, stress
-from resemblance.sources.corruptions import CORRUPTIONS, SEVERITIES, corrupt
+from resemblance.sources.corruptions import CORRUPTIONS, corrupt
 from resemblance.sources.digits import split_digits
+from resemblance.sources.severities import SEVERITIES
 from resemblance.sources.snapshot import load_snapshot
 
 RANDOM_FREE = ("blur", "contrast", "brightness", "pixelate", "compression")
@@ -273,7 +274,7 @@ def test_severity_zero_is_the_graph(name, edges):
     found = rewiring.shift(x, edges, name, 0, generator(0, "test"))
     assert np.array_equal(found[0], x)
     assert np.array_equal(found[1], edges)
-    for severity in rewiring.SEVERITIES:
+    for severity in SEVERITIES:
         assert np.isfinite(rewiring.shift(x, edges, name, severity, generator(0, "test"))[0]).all()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import measures
@@ -16,13 +16,21 @@ def list_measures(*, family: str | None = None, invariant_to: str | set[str] | N
 
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
-    if family is not None and family not in FAMILIES:
-        raise ValueError(f"no family {family!r}{did_you_mean(family, FAMILIES)}")
+    wanted = wanted_invariances(family, FAMILIES, invariant_to)
+    found = [m for m in _catalogue().values() if family in (None, m.family) and wanted <= m.invariant_to]
+    return sorted(found, key=lambda m: (FAMILIES.index(m.family), m.name))
+
+
+def wanted_invariances(
+    family: str | None, families: Sequence[str], invariant_to: str | set[str] | None
+) -> frozenset[str]:
+    """Check what a list is restricted to, and return the invariances with all that they imply."""
+    if family is not None and family not in families:
+        raise ValueError(f"no family {family!r}{did_you_mean(family, families)}")
     wanted = {invariant_to} if isinstance(invariant_to, str) else set(invariant_to or ())
     for name in wanted - set(INVARIANCES):
         raise ValueError(f"no invariance {name!r}{did_you_mean(name, INVARIANCES)}")
-    found = [m for m in _catalogue().values() if family in (None, m.family) and implied(wanted) <= m.invariant_to]
-    return sorted(found, key=lambda m: (FAMILIES.index(m.family), m.name))
+    return implied(wanted)
 
 
 def get_measure(spec: str | Measure) -> Measure:

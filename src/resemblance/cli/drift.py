@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..drift import DriftReport, drift
-from ..report.output import show
+from ..report.output import deliver, show
 from ..representation import Representation
 from .options import check_choice, check_targets
 
@@ -99,7 +99,4 @@ def _emit(found: DriftReport, format: str, output: Path | None) -> None:
         target = io.StringIO()
         show([drift_table(found), "", finding_table(found), "", *found.lines, found.verdict], target)
         text = target.getvalue()
-    if output:
-        output.write_text(text, encoding="utf-8", newline="")
-    else:
-        print(text, end="")
+    deliver(text, output)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..benchmarks.findings import Findings
 from ..extras import need
-from .output import show
+from .output import deliver, show
 from .terminal import plain_table
 
 COLUMNS = (
@@ -28,10 +28,7 @@ def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
         frame.astype({"value": float, "rank": float}).to_parquet(output, index=False)
         return
     text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](findings)
-    if output:
-        output.write_text(text, encoding="utf-8", newline="")
-    else:
-        print(text, end="")
+    deliver(text, output)
 
 
 def claim_table(findings: Findings) -> Any:

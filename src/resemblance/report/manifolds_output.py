@@ -12,7 +12,7 @@ from typing import Any
 from ..benchmarks.manifold_claims import claims
 from ..benchmarks.manifold_result import Grade, ManifoldResult, Point
 from ..extras import need
-from .output import show
+from .output import deliver, show
 from .terminal import plain_table
 
 
@@ -25,10 +25,7 @@ def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> No
         need("pandas").DataFrame(_records(result.points), columns=Point._fields).to_parquet(output, index=False)
         return
     text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](result)
-    if output:
-        output.write_text(text, encoding="utf-8", newline="")
-    else:
-        print(text, end="")
+    deliver(text, output)
 
 
 def grade_table(result: ManifoldResult) -> Any:

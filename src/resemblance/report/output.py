@@ -26,10 +26,15 @@ def emit(comparison: Comparison, kind: str, output: Path | None) -> None:
         show(comparison_tables(comparison))
     else:
         text = {"table": as_table, "json": as_json, "csv": as_csv}[kind](comparison)
-        if output:
-            output.write_text(text, encoding="utf-8", newline="")
-        else:
-            print(text, end="")
+        deliver(text, output)
+
+
+def deliver(text: str, output: Path | None) -> None:
+    """Write a text to a file, or to standard output when there is none."""
+    if output:
+        output.write_text(text, encoding="utf-8", newline="")
+    else:
+        print(text, end="")
 
 
 def as_table(comparison: Comparison) -> str:

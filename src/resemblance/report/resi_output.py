@@ -13,7 +13,7 @@ import numpy as np
 from ..benchmarks.evaluate import Result
 from ..benchmarks.grading import Score
 from ..extras import need
-from .output import show
+from .output import deliver, show
 
 COLUMNS = tuple(name for name in (*Score._fields, "rank") if name != "parts")
 
@@ -24,10 +24,7 @@ def emit_scores(result: Result, kind: str, output: Path | None) -> None:
         need("pandas").DataFrame(score_records(result), columns=COLUMNS).to_parquet(output, index=False)
         return
     text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](result)
-    if output:
-        output.write_text(text, encoding="utf-8", newline="")
-    else:
-        print(text, end="")
+    deliver(text, output)
 
 
 def score_records(result: Result) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .severities import SEVERITIES as SEVERITIES
 from .severities import check_shift
 
 

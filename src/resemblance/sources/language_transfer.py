@@ -15,8 +15,9 @@ from ..subject import Extraction, Recipe
 from ._encoders import ARCHITECTURES, SPECIAL, activations, build, encode, learn, logits_of, vocabulary, words_of
 from ._transfer import begin, check_transfer, examples, with_means
 from .language import DATASET
+from .severities import SEVERITIES
 from .snapshot import Sentences, load_snapshot
-from .stress import SEVERITIES, STRESSES, cue_words, stressed
+from .stress import STRESSES, cue_words, stressed
 from .training import State, accuracy, load_state, seeded, state_of
 
 VERSION = 2

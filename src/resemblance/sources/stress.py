@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .augment import delete, swap
-from .severities import SEVERITIES as SEVERITIES
 from .severities import check_shift
 
 TAUTOLOGY = ("and", "true", "is", "true")

@@ -15,8 +15,9 @@ from ..subject import Extraction, Recipe
 from . import vision
 from ._transfer import begin, check_transfer, examples, with_means
 from ._vision_models import CHANNELS, POOLING, build, forward, learn
-from .corruptions import CORRUPTIONS, SEVERITIES, corrupt
+from .corruptions import CORRUPTIONS, corrupt
 from .digits import split_digits
+from .severities import SEVERITIES
 from .training import State, accuracy, load_state, seeded, state_of
 
 VERSION = 2

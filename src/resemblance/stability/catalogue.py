@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..catalogue import parse_parameters
-from ..measure import INVARIANCES, did_you_mean, implied
+from ..catalogue import parse_parameters, wanted_invariances
+from ..measure import did_you_mean
 from ..statistic import STATISTIC_FAMILIES, Statistic
 from .evidence import logme
 from .noise import input_noise_stability
@@ -39,12 +39,8 @@ def list_statistics(*, family: str | None = None, invariant_to: str | set[str] |
 
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
-    if family is not None and family not in STATISTIC_FAMILIES:
-        raise ValueError(f"no family {family!r}{did_you_mean(family, STATISTIC_FAMILIES)}")
-    wanted = {invariant_to} if isinstance(invariant_to, str) else set(invariant_to or ())
-    for name in wanted - set(INVARIANCES):
-        raise ValueError(f"no invariance {name!r}{did_you_mean(name, INVARIANCES)}")
-    return [s for s in STATISTICS if family in (None, s.family) and implied(wanted) <= s.invariant_to]
+    wanted = wanted_invariances(family, STATISTIC_FAMILIES, invariant_to)
+    return [s for s in STATISTICS if family in (None, s.family) and wanted <= s.invariant_to]
 
 
 def get_statistic(spec: str | Statistic) -> Statistic:
