@@ -27,7 +27,7 @@ RIGID = {"orthogonal", "translation"}
 
 @measure(
     label="AlignCos", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016diachronic", invariant_to={"orthogonal", "isotropic_scaling"},
+    reference="hamilton2016diachronic", invariant_to={"orthogonal", "isotropic_scaling"}, version=2,
 )  # fmt: skip
 def aligned_cosine(x: Representation, y: Representation) -> Array:
     r"""Aligned cosine similarity: mean cosine between corresponding rows after the best rotation.
