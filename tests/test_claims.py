@@ -122,6 +122,7 @@ def tolerance(m: Measure) -> float:
 
 @every_measure
 @pytest.mark.parametrize("invariance", INVARIANCES)
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_invariant_exactly_where_claimed(m, invariance):
     """m(T X, S Y) = m(X, Y) for generic T and S of the group, if and only if it is claimed."""
     unchanged = []
@@ -143,6 +144,7 @@ def test_invariant_exactly_where_claimed(m, invariance):
 
 
 @every_measure
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_symmetric_exactly_where_claimed(m):
     values = [(m(x, y), m(y, x)) for x, y in (generic_pair(seed=s) for s in range(3))]
     same = all(a == pytest.approx(b, rel=1e-9, abs=1e-9) for a, b in values)
@@ -154,6 +156,7 @@ LEAST = dict.fromkeys(["information_imbalance", "information_imbalance[metric=co
 
 
 @every_measure
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_values_stay_in_the_claimed_range_and_identity_is_the_extreme(m):
     low, high = m.range
     itself = []
@@ -278,6 +281,7 @@ def test_same_value_cold_and_warm_and_inputs_unchanged(m):
 
 
 @every_measure
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_different_widths(m):
     """Any two widths are compared; the result does not depend on which argument is wider."""
     x, y = generic_pair(d=4, e=7)

@@ -16,6 +16,9 @@ from conftest import GOLDEN
 
 import resemblance as rs
 
+# The stored inputs have few samples.
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
 OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
 CASES = [case for case in OUTPUTS if case.startswith("pub0")]
 RESI = {m.label: m for m in rs.preset("resi")}

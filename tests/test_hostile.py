@@ -18,6 +18,9 @@ from conftest import for_few_samples
 import resemblance as rs
 from resemblance.measure import Measure
 
+# Few samples of many features, where values mean little, are what is tried here.
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
 N = 40
 RNG = np.random.default_rng(0)
 MIX = RNG.standard_normal((6, 6))

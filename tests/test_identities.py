@@ -15,6 +15,9 @@ from sklearn.neighbors import NearestNeighbors
 
 import resemblance as rs
 
+# Equalities hold where values mean little, too.
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
 SHAPES = [(50, 6, 6), (50, 4, 9), (20, 30, 25), (12, 30, 5)]
 
 

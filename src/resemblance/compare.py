@@ -26,13 +26,14 @@ from threadpoolctl import threadpool_limits
 
 from .arrays import on_processor, scalar
 from .catalogue import get_measures, list_measures, preset
+from .caveat import transposition
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
 from .failures import reason_of
 from .machine import available_memory
 from .measure import Measure, argument, require
 from .plan import Task, Work, block_for_workers, count, distinct
 from .representation import Representation, as_representation, comparing, fingerprint
-from .store import COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
+from .store import CAVEAT, COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
 from .tiles import in_units, parse_bytes
 
 Progress = bool | Callable[[int, int], None]
@@ -75,7 +76,7 @@ def compare(
 
     Returns
     -------
-    :class:`Comparison`. A pair that a measure cannot handle, or for which there is too little memory, is NaN there, with
+    :class:`Comparison`. A pair that a measure cannot handle, or for which memory is too small, is NaN there, with
     the reason; nothing else is caught. What failed for lack of memory is tried again by a later run with the same file.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or array libraries, or when
@@ -191,9 +192,11 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
 
 def _remarks(measure: Measure, x: Representation, y: Representation) -> str | None:
     """What the measure says of this pair besides the value, as JSON text."""
-    found = {name: float(value) for name, value in measure.remarks(x, y).items()}
-    if taken := sorted(found.keys() & set(COLUMNS)):
+    found: dict[str, float | str] = {name: float(value) for name, value in measure.remarks(x, y).items()}
+    if taken := sorted(found.keys() & {*COLUMNS, CAVEAT}):
         raise ValueError(f"{measure}: a remark cannot be called {taken[0]!r}, which is a column of the records")
+    if caveat := measure.caveat(x, y):
+        found[CAVEAT] = caveat
     return json.dumps(found, allow_nan=False) if found else None
 
 
@@ -276,9 +279,10 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
     with_ids = next((r for r in [*rows, *(columns or [])] if r.ids is not None), first)
     for r in [*rows, *(columns or [])]:
         if r.shape[0] != first.shape[0]:
+            hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
             raise ValueError(
                 f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has {r.shape[0]}; "
-                "all must be representations of the same samples"
+                f"all must be representations of the same samples{hint}"
             )
         if r.ids is not None and r.ids != with_ids.ids:
             raise ValueError(f"compare: {r.name!r} has other sample ids than {with_ids.name!r}; see join_samples")

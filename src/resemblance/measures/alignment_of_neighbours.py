@@ -15,6 +15,7 @@ from ..representation import Representation, Undefined
 from ..views.neighbour_graphs import Kernel, affinity, graph, in_degrees, kernel_graph
 from ..views.neighbours import Affinity, Index, Metric, neighbours, ranks_of
 from ..views.recall import recall_of_both
+from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
 from .neighbours import APPROXIMATE
 
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -26,6 +27,7 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE), remarks=recall_of_both,
+    uninformative=of_neighbour_sets,
 )  # fmt: skip
 def mutual_knn(
     x: Representation,
@@ -60,6 +62,7 @@ def mutual_knn(
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE), remarks=recall_of_both,
+    uninformative=of_returns,
 )  # fmt: skip
 def cycle_knn(
     x: Representation,
@@ -90,7 +93,7 @@ def cycle_knn(
     value = float(np.mean(np.asarray(back.sum(axis=1)) > 0))
     if not corrected:
         return value
-    return _above_chance(value, _chance_of_return(in_degrees(x, k=k, metric=metric, index=index), k))
+    return _above_chance(value, chance_of_return(in_degrees(x, k=k, metric=metric, index=index), k))
 
 
 @measure(
@@ -192,6 +195,7 @@ def cknna(
     reference="glielmo2022ranking", invariant_to=COSINE | {"translation"}, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
+    uninformative=of_mean_ranks,
 )  # fmt: skip
 def information_imbalance(
     x: Representation, y: Representation, *, k: int = 1, metric: Metric = "euclidean", corrected: bool = False
@@ -219,14 +223,6 @@ def _above_chance(value: float, chance: float) -> float:
     if chance >= 1 - 1e-12:
         raise Undefined("nothing is left above chance, which is 1 for these neighbours; take a smaller k")
     return (value - chance) / (1 - chance)
-
-
-def _chance_of_return(in_degree: np.ndarray, k: int) -> float:
-    """Mean probability that k of the n - 1 other samples, drawn without order, hold one of ``in_degree`` samples."""
-    others = len(in_degree) - 1
-    draws = np.arange(k)
-    missed = np.clip((others - in_degree[:, None] - draws) / (others - draws), 0, None)
-    return float(np.mean(1 - np.prod(missed, axis=1)))
 
 
 def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from ..measure import measure, when
 from ..representation import Representation
 from ..views.neighbours import Index, Metric, cosines_to, neighbours, own_cosines
 from ..views.recall import recall_of_both
+from .chance import of_neighbour_unions, of_profiles
 
 APPROXIMATE = when({"index": "hnsw"}, extra="neighbours")
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -26,6 +27,7 @@ COSINE = {"orthogonal", "isotropic_scaling"}
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
+    uninformative=of_neighbour_unions,
 )  # fmt: skip
 def jaccard(
     x: Representation, y: Representation, *, k: int = 10, metric: Metric = "cosine", index: Index = "exact"
@@ -81,6 +83,7 @@ def rank_similarity(
     reference="hamilton2016cultural", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),
+    uninformative=of_profiles,
 )  # fmt: skip
 def second_order_cosine(
     x: Representation,

@@ -100,6 +100,7 @@ def claims_table(measure: Measure) -> Any:
         "changed by": _words(others),
         "differentiable": _yes(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
+        "says little": measure.uninformative_when,
         "needs": f'pip install "resemblance[{measure.extra}]"' if measure.extra else "",
         "reference": measure.reference,
     }

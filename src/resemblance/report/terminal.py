@@ -98,6 +98,7 @@ def measure_record(measure: Measure) -> dict[str, Any]:
         "range": [float(end) if np.isfinite(end) else None for end in measure.range],
         "symmetric": measure.symmetric, "metric": measure.metric, "invariant_to": sorted(measure.invariant_to),
         "differentiable": measure.differentiable, "min_samples": measure.min_samples, "version": measure.version,
+        "uninformative": measure.uninformative_when,
         "reference": measure.reference, "extra": measure.extra, "summary": measure.summary,
     }  # fmt: skip
 
