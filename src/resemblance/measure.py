@@ -27,6 +27,7 @@ from .representation import Representation, Undefined, as_representation, compar
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
+ROUNDING = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 
 
@@ -111,7 +112,10 @@ class Measure:
             value = self.function(x, y, **dict(self.parameters))
         number = scalar(value)
         if not math.isfinite(number):
-            raise Undefined(f"{self}: the value overflows for these data; rescale both representations")
+            raise Undefined(_no_number(self, number))
+        if outside(number, self.range, ROUNDING[x.precision]):
+            low, high = self.range
+            raise Undefined(f"{self}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}")
         if isinstance(x.source, np.ndarray):
             return number
         return _as_0d(value if self.differentiable else number, x.array)
@@ -315,6 +319,18 @@ def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(function)
     arrays = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("X", "Y")]
     return signature.replace(parameters=[*arrays, *list(signature.parameters.values())[2:]])
+
+
+def outside(value: float, ends: tuple[float, float], rounding: float) -> bool:
+    """Say whether a value is out of a range by more than rounding."""
+    low, high = ends
+    return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
+
+
+def _no_number(measure: Measure, value: float) -> str:
+    if measure.function.__module__.partition(".")[0] == __package__:
+        return f"{measure}: the value overflows for these data; rescale both representations"
+    return f"{measure} returned {value}; where there is no value, raise resemblance.Undefined with the reason"
 
 
 def holds(value: Any, wanted: Any) -> bool:

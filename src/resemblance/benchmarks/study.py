@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from ..extras import check
 from ..measure import Measure
 from ..sources.folders import TRAITS, read_subjects
-from ..store import write_atomically
+from ..store import open_to_read, reading, write_atomically
 from ..subject import Recipe
 from .evaluate import Progress, Result, evaluate, load_result, pooled_name
 from .resi import DOMAINS, recipes
@@ -223,7 +223,7 @@ def _is_running(folder: Path) -> bool:
 def _count_cells(path: Path) -> int:
     if not path.exists():
         return 0
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+    with reading(path), closing(open_to_read(path)) as database:
         if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'cells'").fetchone():
             return 0  # another process is just making the file
         return int(database.execute("SELECT count(*) FROM cells").fetchone()[0])
