@@ -15,6 +15,8 @@ from sklearn.neighbors import NearestNeighbors
 
 import resemblance as rs
 
+pytestmark = pytest.mark.usefixtures("any_blocks")
+
 SHAPES = [(50, 6, 6), (50, 4, 9), (20, 30, 25), (12, 30, 5)]
 
 
@@ -351,6 +353,14 @@ def test_statistics_by_their_definitions(pair):
         means = [v.mean() if self_pairs else (v.sum() - len(v)) / (len(v) * (len(v) - 1)) for v in u]
         expected = abs(np.log(means[0]) - np.log(means[1]))
         assert rs.uniformity_difference(x, y, self_pairs=self_pairs) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_large_common_offset_costs_the_mean_no_digits():
+    """In single precision the plain sum of 20,000 numbers near 1000.1 is wrong in the fourth digit."""
+    rows = (1000.1 + 0.001 * np.random.default_rng(0).standard_normal((20_000, 3))).astype(np.float32)
+    x, y = rs.Representation(rows, dtype="float32"), rs.Representation(0 * rows, dtype="float32")
+    expected = np.linalg.norm(rows.astype(np.float64).mean(axis=0))
+    assert rs.magnitude_difference(x, y) == pytest.approx(expected, rel=1e-6)
 
 
 def test_uniformity_of_far_apart_samples_is_exact_not_minus_infinity():

@@ -13,11 +13,18 @@ from ..representation import Representation, Undefined, title, view
 from .points import preshape, standardized_rows, unit_rows
 
 ROWS = 256  # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
+GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
 
 
-def row_blocks(n: int, height: int = ROWS) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of rows."""
+def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of consecutive blocks of ``height`` rows, by default ``ROWS``."""
+    height = ROWS if height is None else height
     return ((start, min(start + height, n)) for start in range(0, n, height))
+
+
+def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of consecutive blocks of rows for each of which ``width`` numbers are gathered."""
+    return row_blocks(n, max(1, GATHERED // width))
 
 
 def squared_distance_block(points: Array, start: int, stop: int) -> Array:
