@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import browser
 import numpy as np
 import pytest
 
@@ -52,3 +58,63 @@ def golden_definitions() -> dict:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+# ------------------------------------------------------------------------------------------- tests that open a browser
+
+
+@functools.cache
+def _found() -> str | None:
+    try:
+        return browser.find()
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _browser(config: pytest.Config) -> str | None:
+    """The browser: looked for where it is first needed, in one process for all."""
+    given = getattr(config, "workerinput", None)
+    return _found() if given is None else given["browser"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["browser"] = _found()
+
+
+@pytest.fixture(scope="session")
+def open_page(pytestconfig: pytest.Config) -> Callable[..., str]:
+    """``open_page(path, fragment="")``: the page after its script has run, in a browser without a window."""
+    found = _browser(pytestconfig)
+    if found is None:
+        pytest.fail(f"no browser to open the page with: {browser.REMEDY}", pytrace=False)
+    return functools.partial(browser.opened, found)
+
+
+LEFT_OUT = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need a browser where there is none, unless ``CI=true``: the last line says which."""
+    needing = [item for item in items if "open_page" in getattr(item, "fixturenames", ())]
+    if not needing or os.environ.get("CI") == "true" or _browser(config):
+        return
+    items[:] = [item for item in items if item not in needing]
+    config.hook.pytest_deselected(items=needing)
+    config.stash[LEFT_OUT] = [item.nodeid for item in needing]
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", [])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    left_out = Counter(Path(name.split("::")[0]).name for name in config.stash.get(LEFT_OUT, []))
+    if left_out and not hasattr(config, "workeroutput"):
+        tests = ", ".join(f"{count} of {file}" for file, count in sorted(left_out.items()))
+        config.get_terminal_writer().line(f"Left out for want of a browser: {tests}. To run them, {browser.REMEDY}.")

@@ -7,8 +7,6 @@ import io
 import json
 import math
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -434,16 +432,7 @@ def test_a_number_that_would_be_0_has_its_digits():
 # -------------------------------------------------------------------------------------------------------- in a browser
 
 
-def opened(path, folder):
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert browser, "no browser to open the page with: install chromium (apt-get install chromium)"
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={folder / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), path.as_uri()]
-    return Tags(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
-
-
-def test_tables_can_be_sorted_and_lines_chosen(tmp_path):
+def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
     act = """<script>
     const table = document.querySelector("table.sorted"), rows = () => [...table.tBodies[0].rows];
     const first = () => rows().map(row => row.cells[0].textContent).join();
@@ -456,7 +445,7 @@ def test_tables_can_be_sorted_and_lines_chosen(tmp_path):
     </script>"""
     path = tmp_path / "page.html"
     path.write_text(written(FINDINGS, tmp_path).replace("</body>", act + "</body>"), encoding="utf-8")
-    page = opened(path, tmp_path)
+    page = Tags(open_page(path))
     (body,) = page.all("body")
     assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
     assert body["data-orders"].split() == ["CKA,RSA,GULP", "RSA,CKA,GULP", "CKA,GULP,RSA", "RSA,GULP,CKA"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import sqlite3
-import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
@@ -272,16 +270,6 @@ class Tags(HTMLParser):
         self.tags.append((tag, dict(attributes)))
 
 
-def opened(path, fragment=""):
-    """The page after its script has run, in a browser without a window."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert browser, "no browser to open the page with: install chromium (apt-get install chromium)"
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={path.parent / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), path.as_uri() + fragment]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-
 @pytest.fixture(scope="module")
 def page(result, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "index.html"
@@ -322,8 +310,8 @@ def test_the_page_has_all_and_loads_nothing(result, page, tmp_path):
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
 
 
-def test_the_page_in_a_browser(page):
-    tags = Tags(opened(page, "#sort=1")).tags
+def test_the_page_in_a_browser(page, open_page):
+    tags = Tags(open_page(page, "#sort=1")).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     (header,) = [a for tag, a in tags if tag == "th" and "aria-sort" in a]
     assert header["aria-sort"] == "descending"
@@ -332,7 +320,7 @@ def test_the_page_in_a_browser(page):
     assert known == sorted(known, reverse=True)
 
 
-def test_measures_can_be_hidden_and_shown(page, tmp_path):
+def test_measures_can_be_hidden_and_shown(page, open_page, tmp_path):
     choose = """<script>
     for (const chip of document.querySelectorAll(".chip")) {
       chip.querySelector("input").click();
@@ -344,7 +332,7 @@ def test_measures_can_be_hidden_and_shown(page, tmp_path):
     </script>"""
     text = page.read_text(encoding="utf-8")
     (tmp_path / "index.html").write_text(text.replace("</body>", choose + "</body>"), encoding="utf-8")
-    tags = Tags(opened(tmp_path / "index.html")).tags
+    tags = Tags(open_page(tmp_path / "index.html")).tags
     (body,) = [a for tag, a in tags if tag == "body"]
     assert tags[0][1].get("data-errors") is None
     drawn = [a["class"] for tag, a in Tags(text).tags if tag == "g"]

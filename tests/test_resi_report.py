@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -501,24 +499,14 @@ def test_jinja_that_is_missing_names_the_extra(result, tmp_path, monkeypatch):
 # -------------------------------------------------------------------------------------------------------------- browser
 
 
-def opened(path, fragment=""):
-    """The page after its script has run, in a browser without a window."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert browser, "no browser to open the page with: install chromium (apt-get install chromium)"
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={path.parent / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), path.as_uri() + fragment]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-
 def first_column(dom, table):
     rows = filter(None, Page(dom).tables[table])
     return [row[0][1]["title"].split(":")[0] for row in rows if row[0][1].get("scope") == "row"]
 
 
-def test_the_page_in_a_browser(result, tmp_path):
+def test_the_page_in_a_browser(result, open_page, tmp_path):
     write_resi_page(result, tmp_path / "resi.html")
-    dom = opened(tmp_path / "resi.html", "#sort=ranking:1:descending")
+    dom = open_page(tmp_path / "resi.html", "#sort=ranking:1:descending")
     tags = Page(dom).tags
     assert "data-errors" not in tags[0][1]
     assert tags[0][1]["data-ready"] == "yes"
@@ -530,7 +518,7 @@ def test_the_page_in_a_browser(result, tmp_path):
     assert [a for tag, a in tags if tag == "div" and a.get("id") == "maps" and "hidden" not in a]
 
 
-def test_every_choice_can_be_made(result, page, tmp_path):
+def test_every_choice_can_be_made(result, page, open_page, tmp_path):
     """Choose every option of every list, then read a cell: the last choice is what is shown."""
     choose = """<script>
     for (const list of document.querySelectorAll("select")) for (let i = 0; i < list.options.length; i++) {
@@ -540,7 +528,7 @@ def test_every_choice_can_be_made(result, page, tmp_path):
       map.dispatchEvent(new KeyboardEvent("keydown", { key }));
     </script>"""
     (tmp_path / "resi.html").write_text(page.replace("</body>", choose + "</body>"), encoding="utf-8")
-    dom = opened(tmp_path / "resi.html")
+    dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     shown = {(a["data-quality"], a["data-family"]) for _, a in tags if "data-quality" in a and "hidden" not in a}
@@ -554,10 +542,10 @@ def test_every_choice_can_be_made(result, page, tmp_path):
     assert found.groups() == (f"{part.labels[2]} and {part.labels[1]}", "1", value)
 
 
-def test_a_hostile_page_in_a_browser_runs_nothing_else(tmp_path):
+def test_a_hostile_page_in_a_browser_runs_nothing_else(open_page, tmp_path):
     subjects = models(HOSTILE, HOSTILE, HOSTILE, [("normal", 0.0, 3)], name=HOSTILE + "seed{seed}")
     write_resi_page(evaluate(subjects, measures=["cka", seldom]), tmp_path / "resi.html", title=HOSTILE)
-    dom = opened(tmp_path / "resi.html")
+    dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     assert [tag for tag, _ in tags].count("script") == 2
@@ -571,9 +559,9 @@ def test_a_hostile_page_in_a_browser_runs_nothing_else(tmp_path):
         ({"a": [0.2], "b": [np.nan], "c": [-0.5]}, "#sort=scores:1:descending", ["a", "c", "b"]),
     ],
 )
-def test_sorting_puts_what_has_no_value_last(values, fragment, order, tmp_path):
+def test_sorting_puts_what_has_no_value_last(values, fragment, order, open_page, tmp_path):
     write_resi_page(made_up(values), tmp_path / "resi.html")
-    dom = opened(tmp_path / "resi.html", fragment)
+    dom = open_page(tmp_path / "resi.html", fragment)
     root = Page(dom).tags[0][1]
     assert (root.get("data-ready"), root.get("data-errors")) == ("yes", None)
     assert first_column(dom, "scores") == order
