@@ -424,6 +424,14 @@ def test_names_with_brackets_are_not_markup():
     assert "cka[estimator=debiased]" in text
 
 
+def test_control_characters_are_printed_as_escapes():
+    found = made_up([[1, 0.5], [0.5, 1]], ["\x1b[31mred\x1b[0m", "a\nb\u202ec"])
+    text = printed([*terminal.comparison_tables(found), "verdict \x1b[31m"])
+    assert not set("\x1b\u202e") & set(text)
+    assert "\\x1b[31mred\\x1b[0m, a\\nb\\u202ec" in text
+    assert "verdict \\x1b[31m" in text
+
+
 def test_every_measure_has_a_line_with_its_claims():
     text = printed([terminal.measure_table(rs.list_measures()), terminal.measure_legend()])
     for m in rs.list_measures():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..comparison import Comparison, remark_notes
 from ..extras import need
+from ..store import write_atomically
 from .data import HeatMap, agreement, failure_groups, heat_map, is_square, number, off_diagonal, provenance, summary
 from .figures import Figure, colour_table, draw
 
@@ -31,7 +32,8 @@ def write_page(
     """Write a comparison to one HTML file and return its path.
 
     The page has a table of all measures, a heat map per measure, the reasons of failures, and the provenance. It needs
-    no network and runs no foreign code; two calls with the same comparison write the same bytes.
+    no network and runs no foreign code; two calls with the same comparison write the same bytes, and a reader sees
+    the old or the new file, never a part.
 
     Parameters
     ----------
@@ -51,9 +53,8 @@ def write_page(
         provenance=provenance(comparison), facts=facts or {}, plate_width=plate_width(comparison), ramp=_ramp(),
         data=page_data(comparison, [p.data for p in plates] + ([overview] if overview else [])),
     )  # fmt: skip
-    target = Path(path)
-    target.write_text(html, encoding="utf-8")
-    return target
+    write_atomically(Path(path), html)
+    return Path(path)
 
 
 def page_data(comparison: Comparison, maps: Iterable[HeatMap]) -> dict[str, Any]:
