@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import os
+import struct
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +40,47 @@ def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many small blocks."""
     if request.param:
         small_blocks(monkeypatch)
+
+
+def on_terminal(act: Callable[[], object], columns: int) -> str:
+    """What is printed to a terminal of so many columns while ``act`` runs."""
+    import fcntl  # not on Windows
+    import pty
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    received: list[bytes] = []
+    reader = threading.Thread(target=_receive, args=(master, received))
+    reader.start()
+    with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
+        patch.setattr(sys, "stdout", stream)
+        patch.setenv("TERM", "dumb")
+        act()
+    reader.join()
+    os.close(master)
+    return b"".join(received).decode().replace("\r\n", "\n")
+
+
+def _receive(master: int, received: list[bytes]) -> None:
+    while True:
+        try:
+            received.append(os.read(master, 65536))
+        except OSError:  # nobody writes any more
+            return
+
+
+def assert_fits(act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80) -> str:
+    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return what it gets."""
+    act()
+    piped = capsys.readouterr().out
+    shown = on_terminal(act, columns)
+    lines = [line for line in shown.splitlines() if not line.startswith("Open ")]  # a path is to be copied
+    assert max(map(len, lines)) <= columns
+    few, all_words = ({word for word in text.split() if set(word) != {"─"}} for text in (shown, piped))
+    assert few <= all_words  # none is cut
+    assert all_words - few <= {"claim", "verdict"}  # what is left out: headings where every claim is a block
+    return shown
 
 
 @pytest.fixture(scope="session")

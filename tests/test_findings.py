@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 import pandas
 import pytest
 import typer
+from conftest import assert_fits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -188,8 +189,9 @@ def test_an_error_in_a_judge_is_no_verdict():
 
 def test_labels_of_variants_are_distinct():
     assert distinct({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
-        "cka": "cka", "cka[kernel=rbf]": "cka[kernel=rbf]", "rsa": "RSA"
+        "cka": "CKA", "cka[kernel=rbf]": "CKA [kernel=rbf]", "rsa": "RSA"
     }  # fmt: skip
+    assert distinct({"mine": "CKA", "cka": "CKA"}) == {"mine": "mine", "cka": "cka"}
 
 
 def test_ranks_are_within_cells_and_what_has_no_value_is_last():
@@ -612,3 +614,17 @@ def test_the_help_names_sizes_and_experiments(call):
     code, out, _ = call("run", "--help")
     assert code == 0
     assert {"small,", "default.", "sums,", "other."} <= set(out.split())
+
+
+def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, tmp_path, capsys):
+    long = [
+        Claim(str(i), "What is claimed, at some length. " * 4, "in the paper 0.5 ± 0.1", "in this run " * 9, v, "")
+        for i, v in enumerate((REPRODUCED, NO_DATA, NOT, NO_DATA))
+    ]
+    more = Section("more", "More", "about", claims=tuple(long))
+    (tmp_path / "toys").mkdir()
+    replace(FINDINGS, sections=(*FINDINGS.sections, more)).save(tmp_path / "toys" / "result.json")
+    shown = assert_fits(lambda: cli.run(["toy", "results"]), capsys)
+    assert "No data on 3 claims: S4, 1, 3." in shown
+    _, piped, _ = call("results")
+    assert len([line for line in piped.splitlines() if "What is claimed" in line]) == 2  # one line for each

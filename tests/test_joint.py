@@ -6,8 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
+from resemblance import cli
 from resemblance.benchmarks import manifolds
 from resemblance.benchmarks.claims import NO_DATA, NOT, REPRODUCED
 from resemblance.benchmarks.contests import Contest, read_contest
@@ -107,11 +109,13 @@ def test_intervals_hold_the_estimate_and_shrink_with_cells():
     assert width(400) < width(25) / 2
 
 
-def test_labels_that_two_measures_share_give_way_to_specifications(tmp_path):
-    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA"}
-    cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0}}
+def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_path):
+    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA", "procrustes": "Procrustes", "mine": "Mine"}
+    cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0, "procrustes": 3.0, "mine": 4.0}}
     folders = [study(tmp_path / s, s, cells, labels) for s in ("stability", "sensitivity")]
-    assert {row[0] for row in table(joint(folders), "standing", "places").rows} == set(labels)
+    assert {row[0] for row in table(joint(folders), "standing", "places").rows} == {
+        "CKA", "CKA [kernel=rbf]", "OrthProc", "Mine"
+    }  # fmt: skip
 
 
 def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
@@ -226,3 +230,14 @@ def test_mistakes_are_named(two, tmp_path):
     lone = study(tmp_path / "lone", "manifolds", {"y": {"z": 0.5}}, {"z": "Z"})
     with pytest.raises(ValueError, match="common --measures"):
         joint([two[0], lone])
+
+
+def test_the_table_fits_the_terminal_and_has_no_none(tmp_path, capsys, monkeypatch):
+    labels = {f"measure_{i}": f"A measure {i}" for i in range(9)}
+    cells = {f"cell/{c}": {m: float((7 * c + 3 * i) % 11) for i, m in enumerate(labels)} for c in range(5)}
+    suites = ("stability", "sensitivity")
+    folders = [str(study(tmp_path / s, s, cells, labels)) for s in suites]
+    monkeypatch.chdir(tmp_path)
+    shown = assert_fits(lambda: cli.run(["joint", *folders, "--html", "j.html"]), capsys)
+    assert "None" not in shown
+    assert "–" in shown

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
@@ -444,3 +445,8 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
         compare_published({"MKA": 1.0}, paper="mka")
     with pytest.raises(ValueError, match="no paper 'nature'; known: resi, mka"):
         published(paper="nature")
+
+
+def test_the_tables_fit_the_terminal(study, result, capsys):
+    shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
+    assert "No data on" in shown

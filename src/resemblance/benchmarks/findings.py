@@ -179,9 +179,19 @@ def mean(values: Iterable[float | None]) -> float:
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of every measure, or its specification where others have the same label."""
-    every = Counter(labels.values())
-    return {spec: label if every[label] == 1 else spec for spec, label in labels.items()}
+    """Return the label of every measure, where others have the same one with its parameters: "CKA [kernel=rbf]".
+
+    Measures that cannot be told apart even so are called by their specifications.
+    """
+    shared = Counter(labels.values())
+    told = {spec: label if shared[label] == 1 else _with_parameters(label, spec) for spec, label in labels.items()}
+    every = Counter(told.values())
+    return {spec: name if every[name] == 1 else spec for spec, name in told.items()}
+
+
+def _with_parameters(label: str, spec: str) -> str:
+    _, bracket, parameters = spec.partition("[")
+    return f"{label} [{parameters}" if bracket else label
 
 
 def _as_json(value: Any, what: str) -> str:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from ..catalogue import get_measure
 from ..comparison import environment
 from ..grounding import spearman
 from ..rng import generator
@@ -103,7 +104,7 @@ def places(contests: Sequence[Contest], ranks: Mapping[str, Ranks], *, seed: int
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
     positions = rankdata(drawn, method="min", axis=1)
     best, worst = np.percentile(positions, [2.5, 97.5], axis=0, method="nearest")
-    labels = distinct({spec: label for c in contests for spec, label in c.labels.items() if spec in names})
+    labels = distinct({spec: _label(spec, told) for c in contests for spec, told in c.labels.items() if spec in names})
     order = sorted(range(len(names)), key=lambda i: (whole[i], names[i]))
     before = [float(np.mean((1 + np.sign(drawn[:, j] - drawn[:, i])) / 2)) for i, j in pairwise(order)]
     return tuple(
@@ -112,6 +113,14 @@ def places(contests: Sequence[Contest], ranks: Mapping[str, Ranks], *, seed: int
               {suite: float(own[i]) for suite, own in means.items()})
         for i, ahead in zip(order, [*before, None])
     )  # fmt: skip
+
+
+def _label(spec: str, told: str) -> str:
+    """Return what the catalogue calls a measure, since suites differ, or what a suite calls one that is not in it."""
+    try:
+        return get_measure(spec).label
+    except ValueError:
+        return told
 
 
 def _resampled(table: np.ndarray, suite: str, seed: int) -> np.ndarray:

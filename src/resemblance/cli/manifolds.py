@@ -42,7 +42,7 @@ def run_command(
 
     Run again with the same folder it continues, and computes only what is new.
     """
-    from ..report.manifolds_output import claim_table, grade_table
+    from ..report.manifolds_output import manifold_tables
 
     check_choice("size", size, tuple(SIZES))
     parse_bytes(memory)
@@ -56,7 +56,7 @@ def run_command(
         return 130
     page = _write_report(result, study / "index.html")
     if not quiet:
-        show([grade_table(result), "", claim_table(result)])
+        show(manifold_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
 

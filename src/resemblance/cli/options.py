@@ -15,6 +15,7 @@ from ..catalogue import get_measures
 from ..extras import check
 from ..measure import Measure, did_you_mean, load_module
 from ..report.output import FORMATS
+from ..report.tables import printable
 
 # What a worker does first, as text so that nothing of ours is imported before. Interrupts from the keyboard reach
 # all processes, and only the parent is to answer them; and a worker ends when its parent does, however that ends.
@@ -122,5 +123,5 @@ def processes(jobs: int) -> Iterator[Executor | None]:
 
 
 def complain(message: str) -> int:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return 2

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..benchmarks.claims import NO_DATA, Claim
 from ..benchmarks.findings import Findings
 from ..extras import need
-from .output import deliver, show
+from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
 COLUMNS = (
@@ -25,16 +25,26 @@ def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
     """
     if kind == "parquet":
         frame = need("pandas").DataFrame(finding_records(findings), columns=COLUMNS)
-        frame.astype({"value": float, "rank": float}).to_parquet(output, index=False)
-        return
-    text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](findings)
-    deliver(text, output)
+        write_parquet(frame.astype({"value": float, "rank": float}), output, index=False)
+    elif kind == "table":
+        deliver_tables(finding_tables(findings), output)
+    else:
+        deliver({"json": _as_json, "csv": _as_csv}[kind](findings), output)
 
 
 def claim_table(findings: Findings) -> Any:
-    """Return a line per claim with the paper's number, ours, and the verdict."""
-    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in findings.claims]
-    return plain_table(("claim", "verdict", "what is claimed", "the paper", "this run"), rows, right=())
+    """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
+    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in findings.claims if c.verdict != NO_DATA]
+    return plain_table(("claim", "verdict", "what is claimed", "the paper", "this run"), rows, as_blocks=True)
+
+
+def without_data(claims: Iterable[Claim]) -> list[str]:
+    """Return the line that names the claims on which this run has no data; none if there is no such claim."""
+    numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
+    if not numbers:
+        return []
+    count = "1 claim" if len(numbers) == 1 else f"{len(numbers)} claims"
+    return [f"No data on {count}: {', '.join(dict.fromkeys(numbers))}."]
 
 
 def standing_table(findings: Findings) -> Any:
@@ -51,13 +61,14 @@ def standing_table(findings: Findings) -> Any:
 def place_table(findings: Findings) -> Any:
     """Return the table of a joint ranking, rounded."""
     (table,) = findings["standing"].tables
-    rows = [[f"{e:.1f}" if isinstance(e, float) else str(e) for e in row] for row in table.rows]
+    rows = [["–" if e is None else f"{e:.1f}" if isinstance(e, float) else str(e) for e in row] for row in table.rows]
     return plain_table(table.columns, rows, right=range(1, len(table.columns)))
 
 
 def finding_tables(findings: Findings) -> list[Any]:
     """Return what a terminal shows: the claims, and how the measures stand; of each only what there is."""
-    parts = [claim_table(findings)] if findings.claims else []
+    judged = any(claim.verdict != NO_DATA for claim in findings.claims)
+    parts = [*([claim_table(findings)] if judged else []), *without_data(findings.claims)]
     return [*parts, *(["", standing_table(findings)] if findings.ranks() else [])]
 
 
@@ -76,19 +87,9 @@ def finding_records(findings: Findings) -> list[dict[str, Any]]:
     return [{name: record.get(name) for name in COLUMNS} for record in records]
 
 
-def _as_table(findings: Findings) -> str:
-    target = io.StringIO()
-    show(finding_tables(findings), target)
-    return target.getvalue()
-
-
 def _as_json(findings: Findings) -> str:
     return json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict) + "\n"
 
 
 def _as_csv(findings: Findings) -> str:
-    target = io.StringIO()
-    writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(finding_records(findings))
-    return target.getvalue()
+    return csv_text(COLUMNS, finding_records(findings))
