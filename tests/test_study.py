@@ -266,7 +266,8 @@ def test_what_is_written_is_read(tmp_path):
     ("traits", "message"),
     [
         ("[]", "must hold an object"),
-        ("{", "cannot be read"),
+        ("{", "is not an object of traits that can be read"),
+        ("[" * 100_000, "traits.json is not an object of traits that can be read"),
         ('{"setting": "odd"}', "setting must be one of"),
         ('{"strength": 2}', "between 0 and 1"),
         ('{"seed": "one"}', "seed must be a number"),
@@ -278,6 +279,9 @@ def test_what_is_written_is_read(tmp_path):
         ('{"dataset": "\\ud800"}', "dataset must be a word"),
         ('{"layers": ["a", "a"]}', "must be there once"),
         ('{"layers": ["../a"]}', "name of a file in this folder"),
+        ('{"layers": {"../x": ["a"]}}', "the pooling '../x' must be there once, as the name of a file in this folder"),
+        ('{"layers": {"\\u001b[31m": ["a"]}}', "the pooling .* as the name of a file in this folder"),
+        ('{"accuracies": {"\\u001b[31m": 0.5}}', "by a name that can be printed"),
         ('{"layers": "a"}', "layers must be a list"),
         ('{"layers": []}', "has no layers"),
         ('{"layers": ["gone"]}', "gone.npy is missing"),
@@ -315,6 +319,39 @@ def test_outputs_that_do_not_fit_are_refused(tmp_path, name, array, message):
     (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
     with pytest.raises(ValueError, match=message):
         read_subjects(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array(["cat", "dog", "cat"]), "whole numbers from 0; got the dtype <U3: number the classes as the columns"),
+        (np.array([0.0, 1.5, 1.0]), "got the dtype float64"),
+        (np.array(["2020-01-01"] * 3, "datetime64[D]"), "got the dtype datetime64"),
+        (np.array([0, 1, -1]), "got the class -1"),
+        (np.array([0, 1, 2]), "the class 2 and outputs.npy 2 columns; a label is the number, from 0, of the column"),
+        (np.zeros((3, 1), int), "must be .n_samples,. classes"),
+    ],
+)
+def test_labels_are_numbers_of_columns_of_the_outputs(tmp_path, labels, message):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    np.save(tmp_path / "outputs.npy", np.eye(3)[:, :2])
+    np.save(tmp_path / "labels.npy", labels)
+    (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
+    with pytest.raises(ValueError, match=message):
+        read_subjects(tmp_path)
+
+
+def test_a_million_layers_are_checked_in_one_pass(tmp_path):
+    (tmp_path / "traits.json").write_text(json.dumps({"layers": [f"l{i}" for i in range(200_000)]}))
+    with pytest.raises(ValueError, match=r"l0\.npy is missing"):  # hours, when every name is counted by itself
+        read_subjects(tmp_path)
+
+
+def test_deep_json_beside_an_array_is_no_checksum(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
+    assert len(read_subjects(tmp_path, verify=True)) == 1
 
 
 def test_json_files_of_others_are_left_alone(tmp_path):
