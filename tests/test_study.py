@@ -223,6 +223,73 @@ def test_a_study_is_of_one_suite(study, capsys):
         status(study.parent)
 
 
+SUITES = [
+    ["resi", "run", "--suite", "slice", "--domain", "vision", "-m", "cka", "-j", "1", "-q"],
+    ["stability", "run", "--size", "small", "--only", "chance", "-j", "1", "-q"],
+    ["sensitivity", "run", "--size", "small", "--only", "layers", "-j", "1", "-q"],
+    ["manifolds", "run", "--size", "small", "-m", "cka", "-j", "1", "-q"],
+]
+
+
+def contents(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
+@pytest.mark.parametrize("name", [".partial-backup/thesis.tex", ".sales-2025.parquet", "index.html", "study.json"])
+def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path, capsys, words, name):
+    home = tmp_path / "home"
+    (home / name).parent.mkdir(parents=True)
+    (home / name).write_text('{"study": "of mine"}')
+    (home / "deep").mkdir()
+    (home / "deep" / ".settings.json-old").write_text("mine")
+    before = contents(home)
+    assert cli.run([words[0], words[1], str(home), *words[2:]]) == 2
+    assert "give a" in capsys.readouterr().err
+    assert contents(home) == before
+
+
+def test_only_what_we_left_unfinished_is_removed(study):
+    plan = recipes("slice", ["vision"])
+    ours = [
+        place(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
+        study / "parts" / "chance" / f".{'0' * 24}.json-123",
+        study / ".result.json-123",
+        study / ".comparisons-123.parquet",
+    ]
+    theirs = [
+        study / "subjects" / ".partial-backup" / "thesis.tex",
+        study / "notes" / ".partial-seed0-123" / "thesis.tex",
+        study / "notes" / ".settings.json-1",
+        study / ".partial-notes" / "a",
+        study / ".sales-2025.parquet",
+        study / "subjects" / ".a.json-old",
+    ]
+    for file in (*ours, *theirs):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+    run(study, suite="slice", domains=["vision"], measures=MEASURES)
+    assert not [file for file in ours if file.exists()]
+    assert [file for file in theirs if file.exists()] == theirs
+
+
+def test_a_run_that_was_killed_at_its_start_can_be_continued(tmp_path):
+    study = tmp_path / "study"
+    study.mkdir()
+    for name in (".lock", ".study.json-77"):
+        (study / name).touch()
+    models = bring(tmp_path / "models", noise_walk(models=2))
+    assert run(study, models=models, measures=["cka"]).scores
+
+
+@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
+def test_a_path_that_cannot_be_written_is_found_before_the_work(tmp_path, capsys, words):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/stu\xffdy")
+    assert cli.run([words[0], words[1], folder, *words[2:]]) == 2
+    assert "cannot be written as UTF-8; give another folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 # ------------------------------------------------------------------------------------------------ models of one's own
 
 

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from ..documents import check_types, read_document
 from ..extras import check
 from ..measure import Measure
 from ..sources.folders import TRAITS, read_subjects
@@ -33,6 +35,14 @@ from .resi import DOMAINS, recipes
 from .training import is_trained, log, place, subjects_of, train
 
 FORMAT = 1
+Made = TypeVar("Made")
+BEGUN = re.compile(r"\.lock(-journal)?|\.study\.json-\d+")  # what a run that was killed at its start leaves
+UNFINISHED = (  # where a process that is killed leaves unfinished work, and the names that we give it
+    ("subjects", "**/.partial-*", re.compile(r"\.partial-seed\d+-\d+")),
+    ("parts", "*/.*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
+    ("probes", ".*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
+    ("", ".*", re.compile(r"\.(study\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet")),
+)
 
 
 def run(
@@ -72,6 +82,7 @@ def run(
     for package in ("pandas", "pyarrow"):
         check(package)
     folder, show = Path(folder), progress or (lambda stage, done, total: None)
+    check_folder(folder)
     wanted = Purpose(suite, (), None) if models is None else Purpose(None, (), str(Path(models).resolve()))
     plan = () if models is not None else recipes(suite, domains)
     subjects = () if models is None else read_subjects(models, verify=True)
@@ -140,13 +151,47 @@ class Purpose(NamedTuple):
 
 def purpose(folder: str | Path) -> Purpose:
     """Return what a study is for; ``ValueError`` for a folder that is none."""
-    try:
-        found = json.loads((Path(folder) / "study.json").read_text(encoding="utf-8"))
+
+    def made(found: dict[str, Any]) -> Purpose:
+        wanted = Purpose(found["suite"], tuple(found["domains"]), found["models"])
+        check_types(wanted, Purpose)
+        return wanted
+
+    if not (Path(folder) / "study.json").exists():
+        raise ValueError(f"{folder} is not a study: it has no study.json")
+    return read_study(Path(folder), made)
+
+
+def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """Return what ``make`` makes of the study.json in a folder; ``ValueError`` when it is not one of ours."""
+
+    def ours(found: dict[str, Any]) -> Made:
         if found["format"] != FORMAT:
-            raise ValueError("another format")
-        return Purpose(found["suite"], tuple(found["domains"]), found["models"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder} is not a study, or its study.json is damaged: {error}") from error
+            raise ValueError("it has another format")
+        return make(found)
+
+    return read_document(folder / "study.json", ours, "the description of a study", "give another folder")
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before the work whether a folder can hold a study: it must be one of ours, empty, or not there.
+
+    Raises ``ValueError`` for a folder with files of somebody else, which a study would overwrite, and for a path that
+    no file and no page could name.
+    """
+    try:
+        str(folder.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the path {str(folder)!r} cannot be written as UTF-8; give another folder") from error
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give a folder for the study, which may not be there yet")
+    if (folder / "study.json").exists():
+        read_study(folder, lambda found: found["suite"])
+    elif folder.is_dir():
+        strange = sorted(p.name for p in folder.iterdir() if not BEGUN.fullmatch(p.name))
+        if strange:
+            few = ", ".join(strange[:3]) + (", ..." if len(strange) > 3 else "")
+            raise ValueError(f"{folder} is not a study, but holds {few}: give a new or an empty folder")
 
 
 def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> Purpose:
@@ -161,10 +206,21 @@ def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> Purpose:
     return wanted
 
 
+def remember_suite(folder: Path, suite: str, size: str) -> None:
+    """Note what the folder is for; another suite needs another folder, another size does not."""
+    file = folder / "study.json"
+    if file.exists() and (had := read_study(folder, lambda found: found["suite"])) != suite:
+        raise ValueError(f"{folder} is a study of {had}; use another folder for {suite}")
+    write_atomically(file, json.dumps({"format": FORMAT, "suite": suite, "size": size}) + "\n")
+
+
 def clean(folder: Path) -> None:
-    """Remove what processes that were killed left unfinished."""
-    for left in [*folder.rglob(".partial-*"), *folder.glob(".*-*.parquet"), *folder.rglob(".*.json-*")]:
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    """Remove what processes that were killed left unfinished: only what has a name that we give, where we give it."""
+    for inside, pattern, name in UNFINISHED:
+        if not inside or not (folder / inside).is_symlink():
+            for left in (folder / inside).glob(pattern):
+                if name.fullmatch(left.name) and not left.is_symlink():
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def publish(folder: Path, result: Result) -> None:
