@@ -22,7 +22,7 @@ def read_document(path: Path, make: Callable[[Any], Made], what: str, remedy: st
         return make(json.loads(path.read_text(encoding="utf-8")))
     except DAMAGED as error:
         why = f"no entry {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
-        raise ValueError(f"{path} is not {what} that can be read: {why}" + (f"; {remedy}" if remedy else "")) from error
+        raise ValueError(f"{path} is not {what} that can be read ({why}){f'; {remedy}' if remedy else ''}") from error
 
 
 def check_types(value: Any, kind: Any, where: str = "") -> None:

@@ -31,6 +31,7 @@ from ..statistic import Statistic
 from ..store import write_atomically
 from ..subject import Recipe
 from .findings import Findings, Section, distinct
+from .headlines import facts_of
 from .study import alone, check_folder, clean, remember_suite
 from .training import log, train
 
@@ -97,7 +98,8 @@ def run_experiments(
         remember_suite(place, suite, size)
         clean(place)
         setting = Setting(place, size, tuple(measures), memory)
-        if plan := _models(experiments, setting):
+        plan = _models(experiments, setting)
+        if plan:
             train(place, plan, executor, show)
         found = _computed(experiments, setting, executor, show)
         sections, seconds = [], {}
@@ -106,7 +108,8 @@ def run_experiments(
             sections.append(_section(experiment, setting, [(part, kept["value"]) for part, kept in done]))
             seconds[sections[-1].name] = sum(kept["seconds"] for _, kept in done)
         labels = distinct({m.spec: m.label for m in measures})
-        result = Findings(suite, size, tuple(sections), labels, seconds, environment() | dict(provenance or {}))
+        made = environment() | dict(provenance or {})
+        result = Findings(suite, size, tuple(sections), labels, seconds, made, facts_of(plan))
         result.save(place / "result.json")
         log(place, f"{suite}: {len(sections)} sections, {len(result.claims)} claims")
     return result

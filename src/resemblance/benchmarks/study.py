@@ -21,13 +21,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..documents import check_types, read_document
 from ..extras import check
 from ..measure import Measure
-from ..sources.folders import TRAITS, read_subjects
+from ..sources.folders import TRAITS, folders_left_out, read_subjects
 from ..store import write_atomically
 from ..subject import Recipe
 from .evaluate import Progress, Result, evaluate, load_result, pooled_name
@@ -98,6 +99,7 @@ def run(
             subjects, measures=measures, protocol=protocol, permute=permute, failures=failures,
             save=folder / "comparisons.db", executor=executor, memory=memory, progress=show,
         )  # fmt: skip
+        result = replace(result, suite=known.suite or "", left_out={} if models is None else folders_left_out(models))
         publish(folder, result)
     return result
 

@@ -38,15 +38,18 @@ def score_records(result: Result) -> list[dict[str, Any]]:
 
 
 def _as_table(result: Result) -> str:
-    from .resi_terminal import group_table, ranking_table, score_tables
+    from .resi_terminal import group_table, headline_lines, ranking_table, score_tables
 
     target = io.StringIO()
-    show([ranking_table(result), *score_tables(result), "", group_table(result)], target)
+    show([*headline_lines(result), ranking_table(result), *score_tables(result), "", group_table(result)], target)
     return target.getvalue()
 
 
 def _as_json(result: Result) -> str:
-    document = {"protocol": result.protocol, "failures": result.failures, "scores": score_records(result)}
+    document = {
+        "suite": result.suite, "trial": result.is_trial, "protocol": result.protocol, "failures": result.failures,
+        "scores": score_records(result),
+    }  # fmt: skip
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

@@ -179,7 +179,7 @@ def _check_labels(file: Path, labels: np.ndarray) -> None:
         raise ValueError(f"{file} must be (n_samples,) classes; got shape {labels.shape}")
     if not np.issubdtype(labels.dtype, np.integer) or labels.min(initial=0) < 0:
         got = f"the dtype {labels.dtype}" if labels.dtype.kind not in "iu" else f"the class {labels.min()}"
-        remedy = "number the classes as the columns of outputs.npy, such as by numpy.unique(labels, return_inverse=True)"
+        remedy = "number the classes as the columns of outputs.npy (numpy.unique(labels, return_inverse=True) does)"
         raise ValueError(f"{file} must hold classes as whole numbers from 0; got {got}: {remedy}")
 
 
@@ -203,8 +203,9 @@ def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
     file = folder / TRAITS
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{file}: layers must be a list of names, or an object of lists by pooling")
+    fewest = 0 if what == "pooling" else 1  # a model with one pooling need not name it
     for name, count in Counter(names).items():
-        if count > 1 or not name.isprintable() or {"/", "\\"} & set(name) or not 0 < len(name) < 200:
+        if count > 1 or not name.isprintable() or {"/", "\\"} & set(name) or not fewest <= len(name) < 200:
             raise ValueError(f"{file}: the {what} {name!r} must be there once, as the name of a file in this folder")
     return names
 
