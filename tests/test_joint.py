@@ -138,9 +138,7 @@ def test_a_trial_is_left_out_of_a_joint_ranking_and_named(tmp_path):
     one, third = (study(tmp_path / s, s, SURE) for s in ("stability", "manifolds"))
     trial = study(tmp_path / "trial", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}}, size="small")
     found = joint([one, trial, third])
-    assert found.remarks == (
-        "Left out of the ranking: sensitivity, small: for trying out; its scores mean nothing, which is a trial.",
-    )
+    assert found.remarks == ("Left out of the ranking: sensitivity, small: for trying out, which is a trial.",)
     assert [s.name for s in found.sections] == ["standing", "agreement", "stability", "manifolds"]
     assert not found.is_trial
 

@@ -45,7 +45,7 @@ def without_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 
 def size_words(suite: str, size: str) -> str:
     """Return the size of a run and what that is: "mini: small stand-in models; not the paper's"."""
-    told = "for trying out; its scores mean nothing" if is_trial(suite, size) else SIZES.get((suite, size), "")
+    told = "for trying out" if is_trial(suite, size) else SIZES.get((suite, size), "")
     return f"{size}: {told}" if told else size
 
 

@@ -117,7 +117,10 @@ def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Reci
 
 
 class Status(NamedTuple):
-    """How far a study is."""
+    """How far a study is.
+
+    ``comparisons`` of which ``alone`` are of a representation with itself; a report counts the others only.
+    """
 
     suite: str | None
     models: str | None
@@ -127,6 +130,7 @@ class Status(NamedTuple):
     scores: int
     running: bool
     last: str
+    alone: int = 0
 
 
 def status(folder: str | Path) -> Status:
@@ -136,10 +140,11 @@ def status(folder: str | Path) -> Status:
     plan = recipes(known.suite, known.domains) if known.suite else ()
     log_file, result = folder / "log.txt", folder / "result.json"
     lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines() if log_file.exists() else []
+    comparisons, alone = _count_cells(folder / "comparisons.db")
     return Status(
         known.suite, known.models, sum((place(folder, recipe) / TRAITS).exists() for recipe in plan), len(plan),
-        _count_cells(folder / "comparisons.db"), len(load_result(result).scores) if result.exists() else 0,
-        _is_running(folder), lines[-1] if lines else "",
+        comparisons, len(load_result(result).scores) if result.exists() else 0,
+        _is_running(folder), lines[-1] if lines else "", alone,
     )  # fmt: skip
 
 
@@ -278,10 +283,12 @@ def _is_running(folder: Path) -> bool:
         return False
 
 
-def _count_cells(path: Path) -> int:
+def _count_cells(path: Path) -> tuple[int, int]:
+    """Return how many comparisons a file has, and how many of them are of a representation with itself."""
     if not path.exists():
-        return 0
+        return 0, 0
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
         if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'cells'").fetchone():
-            return 0  # another process is just making the file
-        return int(database.execute("SELECT count(*) FROM cells").fetchone()[0])
+            return 0, 0  # another process is just making the file
+        total, alone = database.execute("SELECT count(*), coalesce(sum(x = y), 0) FROM cells").fetchone()
+        return int(total), int(alone)

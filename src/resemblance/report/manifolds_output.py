@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from ..benchmarks.headlines import TRIAL, size_words
 from ..benchmarks.manifold_claims import claims
 from ..benchmarks.manifold_result import Grade, ManifoldResult, Point
 from ..extras import need
@@ -41,6 +42,14 @@ def claim_table(result: ManifoldResult) -> Any:
     return plain_table(("claim", "verdict", "the paper says", "this run"), rows, right=())
 
 
+def manifold_tables(result: ManifoldResult) -> list[Any]:
+    """Return what a terminal shows: what was run, the grades, and the claims unless it is a trial."""
+    told = f"manifolds, {size_words('manifolds', result.size)}"
+    if result.is_trial:
+        return [told, TRIAL, "", grade_table(result)]
+    return [told, "", grade_table(result), "", claim_table(result)]
+
+
 def _records(rows: Any) -> list[dict[str, Any]]:
     """Return named tuples as objects, numbers that are not there as None."""
     return [{name: _none_for_nan(v) for name, v in row._asdict().items()} for row in rows]
@@ -52,14 +61,14 @@ def _none_for_nan(value: Any) -> Any:
 
 def _as_table(result: ManifoldResult) -> str:
     target = io.StringIO()
-    show([grade_table(result), "", claim_table(result)], target)
+    show(manifold_tables(result), target)
     return target.getvalue()
 
 
 def _as_json(result: ManifoldResult) -> str:
     document = {
-        "size": result.size, "grades": _records(result.grades()), "claims": _records(claims(result)),
-        "comparisons": _records(result.points), "provenance": result.provenance,
+        "size": result.size, "trial": result.is_trial, "grades": _records(result.grades()),
+        "claims": _records(claims(result)), "comparisons": _records(result.points), "provenance": result.provenance,
     }  # fmt: skip
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
