@@ -253,7 +253,7 @@ def test_a_result_is_the_same_after_saving(tmp_path):
     for name in ("scores", "maps"):  # hold NaN, which is not equal to itself
         assert repr(getattr(again, name)) == repr(getattr(result, name))
     assert again.seconds == result.seconds
-    assert json.loads((tmp_path / "result.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "result.json").read_text())["format"] == 2
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])

@@ -37,6 +37,7 @@ from resemblance.cli.findings import suite_commands
 from resemblance.report import findings_figures, findings_output
 from resemblance.report.findings_numbers import decimals, digits, number
 from resemblance.report.findings_page import line_keys, verdict, write_findings_page
+from resemblance.report.output import show
 
 CLAIMS = (
     Claim("S1", "Stability is recovered.", "ρ > 0.99", "ρ = 0.997", REPRODUCED),
@@ -546,7 +547,8 @@ def test_results_in_every_format(call, tmp_path):
     FINDINGS.save(tmp_path / "toys" / "result.json")
     _, out, _ = call("results")
     assert re.search(r"S3 +not reproduced +Procrustes has false alarms. +44 % +12 %", out)
-    assert re.search(r"CKA +1\.0 +1\.0-1\.0 +1\.0 +2", out)
+    assert re.search(r"\n CKA +1\.0 *\n", out)
+    assert "2 cells do not settle the order of 3 measures" in out
     _, out, _ = call("results", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [r["kind"] for r in rows].count("claim") == 4
@@ -568,7 +570,66 @@ def test_findings_without_scores_or_claims_in_every_format(tmp_path):
     for kind in ("table", "csv", "json", "parquet"):
         findings_output.emit_findings(NOTHING, kind, tmp_path / f"none.{kind}")
     assert len(pandas.read_parquet(tmp_path / "none.parquet")) == 0
-    assert (tmp_path / "none.table").read_text() == ""
+    assert (tmp_path / "none.table").read_text() == "toy, small\n\n"
+
+
+SURE = {f"x{i}": {"cka": 0.9, "rsa": 0.5 + 0.1 * (i % 2), "imd": 0.55} for i in range(8)}
+
+
+def ran(size="default", suite="stability", scores=SURE, **more):
+    labels = {"cka": "CKA", "rsa": "RSA", "imd": "IMD"}
+    claims = (Claim("S1", "it holds", "1", "2", NOT), Claim("S2", "it is so", "3", "3", REPRODUCED))
+    return Findings(suite, size, (Section("part", "Part", "about", scores=scores, claims=claims),), labels, **more)
+
+
+def told_by(findings):
+    target = io.StringIO()
+    show(findings_output.finding_tables(findings), target)
+    return target.getvalue()
+
+
+def page_of(findings, tmp_path):
+    write_findings_page(findings, tmp_path / "page.html")
+    return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_run_says_first_what_it_is_of_and_who_leads(tmp_path):
+    facts = {"data sets": "digits", "models": "12: resnet", "seeds": "2"}
+    found = ran(facts=facts)
+    said = "CKA leads with a mean rank of 1.00 among 3 measures over 8 cells; every other measure is behind it"
+    page = page_of(found, tmp_path)
+    assert page.index("12: resnet") < page.index(said) < page.index("2 claims: 1 reproduced; 1 not reproduced (S1).")
+    assert "default: small models on data that comes with the package; not the paper" in page
+    assert said in told_by(found)
+    assert "tied with the leader" not in told_by(found).partition("\n CKA")[2].partition("\n")[2]
+
+
+def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_path):
+    found = ran("small")
+    found.save(tmp_path / "result.json")
+    assert load_findings(tmp_path / "result.json") == found
+    assert {c.verdict for c in found.claims} == {NO_DATA}
+    page, told = page_of(found, tmp_path), told_by(found)
+    for words in (page, told):
+        assert "Trial run: the scores mean nothing." in words
+        assert "leads" not in words
+        assert "not reproduced" not in words
+        assert "95 %" not in words
+    first = [line.split()[0] for line in told.splitlines() if line[1:4] in ("CKA", "RSA", "IMD")]
+    assert first == ["CKA", "IMD", "RSA"]
+
+
+def test_a_measure_that_plays_no_part_is_named(tmp_path):
+    partly = {cell: {m: v for m, v in own.items() if m != "imd"} for cell, own in SURE.items()}
+    assert "IMD plays no part in what was run here." in told_by(ran(scores=partly))
+    assert "IMD plays no part in what was run here." in page_of(ran(scores=partly), tmp_path)
+    assert "scores no measure of similarity, so the measures play no part" in told_by(ran(scores={}))
+    assert "no part" not in told_by(ran())
+
+
+def test_the_footer_names_a_command_that_exists(tmp_path):
+    assert "<code>resemblance stability run</code>" in page_of(ran(), tmp_path)
+    assert "<code>resemblance joint STUDY ...</code>" in page_of(ran(suite="joint"), tmp_path)
 
 
 def test_the_report_is_written_again(call, tmp_path):

@@ -385,6 +385,12 @@ def test_outputs_against_scipy_and_scikit_learn(rng):
     assert rs.jensen_shannon(certain, np.roll(certain, 1, axis=1), outputs="probabilities") == pytest.approx(1)
 
 
+@pytest.mark.parametrize("labels", [3, None, ("cat", "dog"), (0.0, 1.0), (True, False), (0, -1), (0, 1, 0)])
+def test_the_accuracy_difference_takes_numbers_of_columns(labels):
+    with pytest.raises(ValueError, match="accuracy_difference"):
+        rs.accuracy_difference(np.eye(2), np.eye(2), labels=labels)
+
+
 def test_scikit_learn_jaccard_on_indicator_vectors(rng):
     x, y = rng.standard_normal((2, 25, 3))
     indicators = []

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sqlite3
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,7 +15,7 @@ from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from resemblance.benchmarks.claims import CONTRADICTED, NO_DATA, PARTLY, REPRODUCED
 from resemblance.benchmarks.manifold_claims import claims
 from resemblance.benchmarks.manifold_result import CLUSTERS, ManifoldResult, Point, load_manifolds
 from resemblance.benchmarks.manifolds import SIZES, Case, cases, clouds, run
@@ -68,7 +69,7 @@ def made_up(curves, *, larger_is_more_similar=True, **columns):
         for e, curve in curves.items()
         for at, v in curve.items()
     ]
-    return ManifoldResult("small", ("mine",), (info_of(measure),), (), tuple(points), {}, {}, {})
+    return ManifoldResult("default", ("mine",), (info_of(measure),), (), tuple(points), {}, {}, {})
 
 
 # ------------------------------------------------------------------------------------------------------------ qualities
@@ -196,14 +197,16 @@ def test_cka_does_not_order_rings(result):
 
 
 def test_claims_have_a_verdict_and_say_what_is_missing(result):
-    found = {c.number: c for c in claims(result)}
+    found = {c.number: c for c in claims(replace(result, size="default"))}
     assert len(found) == 18
     assert found["M1"].verdict == found["M6"].verdict == found["M12 n"].verdict == REPRODUCED
     assert found["M1"].ours == "τ = 1.00 (k\u00a05–50)"
     assert found["M12 lost"].verdict == PARTLY  # MKA is not near 0, which kCKA is
-    assert found["M13 d"].verdict == NOT
+    assert found["M13 d"].verdict == CONTRADICTED
+    assert "by its authors' code both settle lower" in found["M13 d"].note
     assert found["M5"].verdict == found["M8"].verdict == NO_DATA  # there is no RTD
     assert all(c.verdict == NO_DATA for c in claims(made_up({"rings": {1: 1.0, 2: 0.5}})))
+    assert {(c.ours, c.verdict) for c in claims(result)} == {("–", NO_DATA)}  # a trial
 
 
 # -------------------------------------------------------------------------------------------------------------- running
@@ -303,7 +306,13 @@ def test_the_page_has_all_and_loads_nothing(result, page, tmp_path):
     text = page.read_text(encoding="utf-8")
     for claim in claims(result):
         assert claim.number in text
-    assert "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right order" in text
+    assert "Trial run: the scores mean nothing." in text
+    assert 'id="verdict"' not in text
+    write_manifolds_page(replace(result, size="default"), tmp_path / "real.html")
+    real = (tmp_path / "real.html").read_text(encoding="utf-8")
+    assert "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right order" in real
+    assert "Trial run" not in real
+    assert "contradicted by the authors' own numbers" in real
     tags = Tags(text).tags
     assert [a for tag, a in tags if tag in ("link", "img", "iframe") or "src" in a or "http" in a.get("href", "")] == []
     assert [tag for tag, _ in tags].count("script") == 1  # the label of a measure is text
@@ -367,8 +376,10 @@ def test_run_with_a_measure_of_ones_own(tmp_path, capsys, monkeypatch):
 def test_results_in_every_format(study, result, capsys, tmp_path):
     _, out, _ = told(capsys, "results", study)
     assert "mka[k=15]" in out
-    assert "reproduced" in out
-    _, out, _ = told(capsys, "results", study, "--format", "csv")
+    assert "Trial run: the scores mean nothing." in out
+    assert "reproduced" not in out
+    _, out, err = told(capsys, "results", study, "--format", "csv")
+    assert err == "Trial run: the scores mean nothing.\n"
     rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(out))}
     assert float(rows["mka"]["rings"]) == result.grade("mka").rings
     assert rows["seldom"]["clusters"] == ""

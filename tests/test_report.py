@@ -402,7 +402,7 @@ def test_two_measures_agree_by_a_number_and_more_by_a_map(tmp_path):
     assert 'id="map-agreement"' not in text
     value = report_data.agreement(two).values[0, 1]
     assert f"CKA and GULP: {value:.2f}.".replace("-", "−") in text
-    same = {name: arrays["a"] for name in "abcd"}
+    same = dict.fromkeys("abcd", arrays["a"])
     text = written(rs.compare(same, measures=["cka", "gulp"], progress=False), tmp_path)
     assert "no correlation, for one of the two has the same value for all pairs" in text
     more = rs.compare(arrays, measures=["cka", "gulp", "rsa"], progress=False)

@@ -138,7 +138,8 @@ class Comparison:
             store.describe(describe(self.rows, self.columns, self.measures, self.provenance))
 
     def __repr__(self) -> str:
-        head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {len(self.measures)} measures"
+        count = f"{len(self.measures)} measure{'' if len(self.measures) == 1 else 's'}"
+        head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {count}"
         width = max((len(m.spec) for m in self.measures), default=0)
         lines = [f"  {row[0]:<{width}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}".rstrip() for row in self._summary()]
         return "\n".join([head, *lines])

@@ -13,7 +13,7 @@ from ..benchmarks.manifolds import MEASURES, SIZES, run
 from ..extras import check
 from ..report.output import show
 from ..tiles import parse_bytes
-from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
+from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes, warn_of_trial
 from .resi import bars
 
 commands = typer.Typer(
@@ -29,10 +29,11 @@ def run_command(
     study: Study = Path("manifolds"),
     size: Annotated[str, typer.Option(help="small (seconds), default (minutes), or paper (hours).")] = "default",
     measure: Annotated[
-        list[str] | None, typer.Option(help="A measure beside those of the suite, such as file.py:mine (repeatable).")
+        list[str] | None,
+        typer.Option(help="Adds a measure to the usual, or to those of --measures; such as file.py:mine (repeatable)."),
     ] = None,
     measures: Annotated[
-        list[str] | None, typer.Option("--measures", "-m", help="Measures in place of those of the suite.")
+        list[str] | None, typer.Option("--measures", "-m", help="Replaces those of the suite by these measures.")
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
     memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
@@ -72,7 +73,9 @@ def results_command(
 
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    emit_manifolds(_result_of(study), kind, output)
+    result = _result_of(study)
+    warn_of_trial(result.is_trial, kind)
+    emit_manifolds(result, kind, output)
 
 
 @commands.command("report")

@@ -11,6 +11,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..benchmarks.headlines import TRIAL
 from ..catalogue import get_measures
 from ..extras import check
 from ..measure import Measure, did_you_mean, load_module
@@ -122,6 +123,13 @@ def processes(jobs: int) -> Iterator[Executor | None]:
             raise
 
 
-def complain(message: str) -> int:
+def warn_of_trial(is_trial: bool, kind: str) -> None:
+    """Say on standard error that what a program reads is a trial; a table says so itself."""
+    if is_trial and kind != "table":
+        print(TRIAL, file=sys.stderr)
+
+
+def complain(message: str, code: int = 2) -> int:
+    """Print a message as one line on standard error, and return the exit code."""
     print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
-    return 2
+    return code

@@ -9,7 +9,9 @@ from typing import Any
 
 from ..benchmarks.claims import NO_DATA, Claim
 from ..benchmarks.findings import Findings
+from ..benchmarks.headlines import size_words
 from ..extras import need
+from ..significance import Place
 from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
@@ -48,14 +50,20 @@ def without_data(claims: Iterable[Claim]) -> list[str]:
 
 
 def standing_table(findings: Findings) -> Any:
-    """Return the mean rank of every measure over the cells that have scores, best first."""
-    header = ("measure", "mean rank", "95 %", "median", "cells")
-    rows = [
-        (findings.labels.get(r.measure, r.measure), f"{r.mean:.1f}", f"{r.low:.1f}-{r.high:.1f}", f"{r.median:.1f}",
-         str(len(r.ranks)))
-        for r in findings.standing()
-    ]  # fmt: skip
-    return plain_table(header, rows, right=range(1, len(header)))
+    """Return the mean rank of every measure over the cells that have scores, best first.
+
+    Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no order either.
+    """
+    found, labels = findings.places(), findings.labels
+    is_sure = found.is_settling and not findings.is_trial
+    header = ("measure", "mean rank", *(("95 %", "behind the leader, 95 %") if is_sure else ()))
+    rows = [(labels.get(p.measure, p.measure), f"{p.mean:.1f}", *(_spans(p) if is_sure else ())) for p in found.rows]
+    return plain_table(header, sorted(rows) if findings.is_trial else rows, right=range(1, len(header)))
+
+
+def _spans(place: Place) -> tuple[str, str]:
+    behind = "tied with the leader" if place.is_tied else f"{place.behind_low:.1f} to {place.behind_high:.1f}"
+    return f"{place.low:.1f} to {place.high:.1f}", behind
 
 
 def place_table(findings: Findings) -> Any:
@@ -65,11 +73,20 @@ def place_table(findings: Findings) -> Any:
     return plain_table(table.columns, rows, right=range(1, len(table.columns)))
 
 
+def headline_lines(findings: Findings) -> list[str]:
+    """Return what must be read before the numbers: what was run, a trial, what was left out, and what leads."""
+    told = "; ".join(f"{name} {value}" for name, value in findings.facts.items())
+    where = "" if findings.suite == "joint" else f"{findings.suite}, {size_words(findings.suite, findings.size)}; "
+    return [f"{where}{told}".rstrip("; "), *findings.remarks, *filter(None, (findings.idle(), findings.headline())), ""]
+
+
 def finding_tables(findings: Findings) -> list[Any]:
-    """Return what a terminal shows: the claims, and how the measures stand; of each only what there is."""
-    judged = any(claim.verdict != NO_DATA for claim in findings.claims)
-    parts = [*([claim_table(findings)] if judged else []), *without_data(findings.claims)]
-    return [*parts, *(["", standing_table(findings)] if findings.ranks() else [])]
+    """Return what a terminal shows: what was run, the claims, how the measures stand; of each only what there is."""
+    judged = any(claim.verdict != NO_DATA for claim in findings.claims) and not findings.is_trial
+    claims = [*([claim_table(findings)] if judged else []), *without_data(findings.claims)]
+    standing = ["", standing_table(findings)] if findings.ranks() and findings.suite != "joint" else []
+    places = ["", place_table(findings)] if findings.suite == "joint" else []
+    return [*headline_lines(findings), *claims, *standing, *places]
 
 
 def finding_records(findings: Findings) -> list[dict[str, Any]]:

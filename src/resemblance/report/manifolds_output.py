@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..benchmarks.claims import NO_DATA
+from ..benchmarks.headlines import TRIAL, size_words
 from ..benchmarks.manifold_claims import claims
 from ..benchmarks.manifold_result import Grade, ManifoldResult, Point
 from ..extras import need
@@ -29,11 +30,6 @@ def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> No
         deliver({"json": _as_json, "csv": _as_csv}[kind](result), output)
 
 
-def manifold_tables(result: ManifoldResult) -> list[Any]:
-    """Return what a terminal shows: the grades, the claims that were judged, and which were not."""
-    return [grade_table(result), "", claim_table(result), *without_data(claims(result))]
-
-
 def grade_table(result: ManifoldResult) -> Any:
     """Return a line of grades per measure, those that find the known orders first."""
     header = ("measure", *(name.replace("_", " ") for name in Grade._fields[1:]))
@@ -47,6 +43,14 @@ def claim_table(result: ManifoldResult) -> Any:
     return plain_table(("claim", "verdict", "the paper says", "this run"), rows, as_blocks=True)
 
 
+def manifold_tables(result: ManifoldResult) -> list[Any]:
+    """Return what a terminal shows: what was run, the grades, and the claims unless it is a trial."""
+    told = f"manifolds, {size_words('manifolds', result.size)}"
+    if result.is_trial:
+        return [told, TRIAL, "", grade_table(result)]
+    return [told, "", grade_table(result), "", claim_table(result), *without_data(claims(result))]
+
+
 def _records(rows: Any) -> list[dict[str, Any]]:
     """Return named tuples as objects, numbers that are not there as None."""
     return [{name: _none_for_nan(v) for name, v in row._asdict().items()} for row in rows]
@@ -58,8 +62,8 @@ def _none_for_nan(value: Any) -> Any:
 
 def _as_json(result: ManifoldResult) -> str:
     document = {
-        "size": result.size, "grades": _records(result.grades()), "claims": _records(claims(result)),
-        "comparisons": _records(result.points), "provenance": result.provenance,
+        "size": result.size, "trial": result.is_trial, "grades": _records(result.grades()),
+        "claims": _records(claims(result)), "comparisons": _records(result.points), "provenance": result.provenance,
     }  # fmt: skip
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 

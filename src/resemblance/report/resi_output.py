@@ -37,13 +37,16 @@ def score_records(result: Result) -> list[dict[str, Any]]:
 
 
 def _tables(result: Result) -> list[Any]:
-    from .resi_terminal import group_table, ranking_table, score_tables
+    from .resi_terminal import group_table, headline_lines, ranking_table, score_tables
 
-    return [ranking_table(result), *score_tables(result), "", group_table(result)]
+    return [*headline_lines(result), ranking_table(result), *score_tables(result), "", group_table(result)]
 
 
 def _as_json(result: Result) -> str:
-    document = {"protocol": result.protocol, "failures": result.failures, "scores": score_records(result)}
+    document = {
+        "suite": result.suite, "trial": result.is_trial, "protocol": result.protocol, "failures": result.failures,
+        "scores": score_records(result),
+    }  # fmt: skip
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
