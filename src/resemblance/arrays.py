@@ -36,6 +36,11 @@ def scalar(value: Array) -> float:
     return float(detach(value))
 
 
+def on_processor(array: Array) -> bool:
+    """Say whether the values lie in the memory of the machine, not of an accelerator."""
+    return "cpu" in str(array_api_compat.device(array)).lower()
+
+
 def to_numpy(array: Array) -> np.ndarray:
     """Copy an array to NumPy: the one door through which an algorithm leaves the array API."""
     if isinstance(array, np.ndarray):

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import array_api_compat
 import numpy as np
 
-from .arrays import Array, carries_gradient, is_torch, namespace, to_numpy
+from .arrays import Array, carries_gradient, is_torch, namespace, on_processor, to_numpy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -160,15 +160,16 @@ _pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | N
 
 
 @contextmanager
-def comparing(x: Representation, y: Representation) -> Iterator[None]:
-    """Keep what the measures of one pair share (their cross products) alive inside this block."""
+def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
+    """Keep what the measures of one pair share (their cross products) alive inside this block, and yield it."""
     current = _pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield  # already comparing this pair: a measure that calls another one shares its views
+        yield current[2]  # already comparing this pair: a measure that calls another one shares its views
         return
-    token = _pair.set((x, y, {}))
+    shared: dict[Hashable, Any] = {}
+    token = _pair.set((x, y, shared))
     try:
-        yield
+        yield shared
     finally:
         _pair.reset(token)
 
@@ -247,8 +248,7 @@ def title(x: Representation | str) -> str:
 def working_precision(array: Array) -> str:
     """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32 elsewhere."""
     own = str(array.dtype).rpartition(".")[2]
-    on_cpu = "cpu" in str(array_api_compat.device(array)).lower()
-    return "float64" if on_cpu or own == "float64" else "float32"
+    return "float64" if on_processor(array) or own == "float64" else "float32"
 
 
 def as_array(data: Any, name: str = "") -> Array:
