@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from array_api_compat import is_array_api_obj
 from threadpoolctl import threadpool_limits
 
-from .arrays import on_processor, scalar
+from .arrays import library, on_processor, scalar
 from .catalogue import get_measures, list_measures, preset
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
 from .failures import reason_of
@@ -282,7 +282,7 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
             )
         if r.ids is not None and r.ids != with_ids.ids:
             raise ValueError(f"compare: {r.name!r} has other sample ids than {with_ids.name!r}; see join_samples")
-        mine, other = (f"{type(s.source).__module__.split('.')[0]} in {s.precision}" for s in (first, r))
+        mine, other = (f"{library(s.source)} in {s.precision}" for s in (first, r))
         if mine != other:
             raise ValueError(f"compare: {first.name!r} is computed by {mine} and {r.name!r} by {other}; convert one")
 

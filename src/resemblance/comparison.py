@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from .arrays import library
 from .catalogue import parse_parameters
 from .extras import need
 from .measure import Measure, did_you_mean
@@ -283,7 +284,7 @@ def info_of(measure: Measure) -> MeasureInfo:
 
 def provenance_of(rows: Sequence[Representation], columns: Sequence[Representation]) -> dict[str, Any]:
     """Return what a comparison was computed from and with."""
-    modules = {type(r.source).__module__.split(".")[0] for r in [*rows, *columns]}
+    modules = {library(r.source) for r in [*rows, *columns]}
     return {
         **environment(modules),
         "n_samples": rows[0].shape[0],

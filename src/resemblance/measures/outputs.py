@@ -102,5 +102,5 @@ def _checked(x: Representation) -> Array:
 
 def _relative_entropy(p: Array, m: Array) -> Array:
     xp = namespace(p)
-    safe = xp.where(p > 0, p, xp.ones_like(p))
-    return xp.where(p > 0, p * xp.log(safe / xp.where(p > 0, m, xp.ones_like(m))), xp.zeros_like(p))
+    zero, one = p == 0, xp.ones_like(p)
+    return xp.where(zero, xp.zeros_like(p), p * xp.log(xp.where(zero, one, p) / xp.where(zero, one, m)))

@@ -109,6 +109,6 @@ def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.nd
             for q in basis:
                 w -= q * np.einsum("ij,ij->j", q, w)
         beta[step] = np.linalg.norm(w, axis=0)
-        safe = np.where(beta[step] > 1e-12, beta[step], np.inf)  # an exhausted Krylov space continues with zeros
+        safe = np.where(beta[step] <= 1e-12, np.inf, beta[step])  # an exhausted Krylov space continues with zeros
         basis.append(w / safe)
-    return alpha, np.where(beta > 1e-12, beta, 0)
+    return alpha, np.where(beta <= 1e-12, 0, beta)
