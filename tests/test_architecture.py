@@ -17,6 +17,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py"))
 # Left may not import right. Modules of one entry may import each other.
 LAYERS = [
     {"arrays", "rng", "extras"},
+    {"inputs"},
     {"representation"},
     {"subject"},
     {"views"},
@@ -26,6 +27,7 @@ LAYERS = [
     {"stability"},
     {"store", "tiles"},
     {"comparison"},
+    {"given"},
     {"compare"},
     {"drift"},
     {"grounding"},
@@ -35,7 +37,7 @@ LAYERS = [
     {"report"},
     {"cli"},
 ]
-SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "representation", "subject", "sources"}
+SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "inputs", "representation", "subject", "sources"}
 MAY_USE_SOURCES = {"benchmarks", "cli", "stability"}
 HEAVY = {
     "torch",

@@ -238,6 +238,7 @@ IMPOSTOR = rs.measure(label="CKA", family="statistic", larger_is_more_similar=Tr
         (lambda r: rs.compare(r, measures=[rs.cka, IMPOSTOR]), "a name that is taken"),
         (lambda r: rs.compare(r, memory="lots"), "memory must be"),
         (lambda r: rs.compare(r, memory=0), "memory must be"),
+        (lambda r: rs.compare(r, memory="1e400GB"), "memory must be"),
         (lambda r: rs.compare({**r, "short": np.ones((30, 2))}), "'short' has 30"),
         (lambda r: rs.compare([rs.Representation(np.ones((4, 2)), "a")] * 2), "two representations are called 'a'"),
     ],

@@ -10,18 +10,20 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 from threadpoolctl import threadpool_limits
 
 from .arrays import scalar
 from .catalogue import get_measures, list_measures, preset
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
+from .given import named_sides
+from .inputs import hint_of_counts
 from .measure import Measure, require
-from .representation import Representation, Undefined, as_representation, comparing, fingerprint, title
+from .representation import Representation, Undefined, check_same_samples, comparing, fingerprint, title
 from .store import COLUMNS, Cell, Store
 from .tiles import Tile, group_measures, parse_bytes, tiles
 
@@ -54,8 +56,9 @@ def compare(
     Parameters
     ----------
     representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
-        :class:`Representation`, or one array. Their rows are the same samples in the same order. The views of the
-        representations are dropped when they are no longer needed.
+        :class:`Representation`, or one array. Their rows are the same samples in the same order. In the place of an
+        array may stand a :class:`Subject`, whose layers are called ``model/layer`` (models of one name are numbered),
+        or a mapping from layers to arrays. The views of the representations are dropped when they are no longer needed.
     other : the same, for the columns of a rectangle; without it all pairs of ``representations`` are compared.
     measures : measures, names, labels, specifications such as ``"cka[estimator=debiased]"``, or names of presets.
         Default: the 24 measures of ``preset("default")``; one whose optional dependency is missing is then recorded
@@ -78,8 +81,7 @@ def compare(
     two have the same name. BLAS runs on one thread while it works (it is faster on many small problems, and the same on
     every machine); the setting is restored.
     """
-    rows = _named(representations, "x")
-    columns = None if other is None else _named(other, "y")
+    rows, columns = named_sides(representations, other)
     every = rows + (columns or [])
     _check(rows, columns)
     chosen, missing = _choose(measures)
@@ -138,7 +140,7 @@ def as_finished(pending: set[Future[Done]]) -> Iterator[Done]:
 
 def run_task(task: Task) -> list[Cell]:
     """Compute one task in a worker, on fresh representations, so that their views end with it."""
-    fresh = {i: _copy(r) for i, r in task.representations.items()}
+    fresh = {i: copy(r) for i, r in task.representations.items()}
     with single_threaded():
         return [cell for cells in _pairs(task._replace(representations=fresh)) for cell in cells]
 
@@ -251,28 +253,6 @@ def _is_done(m: Measure, x: str, y: str, done: Container[Any], both_orders: bool
     return forward and (backward or not both_orders)
 
 
-def _named(representations: Any, prefix: str) -> list[Representation]:
-    if isinstance(representations, Mapping):
-        return [_renamed(as_representation(data), str(name)) for name, data in representations.items()]
-    one = isinstance(representations, str) or is_array_api_obj(representations)
-    if one or not isinstance(representations, Iterable):
-        representations = [representations]
-    representations = list(representations)
-    if any(isinstance(entry, Measure) for entry in representations):
-        raise ValueError("measures go by keyword: compare(representations, measures=[...])")
-    reps = [as_representation(data) for data in representations]
-    return [r if r.name else _renamed(r, f"{prefix}{i}") for i, r in enumerate(reps)]
-
-
-def _renamed(x: Representation, name: str) -> Representation:
-    return x if x.name == name else _copy(x, name)
-
-
-def _copy(x: Representation, name: str | None = None) -> Representation:
-    data = x.path if x.path is not None else x.source
-    return Representation(data, x.name if name is None else name, ids=x.ids, dtype=x.dtype)
-
-
 def _check(rows: Sequence[Representation], columns: Sequence[Representation] | None) -> None:
     if not rows or columns == []:
         raise ValueError("compare: there is nothing to compare")
@@ -287,10 +267,9 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
         if r.shape[0] != first.shape[0]:
             raise ValueError(
                 f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has {r.shape[0]}; "
-                "all must be representations of the same samples"
+                f"all must be representations of the same samples{hint_of_counts(r.shape[0], first.shape[0])}"
             )
-        if r.ids is not None and r.ids != with_ids.ids:
-            raise ValueError(f"compare: {r.name!r} has other sample ids than {with_ids.name!r}; see join_samples")
+        check_same_samples("compare", with_ids, r)
         mine, other = (f"{type(s.source).__module__.split('.')[0]} in {s.precision}" for s in (first, r))
         if mine != other:
             raise ValueError(f"compare: {first.name!r} is computed by {mine} and {r.name!r} by {other}; convert one")

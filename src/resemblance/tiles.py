@@ -35,9 +35,9 @@ class Tile(NamedTuple):
 def parse_bytes(memory: int | str) -> int:
     """Read a number of bytes: 2_000_000_000, "2GB", "512 MiB"."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
-    if match is None or (size := int(float(match[1]) * UNITS[match[2] or ""])) <= 0:
+    if match is None or not 1 <= (size := float(match[1]) * UNITS[match[2] or ""]) < math.inf:
         raise ValueError(f'memory must be a positive number of bytes such as "2GB"; got {memory!r}')
-    return size
+    return int(size)
 
 
 def group_measures(measures: Sequence[Measure], n: int, d: int, count: int, memory: int) -> list[Group]:
