@@ -20,7 +20,8 @@ import numpy as np
 
 from .arrays import Array, library, like, scalar
 from .extras import EXTRA, check
-from .representation import Representation, Undefined, as_representation, comparing, finite
+from .inputs import hint_of_counts
+from .representation import Representation, Undefined, as_representation, check_same_samples, comparing, finite
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
@@ -155,11 +156,10 @@ class Measure:
             raise ValueError(f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them")
         (n, d), (m, e) = x.shape, y.shape
         if n != m:
-            hint = "; did you pass (n_features, n_samples)? Transpose both." if d == e else ""
+            transposed = "; did you pass (n_features, n_samples)? Transpose both." if d == e else ""
+            hint = hint_of_counts(n, m) or transposed
             raise ValueError(f"{self}: X {x.shape} and Y {y.shape} must have the same number of samples (rows){hint}")
-        if x.ids is not None and y.ids is not None and x.ids != y.ids:
-            order = "in another order" if set(x.ids) == set(y.ids) else "of other samples"
-            raise ValueError(f"{self}: the sample ids of Y are {order} than those of X; see resemblance.join_samples")
+        check_same_samples(str(self), x, y)
         if x.precision != y.precision:
             how = f"X is computed in {x.precision} and Y in {y.precision}"
             raise ValueError(f"{self}: {how}; give both the same, for example Representation(X, dtype='float64')")

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .arrays import to_numpy
+from .inputs import check_order, order_of
 from .measure import (
     Change,
     argument,
@@ -26,7 +27,7 @@ from .measure import (
     specification,
     version_of,
 )
-from .representation import Representation, Undefined, finite
+from .representation import Representation, Undefined, check_same_samples, finite
 
 StatisticFamily = Literal["splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"]
 STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)
@@ -188,14 +189,16 @@ def statistic(
 
 
 def classes(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, in the order of the sorted labels, by position whatever their index.
+    """Return labels as integers from 0, in the order of the sorted labels, by position.
 
-    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or all of one type.
+    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or all of one type; and
+    when the index of labels and the ids of the samples say that they do not belong together.
     """
     found, n = _label_array(values), x.shape[0]
     if found.shape != (n,):
         remedy = f"; give their column, of shape ({n},)" if found.shape == (n, 1) else ""
         raise ValueError(f"{called}: {role} must be one per sample, shape ({n},); got shape {found.shape}{remedy}")
+    check_order(called, "X", x.order, role, order_of(values, role))
     if np.ma.getmaskarray(values).any() if isinstance(values, np.ma.MaskedArray) else any(map(_is_missing, found)):
         raise ValueError(f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples out")
     kinds = {_kind(v) for v in found.tolist()}
@@ -242,8 +245,7 @@ def _replicate(called: str, x: Representation, data: Any) -> Representation:
     y = argument(data, "replicate")
     if x.shape[0] != y.shape[0]:
         raise ValueError(f"{called}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)")
-    if x.ids is not None and y.ids is not None and x.ids != y.ids:
-        raise ValueError(f"{called}: X and its replicate have different sample ids; see resemblance.join_samples")
+    check_same_samples(called, x, y)
     finite(y)
     return y
 

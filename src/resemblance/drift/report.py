@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import to_numpy
-from ..representation import Representation, Undefined, as_representation, finite
+from ..representation import Representation, Undefined, as_representation, check_same_samples, finite
 from ..rng import generator
 from ..statistic import classes as checked_labels
 from .findings import Found, find
@@ -188,8 +188,7 @@ def _checked(reference: Any, current: Any, labels: Any) -> tuple[Representation,
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
         raise ValueError(f"drift: the reference has {n} samples and the current version {m}; give the same inputs")
-    if x.ids is not None and y.ids is not None and x.ids != y.ids:
-        raise ValueError("drift: the sample ids of both versions differ; see resemblance.join_samples")
+    check_same_samples("drift", x, y)
     if n < 20:
         raise Undefined(f"drift needs at least 20 samples; got {n}")
     groups = None if labels is None else checked_labels("drift", x, labels)

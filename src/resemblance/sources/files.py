@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from ..inputs import explained, open_array
 from ..representation import Representation
 
 SUFFIXES = (".npy", ".npz")
@@ -93,27 +92,14 @@ def _archive_keys(path: Path) -> list[str]:
 def _read(one: Found, name: str) -> Representation:
     if one.key is None:
         return Representation(readable(one.path), name)
-    with _explained(f"{one.path}, array {one.key!r},"):
+    with explained(f"{one.path}, array {one.key!r},"):
         return Representation(_from_archive(one.path, one.key), name)
 
 
 def readable(path: Path) -> Path:
     """Return the path of a ``.npy`` file if it holds numbers; ``ValueError``, naming the file, if it does not."""
-    with _explained(str(path)):
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)
-        np.load(path, mmap_mode="r", allow_pickle=False)
+    open_array(path)
     return path
-
-
-@contextmanager
-def _explained(where: str) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        holds_objects = "allow_pickle" in str(error) or "Python objects" in str(error)
-        reason = "it holds Python objects, not numbers" if holds_objects else str(error)
-        raise ValueError(f"{where} cannot be read: {reason}") from error
 
 
 def _from_archive(path: Path, key: str) -> np.ndarray:
