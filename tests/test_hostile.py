@@ -251,13 +251,13 @@ def test_rsa_with_categories_has_ties_and_not_rounding_errors(rdm, classes):
         *((rs.get_measure(m), 1) for m in ("jaccard", "jaccard[metric=euclidean]", "rank_similarity")),
         *((rs.get_measure(m), 1) for m in ("rsa", "rsa[rdm=euclidean]", "rsa[compare=kendall]")),
         *((rs.get_measure(m), 1) for m in ("mutual_knn", "mutual_knn[metric=inner]", "lcs_knn", "edit_distance_knn")),
-        (rs.information_imbalance, 2 / 80),
+        (rs.information_imbalance, 2 / 80 * 98.5 / 80),  # equally near samples share their ranks, 1 and 2 and so on
         (rs.imd, 0),
     ],
     ids=str,
 )
-def test_the_order_among_equals_does_not_depend_on_rounding(measure, extreme):
-    """Categorical data have many equal distances; permuting or scaling columns must not change their order."""
+def test_what_is_equal_does_not_depend_on_rounding(measure, extreme):
+    """Categorical data have many equal distances; permuting or scaling columns must not tell them apart."""
     data = np.random.default_rng(3).integers(0, 3, (80, 12)).astype(float)
     assert measure(data, 0.1 * data[:, ::-1]) == pytest.approx(extreme, abs=1e-12)
 

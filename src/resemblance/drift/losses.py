@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..representation import Representation
-from ..views.neighbours import neighbours
+from ..views.neighbours import nearest
+from ..views.shared_neighbours import own_shares, shared
 from .kinds import FLOOR, Finding, interval, margin, not_looked_for
 from .maps import Fit, components, folds, held_out, regress, variances
 
@@ -60,11 +61,21 @@ def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
 
 
 def shared_neighbours(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """Share of the k nearest neighbours that every sample has in both, 0 where chance would do as well."""
-    a, b = (neighbours(Representation(data), k=k, metric="euclidean") for data in (x, y))
-    shared = (a[:, :, None] == b[:, None, :]).any(axis=2).mean(axis=1)
-    chance = k / (len(x) - 1)
-    return np.asarray((shared - chance) / (1 - chance))
+    """Share of the k nearest neighbours that every sample has in both, 0 where chance would do as well.
+
+    Its mean is that of ``mutual_knn``, corrected. What ties leave open is no loss: where the neighbours are the same,
+    and where all samples are equally far apart, every sample has all.
+    """
+    a, b = (nearest(Representation(data), k=k, metric="euclidean") for data in (x, y))
+    own, other = own_shares(a), own_shares(b)
+    ratio, largest = (other.mean() / own.mean()) ** 0.5, (own.mean() * other.mean()) ** 0.5
+    chance = k / (len(x) - 1) / largest
+    if chance > 1 - 1e-12:
+        return np.ones(len(x))
+    # Never less than the share, and as much on average as mutual_knn divides by: what would be shared without a loss.
+    most = (ratio * own + other / ratio) / 2 / largest
+    shares = np.asarray(shared(a, b).sum(axis=1)) / k / largest + (1 - most)
+    return np.asarray((shares - chance) / (1 - chance))
 
 
 def neighbours_of(x: np.ndarray, mapped: np.ndarray, y: np.ndarray, k: int, beyond: str, seed: int) -> Finding:
