@@ -217,7 +217,7 @@ def cosines_of(x: Representation, first: np.ndarray, second: np.ndarray) -> np.n
     """Cosine similarities in x between pairs of samples."""
     rows = to_numpy(unit_rows(x))
     found = np.empty(len(first), dtype=rows.dtype)
-    for start, stop in row_blocks(len(first), max(1, 2**17 // rows.shape[1])):
+    for start, stop in gathered_blocks(len(first), rows.shape[1]):
         found[start:stop] = np.einsum("ij,ij->i", rows[first[start:stop]], rows[second[start:stop]])
     return found
 

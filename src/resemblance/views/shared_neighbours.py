@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..representation import Representation, view
-from .distances import row_blocks
+from .distances import gathered_blocks
 from .neighbour_graphs import spread
 from .neighbours import Affinity, Index, Nearest, nearest
 
@@ -70,7 +70,7 @@ def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
 
 def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
     """The common neighbours of these rows, by blocks small enough for a table of k by k places of every row."""
-    for start, stop in row_blocks(len(rows), max(1, 2**21 // a.listed.shape[1] ** 2)):
+    for start, stop in gathered_blocks(len(rows), a.listed.shape[1] ** 2):
         yield slice(start, stop), common(a, b, rows[start:stop])
 
 
