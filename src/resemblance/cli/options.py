@@ -15,7 +15,7 @@ from ..benchmarks.headlines import TRIAL
 from ..catalogue import get_measures
 from ..extras import check
 from ..measure import Measure, did_you_mean, load_module
-from ..report.output import FORMATS
+from ..report.output import FORMATS, printable
 
 # What a worker does first, as text so that nothing of ours is imported before. Interrupts from the keyboard reach
 # all processes, and only the parent is to answer them; and a worker ends when its parent does, however that ends.
@@ -130,5 +130,5 @@ def warn_of_trial(is_trial: bool, kind: str) -> None:
 
 def complain(message: str, code: int = 2) -> int:
     """Print a message as one line on standard error, and return the exit code."""
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code

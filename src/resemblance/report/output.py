@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,4 +70,9 @@ def show(parts: Sequence[Any], target: Any = None) -> None:
 
     console = Console(file=target or sys.stdout, width=10_000, markup=False, emoji=False, highlight=False)
     for part in parts:
-        console.print(part)
+        console.print(printable(part) if isinstance(part, str) else part)
+
+
+def printable(text: str) -> str:
+    """Return a text without the characters by which a name could command the terminal; line ends and tabs stay."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")

@@ -10,6 +10,7 @@ import numpy as np
 from ..comparison import Comparison, MeasureInfo, remark_notes
 from ..measure import INVARIANCES, Measure
 from .data import extremes, is_square, number, summary
+from .output import printable
 
 MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
 LETTERS = {name: name[0].upper() for name in INVARIANCES} | {"invertible_linear": "L", "isotropic_scaling": "S"}
@@ -120,9 +121,9 @@ def plain_table(
 
     table = Table(box=box.SIMPLE_HEAD if header_row else None, show_header=header_row, pad_edge=False)
     for i, name in enumerate(header):
-        table.add_column(name, justify="right" if i in right else "left", overflow="fold")
+        table.add_column(printable(name), justify="right" if i in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     return table
 
 
