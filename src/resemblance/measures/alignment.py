@@ -14,12 +14,11 @@ from ..views.pairs import (
     assignment,
     correlations,
     cross_products,
-    feature_products,
     nuclear_norm,
     rotated_residual,
     row_direction_products,
 )
-from ..views.points import norm_of, preshape, row_norms, size, unit
+from ..views.points import comparable_columns, preshape, row_norms, size
 from ..views.spectra import orthonormal_basis
 
 RIGID = {"orthogonal", "translation"}
@@ -152,13 +151,11 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
 
     Reference: Williams et al. 2021.
     """
-    a, b = norm_of(x), norm_of(y)
-    if scalar(a) == 0 or scalar(b) == 0:
-        return a + b
-    products = feature_products(x, y, centered=False)
-    rows, columns = assignment(products)
-    chord = _distance(2 - 2 * _sum_at(products, rows, columns), lambda: _matched_residual(x, y, rows, columns))
-    return _with_sizes(chord, a, b)
+    a, b, scale = comparable_columns(x, y)
+    if scalar(scale) == 0:
+        return scale
+    rows, columns = assignment(_gains(to_numpy(a), to_numpy(b)))
+    return scale * _matched_residual(a, b, rows, columns)
 
 
 @measure(
@@ -237,9 +234,20 @@ def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     return inner(matrix, like(chosen, matrix))
 
 
-def _matched_residual(x: Representation, y: Representation, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Norm of the difference of the matched columns of two unit-size representations, unmatched ones included."""
-    xp, a, b = x.xp, unit(x, centered=False), unit(y, centered=False)
+def _gains(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Inner products of all columns, up to what every matching has: that of a common offset would drown the rest.
+
+    All columns of the narrower side are matched, so that its products with what is subtracted are in every matching.
+    """
+    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    left = a - common if a.shape[1] >= b.shape[1] else a
+    right = b - common if b.shape[1] >= a.shape[1] else b
+    return np.asarray(left.T @ right)
+
+
+def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+    """Norm of the difference of the matched columns, unmatched ones included."""
+    xp = namespace(a, b)
     difference = xp.take(a, like(rows, a), axis=1) - xp.take(b, like(columns, b), axis=1)
     wide, used = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
     left_over = np.setdiff1d(np.arange(wide.shape[1]), used)

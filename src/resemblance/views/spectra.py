@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .points import norm_of, preshape, size, unit
@@ -79,8 +81,19 @@ def rank(x: Representation, centered: bool = True) -> int:
 
 
 @view
+def with_tied(x: Representation, count: int) -> int:
+    """Number of the leading principal components, at least ``count`` (or all), with all that are tied with the last.
+
+    Of components with the same singular value any rotation is as good, so a cut among them would be arbitrary.
+    """
+    singular = to_numpy(decomposition(x).singular)
+    last = singular[min(count, len(singular)) - 1]
+    return int(np.count_nonzero(singular >= last - 64 * np.finfo(singular.dtype).eps * singular[0]))
+
+
+@view
 def components_for(x: Representation, explained_variance: float) -> int:
-    """Smallest number of principal components whose variance is at least this fraction of the total."""
+    """Smallest number of principal components whose variance is at least this fraction of the total, ties aside."""
     variance = decomposition(x).singular ** 2
     explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
     # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
