@@ -64,8 +64,8 @@ def svcca(
     .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of } U_{X,1:k}^\top U_{Y,1:l}
 
     where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the smallest number whose
-    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y. Components tied with the last one are
-    taken, too.
+    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y. Components tied with
+    the last one are taken, too.
 
     X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
 
