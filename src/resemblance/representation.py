@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import array_api_compat
 import numpy as np
 
-from .arrays import Array, carries_gradient, has_float64, is_torch, namespace, scalar, to_numpy
+from .arrays import Array, carries_gradient, detach, has_float64, is_torch, namespace, scalar, to_numpy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -104,6 +104,11 @@ class Representation:
 def as_representation(data: Any, name: str = "") -> Representation:
     """Return ``data`` if it is a :class:`Representation`, else make one of it: the one door for inputs."""
     return data if isinstance(data, Representation) else Representation(data, name)
+
+
+def without_gradient(x: Representation) -> Representation:
+    """Return the representation, or one of the same values if gradients are recorded for it."""
+    return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype) if carries_gradient(x.source) else x
 
 
 def join_samples(*representations: Representation) -> tuple[Representation, ...]:

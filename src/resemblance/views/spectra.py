@@ -55,6 +55,24 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     return float(epsilon(x.source) * relative * (n**-0.5 + d**-0.5))
 
 
+def need_derivative(singular: Array, what: str) -> None:
+    """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal or zero.
+
+    What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its gradient.
+    """
+    gaps = -np.diff(to_numpy(singular), append=0)
+    if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
+        raise Undefined(f"{what} has equal or zero singular values, where there is no gradient; detach it or add noise")
+
+
+def principal_directions(x: Representation) -> Decomposition:
+    """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if gradients pass."""
+    parts = decomposition(x)
+    if carries_gradient(x.source):
+        need_derivative(parts.singular, title(x))
+    return parts
+
+
 @view
 def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
     """An orthonormal basis of the column space: that of the decomposition, unless gradients must pass.
