@@ -238,6 +238,21 @@ def test_values_stay_in_the_claimed_range_and_identity_is_the_extreme(m):
         assert all(same <= other + 1e-9 and same == pytest.approx(least, abs=1e-7) for same, other in itself)
 
 
+@pytest.mark.parametrize(
+    "spec", ["svcca[explained_variance=0.5]", "pwcka", "pwcka[explained_variance=0.3]", "subspace_overlap[k=2]"]
+)
+@pytest.mark.parametrize("invariance", ["permutation", "orthogonal", "isotropic_scaling", "translation"])
+def test_equal_singular_values_are_kept_or_cut_together(spec, invariance):
+    """Balanced classes, one-hot: all singular values are equal, and which components lead is up to rounding."""
+    m, rng = rs.get_measure(spec), np.random.default_rng(0)
+    x, y = np.eye(4)[np.arange(40) % 4], rng.standard_normal((40, 2))
+    white = np.linalg.qr(y - y.mean(axis=0))[0]
+    for a, b in ((x, y), (y, x), (x, white), (np.c_[x, y], np.c_[white, y**2])):
+        value = m(a, b)
+        for _ in range(5):
+            assert m(transformed(a, invariance, rng), transformed(b, invariance, rng)) == pytest.approx(value, abs=1e-9)
+
+
 def between(m: Measure, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> float:
     """How much longer the direct way is than the one over y: positive where the triangle inequality fails."""
     return m(x, z) - m(x, y) - m(y, z)

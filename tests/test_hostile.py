@@ -234,6 +234,16 @@ def test_a_huge_offset_costs_no_more_digits_than_the_data_lose(measure):
     assert value(measure, *CASES["huge offset"]) == pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.parametrize(("d", "e"), [(6, 6), (4, 6), (6, 4)])
+@pytest.mark.parametrize("name", ["permutation_procrustes", "soft_matching"])
+def test_a_common_offset_does_not_hide_which_neurons_match(name, d, e):
+    measure, (x, y) = rs.get_measure(name), (X[:, :d], Y[:, :e])
+    found = measure(x + 1e8, y + 1e8)
+    assert measure(y + 1e8, x + 1e8) == pytest.approx(found, rel=1e-12)
+    if d == e or name == "soft_matching":  # otherwise the neurons left over are as far from 0 as the offset
+        assert found == pytest.approx(measure(x, y), rel=1e-6)
+
+
 @pytest.mark.parametrize("classes", [3, 4, 5, 7, 10])
 @pytest.mark.parametrize("rdm", ["correlation", "cosine", "euclidean", "sqeuclidean"])
 def test_rsa_with_categories_has_ties_and_not_rounding_errors(rdm, classes):

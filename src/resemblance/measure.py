@@ -21,7 +21,15 @@ import numpy as np
 from .arrays import Array, library, like, scalar
 from .extras import EXTRA, check
 from .inputs import hint_of_counts
-from .representation import Representation, Undefined, as_representation, check_same_samples, comparing, finite
+from .representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    check_same_samples,
+    comparing,
+    finite,
+    without_gradient,
+)
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
@@ -102,6 +110,8 @@ class Measure:
         """Check the pair and compute: what a single call and :func:`resemblance.compare` both do."""
         self._check_pair(x, y)
         require(self)
+        if not self.differentiable:
+            x, y = without_gradient(x), without_gradient(y)
         with comparing(x, y):
             value = self.function(x, y, **dict(self.parameters))
         value = in_range(value, self, x.precision)
