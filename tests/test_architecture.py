@@ -36,6 +36,7 @@ LAYERS = [
     {"benchmarks"},
     {"report"},
     {"cli"},
+    {"__main__"},
 ]
 SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "inputs", "representation", "subject", "sources"}
 MAY_USE_SOURCES = {"benchmarks", "cli", "stability"}

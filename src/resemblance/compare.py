@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from .arrays import scalar
 from .catalogue import get_measures, list_measures, preset
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
+from .extras import NEEDS, install_hint
 from .given import named_sides
 from .inputs import hint_of_counts
 from .measure import Measure, require
@@ -107,7 +108,7 @@ def compare(
             show(len(cells))
             if store:
                 store.put(cells)
-    absent = {m.spec: f'needs an optional dependency: pip install "resemblance[{m.extra}]"' for m in missing}
+    absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
     return assemble(names, column_names, infos, done.values(), provenance, absent)
 
 
