@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import struct
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import browser
 import numpy as np
 import pytest
 
 from resemblance.measure import Measure
+from resemblance.views import distances, heat
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -16,6 +26,61 @@ GOLDEN = Path(__file__).parent / "golden"
 def for_few_samples(m: Measure) -> Measure:
     """The measure with no more neighbours than small data have."""
     return m.where(k=10) if m.min_samples > 100 else m
+
+
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything that is computed in blocks go through several, for the few samples of a test."""
+    monkeypatch.setattr(distances, "ROWS", 7)
+    monkeypatch.setattr(distances, "GATHERED", 1)
+    monkeypatch.setattr(heat, "COLUMNS", 7)
+
+
+@pytest.fixture(params=["", "small blocks"])
+def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many small blocks."""
+    if request.param:
+        small_blocks(monkeypatch)
+
+
+def on_terminal(act: Callable[[], object], columns: int) -> str:
+    """What is printed to a terminal of so many columns while ``act`` runs."""
+    import fcntl  # not on Windows
+    import pty
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    received: list[bytes] = []
+    reader = threading.Thread(target=_receive, args=(master, received))
+    reader.start()
+    with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
+        patch.setattr(sys, "stdout", stream)
+        patch.setenv("TERM", "dumb")
+        act()
+    reader.join()
+    os.close(master)
+    return b"".join(received).decode().replace("\r\n", "\n")
+
+
+def _receive(master: int, received: list[bytes]) -> None:
+    while True:
+        try:
+            received.append(os.read(master, 65536))
+        except OSError:  # nobody writes any more
+            return
+
+
+def assert_fits(act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80) -> str:
+    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return what it gets."""
+    act()
+    piped = capsys.readouterr().out
+    shown = on_terminal(act, columns)
+    lines = [line for line in shown.splitlines() if not line.startswith("Open ")]  # a path is to be copied
+    assert max(map(len, lines)) <= columns
+    few, all_words = ({word for word in text.split() if set(word) != {"─"}} for text in (shown, piped))
+    assert few <= all_words  # none is cut
+    assert all_words - few <= {"claim", "verdict"}  # what is left out: headings where every claim is a block
+    return shown
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +102,63 @@ def golden_definitions() -> dict:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+# ------------------------------------------------------------------------------------------- tests that open a browser
+
+
+@functools.cache
+def _found() -> str | None:
+    try:
+        return browser.find()
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _browser(config: pytest.Config) -> str | None:
+    """The browser: looked for where it is first needed, in one process for all."""
+    given = getattr(config, "workerinput", None)
+    return _found() if given is None else given["browser"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["browser"] = _found()
+
+
+@pytest.fixture(scope="session")
+def open_page(pytestconfig: pytest.Config) -> Callable[..., str]:
+    """``open_page(path, fragment="")``: the page after its script has run, in a browser without a window."""
+    found = _browser(pytestconfig)
+    if found is None:
+        pytest.fail(f"no browser to open the page with: {browser.REMEDY}", pytrace=False)
+    return functools.partial(browser.opened, found)
+
+
+LEFT_OUT = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need a browser where there is none, unless ``CI=true``: the last line says which."""
+    needing = [item for item in items if "open_page" in getattr(item, "fixturenames", ())]
+    if not needing or os.environ.get("CI") == "true" or _browser(config):
+        return
+    items[:] = [item for item in items if item not in needing]
+    config.hook.pytest_deselected(items=needing)
+    config.stash[LEFT_OUT] = [item.nodeid for item in needing]
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", [])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    left_out = Counter(Path(name.split("::")[0]).name for name in config.stash.get(LEFT_OUT, []))
+    if left_out and not hasattr(config, "workeroutput"):
+        tests = ", ".join(f"{count} of {file}" for file, count in sorted(left_out.items()))
+        config.get_terminal_writer().line(f"Left out for want of a browser: {tests}. To run them, {browser.REMEDY}.")

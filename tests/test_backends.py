@@ -90,6 +90,20 @@ def test_the_strict_array_api_is_numpy(measure):
         assert float(found) == pytest.approx(m(x, y), rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_arrays_that_cannot_be_written_to_are_enough(measure, monkeypatch):
+    """Such as those of JAX: the standard does not ask for assignment."""
+
+    def refuse(*_):
+        raise TypeError("immutable")
+
+    monkeypatch.setattr(type(STRICT), "__setitem__", refuse)
+    for x, y in pairs(measure):
+        m = labelled(measure, len(x))
+        expected = pytest.approx(m(x, y), rel=1e-10, abs=1e-10)
+        assert float(m(array_api_strict.asarray(x), array_api_strict.asarray(y))) == expected
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int16, torch.bool])
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_tensors_of_every_kind_are_computed_in_float64(measure, dtype):
@@ -120,6 +134,20 @@ def test_compare_takes_tensors():
     found, expected = (rs.compare(given, measures="default", progress=False) for given in (tensors, arrays))
     for measure in expected.measures:
         assert np.allclose(found[measure.spec], expected[measure.spec], rtol=1e-10, atol=1e-10)
+
+
+def test_the_dtype_of_the_data_is_part_of_what_results_are_kept_under(tmp_path):
+    """What counts as rounding follows the dtype, also where NumPy has none of that name."""
+    half = [torch.tensor(np.hstack([a, a @ np.ones((6, 2)) / 2]), dtype=torch.bfloat16) for a in SQUARE]
+    pairs = {"half": half, "single": [a.float() for a in half]}
+    values = {kind: rs.mean_cca(*pair).item() for kind, pair in pairs.items()}
+    assert values["half"] != pytest.approx(values["single"], rel=1e-3)
+    for order in (("half", "single"), ("single", "half")):
+        given = {f"{kind} {side}": r for kind in order for side, r in zip("xy", pairs[kind])}
+        found = rs.compare(given, measures="mean_cca", progress=False, save=tmp_path / "kept.db")
+        for kind in order:
+            x, y = (found.rows.index(f"{kind} {side}") for side in "xy")
+            assert found["mean_cca"][x, y] == pytest.approx(values[kind], rel=1e-12)
 
 
 # -------------------------------------------------------------------------------------------------------- gradients
@@ -249,6 +277,23 @@ STRICT = array_api_strict.asarray(X)
 def test_libraries_do_not_mix(measure, x, y, kinds):
     with pytest.raises(ValueError, match=f"{measure.name}.*: {kinds}; convert one of them"):
         measure(x, y)
+
+
+class Tagged(torch.Tensor):
+    """A tensor of a class of one's own."""
+
+
+@pytest.mark.parametrize("kind", [torch.nn.Parameter, lambda data: data.as_subclass(Tagged)])
+def test_parameters_and_other_subclasses_are_tensors(kind):
+    """Embedding matrices are parameters."""
+    plain, special = torch.tensor(X), kind(torch.tensor(X))
+    other = torch.tensor(SQUARE[1])
+    expected = pytest.approx(rs.cka(plain, other).item(), abs=1e-12)
+    assert rs.cka(special, other).item() == expected
+    assert rs.cka(other, special).item() == expected
+    found = rs.compare({"a": special, "b": other}, measures="cka", progress=False)
+    assert found["cka"][0, 1] == expected
+    assert found.provenance["libraries"]["torch"] == torch.__version__
 
 
 def test_compare_says_so_before_it_computes():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import typing
+
 import numpy as np
 import pytest
 from conftest import for_few_samples
@@ -147,6 +150,70 @@ def test_symmetric_exactly_where_claimed(m):
     values = [(m(x, y), m(y, x)) for x, y in (generic_pair(seed=s) for s in range(3))]
     same = all(a == pytest.approx(b, rel=1e-9, abs=1e-9) for a, b in values)
     assert same == m.symmetric
+
+
+# Numbers on which claims depend, and what keeps the rest small.
+NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.5, 1.0)}
+SMALL = {"k": 3, "probes": 64, "repeats": 2}
+REFUSED = {"pwcca[directions=resi,weights=second]", "pwcca[directions=resi,weights=symmetric]"}
+
+
+def combinations() -> list[Measure]:
+    """Every combination of what parameters can be that is no member: a claim made for a part can be false of it."""
+    found = []
+    for m in rs.list_measures():
+        kinds = typing.get_type_hints(m.function)
+        values = {name: (False, True) for name in m.defaults if kinds[name] is bool} | dict(m.choices)
+        values |= {name: NUMBERS[name] for name in m.defaults if name in NUMBERS}
+        small = m.where(**{name: number for name, number in SMALL.items() if name in m.defaults})
+        found += [small.where(**dict(zip(values, chosen))) for chosen in itertools.product(*values.values())]
+    known = {m.spec for m in MEMBERS}
+    return [m for m in found if m.spec not in known and m.name != "accuracy_difference"]
+
+
+COMBINATIONS = combinations()
+
+
+def outputs_pair(m: Measure, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    pair = generic_pair(n=30, seed=seed)
+    if ("outputs", "probabilities") not in m.parameters:
+        return pair
+    return tuple(np.exp(a) / np.exp(a).sum(axis=1, keepdims=True) for a in pair)
+
+
+def value_or_nan(m: Measure, x: np.ndarray, y: np.ndarray) -> float:
+    try:
+        return m(x, y)
+    except rs.Undefined:
+        return np.nan
+
+
+def is_symmetric(m: Measure) -> bool:
+    pairs = [outputs_pair(m, seed) for seed in range(2)]
+    return all(m(x, y) == pytest.approx(m(y, x), rel=1e-9, abs=1e-9) for x, y in pairs)
+
+
+def invariances(m: Measure) -> set[str]:
+    """What leaves the value unchanged, on both sides and for every seed."""
+    left = set(INVARIANCES)
+    for seed in range(3):
+        (x, y), rng = outputs_pair(m, seed), np.random.default_rng(100 + seed)
+        before = m(x, y)
+        after = {t: value_or_nan(m, transformed(x, t, rng), transformed(y, t, rng)) for t in left}
+        left = {t for t, value in after.items() if abs(value - before) <= tolerance(m) * max(1, abs(before))}
+    return left
+
+
+@pytest.mark.parametrize("m", COMBINATIONS, ids=str)
+def test_claims_hold_for_every_combination_of_choices(m):
+    if m.spec in REFUSED:
+        with pytest.raises(ValueError, match="pwcca: directions='resi' takes its weights from X"):
+            m(*outputs_pair(m, 0))
+        return
+    assert is_symmetric(m) == m.symmetric
+    assert invariances(m) == m.invariant_to
+    (x, y), (low, high) = outputs_pair(m, 0), m.range
+    assert all(low <= value_or_nan(m, *pair) <= high for pair in ((x, y), (y, x), (x, x)))
 
 
 # The distance of a representation from itself where it is not 0: twice the mean rank, 1, over the 60 samples.

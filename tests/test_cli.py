@@ -11,10 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
+from conftest import assert_fits, on_terminal
 from typer.testing import CliRunner
 
 import resemblance as rs
@@ -663,3 +665,99 @@ def saved(path):
             return len(store.cells())
     except ValueError:
         return 0
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "measures",
+        "explain shape",
+        "compare a.npy b.npy -q -m default",
+        "compare a.npy nan.npy -q -m cka,rsa",
+        "compare a.npy b.npy c.npy nan.npy -q -m cka,gulp",
+        "compare many -q -m default",
+    ],
+)
+def test_tables_fit_the_terminal(words, columns, folder, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    (folder / "many").mkdir()
+    for i in range(12):
+        np.save(folder / "many" / f"network-of-seed-{i}.npy", np.random.default_rng(i).standard_normal((30, 4)))
+    assert_fits(lambda: cli.run(words.split()), capsys, columns)
+
+
+def test_columns_say_how_wide_a_terminal_is(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = on_terminal(lambda: cli.run(["measures"]), 200)
+    assert 50 < max(map(len, shown.splitlines())) <= 60
+
+
+def test_a_pipe_gets_one_line_per_row_however_long(call, folder, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    long = "layer" * 30
+    np.save(folder / f"{long}1.npy", loaded()["a"])
+    _, out, _ = call("compare", f"{long}1.npy", "b.npy", "nan.npy", "-m", "cka")
+    assert len([line for line in out.splitlines() if f"{long}1" in line]) == 1
+    shown = on_terminal(lambda: cli.run(["compare", f"{long}1.npy", "b.npy", "-m", "cka", "-q"]), 80)
+    assert max(map(len, shown.splitlines())) <= 80  # a name that is too long for any terminal is cut
+
+
+def test_names_cannot_steer_the_terminal(call, folder):
+    wild = "\x1b]0;title\x07\x1b[31mred"
+    np.save(folder / f"{wild}.npy", loaded()["a"])
+    _, out, _ = call("compare", f"{wild}.npy", "b.npy", "-m", "cka", "-q")
+    code, _, err = call("compare", f"{wild}.npy", f"no{wild}.npy", "-m", "cka")
+    assert code == 2
+    assert not set("\x1b\x07") & set(out + err)
+    assert "\\x1b[31mred" in err
+
+
+def test_rounding_of_a_distance_is_written_as_0(call, folder):
+    np.save(folder / "copy.npy", loaded()["a"])
+    a, copy = loaded()["a"], np.load("copy.npy")
+    assert 0 < rs.procrustes(a, copy) < 1e-12
+    _, out, _ = call("compare", "a.npy", "copy.npy", "-m", "procrustes")
+    (line,) = [line for line in out.splitlines() if "OrthProc" in line]
+    assert line.split()[2] == "0"
+    _, out, _ = call("compare", "a.npy", "copy.npy", "b.npy", "-m", "procrustes_size_shape")
+    assert "e-" not in out
+    _, out, _ = call("compare", "a.npy", "copy.npy", "-m", "procrustes", "--format", "json")
+    assert 0 < json.loads(out)["records"][1]["value"] < 1e-12  # a program gets every digit
+
+
+def test_a_full_disk_leaves_the_old_files(call, folder, monkeypatch):
+    for name in ("out.csv", "page.html", "out.parquet"):
+        (folder / name).write_text("the old one")
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(pandas.DataFrame, "to_parquet", full)
+    for words in (["-o", "out.csv"], ["-o", "out.parquet"], ["--html", "page.html"]):
+        code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "-q", *words)
+        assert code == 2
+        assert "No space left" in err
+    monkeypatch.undo()
+    assert {(folder / name).read_text() for name in ("out.csv", "page.html", "out.parquet")} == {"the old one"}
+    assert not [p for p in folder.iterdir() if p.name.startswith(".")]
+
+
+def test_devices_and_links_are_written_through(call, folder):
+    (folder / "link.csv").symlink_to(folder / "target.csv")
+    assert call("compare", "a.npy", "b.npy", "-m", "cka", "-q", "-o", "link.csv")[0] == 0
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "target.csv").read_text().startswith("measure,")
+    assert call("compare", "a.npy", "b.npy", "-m", "cka", "-q", "-o", os.devnull)[0] == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_spreadsheet_runs_no_name_as_a_formula(call, folder):
+    for name in ("=HYPERLINK(1)", "@x", "+y", "-z"):
+        np.save(folder / f"{name}.npy", loaded()["a"])
+    paths = [f"./{name}.npy" for name in ("=HYPERLINK(1)", "@x", "+y", "-z")]
+    _, out, _ = call("compare", *paths, "b.npy", "-m", "rsa", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert {row["x"] for row in rows} == {"'=HYPERLINK(1)", "'@x", "'+y", "'-z", "b"}
+    assert all(-1 <= float(row["value"]) <= 1 for row in rows)

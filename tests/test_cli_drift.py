@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
@@ -158,3 +159,8 @@ def test_rounding_draws_no_bar():
     (root,) = [d for d in found.drifts if d.name == "procrustes_root"]
     assert 0 < root.value < 1e-9
     assert float(re.search(r'width="([\d.]+)"[^>]*class="under"', bar(root))[1]) == 1.0
+
+
+def test_the_table_fits_the_terminal(capsys):
+    words = ["drift", "reference.npy", "shuffled.npy", "--labels", "labels.npy", "--draws", "10"]
+    assert_fits(lambda: cli.run(words), capsys)

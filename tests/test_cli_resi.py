@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pandas
 import pytest
+from conftest import assert_fits
 from test_study import OWN, bring
 
 from resemblance import cli
@@ -142,3 +143,8 @@ def test_models_that_change_are_compared_again(tmp_path, capsys):
     np.save(layer, np.random.default_rng(1).normal(size=np.load(layer).shape))
     assert run(capsys, *words)[0] == 0
     assert [s.value for s in load_result(tmp_path / "study" / "result.json").scores] != before
+
+
+@pytest.mark.parametrize("words", ["results", "compare-published"])
+def test_the_tables_fit_the_terminal(study, capsys, words):
+    assert_fits(lambda: cli.run(["resi", words, str(study)]), capsys)

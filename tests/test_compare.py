@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import tracemalloc
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -19,6 +20,7 @@ import resemblance as rs
 from resemblance.comparison import Comparison
 from resemblance.store import Cell, Store
 
+ENGINE = sys.modules["resemblance.compare"]
 FAST = [m for m in rs.preset("default") if m.name != "rtd"]
 
 
@@ -59,7 +61,8 @@ def test_tiles_do_not_change_the_numbers(reps, plain, tile):
     assert same(plain, rs.compare(reps, tile=tile, progress=False))
 
 
-@pytest.mark.parametrize("memory", [1, "20 kB", "1MB", "100GiB"])
+@pytest.mark.parametrize("memory", ["1B", "20 kB", "1MB", "100GiB"])
+@pytest.mark.filterwarnings("ignore:compare. one pair needs more than memory")
 def test_memory_does_not_change_the_numbers(reps, plain, memory):
     assert same(plain, rs.compare(reps, memory=memory, progress=False))
 
@@ -217,6 +220,150 @@ def test_a_bug_in_a_measure_is_not_a_failure(reps):
         rs.compare(reps, measures=[bug], progress=False)
 
 
+def hungry(x, y):
+    """Hungry: needs more than there is."""
+    return float(np.empty(10**17).sum())
+
+
+def hungry_torch(x, y):
+    """Hungry torch: the same of PyTorch."""
+    import torch
+
+    return float(torch.empty(10**17).sum())
+
+
+def infinite(x, y):
+    """Infinite: hands SciPy what is not finite."""
+    from scipy.linalg import svdvals
+
+    return float(svdvals(x.array / 0.0)[0])
+
+
+def divergent(x, y):
+    """Divergent: hands PyTorch what is not finite."""
+    import torch
+
+    return float(torch.linalg.svdvals(torch.full((3, 3), torch.nan))[0])
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (
+            hungry,
+            r"not enough memory for hungry of arrays \(40, 5\) and \(40, 6\): Unable to allocate .* fewer",
+        ),
+        (hungry_torch, "not enough memory for hungry_torch of arrays .*DefaultCPUAllocator"),
+        (infinite, "infinite: array must not contain infs or NaNs"),
+        (divergent, "divergent: linalg.svd: The algorithm failed to converge"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_one_measure_that_fails_does_not_take_the_others_with_it(reps, plain, function, reason):
+    bad = rs.measure(label="Bad", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+                     reference="nobody2026nothing")(function)  # fmt: skip
+    result = rs.compare(reps, measures=[bad, rs.cka], progress=False)
+    assert np.array_equal(result["cka"], plain["cka"])
+    assert len(result.failures) == 25
+    assert re.search(reason, next(f.reason for f in result.failures if (f.x, f.y) == ("net/0", "net/1")))
+
+
+WIDE = {"narrow": (30, 4), "wide": (30, 30_000), "also wide": (30, 30_001)}  # 30,000 x 30,000 are 7.2 GB
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """Representations of which two need 14 GB for the matching of neurons, on a machine with 1 GB left."""
+    monkeypatch.setattr(ENGINE, "available_memory", lambda: 10**9)
+    rng = np.random.default_rng(0)
+    return {name: rng.standard_normal(shape) for name, shape in WIDE.items()}
+
+
+def test_what_cannot_fit_the_machine_fails_before_the_work_and_alone(wide):
+    seen = []
+    result = rs.compare(
+        wide, measures=["hard_correlation_match", "procrustes"], progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen[0] == (3, 12)  # three pairs of wide ones, before anything is computed
+    assert np.isfinite(result["procrustes"]).all()
+    assert np.isfinite(result["hard_correlation_match"][0]).all()
+    assert {(f.x, f.y) for f in result.failures} == {(a, b) for a in list(WIDE)[1:] for b in list(WIDE)[1:]}
+    assert re.search(
+        r"not enough memory for hard_correlation_match of arrays \(30, 30000\) and \(30, 30001\): it takes at least "
+        r"14\.\d GB and 1 GB are left; use fewer samples",
+        next(f.reason for f in result.failures if f.x != f.y),
+    )
+
+
+def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp_path, monkeypatch):
+    path = tmp_path / "run.db"
+    with monkeypatch.context() as m:
+        m.setattr(ENGINE, "available_memory", lambda: 1)
+        assert len(rs.compare(reps, measures=["cka", "pwcca"], save=path, progress=False).failures) == 50
+        assert {f.reason.split(" for ")[0] for f in rs.load(path).failures} == {"not enough memory"}
+    result = rs.compare(reps, measures=["cka", "pwcca"], save=path, progress=False)
+    assert not result.failures
+    assert np.array_equal(rs.load(path)["pwcca"], plain["pwcca"])
+    monkeypatch.setattr(ENGINE, "available_memory", lambda: 1)
+    assert not rs.compare(reps, measures=["cka", "pwcca"], save=path, progress=False).failures
+
+
+def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
+    with pytest.warns(UserWarning, match=r"more than memory='30 kB': distance_correlation \d+\.?\d* kB$"):
+        result = rs.compare(reps, measures=["procrustes", "distance_correlation"], memory="30 kB", progress=False)
+    assert np.array_equal(result["distance_correlation"], plain["distance_correlation"])
+
+
+def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatch):
+    from resemblance import tiles
+
+    sizes = []
+    made = tiles.generator(0, "probe")
+    monkeypatch.setattr(tiles, "generator", lambda *_: sizes.append(_) or made)
+    result = rs.compare(reps, measures="jaccard[k=9999]", progress=False)
+    assert "at least 10000 samples" in result.failures[0].reason
+    assert not sizes
+
+
+def test_a_worker_that_dies_names_the_usual_cause_and_what_is_kept(reps, tmp_path):
+    with ProcessPoolExecutor(1) as pool, pytest.raises(BrokenExecutor, match=r"lack of memory.* kept in .*run\.db"):
+        rs.compare(reps, measures=[dying], executor=pool, save=tmp_path / "run.db", progress=False)
+
+
+@rs.measure(label="Dying", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+            reference="nobody2026nothing")  # fmt: skip
+def dying(x, y):
+    """Dying: what the killer of processes does."""
+    if len(x.array) == 40:
+        os._exit(9)
+    return 0.0
+
+
+def test_equal_data_under_several_names_have_one_value(reps, tmp_path):
+    x, y = reps["net/0"], reps["net/1"]
+    named = {"a": x, "y": y, "b": x.copy(), "c": x.copy()}
+    alone = rs.compare({"a": x, "y": y}, measures=FAST, progress=False)
+    seen = []
+    with ThreadPoolExecutor(3) as pool:
+        results = [
+            rs.compare(named, measures=FAST, save=tmp_path / "run.db", progress=lambda done, total: seen.append(total)),
+            rs.compare(named, measures=FAST, executor=pool, tile=1, progress=False),
+            rs.load(tmp_path / "run.db"),
+        ]
+    assert seen[-1] == 3 * len(FAST) + 2  # pwcca and linear_regression in both orders
+    for m in FAST:
+        whole = alone[m.spec][np.ix_([0, 1, 0, 0], [0, 1, 0, 0])]
+        assert all(np.array_equal(result[m.spec], whole) for result in results), m
+
+
+def test_mistakes_in_data_name_the_entry():
+    masked = np.ma.masked_array(np.eye(4), mask=np.eye(4))
+    with pytest.raises(ValueError, match="representation 'layer17' is a masked array"):
+        rs.compare({"layer3": np.eye(4), "layer17": masked})
+    with pytest.raises(ValueError, match=r"representation 'x1' must be \(n_samples, n_features\)"):
+        rs.compare([np.eye(4), np.ones(4)])
+
+
 def cka(x, y):
     """CKA of another kind."""
     return 0.0
@@ -239,6 +386,8 @@ IMPOSTOR = rs.measure(label="CKA", family="statistic", larger_is_more_similar=Tr
         (lambda r: rs.compare(r, memory="lots"), "memory must be"),
         (lambda r: rs.compare(r, memory=0), "memory must be"),
         (lambda r: rs.compare(r, memory="1e400GB"), "memory must be"),
+        (lambda r: rs.compare(r, memory="10"), 'did you mean "10GB"'),
+        (lambda r: rs.compare(r, memory=2), 'did you mean "2GB"'),
         (lambda r: rs.compare({**r, "short": np.ones((30, 2))}), "'short' has 30"),
         (lambda r: rs.compare([rs.Representation(np.ones((4, 2)), "a")] * 2), "two representations are called 'a'"),
     ],
@@ -393,6 +542,21 @@ def _count(path) -> int:
             connection.close()
     except sqlite3.OperationalError:
         return 0
+
+
+def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
+    path, kept = tmp_path / "run.db", []
+
+    @rs.measure(label="Looking", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+                reference="nobody2026nothing")  # fmt: skip
+    def looking(x, y):
+        """Looking: how many values are in the file now."""
+        kept.append(_count(path))
+        return 0.0
+
+    with ThreadPoolExecutor(1) as pool:
+        rs.compare(reps, measures=[looking], executor=pool, tile=5, save=path, progress=False)
+    assert kept[-1] > 0  # all pairs are one task, which has not ended when the last is computed
 
 
 def test_two_processes_on_one_file(tmp_path):

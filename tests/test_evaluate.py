@@ -39,6 +39,12 @@ def test_tight_groups_are_found_without_fault(setting, protocol):
     assert list(values.values()) == pytest.approx([1] * len(values))
 
 
+def test_a_similarity_without_bounds_is_ranked_like_one_with_bounds():
+    """ENSD has no largest value, so its differences are negative: the authors' code never forms them."""
+    result = evaluate(tight_groups(setting="labels"), measures=["ensd", "cknna", "cka"], protocol="resi-code")
+    assert list(by_quality(result, "labels").values()) == pytest.approx([1] * 6)
+
+
 def test_groups_without_structure_are_at_chance():
     result = evaluate(independent_noise(setting="labels"), measures=MEASURES)
     for (quality, _), value in by_quality(result, "labels").items():
@@ -253,7 +259,7 @@ def test_a_result_is_the_same_after_saving(tmp_path):
     for name in ("scores", "maps"):  # hold NaN, which is not equal to itself
         assert repr(getattr(again, name)) == repr(getattr(result, name))
     assert again.seconds == result.seconds
-    assert json.loads((tmp_path / "result.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "result.json").read_text())["format"] == 2
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])

@@ -16,6 +16,8 @@ from conftest import GOLDEN
 
 import resemblance as rs
 
+pytestmark = pytest.mark.usefixtures("any_blocks")
+
 OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
 CASES = [case for case in OUTPUTS if case.startswith("pub0")]
 RESI = {m.label: m for m in rs.preset("resi")}

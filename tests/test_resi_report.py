@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import shutil
-import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -20,8 +20,10 @@ from resemblance.benchmarks.published import RankRow
 from resemblance.benchmarks.ranking import ranking
 from resemblance.benchmarks.resi import Absence
 from resemblance.comparison import info_of
-from resemblance.report import resi_cells, resi_data, resi_figures, resi_page, write_resi_page
+from resemblance.report import resi_cells, resi_data, resi_figures, resi_page, resi_terminal, write_resi_page
+from resemblance.report.output import show
 from resemblance.representation import Undefined
+from resemblance.significance import places
 from resemblance.subject import Subject
 
 HOSTILE = "<script>alert(1)</script>"
@@ -94,6 +96,12 @@ def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", 
     return Result(**{**options, "measures": infos, "scores": tuple(scores), **empty, **parts})
 
 
+def printed(*parts):
+    target = io.StringIO()
+    show(parts, target)
+    return target.getvalue()
+
+
 def written(result, folder, **options):
     write_resi_page(result, folder / "resi.html", **options)
     return (folder / "resi.html").read_text(encoding="utf-8")
@@ -122,9 +130,12 @@ def test_headline_counts_models_and_every_comparison_once(result):
 
 def test_standings_are_those_of_the_ranking(result):
     rows = {row.name.spec: row for row in resi_data.standings(result)}
+    found = {p.measure: p for p in places({"resi": result.ranks()}).rows}
     for expected in ranking(result.ranks()):
-        row = rows[expected.measure]
-        assert (row.mean, row.low, row.high, row.median, row.cells) == (*expected[1:5], len(expected.ranks))
+        row, place = rows[expected.measure], found[expected.measure]
+        assert (row.mean, row.median, row.cells) == (expected.mean, expected.median, len(expected.ranks))
+        assert (row.low, row.high, row.is_tied) == (place.low, place.high, place.is_tied)
+        assert row.behind == (place.behind_low, place.behind_high)
     for domain in ("graphs", "language"):
         for expected in ranking(result.ranks(), domain):
             assert rows[expected.measure].by_domain[domain] == expected.mean
@@ -142,22 +153,62 @@ def test_a_measure_without_a_rank_stands_last():
     [
         ({}, "No measure has a rank"),
         ({"a": [0.5]}, "the only measure with a rank"),
-        ({"a": [0.5], "b": [0.1]}, "first in the only cell"),
-        ({"a": [0.5] * 9, "b": [0.1] * 9}, "No other interval overlaps with its own; the next is b 2.00"),
+        ({"a": [0.5], "b": [0.1]}, "1 cell does not settle the order of 2 measures"),
+        ({"a": [0.5] * 5, "b": [0.1] * 5}, "5 cells do not settle the order of 2 measures: with fewer than 6, even"),
         (
-            {"a": [0.5, 0.1] * 4, "b": [0.1, 0.5] * 4},
-            "The interval of 1 other overlaps with its own, so these cells do",
+            {"a": [0.5] * 9, "b": [0.1] * 9, "c": [0.0] * 9},
+            "a leads with a mean rank of 1.00 among 3 measures over 9 cells; every other measure is behind it, the "
+            "next being b 2.00.",
         ),
-        ({key: [0.5, 0.5] for key in "abcdefg"}, "The intervals of 6 others overlap with its own"),
+        (
+            {"a": [0.5, 0.1, 0.5] * 4, "b": [0.1, 0.5, 0.1] * 4, "c": [0.0] * 12},
+            "a leads with a mean rank of 1.33 among 3 measures over 12 cells; b cannot be told from it.",
+        ),
+        ({"a": [0.5, 0.1, 0.5] * 2, "b": [0.1, 0.5, 0.1] * 2}, "6 cells; b cannot be told from it"),
+        ({"a": [0.5] * 6, "b": [0.5] * 6, "c": [0.1] * 6}, "a and b lead together with a mean rank of 1.00"),
     ],
 )
-def test_the_verdict_claims_no_more_than_the_intervals_allow(values, words):
-    assert words in resi_data.verdict(resi_data.standings(made_up(values)))
+def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
+    assert words in resi_data.verdict(made_up(values))
 
 
-def test_a_long_verdict_is_cut():
-    said = resi_data.verdict(resi_data.standings(made_up({key: [0.5, 0.5] for key in "abcdefg"})))
-    assert said.endswith("b 1.00, c 1.00, d 1.00, e 1.00, and 2 more.")
+def test_intervals_that_overlap_do_not_make_a_tie():
+    """In every cell b is just behind a, and both vary much from cell to cell: only the difference is sure."""
+    others = {key: [0.9, 0.1, 0.1] * 4 for key in "cde"}
+    found = made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others})
+    rows = {row.name.spec: row for row in resi_data.standings(found)}
+    assert rows["a"].high > rows["b"].low
+    assert [spec for spec, row in rows.items() if row.is_tied and spec in "ab"] == ["a"]
+    assert rows["b"].behind == (1.0, 1.0)
+    assert "b" not in resi_data.verdict(found).partition("; ")[2].split()
+
+
+def test_few_cells_and_trials_have_no_intervals(tmp_path):
+    few = made_up({"a": [0.5] * 4, "b": [0.1] * 4})
+    trial = made_up({"b": [0.1] * 9, "a": [0.5] * 9}, suite="slice")
+    for found in (few, trial):
+        assert {(row.low, row.high, row.behind, row.is_tied) for row in resi_data.standings(found)} == {
+            (None, None, None, False)
+        }
+        assert resi_data.before(found) == {}
+        assert "95 %" not in printed(resi_terminal.ranking_table(found))
+    assert [row.name.spec for row in resi_data.standings(trial)] == ["b", "a"]  # as they were given, in no order
+    page = written(trial, tmp_path)
+    assert "Trial run: the scores mean nothing." in page
+    assert "leads" not in page
+    assert 'id="verdict"' not in page
+    assert 'id="duels"' not in page
+
+
+def test_the_page_and_the_terminal_say_what_was_evaluated(result, tmp_path):
+    whole = replace(result, suite="mini", left_out={"odd": "no traits.json beside its arrays"})
+    page, lines = written(whole, tmp_path), resi_terminal.headline_lines(whole)
+    for words in ("mini: small stand-in models; not the paper", "14: sage, bert", "Left out: odd (no traits.json"):
+        assert words in page
+        assert words in "\n".join(lines)
+    assert resi_data.remarks(result)[0].startswith("Few models: at most 9 are compared with each other")
+    assert resi_data.facts(result)["suite"] == "models of your own"
+    assert resi_data.remarks(replace(result, suite="mini")) == ()
 
 
 def test_boxes_have_quartiles_and_whiskers():
@@ -501,24 +552,14 @@ def test_jinja_that_is_missing_names_the_extra(result, tmp_path, monkeypatch):
 # -------------------------------------------------------------------------------------------------------------- browser
 
 
-def opened(path, fragment=""):
-    """The page after its script has run, in a browser without a window."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert browser, "no browser to open the page with: install chromium (apt-get install chromium)"
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={path.parent / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), path.as_uri() + fragment]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-
 def first_column(dom, table):
     rows = filter(None, Page(dom).tables[table])
     return [row[0][1]["title"].split(":")[0] for row in rows if row[0][1].get("scope") == "row"]
 
 
-def test_the_page_in_a_browser(result, tmp_path):
+def test_the_page_in_a_browser(result, open_page, tmp_path):
     write_resi_page(result, tmp_path / "resi.html")
-    dom = opened(tmp_path / "resi.html", "#sort=ranking:1:descending")
+    dom = open_page(tmp_path / "resi.html", "#sort=ranking:1:descending")
     tags = Page(dom).tags
     assert "data-errors" not in tags[0][1]
     assert tags[0][1]["data-ready"] == "yes"
@@ -530,7 +571,7 @@ def test_the_page_in_a_browser(result, tmp_path):
     assert [a for tag, a in tags if tag == "div" and a.get("id") == "maps" and "hidden" not in a]
 
 
-def test_every_choice_can_be_made(result, page, tmp_path):
+def test_every_choice_can_be_made(result, page, open_page, tmp_path):
     """Choose every option of every list, then read a cell: the last choice is what is shown."""
     choose = """<script>
     for (const list of document.querySelectorAll("select")) for (let i = 0; i < list.options.length; i++) {
@@ -540,7 +581,7 @@ def test_every_choice_can_be_made(result, page, tmp_path):
       map.dispatchEvent(new KeyboardEvent("keydown", { key }));
     </script>"""
     (tmp_path / "resi.html").write_text(page.replace("</body>", choose + "</body>"), encoding="utf-8")
-    dom = opened(tmp_path / "resi.html")
+    dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     shown = {(a["data-quality"], a["data-family"]) for _, a in tags if "data-quality" in a and "hidden" not in a}
@@ -554,10 +595,10 @@ def test_every_choice_can_be_made(result, page, tmp_path):
     assert found.groups() == (f"{part.labels[2]} and {part.labels[1]}", "1", value)
 
 
-def test_a_hostile_page_in_a_browser_runs_nothing_else(tmp_path):
+def test_a_hostile_page_in_a_browser_runs_nothing_else(open_page, tmp_path):
     subjects = models(HOSTILE, HOSTILE, HOSTILE, [("normal", 0.0, 3)], name=HOSTILE + "seed{seed}")
     write_resi_page(evaluate(subjects, measures=["cka", seldom]), tmp_path / "resi.html", title=HOSTILE)
-    dom = opened(tmp_path / "resi.html")
+    dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     assert [tag for tag, _ in tags].count("script") == 2
@@ -571,9 +612,9 @@ def test_a_hostile_page_in_a_browser_runs_nothing_else(tmp_path):
         ({"a": [0.2], "b": [np.nan], "c": [-0.5]}, "#sort=scores:1:descending", ["a", "c", "b"]),
     ],
 )
-def test_sorting_puts_what_has_no_value_last(values, fragment, order, tmp_path):
+def test_sorting_puts_what_has_no_value_last(values, fragment, order, open_page, tmp_path):
     write_resi_page(made_up(values), tmp_path / "resi.html")
-    dom = opened(tmp_path / "resi.html", fragment)
+    dom = open_page(tmp_path / "resi.html", fragment)
     root = Page(dom).tags[0][1]
     assert (root.get("data-ready"), root.get("data-errors")) == ("yes", None)
     assert first_column(dom, "scores") == order

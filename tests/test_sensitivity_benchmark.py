@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
@@ -464,3 +465,7 @@ def test_names():
     assert set(THREE) <= set(MEASURES)
     assert pickle.loads(pickle.dumps([e.compute for e in EXPERIMENTS]))  # workers can be sent them
     assert all(rs.get_measure(m).spec == m for m in MEASURES if m != "default")
+
+
+def test_the_tables_fit_the_terminal(study, capsys):
+    assert_fits(lambda: cli.run(["sensitivity", "results", str(study[0])]), capsys)

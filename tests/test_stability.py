@@ -590,6 +590,7 @@ HOSTILE = {
     "duplicates": lambda x: np.repeat(x[::2], 2, axis=0),
     "constant columns": lambda x: np.hstack([x[:, :4], np.ones((len(x), 2))]),
     "wide": lambda x: np.hstack([x, np.random.default_rng(0).standard_normal((len(x), 80))]),
+    "two values of half precision": lambda x: (1 + 1e-3 * (x > 0.5)).astype(np.float16),
     "integers": lambda x: np.round(3 * x).astype(int),
     "not contiguous": lambda x: np.asfortranarray(x)[::-1],
 }
@@ -607,6 +608,20 @@ def test_hostile_data_give_a_number_or_a_reason(s, kind):
         assert kind not in ("integers", "not contiguous")
         return
     assert s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
+
+
+@pytest.mark.parametrize("name", ["anisotropy", "participation_ratio", "effective_rank"])
+def test_a_spectrum_of_rounding_is_no_spectrum(name):
+    x = HOSTILE["two values of half precision"](example(st.get_statistic(name))[0])
+    with pytest.raises(rs.Undefined, match="varies by no more than the rounding of float16"):
+        st.get_statistic(name)(x)
+
+
+@every_statistic
+def test_values_near_the_largest_are_refused(s):
+    x, data = example(s)
+    with pytest.raises(rs.Undefined, match="values near the largest of float64"):
+        s(x * 1e306, *data)
 
 
 @every_statistic
@@ -789,5 +804,5 @@ def test_the_value_of_an_own_statistic_must_be_finite(rng):
     def bad(x: rs.Representation) -> float:
         return float("nan")
 
-    with pytest.raises(rs.Undefined, match="overflows"):
+    with pytest.raises(rs.Undefined, match="not a number"):
         bad(rng.standard_normal((4, 2)))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
 from resemblance.benchmarks import stability
@@ -435,3 +436,9 @@ def test_commands(small, capsys, tmp_path):
     np.save(tmp_path / "y.npy", np.ones((30, 3)))
     assert command(["stability", "transformations", str(tmp_path / "y.npy")]) == 2
     assert "at least 10 samples and 5 features" in capsys.readouterr().err
+
+
+def test_the_tables_fit_the_terminal(small, tmp_path, capsys):
+    assert_fits(lambda: command(["stability", "results", str(small[0])]), capsys)
+    np.save(tmp_path / "x.npy", mixture(0.9, 0)[:30, :20])
+    assert_fits(lambda: command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]), capsys)

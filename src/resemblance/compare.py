@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import ExitStack, contextmanager
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import ExitStack, contextmanager, nullcontext
 from copy import copy
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .arrays import scalar
+from .arrays import library, on_processor, scalar
 from .catalogue import get_measures, list_measures, preset
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
 from .extras import NEEDS, install_hint
+from .failures import reason_of
 from .given import named_sides
 from .inputs import hint_of_counts
+from .machine import available_memory
 from .measure import Measure, require
-from .representation import Representation, Undefined, check_same_samples, comparing, fingerprint, title
-from .store import COLUMNS, Cell, Store
-from .tiles import Tile, group_measures, parse_bytes, tiles
+from .plan import Task, Work, block_for_workers, count, distinct
+from .representation import Representation, check_same_samples, comparing, fingerprint
+from .store import COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
+from .tiles import in_units, parse_bytes
 
 Progress = bool | Callable[[int, int], None]
 Done = TypeVar("Done")
-
-
-class Task(NamedTuple):
-    """A tile with the representations it needs and the cells still to compute: all that travels to a worker."""
-
-    measures: tuple[Measure, ...]
-    representations: Mapping[int, Representation]
-    wanted: tuple[tuple[int, int, tuple[int, ...]], ...]  # row, column, positions of the measures to compute
-    both_orders: bool  # of asymmetric measures: needed for all pairs of one list, not for a rectangle
 
 
 def compare(
@@ -67,16 +68,19 @@ def compare(
     executor : any ``concurrent.futures.Executor``. Blocks of pairs are its tasks; the values are the same, to the last
         bit, for every executor. A task computes the views of its own representations, so b blocks compute each view
         up to b times: an executor pays when pairs are many or measures of pairs are slow.
-    memory : budget in bytes for the views held at a time, per task. Numbers do not depend on it.
+    memory : budget in bytes for the views held at a time, per task. Numbers do not depend on it. A measure of which one
+        pair needs more is computed all the same, after a warning; one that needs more than the machine has left fails.
     tile : largest number of representations in one side of a block. Default: what fits ``memory``; with an executor
-        also few enough that there is a task for each processor.
+        also few enough that there are two tasks for each worker.
     progress : show a bar on standard error, or call ``progress(done, total)``.
-    save : file in which every result is kept as soon as it is computed. Run again with the same file, only what is
-        missing is computed: after an interruption, or for more measures and representations.
+    save : file in which every result is kept as soon as it is computed, by the workers themselves if these are threads
+        or processes of a pool of Python's own. Run again with the same file, only what is missing is computed: after an
+        interruption, or for more measures and representations.
 
     Returns
     -------
-    :class:`Comparison`. A pair that a measure cannot handle is NaN there, with the reason; nothing else is caught.
+    :class:`Comparison`. A pair that a measure cannot handle, or for which there is too little memory, is NaN there, with
+    the reason; nothing else is caught. What failed for lack of memory is tried again by a later run with the same file.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or array libraries, or when
     two have the same name. BLAS runs on one thread while it works (it is faster on many small problems, and the same on
@@ -86,36 +90,36 @@ def compare(
     every = rows + (columns or [])
     _check(rows, columns)
     chosen, missing = _choose(measures)
-    if tile is not None and tile < 1:
-        raise ValueError(f"compare: tile must be at least 1; got {tile}")
+    budget = _budget(memory, tile)
     infos = tuple(info_of(m) for m in (*chosen, *missing))
     provenance = provenance_of(rows, columns or rows)
     names, column_names = [r.name for r in rows], [r.name for r in columns or rows]
 
     with ExitStack() as stack:
         store = stack.enter_context(Store(save)) if save is not None else None
-        done = {c[:4]: c for c in store.cells(map(fingerprint, every))} if store else {}
+        done = _done_before(store, every)
         if store:
             store.describe(describe(names, column_names, infos, provenance))
         stack.enter_context(single_threaded())
-        block = tile if tile is not None or executor is None else _block_for_workers(len(every))
-        todo = _unfinished(chosen, every, len(rows), columns is not None, done) if done else chosen
-        plan = _plan(todo, every, len(rows), columns is not None, parse_bytes(memory), block)
-        tasks = [task for t in plan if (task := _task(t, every, done, both_orders=columns is None)).wanted]
-        show = stack.enter_context(_reporting(progress, sum(_count(t) for t in tasks)))
-        for cells in _run(tasks, executor):
-            done |= {c[:4]: c for c in cells}
+        work = Work(tuple(distinct(rows)), None if columns is None else tuple(distinct(columns)))
+        left = available_memory() if _is_here(executor, every) else None
+        block = tile if tile is not None or executor is None else block_for_workers(work, executor)
+        keep = store.path if store and _shares_files(executor) else None
+        plan = work.plan(chosen, done.keys(), budget, left, block, keep)
+        _warn_of_memory(plan.beyond_budget, memory)
+        show = stack.enter_context(_reporting(progress, sum(map(count, plan.tasks)) + len(plan.hopeless)))
+        for cells in chain([plan.hopeless] if plan.hopeless else [], _run(plan.tasks, executor, save)):
+            done |= {key_of(c): c for c in cells}
             show(len(cells))
             if store:
                 store.put(cells)
-    absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
-    return assemble(names, column_names, infos, done.values(), provenance, absent)
+    return assemble(names, column_names, infos, done.values(), provenance, _absent(missing))
 
 
 # ------------------------------------------------------------------------------------------------ running the tasks
 
 
-def _run(tasks: Sequence[Task], executor: Executor | None) -> Iterator[list[Cell]]:
+def _run(tasks: Sequence[Task], executor: Executor | None, save: str | Path | None) -> Iterator[list[Cell]]:
     """Yield finished cells: pair by pair in this process, task by task from an executor."""
     if executor is None:
         for position, task in enumerate(tasks):
@@ -125,7 +129,12 @@ def _run(tasks: Sequence[Task], executor: Executor | None) -> Iterator[list[Cell
             for index in set(task.representations) - kept:
                 task.representations[index].forget()
         return
-    yield from as_finished({executor.submit(run_task, task) for task in tasks})
+    try:
+        yield from as_finished({executor.submit(run_task, task) for task in tasks})
+    except BrokenExecutor as error:
+        saved = f"what was computed is kept in {save}; the same call continues" if save else "save=FILE keeps results"
+        cause = "a worker ended before its work was done, most often for lack of memory: take fewer workers"
+        raise type(error)(f"compare: {cause}, or a smaller memory=; {saved}") from error
 
 
 def as_finished(pending: set[Future[Done]]) -> Iterator[Done]:
@@ -140,10 +149,18 @@ def as_finished(pending: set[Future[Done]]) -> Iterator[Done]:
 
 
 def run_task(task: Task) -> list[Cell]:
-    """Compute one task in a worker, on fresh representations, so that their views end with it."""
+    """Compute one task in a worker, on fresh representations, so that their views end with it.
+
+    Cells are written to the file of the task, if it has one, as soon as they are there.
+    """
     fresh = {i: copy(r) for i, r in task.representations.items()}
-    with single_threaded():
-        return [cell for cells in _pairs(task._replace(representations=fresh)) for cell in cells]
+    done: list[Cell] = []
+    with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
+        for cells in _pairs(task._replace(representations=fresh)):
+            done += cells
+            if store:
+                store.put(cells)
+    return done
 
 
 def _pairs(task: Task) -> Iterator[list[Cell]]:
@@ -151,12 +168,6 @@ def _pairs(task: Task) -> Iterator[list[Cell]]:
         x, y = task.representations[row], task.representations[column]
         with comparing(x, y):
             yield [cell for p in positions for cell in _cells(task.measures[p], x, y, task.both_orders)]
-
-
-def _count(task: Task) -> int:
-    """Number of cells of a task."""
-    doubled = [task.both_orders and not m.symmetric for m in task.measures]
-    return sum(1 + (doubled[p] and row != column) for row, column, positions in task.wanted for p in positions)
 
 
 def _cells(measure: Measure, x: Representation, y: Representation, both_orders: bool) -> Iterator[Cell]:
@@ -170,11 +181,13 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
     try:
         value = scalar(measure.evaluate(x, y))
         remarks = _remarks(measure, x, y)
-    except (Undefined, np.linalg.LinAlgError) as error:
-        # The same data may have another name elsewhere: what is kept names them by their fingerprint.
-        reason = str(error)
-        for r in (x, y):
-            reason = reason.replace(title(r), f"{{{fingerprint(r)}}}")
+    except Exception as error:
+        reason = reason_of(error, measure, x, y)
+        if reason is None:
+            raise
+        if reason.startswith(NO_MEMORY):  # make room for the other measures
+            for r in (x, y):
+                r.forget()
     seconds = time.perf_counter() - start
     return Cell(measure.spec, measure.version, fingerprint(x), fingerprint(y), value, seconds, reason, remarks)
 
@@ -202,56 +215,34 @@ def single_threaded() -> Iterator[None]:
                 torch.set_num_threads(threads)
 
 
-# ------------------------------------------------------------------------------------------------- what is to be done
+# --------------------------------------------------------------------------------------- what goes in, what comes out
 
 
-def _plan(
-    measures: Sequence[Measure],
-    every: Sequence[Representation],
-    rows: int,
-    rectangle: bool,
-    memory: int,
-    block: int | None,
-) -> Iterator[Tile]:
-    n, d = every[0].shape[0], max(r.shape[1] for r in every)
-    groups = group_measures(measures, n, d, len(every), memory)
-    for t in tiles(groups, rows, len(every) - rows if rectangle else None, memory, block):
-        yield t._replace(columns=tuple(c + rows for c in t.columns)) if rectangle else t
+def _budget(memory: int | str, tile: int | None) -> int:
+    if tile is not None and tile < 1:
+        raise ValueError(f"compare: tile must be at least 1; got {tile}")
+    return parse_bytes(memory)
 
 
-def _unfinished(
-    measures: Sequence[Measure], every: Sequence[Representation], rows: int, rectangle: bool, done: Container[Any]
-) -> list[Measure]:
-    """Leave out the measures of which every cell is there, so that no tiles need to be planned for them."""
-    names = [fingerprint(r) for r in every]
-    columns = range(rows, len(every)) if rectangle else range(rows)
-    pairs = [(names[i], names[j]) for i in range(rows) for j in columns if rectangle or i <= j]
-    return [m for m in measures if not all(_is_done(m, x, y, done, not rectangle) for x, y in pairs)]
+def _done_before(store: Store | None, every: Sequence[Representation]) -> dict[Key, Cell]:
+    """Return what the file holds of these data, but for what only this machine, or another, had no memory for."""
+    kept = store.cells(map(fingerprint, every)) if store else []
+    return {key_of(c): c for c in kept if not (c.reason or "").startswith(NO_MEMORY)}
 
 
-def _task(t: Tile, every: Sequence[Representation], done: Container[Any], both_orders: bool) -> Task:
-    """Leave out of a tile the lower half of a diagonal block and every cell that is already there."""
-    wanted = []
-    for i in t.rows:
-        for j in (j for j in t.columns if i <= j):
-            x, y = fingerprint(every[i]), fingerprint(every[j])
-            missing = tuple(p for p, m in enumerate(t.measures) if not _is_done(m, x, y, done, both_orders))
-            wanted += [(i, j, missing)] if missing else []
-    needed = {k for i, j, _ in wanted for k in (i, j)}
-    return Task(t.measures, {k: every[k] for k in sorted(needed)}, tuple(wanted), both_orders)
+def _is_here(executor: Executor | None, every: Sequence[Representation]) -> bool:
+    """Say whether the work takes the memory of this machine: not that of a cluster or of an accelerator."""
+    return (executor is None or _shares_files(executor)) and all(on_processor(r.source) for r in every)
 
 
-def _block_for_workers(count: int) -> int:
-    """Height of b blocks, the fewest whose b (b + 1) / 2 pairs give every processor a task."""
-    blocks = math.ceil((math.sqrt(8 * (os.cpu_count() or 1) + 1) - 1) / 2)
-    return max(1, math.ceil(count / blocks))
+def _shares_files(executor: Executor | None) -> bool:
+    return isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor)
 
 
-def _is_done(m: Measure, x: str, y: str, done: Container[Any], both_orders: bool) -> bool:
-    forward, backward = (m.spec, m.version, x, y) in done, (m.spec, m.version, y, x) in done
-    if m.symmetric:
-        return forward or backward
-    return forward and (backward or not both_orders)
+def _warn_of_memory(needed: Mapping[str, int], memory: int | str) -> None:
+    if needed:
+        sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in needed.items())
+        warnings.warn(f"compare: one pair needs more than memory={memory!r}: {sizes}", stacklevel=3)
 
 
 def _check(rows: Sequence[Representation], columns: Sequence[Representation] | None) -> None:
@@ -271,7 +262,7 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
                 f"all must be representations of the same samples{hint_of_counts(r.shape[0], first.shape[0])}"
             )
         check_same_samples("compare", with_ids, r)
-        mine, other = (f"{type(s.source).__module__.split('.')[0]} in {s.precision}" for s in (first, r))
+        mine, other = (f"{library(s.source)} in {s.precision}" for s in (first, r))
         if mine != other:
             raise ValueError(f"compare: {first.name!r} is computed by {mine} and {r.name!r} by {other}; convert one")
 
@@ -291,6 +282,10 @@ def _choose(measures: Any) -> tuple[list[Measure], list[Measure]]:
         if twin.function is not m.function:
             raise ValueError(f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is taken")
     return chosen, []
+
+
+def _absent(missing: Sequence[Measure]) -> dict[str, str]:
+    return {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
 
 
 def _installed(m: Measure) -> bool:

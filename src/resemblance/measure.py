@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .arrays import Array, like, scalar
+from .arrays import Array, library, like, scalar
 from .extras import EXTRA, check
 from .inputs import hint_of_counts
 from .representation import Representation, Undefined, as_representation, check_same_samples, comparing, finite
@@ -114,12 +114,10 @@ class Measure:
         require(self)
         with comparing(x, y):
             value = self.function(x, y, **dict(self.parameters))
-        number = scalar(value)
-        if not math.isfinite(number):
-            raise Undefined(f"{self}: the value overflows for these data; rescale both representations")
+        value = in_range(value, self, x.precision)
         if isinstance(x.source, np.ndarray):
-            return number
-        return _as_0d(value if self.differentiable else number, x.array)
+            return scalar(value)
+        return _as_0d(value if self.differentiable else scalar(value), x.array)
 
     def where(self, **parameters: Any) -> Measure:
         """Return the measure with parameters fixed; it is named after them, ``cka[estimator=debiased]``.
@@ -163,8 +161,8 @@ class Measure:
         return restore, (self.function.__module__, self.function.__name__, self.parameters, file)
 
     def _check_pair(self, x: Representation, y: Representation) -> None:
-        if type(x.source) is not type(y.source) and not all(isinstance(r.source, np.ndarray) for r in (x, y)):
-            kinds = [type(r.source).__module__.split(".")[0] for r in (x, y)]
+        kinds = [library(r.source) for r in (x, y)]
+        if kinds[0] != kinds[1]:
             raise ValueError(f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them")
         (n, d), (m, e) = x.shape, y.shape
         if n != m:
@@ -281,6 +279,22 @@ def specification(name: str, parameters: tuple[tuple[str, Any], ...], defaults: 
     """Return the name with every parameter that is not at its default."""
     changed = [f"{k}={brief(v)}" for k, v in parameters if k not in defaults or defaults[k] != v]
     return f"{name}[{','.join(changed)}]" if changed else name
+
+
+def in_range(value: Any, claimed: Any, precision: str) -> Any:
+    """Return a value without the rounding errors that brought it out of the claimed range.
+
+    Raises :class:`~resemblance.Undefined` for NaN and infinity. What is further outside stays: the claim is wrong then.
+    """
+    number = scalar(value)
+    if math.isnan(number):
+        raise Undefined(f"{claimed}: the value is not a number (NaN) for these data")
+    if math.isinf(number):
+        raise Undefined(f"{claimed}: the value overflows for these data; rescale them")
+    low, high = claimed.range
+    excess = number - min(max(number, low), high)
+    rounding = 64 * float(np.finfo(precision).eps) * max(1.0, abs(number))
+    return value - excess if 0 < abs(excess) <= rounding else value
 
 
 def require(measure: Measure) -> None:

@@ -13,10 +13,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import array_api_compat
 import numpy as np
 
-from .arrays import Array, carries_gradient, is_torch, namespace, to_numpy
+from .arrays import Array, carries_gradient, has_float64, is_torch, namespace, on_processor, scalar, to_numpy
 from .inputs import Order, array_file, check_order, open_array, receive
 
 P = ParamSpec("P")
@@ -36,8 +35,8 @@ class Representation:
     ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API standard, a DataFrame
     of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file, or anything ``numpy.asarray`` understands.
     It is computed in float64 on the CPU, whatever its own precision (most measures subtract nearly equal numbers), and
-    in its own precision, at least float32, on an accelerator; ``dtype`` says otherwise. The data must not be changed
-    while the representation is in use.
+    in its own precision, at least float32, on an accelerator and in JAX without ``jax_enable_x64``; ``dtype`` says
+    otherwise. The data must not be changed while the representation is in use.
 
     Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a DataArray, names the
     samples, unless it is 0, 1, ..., n - 1. Ids may repeat.
@@ -52,6 +51,8 @@ class Representation:
         self.source: Array = given.array
         if dtype not in (None, "float32", "float64"):
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
+        if dtype == "float64" and not has_float64(self.source):
+            raise ValueError(f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)")
         self.dtype = dtype
         self.order: Order = given.order if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
@@ -71,7 +72,7 @@ class Representation:
 
     @property
     def precision(self) -> str:
-        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, at least float32 elsewhere."""
+        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, else at least float32."""
         return self.dtype or working_precision(self.source)
 
     @property
@@ -175,15 +176,16 @@ _pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | N
 
 
 @contextmanager
-def comparing(x: Representation, y: Representation) -> Iterator[None]:
-    """Keep what the measures of one pair share (their cross products) alive inside this block."""
+def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
+    """Keep what the measures of one pair share (their cross products) alive inside this block, and yield it."""
     current = _pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield  # already comparing this pair: a measure that calls another one shares its views
+        yield current[2]  # already comparing this pair: a measure that calls another one shares its views
         return
-    token = _pair.set((x, y, {}))
+    shared: dict[Hashable, Any] = {}
+    token = _pair.set((x, y, shared))
     try:
-        yield
+        yield shared
     finally:
         _pair.reset(token)
 
@@ -235,14 +237,19 @@ def values(x: Representation) -> Array:
 def fingerprint(x: Representation) -> str:
     """Hash of the values as given, their shape, and the precisions they come and are computed in."""
     source = np.ascontiguousarray(to_numpy(x.source))
-    digest = hashlib.sha256(f"{source.dtype.str}{source.shape}{x.precision}".encode())
+    own = str(x.source.dtype).rpartition(".")[2]
+    kind = source.dtype.str if source.dtype.name == own else own  # bfloat16 is float32 in NumPy, but has another rank
+    digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
     digest.update(source.data)
     return digest.hexdigest()[:32]
 
 
 @view
 def finite(x: Representation) -> bool:
-    """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite."""
+    """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
+
+    Values so large that a sum over rows or columns could overflow are refused, too.
+    """
     bad = to_numpy(~x.xp.isfinite(x.array))
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
@@ -250,6 +257,9 @@ def finite(x: Representation) -> bool:
             f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, column {column}; "
             "leave those samples out or fill them in"
         )
+    largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
+    if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
+        raise Undefined(f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it")
     return True
 
 
@@ -262,8 +272,7 @@ def title(x: Representation | str) -> str:
 def working_precision(array: Array) -> str:
     """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32 elsewhere."""
     own = str(array.dtype).rpartition(".")[2]
-    on_cpu = "cpu" in str(array_api_compat.device(array)).lower()
-    return "float64" if on_cpu or own == "float64" else "float32"
+    return "float64" if own == "float64" or (on_processor(array) and has_float64(array)) else "float32"
 
 
 def as_array(data: Any, name: str = "") -> Array:

@@ -22,6 +22,7 @@ from .measure import (
     did_you_mean,
     hashable,
     implied,
+    in_range,
     restore,
     specification,
     version_of,
@@ -106,9 +107,7 @@ class Statistic:
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
         finite(x)
         value = float(self.function(x, *prepared, **dict(self.parameters)))
-        if not math.isfinite(value):
-            raise Undefined(f"{self}: the value overflows for these data; rescale the representation")
-        return value
+        return float(in_range(value, self, "float64"))
 
     def where(self, **parameters: Any) -> Statistic:
         """Return the statistic with parameters fixed; it is named after them, ``feature_split[rdm=euclidean]``.

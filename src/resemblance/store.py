@@ -7,7 +7,8 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,12 @@ FORMAT = 2
 READABLE = (1, 2)  # format 1 had no remarks
 # The columns of the records, of which no remark may have the name.
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")
+# How the reason begins of what failed for lack of memory: it depends on the machine, so it is tried again.
+NO_MEMORY = "not enough memory"
+INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, remarks)"
+UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
+  SET value = excluded.value, seconds = excluded.seconds, reason = excluded.reason, remarks = excluded.remarks
+  WHERE cells.reason LIKE '{NO_MEMORY}%'"""
 TIMEOUT = 60.0  # seconds to wait for another process
 
 
@@ -32,6 +39,14 @@ class Cell(NamedTuple):
     seconds: float
     reason: str | None
     remarks: str | None = None
+
+
+Key = tuple[str, int, str, str]
+
+
+def key_of(cell: Cell) -> Key:
+    """Return what a value is of: the measure, its version, and the data of both sides."""
+    return cell[:4]
 
 
 def remarks_of(cell: Cell) -> dict[str, float]:
@@ -96,7 +111,7 @@ class Store:
             raise ValueError(f"{self.path} is damaged: it does not say what it compares") from error
 
     def put(self, cells: Iterable[Cell]) -> None:
-        """Add cells; one that is already there stays as it is. They are on disk within half a second of work."""
+        """Add cells; a value that is already there stays as it is. They are on disk within half a second of work."""
         self._pending.extend(cells)
         if time.monotonic() - self._written > 0.5:
             self.flush()
@@ -104,7 +119,7 @@ class Store:
     def flush(self) -> None:
         """Write what was put, in one transaction."""
         with self._db:
-            self._db.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._pending)
+            self._db.executemany(f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}", self._pending)
         self._pending, self._written = [], time.monotonic()
 
     def cells(self, of: Iterable[str] | None = None) -> list[Cell]:
@@ -164,8 +179,27 @@ class Store:
             )
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a file to write that takes the place of another when all is written: a reader never sees a part.
+
+    The old file stays as it is, and nothing else is left, when writing fails. What is no plain file, such as
+    ``/dev/stdout``, is written itself, and a link stays a link.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield path
+        return
+    partial = target.with_name(f".{target.name}-{os.getpid()}")
+    try:
+        yield partial
+        os.replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file so that a reader sees the old or the new one, never a part."""
-    partial = path.with_name(f".{path.name}-{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="")

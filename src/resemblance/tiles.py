@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .measure import Measure
-from .representation import Representation
+from .representation import Representation, comparing
 from .rng import generator
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -33,17 +33,29 @@ class Tile(NamedTuple):
 
 
 def parse_bytes(memory: int | str) -> int:
-    """Read a number of bytes: 2_000_000_000, "2GB", "512 MiB"."""
+    """Read a number of bytes: 2_000_000_000, "2GB", "512 MiB". A bare number below a million lacks its unit."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
-    if match is None or not 1 <= (size := float(match[1]) * UNITS[match[2] or ""]) < math.inf:
+    size = float(match[1]) * UNITS[match[2] or ""] if match else 0.0
+    if match is None or not 1 <= size < math.inf:
         raise ValueError(f'memory must be a positive number of bytes such as "2GB"; got {memory!r}')
+    if not match[2] and size < 1e6:
+        raise ValueError(f'memory={memory!r} is {size:g} bytes, too few for any work; did you mean "{memory}GB"?')
     return int(size)
 
 
-def group_measures(measures: Sequence[Measure], n: int, d: int, count: int, memory: int) -> list[Group]:
+def in_units(size: float) -> str:
+    """Write a number of bytes with the unit a person would use: "1.6 GB"."""
+    unit, bytes_of_it = next((u for u in (("GB", 1e9), ("MB", 1e6)) if size >= u[1]), ("kB", 1e3))
+    return f"{size / bytes_of_it:.3g} {unit}" if size < 1e12 else f"{size / 1e9:,.0f} GB"
+
+
+def group_measures(
+    measures: Sequence[Measure], n: int, d: int, count: int, memory: int, left: int | None = None
+) -> list[Group]:
     """Keep all measures together if the views of all representations fit the budget, else split what shares nothing.
 
-    Measures stay together when they share a view that is quadratic in n; everything without one forms one group.
+    Measures stay together when they share a view that is quadratic in n; everything without one forms one group. A
+    group of which not even two representations fit what is ``left`` of the machine is split into its measures.
     """
     views = {m: views_used(m, n, d) for m in measures}
     together = _group(measures, views)
@@ -58,7 +70,14 @@ def group_measures(measures: Sequence[Measure], n: int, d: int, count: int, memo
             groups.append(home)
         home[0].append(m)
         home[1].update(quadratic[m])
-    return [_group(members, views) for members, _ in groups if members]
+    shared = [_group(members, views) for members, _ in groups if members]
+    return [part for group in shared for part in _split(group, views, left)]
+
+
+def _split(group: Group, views: dict[Measure, dict[Any, int]], left: int | None) -> list[Group]:
+    if left is None or 2 * group.size <= left:
+        return [group]
+    return [_group([m], views) for m in group.measures]
 
 
 def tiles(groups: Sequence[Group], rows: int, columns: int | None, memory: int, block: int | None) -> Iterator[Tile]:
@@ -92,35 +111,90 @@ def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) ->
     return Group(tuple(measures), sum(union.values()))
 
 
-@lru_cache(maxsize=256)
+def pair_bytes(measure: Measure, n: int, d: int, e: int) -> int:
+    """Return the bytes of all that a measure keeps for one pair of widths d and e: the views of both, and the shared.
+
+    A lower bound of what it needs: what making a view takes for a moment is not in it.
+    """
+    own = sum(sum(views_used(measure, n, width).values()) for width in (d, e))
+    probe = _probe(measure, max(d, e) > n) if n >= measure.min_samples else None
+    if probe is None:
+        return own
+    scale = probe.scale(measure, n, math.sqrt(d * e))  # d e for a matrix of all columns against all
+    return own + sum(_bytes(value, scale) for value in probe.shared.values())
+
+
 def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
     """Return the views of one representation that a measure takes, each with its bytes at (n, d).
 
     Found by running the measure on a small probe and scaling the shapes found there, so a measure never declares
-    what it needs. A measure that does not run on the probe is taken to need a copy of the array.
+    what it needs. A measure that does not run on the probe is taken to need a copy of the array; one that needs more
+    samples than there are takes none.
     """
+    if n < measure.min_samples:
+        return {}
+    probe = _probe(measure, d > n)
+    if probe is None:
+        return {(measure, "unknown"): 8 * n * d}
+    return {
+        key: _bytes(value, probe.scale(measure, n, d) | _own_sizes(key, measure, probe.rows, n))
+        for key, value in probe.views.items()
+    }
+
+
+class Shape(NamedTuple):
+    """The shape of an array and the bytes of one of its entries."""
+
+    lengths: tuple[int, ...]
+    itemsize: int
+
+
+class Probe(NamedTuple):
+    """What a measure left behind for two small arrays: the shapes of the views of one, and of what the pair shared."""
+
+    rows: int
+    columns: int
+    views: Mapping[Any, tuple[Shape, ...]]
+    shared: Mapping[Any, tuple[Shape, ...]]
+
+    def scale(self, measure: Measure, n: int, d: float) -> dict[int, float]:
+        """Return what the lengths found here become for arrays of shape (n, d)."""
+        rows = self.rows
+        return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
+
+
+@lru_cache(maxsize=256)
+def _probe(measure: Measure, wide: bool) -> Probe | None:
+    """Run a measure on small arrays, with more columns than rows or fewer; ``None`` if it does not run."""
     rows = max(23, measure.min_samples + 6)
-    columns = 7 if d <= n else rows + 8
-    scale = {rows: n, columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
+    columns = rows + 8 if wide else 7
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:
-        measure.evaluate(x, y)
+        with comparing(x, y) as shared:
+            measure.evaluate(x, y)
     except Exception:  # whatever a measure raises here, it is for the real data to say
-        return {(measure, "unknown"): 8 * n * d}
-    return {key: _bytes(value, scale | _own_sizes(key, measure, rows, n)) for key, value in x.views.items()}
+        return None
+    kept = ({key: tuple(_shapes(value)) for key, value in views.items()} for views in (x.views, shared))
+    return Probe(rows, columns, *kept)
 
 
-def _own_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, int]:
+def _own_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
     """A view of a sample: its size is the parameter of the measure, of which the probe could give all its rows only."""
     given = {**measure.defaults, **dict(measure.parameters)}
     sizes = [given[name] for name, value in key[1] if value == rows and isinstance(given.get(name), int)]
     return {rows: min(n, *sizes)} if sizes else {}
 
 
-def _bytes(value: Any, scale: Mapping[int, int]) -> int:
+def _shapes(value: Any) -> Iterator[Shape]:
     if isinstance(value, tuple):
-        return sum(_bytes(part, scale) for part in value)
-    if not isinstance(value, np.ndarray):
-        return 0
-    return int(math.prod(scale.get(length, length) for length in value.shape) * value.itemsize)
+        for part in value:
+            yield from _shapes(part)
+    elif isinstance(value, np.ndarray):
+        yield Shape(value.shape, value.itemsize)
+
+
+def _bytes(shapes: Sequence[Shape], scale: Mapping[int, float]) -> int:
+    return sum(
+        int(math.prod(scale.get(length, length) for length in lengths) * itemsize) for lengths, itemsize in shapes
+    )

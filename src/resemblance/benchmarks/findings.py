@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..significance import Ranking, rank_within, summarize
+from ..documents import check_types, read_document
+from ..significance import Places, Ranking, places, rank_within, summarize
 from ..store import write_atomically
-from .claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim
+from .claims import VERDICTS, Claim
+from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 
 FORMAT = 1
 Entry = str | float | None  # of a table; None where there is no value
@@ -98,7 +100,11 @@ class Findings:
     """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
 
     ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call a measure.
-    ``seconds``: the processor time of every section.
+    ``seconds``: the processor time of every section. ``facts``: by name, what it is of: data sets, models, seeds.
+    ``lead``: of a joint ranking, who leads and where suites disagree; others work that out. ``remarks``: what a reader
+    must know before the numbers, such as studies that were left out.
+
+    A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
     Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does not fit its columns,
     intervals that do not fit their points, and a verdict that does not exist.
@@ -110,8 +116,14 @@ class Findings:
     labels: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    lead: str = ""
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.is_trial:
+            silent = tuple(s._replace(claims=without_verdicts(s.claims)) for s in self.sections)
+            object.__setattr__(self, "sections", silent)
         _check_names("the findings", self.sections)
         for section in self.sections:
             _check(section)
@@ -119,6 +131,11 @@ class Findings:
     def __getitem__(self, name: str) -> Section:
         found = {section.name: section for section in self.sections}
         return found[name]
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is a run of a size that is only for trying out."""
+        return is_trial(self.suite, self.size)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -142,6 +159,27 @@ class Findings:
         cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
         return tuple(sorted(summarize(cells), key=lambda r: (r.mean, r.measure)))
 
+    def places(self) -> Places:
+        """Return where every measure stands over the cells, best first, and which cannot be told from the leader."""
+        cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
+        return places({self.suite: cells})
+
+    def headline(self) -> str:
+        """Say which measure leads, and which cannot be told from it; of a trial, that it is one."""
+        if self.is_trial:
+            return TRIAL
+        return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
+
+    def idle(self) -> str:
+        """Say which measures play no part in what was run, having no score in any cell; nothing when all do."""
+        scored = {m for scores in self.scores().values() for m in scores}
+        none = [label for spec, label in self.labels.items() if spec not in scored]
+        if not none or self.suite == "joint":
+            return ""
+        if not scored:
+            return "What was run here scores no measure of similarity, so the measures play no part in it."
+        return f"{listed(none)} {'plays' if len(none) == 1 else 'play'} no part in what was run here."
+
     def document(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
         sections = [{**s._asdict(), **_written(s)} for s in self.sections]
@@ -157,14 +195,16 @@ class Findings:
 
 def load_findings(path: str | Path) -> Findings:
     """Read findings that were saved. Raises ``ValueError`` for anything else."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+
+    def made(found: dict[str, Any]) -> Findings:
         if found.pop("format") != FORMAT:
             raise ValueError("it has another format")
-        return Findings(**{**found, "sections": tuple(_section(entry) for entry in found["sections"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        remedy = "remove it and run the suite again: what was computed is kept"
-        raise ValueError(f"{path} is not a result that can be read ({error}); {remedy}") from error
+        found = {**found, "remarks": tuple(found.get("remarks", ()))}
+        findings = Findings(**{**found, "sections": tuple(_section(entry) for entry in found["sections"])})
+        check_types(findings, Findings)
+        return findings
+
+    return read_document(Path(path), made, "a result", "remove it and run the suite again: what was computed is kept")
 
 
 def known(value: float | None) -> float | None:
@@ -179,9 +219,19 @@ def mean(values: Iterable[float | None]) -> float:
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of every measure, or its specification where others have the same label."""
-    every = Counter(labels.values())
-    return {spec: label if every[label] == 1 else spec for spec, label in labels.items()}
+    """Return the label of every measure, where others have the same one with its parameters: "CKA [kernel=rbf]".
+
+    Measures that cannot be told apart even so are called by their specifications.
+    """
+    shared = Counter(labels.values())
+    told = {spec: label if shared[label] == 1 else _with_parameters(label, spec) for spec, label in labels.items()}
+    every = Counter(told.values())
+    return {spec: name if every[name] == 1 else spec for spec, name in told.items()}
+
+
+def _with_parameters(label: str, spec: str) -> str:
+    _, bracket, parameters = spec.partition("[")
+    return f"{label} [{parameters}" if bracket else label
 
 
 def _as_json(value: Any, what: str) -> str:
@@ -203,7 +253,7 @@ def _check(section: Section) -> None:
             wrong = f"{len(line.intervals)} intervals for {len(line.points)} points"
             raise ValueError(f"section {section.name!r}, line {line.name!r}: {wrong}")
     for claim in section.claims:
-        if claim.verdict not in (REPRODUCED, PARTLY, NOT, NO_DATA):
+        if claim.verdict not in VERDICTS:
             raise ValueError(f"section {section.name!r}, claim {claim.number}: no verdict {claim.verdict!r}")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..drift import DriftReport, drift
-from ..report.output import deliver, show
+from ..report.output import deliver, deliver_tables
 from ..representation import Representation
 from .options import check_targets, choose_format
 
@@ -89,14 +89,9 @@ def _write_page(found: DriftReport, path: Path) -> None:
 
 
 def _emit(found: DriftReport, format: str, output: Path | None) -> None:
-    import io
-
     from ..report.drift_data import drift_table, finding_table
 
     if format == "json":
-        text = found.to_json()
+        deliver(found.to_json(), output)
     else:
-        target = io.StringIO()
-        show([drift_table(found), "", finding_table(found), "", *found.lines, found.verdict], target)
-        text = target.getvalue()
-    deliver(text, output)
+        deliver_tables([drift_table(found), "", finding_table(found), "", *found.lines, found.verdict], output)

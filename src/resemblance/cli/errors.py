@@ -10,6 +10,8 @@ import traceback
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
+from ..report.tables import printable
+
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
 OWN_MODULE = "measures_"  # how the modules begin that are made of users' files
@@ -23,7 +25,7 @@ class OwnFileError(ValueError):
 
 def complain(message: str, code: int = USAGE) -> int:
     """Print a mistake as one line, and return the exit code."""
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

@@ -22,6 +22,7 @@ from .options import (
     chosen_measures,
     examples,
     processes,
+    warn_of_trial,
 )
 from .resi import bars
 
@@ -41,10 +42,10 @@ def run_command(
     size: Annotated[str, typer.Option(help="small (seconds), default (minutes), or paper (hours).")] = "default",
     measure: Annotated[
         list[str] | None,
-        typer.Option(help="A measure beside those of the suite, such as file.py:mine, which runs it (repeatable)."),
+        typer.Option(help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it (repeatable)."),
     ] = None,
     measures: Annotated[
-        list[str] | None, typer.Option("--measures", "-m", help="Measures in place of those of the suite.")
+        list[str] | None, typer.Option("--measures", "-m", help="Replaces those of the suite by these measures.")
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
     memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
@@ -54,7 +55,7 @@ def run_command(
 
     Run again with the same folder it continues, and computes only what is new.
     """
-    from ..report.manifolds_output import claim_table, grade_table
+    from ..report.manifolds_output import manifold_tables
 
     check_choice("size", size, tuple(SIZES))
     parse_bytes(memory)
@@ -68,7 +69,7 @@ def run_command(
         return 130
     page = _write_report(result, study / "index.html")
     if not quiet:
-        show([grade_table(result), "", claim_table(result)])
+        show(manifold_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
 
@@ -84,7 +85,9 @@ def results_command(
 
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    emit_manifolds(_result_of(study), kind, output)
+    result = _result_of(study)
+    warn_of_trial(result.is_trial, kind)
+    emit_manifolds(result, kind, output)
 
 
 @commands.command("report", epilog=examples("manifolds report", "manifolds report -o page.html"))

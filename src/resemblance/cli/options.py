@@ -13,6 +13,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..benchmarks.headlines import TRIAL
 from ..catalogue import get_measures, parse_parameters
 from ..extras import check
 from ..measure import Measure, did_you_mean, load_module
@@ -160,3 +161,9 @@ def processes(jobs: int) -> Iterator[Executor | None]:
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
+
+
+def warn_of_trial(is_trial: bool, kind: str) -> None:
+    """Say on standard error that what a program reads is a trial; a table says so itself."""
+    if is_trial and kind != "table":
+        print(TRIAL, file=sys.stderr)

@@ -21,6 +21,7 @@ from ..extras import check, install_hint
 from ..measure import FAMILIES
 from ..report.output import show
 from ..tiles import parse_bytes
+from .errors import complain
 from .options import (
     beside,
     check_choice,
@@ -30,6 +31,7 @@ from .options import (
     chosen_measures,
     examples,
     processes,
+    warn_of_trial,
 )
 
 commands = typer.Typer(
@@ -38,6 +40,11 @@ commands = typer.Typer(
     help="The ReSi benchmark: do measures of similarity find what they should? Six tests on models of three domains.",
 )
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(help="Adds a measure to the 24, or to those of --measures; file.py:mine runs it (repeatable)."),
+]
+Replaced = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Replaces the 24 by these measures.")]
 
 
 @commands.command("run", epilog=examples("resi run", "resi run trial --suite slice --measure mine.py:my_measure"))
@@ -48,11 +55,8 @@ def run_command(
     ] = None,
     domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (repeatable).")] = None,
     models: Annotated[Path | None, typer.Option(help="A folder of models of your own; nothing is trained.")] = None,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(help="A measure beside the 24, such as file.py:mine, which runs it (repeatable)."),
-    ] = None,
-    measures: Annotated[list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the 24.")] = None,
+    measure: Beside = None,
+    measures: Replaced = None,
     protocol: Annotated[str, typer.Option(help="paper, or resi-code: what the authors' code computes.")] = "paper",
     permute: Annotated[str | None, typer.Option(help="What permutation tests permute: models or pairs.")] = None,
     failures: Annotated[
@@ -82,6 +86,8 @@ def run_command(
         print(f"interrupted: what is done is kept in {study}; the same command continues from there", file=sys.stderr)
         return 130
     page = write_report(result, study / "index.html")
+    if not result.scores:
+        return complain(nothing_to_rank(result), code=1)
     if not quiet:
         announce(result, page)
     return 0
@@ -102,7 +108,8 @@ def status_command(
     trained = f"{found.trained} of {found.planned} models trained" if found.planned else f"models from {found.models}"
     state = "running now" if found.running else "not running"
     print(f"{study}: suite {found.suite}, {state}" if found.suite else f"{study}: {state}")
-    print(f"{trained}\n{found.comparisons} comparisons\n{found.scores} scores\nlast: {found.last or '-'}")
+    alone = f", {found.alone} of them of a representation with itself" if found.alone else ""
+    print(f"{trained}\n{found.comparisons} comparisons{alone}\n{found.scores} scores\nlast: {found.last or '-'}")
 
 
 @commands.command("results", epilog=examples("resi results", "resi results -o scores.csv"))
@@ -116,7 +123,9 @@ def results_command(
 
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    emit_scores(result_of(study), kind, output)
+    result = result_of(study)
+    warn_of_trial(result.is_trial, kind)
+    emit_scores(result, kind, output)
 
 
 @commands.command("report", epilog=examples("resi report", "resi report -o page.html"))
@@ -150,11 +159,19 @@ def compare_published_command(
     show([*published_table(result_of(study), domain, paper)])
 
 
-def announce(result: Result, page: Path) -> None:
-    """Print how the groups of models behave, the ranking, and where the page is."""
-    from ..report.resi_terminal import group_table, ranking_table
+def nothing_to_rank(result: Result) -> str:
+    """Say why no measure could be put to a test: which models are missing, and which folders were left out."""
+    left = [f"{folder}: {why}" for folder, why in result.left_out.items()]
+    why = [f"{a.test}: {a.reason}" for a in result.absent]
+    return f"too few models for any test ({'; '.join([*left, *why]) or 'there are none'})"
 
-    show([group_table(result), ranking_table(result), f"Open {page.resolve()}"])
+
+def announce(result: Result, page: Path) -> None:
+    """Print what was evaluated, how the groups of models behave, the ranking, and where the page is."""
+    from ..report.resi_terminal import group_table, headline_lines, ranking_table
+
+    groups = [group_table(result)] if result.groups else []
+    show([*headline_lines(result), *groups, ranking_table(result), f"Open {page.resolve()}"])
     show(["Continue, or add measures: the same command with --measure FILE.py:NAME"])
 
 

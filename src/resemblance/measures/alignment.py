@@ -42,9 +42,8 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two unrelated
     representations with large means are similar under it.
     """
-    xp = x.xp
     directed = (row_norms(x) > 0) & (row_norms(y) > 0)
-    count = int(xp.sum(xp.astype(directed, xp.int64)))
+    count = int(to_numpy(directed).sum())
     if count == 0:
         raise Undefined("aligned_cosine: no sample has a direction (a non-zero row) in both representations")
     u, _, vt = svd(cross_products(x, y, centered=False))

@@ -184,7 +184,7 @@ def cknna(
     if xx <= 1e-12 * p.multiply(p).sum() or yy <= 1e-12 * q.multiply(q).sum():  # nothing but rounding is left
         raise Undefined(f"cknna: the self-similarity of the {k} nearest neighbours is not positive; take a larger k")
     value: float = xy / xx**0.5 / yy**0.5
-    return min(1.0, max(-1.0, value)) if centered else value
+    return float(np.clip(value, -1, 1)) if centered else value
 
 
 @measure(

@@ -87,7 +87,7 @@ def svcca(
     changes=(
         when({"weights": "symmetric"}, symmetric=True),
         when({"directions": "all"}, differentiable=False),
-        when({"directions": "resi"}, invariant_to={"isotropic_scaling"}, differentiable=False),
+        when({"directions": "resi"}, symmetric=False, invariant_to={"isotropic_scaling"}, differentiable=False),
     ),
 )  # fmt: skip
 def pwcca(
@@ -116,10 +116,12 @@ def pwcca(
     (their distance is 1 minus this). Theirs takes for them whatever basis LAPACK returns, on which the weights depend;
     here it is that of their principal directions. ``directions="resi"`` is what the ReSi code computes: directions
     without the whitening factor, with the column means added back, orthonormalised by QR and projected on the
-    uncentred columns, so it depends on translation and, slightly, on the signs LAPACK happens to choose. It is
-    undefined for d > e and for n <= d.
+    uncentred columns, so it depends on translation and, by up to a hundredth, on the signs LAPACK happens to choose. It
+    takes ``weights="first"`` only, and is undefined for d > e and for n <= d.
     """
     if directions == "resi":
+        if weights != "first":
+            raise ValueError(f"pwcca: directions='resi' takes its weights from X, not weights={weights!r}")
         return resi_pwcca(x, y)
     every = directions == "all"
     if weights == "symmetric":

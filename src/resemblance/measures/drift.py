@@ -45,7 +45,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
         raise Undefined("mmd: the median distance between samples is zero, so the kernel has no width")
     kernel = np.exp((distances / sigma) ** 2 / -2)
     within = kernel[:n, :n].sum() + kernel[n:, n:].sum() - 2 * n  # without each sample to itself
-    return float(np.sqrt(max(0.0, within / (n * (n - 1)) - 2 * kernel[:n, n:].mean())))
+    return float(np.sqrt(np.maximum(0.0, within / (n * (n - 1)) - 2 * kernel[:n, n:].mean())))
 
 
 @measure(

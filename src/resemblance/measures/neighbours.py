@@ -108,7 +108,7 @@ def second_order_cosine(
     in_y = np.concatenate([cosines_to(y, a), own_cosines(y, k=k, index=index)], axis=1)
     if of == "distance":
         rounding = 8 * np.finfo(in_x.dtype).eps  # a sample in the same direction is at distance 0, not at 1e-16
-        in_x, in_y = (np.where(1 - c > rounding, 1 - c, 0) for c in (in_x, in_y))
+        in_x, in_y = (np.where(1 - c <= rounding, 0, 1 - c) for c in (in_x, in_y))
     counted = np.concatenate([np.ones_like(a, dtype=bool), ~(b[:, :, None] == a[:, None, :]).any(axis=2)], axis=1)
     in_x, in_y = in_x * counted, in_y * counted  # a common neighbour counts once
     lengths = np.linalg.norm(in_x, axis=1) * np.linalg.norm(in_y, axis=1)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, detach, inner, like, namespace, norm, scalar, to_numpy
+from ..arrays import Array, at_least_zero, at_most_one, detach, device, inner, like, namespace, norm, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.pairs import cross_products, nuclear_norm
@@ -79,7 +79,7 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
     a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, n, shrinkage) for p in points)
     up, down = _ratios(a, b), xp.flip(_ratios(b, a), axis=0)
-    larger = up > 1  # of two reciprocal eigenvalues only the larger one is accurate
+    larger = ~(up <= 1)  # of two reciprocal eigenvalues only the larger one is accurate; NaN is neither
     one = xp.ones_like(up)
     return norm(xp.log(xp.where(larger, up, one)) - xp.log(xp.where(larger, one, down)))
 
@@ -96,7 +96,7 @@ def _ratios(a: Array, b: Array) -> Array:
 def _shrunk(points: Array, n: int, shrinkage: float) -> Array:
     """(1 - shrinkage) n P P^T + shrinkage I: the Gram matrix in the coordinates of the points."""
     xp = namespace(points)
-    identity = xp.eye(points.shape[0], dtype=points.dtype, device=points.device)
+    identity = xp.eye(points.shape[0], dtype=points.dtype, device=device(points))
     return (1 - shrinkage) * n * (points @ xp.matrix_transpose(points)) + shrinkage * identity
 
 
@@ -223,7 +223,7 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     mean_error = (n / (n - 1)) ** 2  # of predicting the mean, for targets in unit size
     errors = [_left_out_error(parts.basis, parts.singular, targets, ridge) / mean_error for ridge in RIDGES]
     explained = x.xp.max(1 - x.xp.stack(errors))
-    return at_most_one(x.xp.where(explained > 0, explained, x.xp.zeros_like(explained)))
+    return at_most_one(at_least_zero(explained))
 
 
 def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from ..benchmarks.claims import NO_DATA, REPRODUCED, Claim
 from ..benchmarks.findings import Bar, Bars, Chart, Entry, Findings, Section, Table
+from ..benchmarks.headlines import RESAMPLING, size_words
 from ..store import write_atomically
 from .findings_figures import Key, bars, chart
 from .findings_numbers import decimals, digits, number
+from .strip import strip
 from .template import SIGNS, template
 
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
@@ -64,13 +66,37 @@ def _content(findings: Findings) -> dict[str, Any]:
     count = Counter(claim.verdict for claim in findings.claims)
     standing, sections = _standing(findings), shown(findings.sections)
     return {
-        "findings": findings, "tested": len(findings.claims) - count[NO_DATA],
+        "findings": findings, "strip": strip_of(findings), "headline": headline_of(findings),
+        "command": command_of(findings), "tested": len(findings.claims) - count[NO_DATA],
         "verdicts": [(v, count[v]) for v in SIGNS if count[v]], "verdict": verdict(findings),
         "sections": sections, "standing": standing and (standing, bars(standing)),
         "numbers": sorted({key.number for s in sections for _, key in s.keys}),
         "seconds": [(name, _time(seconds)) for name, seconds in findings.seconds.items()],
         "total": _time(sum(findings.seconds.values())),
     }  # fmt: skip
+
+
+def strip_of(findings: Findings) -> Any:
+    """Return what stands under the title: suite, size, data sets, models, seeds; that a trial is one; remarks."""
+    facts = {"suite": findings.suite, "size": size_words(findings.suite, findings.size)}
+    if findings.suite == "joint":
+        facts = {}
+    return strip(facts | dict(findings.facts), is_trial=findings.is_trial, remarks=remarks_of(findings))
+
+
+def remarks_of(findings: Findings) -> tuple[str, ...]:
+    """Return what a reader must know before the numbers."""
+    return tuple(filter(None, (*findings.remarks, findings.idle())))
+
+
+def headline_of(findings: Findings) -> str:
+    """Return which measure leads; nothing for a trial, which has a banner instead."""
+    return "" if findings.is_trial else findings.headline()
+
+
+def command_of(findings: Findings) -> str:
+    """Return the command that makes such a page."""
+    return "resemblance joint STUDY ..." if findings.suite == "joint" else f"resemblance {findings.suite} run"
 
 
 def verdict(findings: Findings) -> str:
@@ -149,17 +175,20 @@ def _time(seconds: float) -> str:
 
 
 def _standing(findings: Findings) -> Bars | None:
-    found, cells = findings.standing(), len(findings.ranks())
-    if not found:
+    found = findings.places()
+    if not found.rows:
         return None
-    several = cells > 1
+    is_sure = found.is_settling and not findings.is_trial
+    labels = findings.labels
     rows = [
-        Bar(findings.labels.get(r.measure, r.measure), r.mean, *((r.low, r.high) if several else (None, None)))
-        for r in found
+        Bar(labels.get(p.measure, p.measure), p.mean, *((p.low, p.high) if is_sure else (None, None)))
+        for p in found.rows
     ]
+    if findings.is_trial:
+        rows.sort(key=lambda row: row.name)
+    cells = f"{found.cells} cell{'' if found.cells == 1 else 's'}"
     note = (
-        f"Rank among all measures, 1 for the best, averaged over {cells} cell{'s' if several else ''} of this run; a "
-        "measure without a value in a cell stands behind all that have one. The intervals hold 95 % of the means over "
-        "bootstrap samples of the cells."
+        f"Rank among all measures, 1 for the best, averaged over {cells} of this run; a measure without a value in a "
+        "cell stands behind all that have one."
     )
-    return Bars("standing", "Mean ranks", "mean rank", tuple(rows), note)
+    return Bars("standing", "Mean ranks", "mean rank", tuple(rows), f"{note} {RESAMPLING}" if is_sure else note)

@@ -57,8 +57,11 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 def interval(row: Standing, worst: float) -> str:
     """Draw the mean rank of a measure with its interval; the scale is that of :func:`interval_scale`."""
     grid = "".join(tag("path", d=f"M{_rank_x(t, worst):.1f} 0v20", class_="grid") for t in _rank_ticks(worst))
-    if row.mean is None or row.low is None or row.high is None:
+    if row.mean is None:
         return _interval_svg(grid)
+    if row.low is None or row.high is None:
+        dot = tag("circle", cx=_rank_x(row.mean, worst), cy=10, r=4.5, class_="dot")
+        return _interval_svg(grid, tag("g", title(f"{row.name.text}: mean rank {row.mean:.2f}"), dot))
     low, mean, high = (_rank_x(v, worst) for v in (row.low, row.mean, row.high))
     said = f"{row.name.text}: mean rank {row.mean:.2f}, 95 % interval {row.low:.2f} to {row.high:.2f}"
     line = tag("path", d=f"M{low:.1f} 10H{high:.1f}", class_="range")
@@ -123,8 +126,10 @@ def _interval_svg(*parts: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- matrices
 
 
-def duel_map(names: Sequence[Name], found: Mapping[tuple[str, str], Duel]) -> str:
-    """Draw in how many cells the measure of a row is ranked before that of a column; ties count half for the colour."""
+def duel_map(
+    names: Sequence[Name], before: Mapping[tuple[str, str], float], found: Mapping[tuple[str, str], Duel]
+) -> str:
+    """Draw how sure it is that the measure of a row has a better mean rank than that of a column, in percent."""
     left = _room(names)
     size, pitch = 26.0 * len(names), 26.0
     parts = [text(n.text, left - 7, left + pitch * (i + 0.66), class_="tick end") for i, n in enumerate(names)]
@@ -132,18 +137,19 @@ def duel_map(names: Sequence[Name], found: Mapping[tuple[str, str], Duel]) -> st
         x = left + pitch * (j + 0.66)
         parts += [text(name.text, x, left - 7, class_="tick", transform=f"rotate(-90 {x:.1f} {left - 7:.1f})")]
     for (i, a), (j, b) in ((x, y) for x in enumerate(names) for y in enumerate(names) if x != y):
-        duel = found.get((a.spec, b.spec))
-        if duel is None:
+        duel, share = found.get((a.spec, b.spec)), before.get((a.spec, b.spec), np.nan)
+        if duel is None or np.isnan(share):
             continue
-        said = f"{a.text} ranked before {b.text} in {duel.better} of {duel.cells} cells ({duel.tied} tied)"
-        share = (duel.better + duel.tied / 2) / duel.cells
+        said = f"{a.text} before {b.text} in {share:.0%} of the samples of the cells; ranked before it in "
+        said += f"{duel.better} of {duel.cells} cells ({duel.tied} tied)"
         shade = tag(
             "rect", title(said), x=left + pitch * j, y=left + pitch * i, width=pitch - 1, height=pitch - 1,
             class_="win" if share >= 0.5 else "loss", fill_opacity=round(0.06 + 0.9 * abs(2 * share - 1), 2),
         )  # fmt: skip
         x, y = left + pitch * (j + 0.48), left + pitch * (i + 0.63)
-        parts += [shade, text(duel.better, x, y, class_="count mid" + (" strong" if abs(2 * share - 1) > 0.75 else ""))]
-    return drawing(left + size + 4, left + size + 4, *parts, label="How often each measure is ranked before each other")
+        strong = " strong" if abs(2 * share - 1) > 0.75 else ""
+        parts += [shade, text(round(100 * share), x, y, class_=f"count mid{strong}")]
+    return drawing(left + size + 4, left + size + 4, *parts, label="How sure each measure is before each other")
 
 
 def matrix(labels: Sequence[str], values: np.ndarray, label: str) -> str:

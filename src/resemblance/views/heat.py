@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TEMPERATURES = np.logspace(-1, 1, 256)
 DEGREE = 24  # Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
 COLUMNS = 64  # columns of the identity propagated at a time
+PROBES = 256  # random vectors drawn at a time: changing it changes which vectors these are
 
 
 def neighbour_operator(x: Representation, k: int) -> csr_array:
@@ -80,8 +81,8 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
     rng = generator(seed, "imd", repeat)
     steps = min(steps, n)
     nodes, weights = [], []
-    for start in range(0, probes, 256):
-        vectors = rng.standard_normal((n, min(256, probes - start)))
+    for start in range(0, probes, PROBES):
+        vectors = rng.standard_normal((n, min(PROBES, probes - start)))
         alpha, beta = _lanczos(a, vectors / np.linalg.norm(vectors, axis=0), steps)
         tridiagonal = np.zeros((vectors.shape[1], steps, steps))
         diagonal = np.arange(steps)
@@ -108,6 +109,6 @@ def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.nd
             for q in basis:
                 w -= q * np.einsum("ij,ij->j", q, w)
         beta[step] = np.linalg.norm(w, axis=0)
-        safe = np.where(beta[step] > 1e-12, beta[step], np.inf)  # an exhausted Krylov space continues with zeros
+        safe = np.where(beta[step] <= 1e-12, np.inf, beta[step])  # an exhausted Krylov space continues with zeros
         basis.append(w / safe)
-    return alpha, np.where(beta > 1e-12, beta, 0)
+    return alpha, np.where(beta <= 1e-12, 0, beta)

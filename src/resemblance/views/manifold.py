@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view
-from .distances import row_blocks
+from .distances import gathered_blocks, row_blocks
 from .neighbours import Index, Metric, neighbours
 from .points import preshape, unit_rows
 
@@ -45,8 +45,7 @@ def neighbour_distances(x: Representation, k: int, metric: Metric, index: Index 
 def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Squared distances between every row and the rows listed for it, shape of ``indices``."""
     squares = np.empty(indices.shape)
-    height = max(1, 2**17 // (indices.shape[1] * rows.shape[1]))  # gathered rows stay in the processor's cache
-    for start, stop in row_blocks(len(indices), height):
+    for start, stop in gathered_blocks(len(indices), indices.shape[1] * rows.shape[1]):
         difference = rows[indices[start:stop]] - rows[start:stop, None, :]
         squares[start:stop] = np.einsum("ijk,ijk->ij", difference, difference)
     return squares

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..representation import Representation, view
-from .distances import row_blocks
+from .distances import gathered_blocks
 from .neighbours import Affinity, Index, neighbours
 from .points import unit, unit_rows
 
@@ -33,8 +33,7 @@ def kernel_values(x: Representation, k: int, kernel: Kernel, centered: bool, ind
     rows = to_numpy(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
     indices = neighbours(x, k=k, metric=affinity(kernel), index=index)
     values = np.empty(indices.shape, dtype=rows.dtype)
-    height = max(1, 2**17 // (k * rows.shape[1]))  # gathered rows stay in the processor's cache
-    for start, stop in row_blocks(len(indices), height):
+    for start, stop in gathered_blocks(len(indices), k * rows.shape[1]):
         values[start:stop] = np.einsum("ikd,id->ik", rows[indices[start:stop]], rows[start:stop])
     return np.asarray(values - (rows @ rows.mean(axis=0))[:, None] if centered else values)
 

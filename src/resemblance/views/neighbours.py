@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .approximate import proposed
-from .distances import row_blocks
+from .distances import gathered_blocks, row_blocks
 from .points import preshape, size, unit, unit_rows
 
 Metric = Literal["cosine", "euclidean"]
@@ -130,8 +130,7 @@ def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
 def _products(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Inner products of every row with the rows listed for it, shape of ``indices``."""
     products = np.empty(indices.shape, dtype=rows.dtype)
-    height = max(1, 2**17 // (indices.shape[1] * rows.shape[1]))  # gathered rows stay in the processor's cache
-    for start, stop in row_blocks(len(indices), height):
+    for start, stop in gathered_blocks(len(indices), indices.shape[1] * rows.shape[1]):
         gathered = rows[indices[start:stop]]
         products[start:stop] = np.matmul(gathered, rows[start:stop, :, None])[:, :, 0]
     return products

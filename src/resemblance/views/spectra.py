@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd
-from ..representation import Representation, view
+from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd, to_numpy
+from ..representation import Representation, Undefined, title, view
 from .points import norm_of, preshape, size, unit
 
 
@@ -22,13 +22,16 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """Thin SVD of the pre-shape, cut at the numerical rank.
 
     A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule, and the
-    rounding noise of the precision the data came in: dead directions of float32 data stay dead in float64. The
-    covariance is never formed, so a condition number of kappa costs kappa, not kappa squared.
+    rounding noise of the precision the data came in: dead directions of float32 data stay dead in float64. Where none
+    does, as in a saturated layer in half precision, :class:`Undefined` is raised. The covariance is never formed, so a
+    condition number of kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
     tolerance = max(max(x.shape) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
-    rank = int(x.xp.sum(x.xp.astype(s > tolerance, x.xp.int64)))
+    rank = int(to_numpy(s > tolerance).sum())
+    if rank == 0:
+        raise Undefined(f"{title(x)} varies by no more than the rounding of {x.source.dtype}: it has no directions")
     if rank < s.shape[0] and carries_gradient(points):
         # The derivative of an SVD divides by all singular values, so directions without variance are projected out.
         spanned = detach(vt[:rank, :])
@@ -81,8 +84,8 @@ def components_for(x: Representation, explained_variance: float) -> int:
     variance = decomposition(x).singular ** 2
     explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
     # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
-    missing = x.xp.astype(explained < explained_variance - 8 * epsilon(variance), x.xp.int64)
-    return min(int(x.xp.sum(missing)) + 1, rank(x))
+    missing = to_numpy(explained < explained_variance - 8 * epsilon(variance))
+    return min(int(missing.sum()) + 1, rank(x))
 
 
 @view

@@ -36,4 +36,4 @@ def rotated_chord(a: Array, b: Array) -> Array:
         return root(squared)
     u, _, vt = svd(detach(cross))  # near zero the formula above cancels
     residual = norm(a @ (u @ vt) - b)
-    return xp.where(residual > 64 * epsilon(residual), residual, xp.zeros_like(residual))  # rounding has no direction
+    return xp.where(residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual)  # rounding has no direction

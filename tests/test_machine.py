@@ -1,0 +1,80 @@
+"""What the machine has left: the least of its own memory, of control groups, and of the limit on addresses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from resemblance.machine import available_memory
+
+GB = 10**9
+
+
+def write(root, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+MACHINE = {"proc/meminfo": f"MemTotal: {64 * GB // 1024} kB\nMemAvailable:   {32 * GB // 1024} kB\n"}
+UNLIMITED = {"sys/fs/cgroup/user/memory.max": "max\n", "sys/fs/cgroup/user/memory.current": "5\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (MACHINE, 32 * GB),
+        (MACHINE | {"proc/self/cgroup": "0::/user/job\n"} | UNLIMITED, 32 * GB),
+        (
+            MACHINE
+            | {
+                "proc/self/cgroup": "0::/user/job\n",
+                "sys/fs/cgroup/user/memory.max": f"{8 * GB}\n",  # the limit of a group above that of the process
+                "sys/fs/cgroup/user/memory.current": f"{3 * GB}\n",
+                "sys/fs/cgroup/user/memory.stat": f"anon {GB}\ninactive_file {GB}\n",
+                "sys/fs/cgroup/user/job/memory.max": "max\n",
+                "sys/fs/cgroup/user/job/memory.current": f"{2 * GB}\n",
+            },
+            6 * GB,
+        ),
+        (
+            MACHINE
+            | {
+                "proc/self/cgroup": "5:cpu:/\n4:memory:/gone/elsewhere\n0::/\n",  # as seen from inside a container
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{4 * GB}\n",
+                "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{5 * GB}\n",
+                "sys/fs/cgroup/memory/memory.stat": "total_inactive_file 0\n",
+            },
+            0,
+        ),
+    ],
+)
+def test_the_least_of_machine_and_groups(tmp_path, files, expected):
+    write(tmp_path, files)
+    assert available_memory(tmp_path) == pytest.approx(expected, abs=2048)
+
+
+def test_the_limit_on_addresses_counts():
+    code = (
+        "import resource; from resemblance.machine import available_memory; "
+        f"resource.setrlimit(resource.RLIMIT_AS, ({3 * GB}, {3 * GB})); print(available_memory())"
+    )
+    left = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert 0 < left < 3 * GB
+
+
+LIMITED = """
+import resource, numpy as np, resemblance as rs
+noise = np.random.default_rng(0).standard_normal((2, 12_000, 8))
+resource.setrlimit(resource.RLIMIT_AS, (2_500_000_000, 2_500_000_000))
+result = rs.compare(list(noise), measures=["cka", "rsm_norm_difference", "procrustes"], progress=False)
+print(sorted({f.measure for f in result.failures}), {f.reason.split(" for ")[0] for f in result.failures})
+"""
+
+
+def test_under_a_limit_the_measures_that_fit_are_computed():
+    """The distances of two representations are 2.3 GB of the 2.5 GB of which Python and its libraries take more."""
+    run = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True)
+    assert run.stdout == "['rsm_norm_difference'] {'not enough memory'}\n", run.stderr
