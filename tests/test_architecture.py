@@ -37,6 +37,7 @@ LAYERS = [
     {"benchmarks"},
     {"report"},
     {"cli"},
+    {"__main__"},
 ]
 SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "documents", "inputs", "representation", "subject", "sources"}
 MAY_USE_SOURCES = {"benchmarks", "cli", "stability"}

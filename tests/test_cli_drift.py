@@ -141,7 +141,8 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
         (("reference.npy", "same.npy", "--labels", "two.npz"), "two.npz must be a .npy file with one class"),
         (("reference.npy", "same.npy", "--format", "csv"), "--format cannot be 'csv'"),
         (("reference.npy", "same.npy", "--html", "no/page.html"), "the folder no does not exist"),
-        (("reference.npy", "same.npy", "-o", "same.npy"), "same.npy is given twice"),
+        (("reference.npy", "same.npy", "-o", "same.npy", "--format", "json"), "same.npy is given twice"),
+        (("reference.npy", "same.npy", "-o", "same.csv"), "nothing is written as .csv; choose one of .txt, .json"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(call, words, message):

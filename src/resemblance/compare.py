@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 from .arrays import library, on_processor, scalar
 from .catalogue import get_measures, list_measures, preset
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
+from .extras import NEEDS, install_hint
 from .failures import reason_of
 from .given import named_sides
 from .inputs import hint_of_counts
@@ -284,7 +285,7 @@ def _choose(measures: Any) -> tuple[list[Measure], list[Measure]]:
 
 
 def _absent(missing: Sequence[Measure]) -> dict[str, str]:
-    return {m.spec: f'needs an optional dependency: pip install "resemblance[{m.extra}]"' for m in missing}
+    return {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
 
 
 def _installed(m: Measure) -> bool:

@@ -34,6 +34,13 @@ from .representation import (
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
+ALIASES = {  # what others call things that have another name here
+    "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling", "scaling": "isotropic_scaling",
+    "linear": "invertible_linear", "shift": "translation", "offset": "translation",
+    "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]", "debiased": "cka[estimator=debiased]",
+    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]", "mantel": "rsa",
+    "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
+}  # fmt: skip
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 
 
@@ -99,8 +106,11 @@ class Measure:
         object.__setattr__(self, "spec", specification(self.name, self.parameters, self.defaults))
         object.__setattr__(self, "__module__", self.function.__module__)
 
-    def __call__(self, X: Any, Y: Any, **parameters: Any) -> Any:
+    def __call__(self, X: Any, Y: Any, *positional: Any, **parameters: Any) -> Any:
         """Return the value of the measure for two representations of the same samples."""
+        if positional:
+            call = f"{self.name}(X, Y, {next(iter(self.defaults), 'parameter')}=...)"
+            raise TypeError(f"{self.name} takes two representations; parameters are given by name: {call}")
         measure = self.where(**parameters) if parameters else self
         x = argument(X, "X")
         y = x if Y is X else argument(Y, "Y")
@@ -306,6 +316,8 @@ def require(measure: Measure) -> None:
 def did_you_mean(name: str, known: typing.Iterable[str], show: typing.Iterable[str] | None = None) -> str:
     """Return the end of an error message: the closest known name, or all of them (or those to ``show``)."""
     known = list(known)
+    if ALIASES.get(name.lower(), "").partition("[")[0] in known:
+        return f"; did you mean {ALIASES[name.lower()]!r}?"
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"

@@ -10,7 +10,7 @@ import typer
 from ..drift import DriftReport, drift
 from ..report.output import deliver, deliver_tables
 from ..representation import Representation
-from .options import check_choice, check_targets
+from .options import check_targets, choose_format
 
 
 def drift_command(
@@ -25,7 +25,7 @@ def drift_command(
     ] = False,
     labels: Annotated[Path | None, typer.Option(help="A .npy file with the class of every sample.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")] = None,
-    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+    format: Annotated[str | None, typer.Option(help="table or json; by default as --output says.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result here, not out.")] = None,
     draws: Annotated[int, typer.Option(min=10, help="Random halves for intervals and thresholds.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
@@ -34,7 +34,7 @@ def drift_command(
 
     The exit code is 0 without drift beyond the threshold, 1 with drift, 2 for a mistake in the call.
     """
-    check_choice("format", format, ("table", "json"))
+    format = choose_format(format, output, ("table", "json"))
     files = [str(path) for path in (reference, current, labels) if path is not None]
     check_targets(format, files, output, html, None)
     x, y = _read(reference), _read(current)

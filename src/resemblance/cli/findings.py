@@ -14,13 +14,14 @@ from ..extras import check
 from ..measure import Measure
 from ..report.output import show
 from ..tiles import parse_bytes
+from .errors import complain
 from .options import (
     beside,
     check_choice,
     check_targets,
     choose_format,
     chosen_measures,
-    complain,
+    examples,
     processes,
     warn_of_trial,
 )
@@ -28,7 +29,7 @@ from .resi import bars
 
 Beside = Annotated[
     list[str] | None,
-    typer.Option(help="Adds a measure to the usual, or to those of --measures; such as file.py:mine (repeatable)."),
+    typer.Option(help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it (repeatable)."),
 ]
 Measures = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Replaces the usual measures by these.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")]
@@ -81,8 +82,18 @@ def suite_commands(
     commands = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True, help=help)
     found = Suite(suite, folder, sizes, run, experiments, usual_measures, title, introduction, domains)
     for name, make in (("run", _run), ("results", _results), ("report", _report)):
-        commands.command(name)(make(found))
+        commands.command(name, epilog=examples(*_calls(found)[name]))(make(found))
     return commands
+
+
+def _calls(suite: Suite) -> dict[str, tuple[str, ...]]:
+    call, folder = suite.name, suite.folder
+    trial = " --size small" if "small" in suite.sizes else ""
+    return {
+        "run": (f"{call} run {folder}", f"{call} run trial{trial} --measure mine.py:my_measure"),
+        "results": (f"{call} results {folder}", f"{call} results {folder} -o scores.csv"),
+        "report": (f"{call} report {folder}", f"{call} report {folder} -o page.html"),
+    }
 
 
 def _run(suite: Suite) -> Callable[..., int]:
@@ -179,7 +190,7 @@ def _report(suite: Suite) -> Callable[..., None]:
     ) -> None:
         """Write the report of a study again, as one HTML file."""
         findings = _findings_of(suite, study)
-        check_targets("html", (), output, None, None)
+        check_targets("html", (), None, output, None)
         print(f"Open {_write_report(suite, findings, output or study / 'index.html').resolve()}")
 
     return report_command

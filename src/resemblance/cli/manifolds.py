@@ -13,7 +13,17 @@ from ..benchmarks.manifolds import MEASURES, SIZES, run
 from ..extras import check
 from ..report.output import show
 from ..tiles import parse_bytes
-from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes, warn_of_trial
+from .options import (
+    beside,
+    check_choice,
+    check_page,
+    check_targets,
+    choose_format,
+    chosen_measures,
+    examples,
+    processes,
+    warn_of_trial,
+)
 from .resi import bars
 
 commands = typer.Typer(
@@ -24,13 +34,15 @@ commands = typer.Typer(
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 
 
-@commands.command("run")
+@commands.command(
+    "run", epilog=examples("manifolds run", "manifolds run trial --size small --measure mine.py:my_measure")
+)
 def run_command(
     study: Study = Path("manifolds"),
     size: Annotated[str, typer.Option(help="small (seconds), default (minutes), or paper (hours).")] = "default",
     measure: Annotated[
         list[str] | None,
-        typer.Option(help="Adds a measure to the usual, or to those of --measures; such as file.py:mine (repeatable)."),
+        typer.Option(help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it (repeatable)."),
     ] = None,
     measures: Annotated[
         list[str] | None, typer.Option("--measures", "-m", help="Replaces those of the suite by these measures.")
@@ -62,7 +74,7 @@ def run_command(
     return 0
 
 
-@commands.command("results")
+@commands.command("results", epilog=examples("manifolds results", "manifolds results -o scores.csv"))
 def results_command(
     study: Study = Path("manifolds"),
     format: Annotated[str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")] = None,
@@ -78,12 +90,13 @@ def results_command(
     emit_manifolds(result, kind, output)
 
 
-@commands.command("report")
+@commands.command("report", epilog=examples("manifolds report", "manifolds report -o page.html"))
 def report_command(
     study: Study = Path("manifolds"),
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
 ) -> None:
     """Write the report of a study again, as one HTML file."""
+    check_page(output)
     print(f"Open {_write_report(_result_of(study), output or study / 'index.html').resolve()}")
 
 

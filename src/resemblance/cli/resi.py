@@ -17,17 +17,19 @@ from ..benchmarks.evaluate import PRESETS, Result, load_result
 from ..benchmarks.grading import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..benchmarks.published import PAPERS
 from ..benchmarks.resi import DOMAINS, SUITES
-from ..extras import check
+from ..extras import check, install_hint
 from ..measure import FAMILIES
 from ..report.output import show
 from ..tiles import parse_bytes
+from .errors import complain
 from .options import (
     beside,
     check_choice,
+    check_page,
     check_targets,
     choose_format,
     chosen_measures,
-    complain,
+    examples,
     processes,
     warn_of_trial,
 )
@@ -40,12 +42,12 @@ commands = typer.Typer(
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 Beside = Annotated[
     list[str] | None,
-    typer.Option(help="Adds a measure to the 24, or to those of --measures; such as file.py:mine (repeatable)."),
+    typer.Option(help="Adds a measure to the 24, or to those of --measures; file.py:mine runs it (repeatable)."),
 ]
 Replaced = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Replaces the 24 by these measures.")]
 
 
-@commands.command("run")
+@commands.command("run", epilog=examples("resi run", "resi run trial --suite slice --measure mine.py:my_measure"))
 def run_command(
     study: Study = Path("resi"),
     suite: Annotated[
@@ -91,7 +93,7 @@ def run_command(
     return 0
 
 
-@commands.command("status")
+@commands.command("status", epilog=examples("resi status"))
 def status_command(
     study: Study = Path("resi"), format: Annotated[str, typer.Option(help="table or json.")] = "table"
 ) -> None:
@@ -110,7 +112,7 @@ def status_command(
     print(f"{trained}\n{found.comparisons} comparisons{alone}\n{found.scores} scores\nlast: {found.last or '-'}")
 
 
-@commands.command("results")
+@commands.command("results", epilog=examples("resi results", "resi results -o scores.csv"))
 def results_command(
     study: Study = Path("resi"),
     format: Annotated[str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")] = None,
@@ -126,7 +128,7 @@ def results_command(
     emit_scores(result, kind, output)
 
 
-@commands.command("report")
+@commands.command("report", epilog=examples("resi report", "resi report -o page.html"))
 def report_command(
     study: Study = Path("resi"),
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
@@ -135,13 +137,14 @@ def report_command(
     ] = None,
 ) -> None:
     """Write the report of a study again, as one HTML file."""
+    check_page(output)
     for name in family or ():
         check_choice("family", name, FAMILIES)
     result = result_of(study).only(family) if family else result_of(study)
     print(f"Open {write_report(result, output or study / 'index.html').resolve()}")
 
 
-@commands.command("compare-published")
+@commands.command("compare-published", epilog=examples("resi compare-published resi --domain vision"))
 def compare_published_command(
     study: Study = Path("resi"),
     domain: Annotated[str | None, typer.Option(help="graphs, language or vision; default: all.")] = None,
@@ -195,7 +198,7 @@ def check_options(
         try:
             check(package)
         except ImportError as error:  # one name for all it needs, not one after the other
-            raise ImportError(f'{package} is not installed: pip install "resemblance[resi]"') from error
+            raise ImportError(f"{package} is not installed: {install_hint('resi')}") from error
 
 
 def result_of(study: Path) -> Result:
