@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from conftest import assert_fits
+from conftest import assert_fits, look
 
 import resemblance as rs
 from resemblance import cli
@@ -462,3 +463,18 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
 def test_the_tables_fit_the_terminal(study, result, capsys):
     shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
     assert "No data on" in shown
+
+
+def test_what_the_pointer_reads(page, tmp_path):
+    marks = {
+        "#rings .panels .m:not(.off) circle": r"\S+.*: [\d.−]+ at rings = \d",
+        "#rings .clouds svg path": "points: 1 of radius 1",
+    }
+    seen = look(page, tmp_path, list(marks))
+    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
+        assert re.fullmatch(expected, said), (mark, said)
+    assert seen.hidden == []
+
+
+def test_the_page_is_no_wider_than_a_phone(page, tmp_path):
+    assert look(page, tmp_path, width=390).wide <= 390

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from conftest import look
 from scipy.stats import spearmanr
 
 import resemblance as rs
@@ -402,7 +403,7 @@ def test_two_measures_agree_by_a_number_and_more_by_a_map(tmp_path):
     assert 'id="map-agreement"' not in text
     value = report_data.agreement(two).values[0, 1]
     assert f"CKA and GULP: {value:.2f}.".replace("-", "−") in text
-    same = {name: arrays["a"] for name in "abcd"}
+    same = dict.fromkeys("abcd", arrays["a"])
     text = written(rs.compare(same, measures=["cka", "gulp"], progress=False), tmp_path)
     assert "no correlation, for one of the two has the same value for all pairs" in text
     more = rs.compare(arrays, measures=["cka", "gulp", "rsa"], progress=False)
@@ -524,3 +525,19 @@ def test_every_measure_can_be_explained(measure):
 )
 def test_formulas_become_readable(formula, text):
     assert explain.readable(formula) == text
+
+
+# ---------------------------------------------------------------------------------------------------------- browser
+
+
+def test_what_the_pointer_reads(failing, tmp_path):
+    more = rs.compare(similar_arrays(["a", "b", "c", "d", "e"]), measures=["cka", "gulp", "rsa"], progress=False)
+    path = write_page(more, tmp_path / "page.html")
+    seen = look(path, tmp_path, ["#map-gulp svg image", "#map-agreement svg image"])
+    assert seen.said[0] == f"c  and  c:  {more['gulp'][2, 2]:.4g}"  # the middle
+    assert seen.said[1] == "GULP  and  GULP:  1"
+    assert seen.hidden == []
+
+
+def test_the_page_is_no_wider_than_a_phone(comparison, tmp_path):
+    assert look(write_page(comparison, tmp_path / "page.html"), tmp_path, width=390).wide <= 390

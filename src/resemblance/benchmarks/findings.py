@@ -65,7 +65,10 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a vertical line."""
+    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a vertical line.
+
+    ``span``: the ends of the axis, such as the first and the last rank; by default as the values need.
+    """
 
     name: str
     title: str
@@ -73,6 +76,7 @@ class Bars(NamedTuple):
     bars: tuple[Bar, ...]
     note: str = ""
     threshold: float | None = None
+    span: tuple[float, float] | None = None
 
 
 class Section(NamedTuple):
@@ -246,7 +250,7 @@ def _section(entry: dict[str, Any]) -> Section:
 def _figure(entry: dict[str, Any]) -> Chart | Bars:
     kind = entry.pop("kind")
     if kind == "Bars":
-        return Bars(**{**entry, "bars": tuple(Bar(**bar) for bar in entry["bars"])})
+        return Bars(**{**_tuples(entry), "bars": tuple(Bar(**bar) for bar in entry["bars"])})
     if kind != "Chart":
         raise ValueError(f"there is no figure of the kind {kind!r}")
     return Chart(**{**entry, "lines": tuple(map(_line, entry["lines"]))})

@@ -159,7 +159,8 @@ def _standing(
     )
     figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best",
                   tuple(Bar(p.label, p.mean, p.low, p.high) for p in found),
-                  "The line is the mean rank of a measure that guesses.", (len(found) + 1) / 2)  # fmt: skip
+                  "The line is the mean rank of a measure that guesses.", (len(found) + 1) / 2,
+                  (1.0, float(len(found))))  # fmt: skip
     absent = {
         f"{label} ({spec})": f"takes no part in {', '.join(o.suite for o in contests if spec not in o.labels)}"
         for c in contests
