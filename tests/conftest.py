@@ -28,8 +28,8 @@ def for_few_samples(m: Measure) -> Measure:
     return m.where(k=10) if m.min_samples > 100 else m
 
 
-def on_terminal(act: Callable[[], object], columns: int) -> str:
-    """What is printed to a terminal of so many columns while ``act`` runs."""
+def on_terminal(act: Callable[[], object], columns: int, name: str = "stdout") -> str:
+    """What is printed to a terminal of so many columns while ``act`` runs, on standard output or standard error."""
     import fcntl  # not on Windows
     import pty
     import termios
@@ -40,7 +40,7 @@ def on_terminal(act: Callable[[], object], columns: int) -> str:
     reader = threading.Thread(target=_receive, args=(master, received))
     reader.start()
     with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
-        patch.setattr(sys, "stdout", stream)
+        patch.setattr(sys, name, stream)
         patch.setenv("TERM", "dumb")
         act()
     reader.join()

@@ -588,3 +588,10 @@ def test_neighbours_of_unrelated_samples_are_shared_by_chance():
     x, y = np.random.default_rng(0).standard_normal((2, 300, 5))
     assert abs(shared_neighbours(x, y, 10).mean()) < 0.02
     assert shared_neighbours(x, x, 10).mean() == 1
+
+
+def test_a_report_is_printed_as_its_verdicts(pair):
+    x, _, _ = pair
+    found = rs.drift(x, 2 * x, draws=10)
+    assert repr(found).splitlines() == [f"DriftReport: {found.verdict}", *(f"  {line}" for line in found.lines)]
+    assert len(repr(found)) < 1000

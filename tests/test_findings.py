@@ -687,3 +687,10 @@ def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, 
     assert "No data on 3 claims: S4, 1, 3." in shown
     _, piped, _ = call("results")
     assert len([line for line in piped.splitlines() if "What is claimed" in line]) == 2  # one line for each
+
+
+def test_what_a_notebook_shows():
+    told = "4 (1 reproduced, 1 in part, 1 not reproduced, 1 no data)"
+    assert repr(FINDINGS) == f"<Findings: suite toy, size small, sections 3, claims {told}, measures 3>"
+    assert told in FINDINGS._repr_html_()
+    assert repr(NOTHING) == "<Findings: suite toy, size small, sections 0, claims 0, measures 0>"

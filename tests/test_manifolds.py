@@ -478,3 +478,13 @@ def test_what_the_pointer_reads(page, tmp_path):
 
 def test_the_page_is_no_wider_than_a_phone(page, tmp_path):
     assert look(page, tmp_path, width=390).wide <= 390
+
+
+def test_what_a_notebook_shows(result):
+    missing = sum(np.isnan(p.value) for p in result.points)
+    assert missing
+    assert repr(result) == (
+        f"<ManifoldResult: size small, measures {len(result.chosen)}, comparisons {len(result.points)}, "
+        f"without a value {missing}>"
+    )
+    assert str(len(result.points)) in result._repr_html_()

@@ -541,3 +541,7 @@ def test_what_the_pointer_reads(failing, tmp_path):
 
 def test_the_page_is_no_wider_than_a_phone(comparison, tmp_path):
     assert look(write_page(comparison, tmp_path / "page.html"), tmp_path, width=390).wide <= 390
+
+
+def test_no_heading_of_a_notebook_table_is_empty(comparison):
+    assert "<th></th>" not in comparison._repr_html_()

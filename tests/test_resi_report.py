@@ -625,3 +625,25 @@ def test_matrices_show_the_numbers_of_their_colours():
     values = np.array([[0, 0.2, 0.4], [0.2, 0, 0.6], [0.4, 0.6, 0]])
     svg = resi_figures.matrix(["a", "b", "c"], values, "differences")
     assert [number for number in ("0.2", "0.4", "0.6") if f">{number}</text>" in svg] == ["0.2", "0.4", "0.6"]
+
+
+def test_what_a_notebook_shows(result):
+    text = repr(result)
+    assert len(text) < 1000
+    assert text == (
+        "<Result of ReSi: protocol paper, measures 3, scores "
+        f"{len(result.scores)}, domains graphs and language, failed comparisons "
+        f"{sum(f.comparisons for f in result.failed)}>"
+    )
+    assert "<td style='text-align:left'>graphs and language</td>" in result._repr_html_()
+
+
+def test_a_subject_is_printed_as_what_it_is():
+    (found,) = models("vision", "net", "mean", [("normal", 0.0, 1)])
+    assert "4: l3 (4), l2 (4), l1 (4), last (4); known: outputs; traits: domain vision" in repr(found)
+    deep = {f"<layer{i}>": np.random.default_rng(i).normal(size=(500, 64)) for i in range(200)}
+    large = Subject("deep", {k: rs.Representation(v, k) for k, v in deep.items()}, traits={"note": "x" * 9999})
+    assert len(repr(large)) < 1000
+    assert "200: <layer0> (64)" in repr(large)
+    assert "..., <layer199> (64)" in repr(large)
+    assert "&lt;layer0&gt;" in large._repr_html_()

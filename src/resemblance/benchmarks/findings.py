@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..notebook import card
 from ..significance import Ranking, rank_within, summarize
 from ..store import write_atomically
 from .claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim
@@ -97,7 +98,7 @@ class Section(NamedTuple):
     reasons: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Findings:
     """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
 
@@ -119,6 +120,23 @@ class Findings:
         _check_names("the findings", self.sections)
         for section in self.sections:
             _check(section)
+
+    def __repr__(self) -> str:
+        return f"<Findings: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Findings", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return {
+            "suite": self.suite,
+            "size": self.size,
+            "sections": str(len(self.sections)),
+            "claims": f"{len(self.claims)} ({told})" if told else "0",
+            "measures": str(len({measure for scores in self.scores().values() for measure in scores})),
+        }
 
     def __getitem__(self, name: str) -> Section:
         found = {section.name: section for section in self.sections}

@@ -24,6 +24,7 @@ from . import manifolds, resi, sensitivity, stability
 from .drift import drift_command
 from .joint import joint_command
 from .options import check_choice, check_targets, choose_format, chosen_measures, complain, processes
+from .progress import bars
 
 DEMO: dict[bool, dict[str, int]] = {False: {}, True: {"seeds": 2, "epochs": 12, "images": 200}}  # by --small
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
@@ -158,7 +159,8 @@ def demo_command(
     database, page = output / "comparison.db", output / "index.html"
     try:
         print("training small convolutional networks on handwritten digits", file=sys.stderr)
-        found = digits(**DEMO[small])
+        with bars(not sys.stderr.isatty()) as progress:
+            found = digits(**DEMO[small], progress=progress)
         comparison = compare(found.representations, save=database, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         return _interrupted(database if database.exists() else None)

@@ -15,7 +15,7 @@ from ..measure import Measure
 from ..report.output import show
 from ..tiles import parse_bytes
 from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
-from .resi import bars
+from .progress import bars
 
 Beside = Annotated[
     list[str] | None, typer.Option(help="A measure beside the usual, such as file.py:mine (repeatable).")

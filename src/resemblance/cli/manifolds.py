@@ -14,7 +14,7 @@ from ..extras import check
 from ..report.output import show
 from ..tiles import parse_bytes
 from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
-from .resi import bars
+from .progress import bars
 
 commands = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},

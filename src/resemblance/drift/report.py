@@ -45,7 +45,7 @@ class Judgement:
     said: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DriftReport:
     """What :func:`drift` found. ``drifted`` is the verdict; everything else says why, and in what way.
 
@@ -84,6 +84,9 @@ class DriftReport:
     def to_json(self) -> str:
         """Return everything as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
+
+    def __repr__(self) -> str:
+        return "\n".join([f"DriftReport: {self.verdict}", *(f"  {line}" for line in self.lines)])
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(d.label)}</td><td>{_brief(d.value)}</td></tr>" for d in self.drifts)
