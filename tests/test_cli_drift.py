@@ -274,3 +274,13 @@ def test_what_has_no_threshold_has_no_bar(folder):
 def test_the_table_fits_the_terminal(capsys):
     words = ["drift", "reference.npy", "shuffled.npy", "--labels", "labels.npy", "--draws", "10"]
     assert_fits(lambda: cli.run(words), capsys)
+
+
+def test_what_the_pointer_reads(call, folder, look):
+    call("reference.npy", "shuffled.npy", "--html", "page.html")
+    seen = look(folder / "page.html", folder, ["svg.bar rect", "svg.ladder rect", "svg.cloud path"])
+    assert re.fullmatch(r"CKA: .+: [\d.]+, threshold [\d.]+", seen.said[0])
+    assert seen.said[1] == "unexplained variance by map"
+    assert seen.said[2] == "samples before and after"
+    assert seen.hidden == []
+    assert look(folder / "page.html", folder, width=390).wide <= 390

@@ -793,10 +793,11 @@ def test_a_report_says_from_which_data_and_by_what_it_was_made(pair, tmp_path):
     assert again["reference"]["fingerprint"] != made["reference"]["fingerprint"]
 
 
-def test_the_report_is_short_in_a_console(pair):
+def test_a_report_is_printed_as_its_verdicts(pair):
     x, _, _ = pair
-    found = rs.drift(x, x, draws=10)
-    assert repr(found) == f"<DriftReport: {found.verdict}>"
+    found = rs.drift(x, 2 * x, draws=10)
+    assert repr(found).splitlines() == [f"DriftReport: {found.verdict}", *(f"  {line}" for line in found.lines)]
+    assert len(repr(found)) < 1000
 
 
 # --------------------------------------------------------------------------------------------------- files and progress

@@ -814,7 +814,7 @@ def test_own_statistics(rng):
     assert str(spread.where(power=2)) == "spread[power=2]"
     assert spread(x, power=2) == np.std(x) ** 2
     assert spread.summary == "Standard deviation of the points."
-    assert repr(spread) == "<statistic spread>"
+    assert repr(spread).startswith("<statistic spread: ")
     with pytest.raises(ValueError, match="top level"):
         pickle.dumps(spread)
     with pytest.raises(ValueError, match="no role 'weights'"):

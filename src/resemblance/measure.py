@@ -21,6 +21,7 @@ import numpy as np
 from .arrays import Array, library, like, scalar
 from .extras import EXTRA, check
 from .inputs import hint_of_counts
+from .notebook import card
 from .representation import (
     Representation,
     Undefined,
@@ -153,7 +154,21 @@ class Measure:
         return self.spec
 
     def __repr__(self) -> str:
-        return f"<measure {self.spec}>"
+        return f"<measure {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
+
+    def _repr_html_(self) -> str:
+        return card(f"measure {self.spec}", {"definition": self.summary, **self._claims()})
+
+    def _claims(self) -> dict[str, str]:
+        low, high = self.range
+        unchanged = [name.replace("_", " ") for name in INVARIANCES if name in self.invariant_to]
+        kind = "similarity" if self.larger_is_more_similar else "metric" if self.metric else "dissimilarity"
+        return {
+            "label": self.label,
+            "kind": f"{kind} in {low:.4g} to {high:.4g}",
+            "symmetry": "symmetric" if self.symmetric else "not symmetric",
+            "invariance": f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed",
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Measure) and (self.function, self.spec) == (other.function, other.spec)

@@ -17,6 +17,7 @@ from ..compare import compare
 from ..comparison import Comparison, MeasureInfo, info_of
 from ..documents import check_types, read_document
 from ..measure import Measure
+from ..notebook import card
 from ..store import write_atomically
 from ..subject import Subject
 from .grading import FAILURES, PERMUTATIONS, PERMUTED, PROTOCOLS, UNRANKED, Case, Score, check_choice, grade
@@ -56,7 +57,7 @@ class Failed(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Everything that an evaluation found; what tables, figures and the report are made of.
 
@@ -83,6 +84,23 @@ class Result:
     def is_trial(self) -> bool:
         """Whether it is of the suite that is only for trying out."""
         return is_trial("resi", self.suite)
+
+    def __repr__(self) -> str:
+        return f"<Result of ReSi: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Result of ReSi", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        domains = dict.fromkeys([*(s.domain for s in self.scores), *(a.domain for a in self.absent)])
+        missing = sum(failed.comparisons for failed in self.failed)
+        return {
+            "protocol": self.protocol,
+            "measures": str(len(self.measures)),
+            "scores": str(len(self.scores)),
+            "domains": " and ".join(domains) or "none",
+            "failed comparisons": str(missing),
+        }
 
     def ranks(self) -> Ranks:
         """Return the rank of every measure in every cell, as the protocol has it."""

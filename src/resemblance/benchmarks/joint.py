@@ -141,7 +141,8 @@ def _standing(
     )
     bars = tuple(Bar(labels[p.measure], p.mean, p.low, p.high) for p in found.rows)
     figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best", bars,
-                  "The line is the mean rank of a measure that guesses.", (len(found.rows) + 1) / 2)  # fmt: skip
+                  "The line is the mean rank of a measure that guesses.", (len(found.rows) + 1) / 2,
+                  (1.0, float(len(found.rows))))  # fmt: skip
     about = f"{_about(found, contests, ranks)} {RESAMPLING} In a suite of few cells they are too narrow as well."
     table = Table("places", "Where measures stand", columns, tuple(rows), note)
     return Section("standing", "All suites together", about, (table,), (figure,), reasons=_absent(contests, among))

@@ -29,7 +29,7 @@ MOST_MOVED, DRAWN, LOSS_DRAWS = 10, 150, 20
 FINDINGS = 5  # what the findings take, in draws
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DriftReport:
     """What :func:`drift` found. ``drifted`` is the verdict; everything else says why, and in what way.
 
@@ -74,7 +74,7 @@ class DriftReport:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
 
     def __repr__(self) -> str:
-        return f"<DriftReport: {self.verdict}>"
+        return "\n".join([f"DriftReport: {self.verdict}", *(f"  {line}" for line in self.lines)])
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(d.label)}</td><td>{brief(d.value)}</td></tr>" for d in self.drifts)

@@ -109,4 +109,6 @@ def _cloud(before: Cloud, after: Cloud, reach: float, said: str) -> str:
 
 
 def _svg(width: float, height: float, inside: str, said: str, kind: str) -> str:
-    return tag("svg", inside, viewBox=f"0 0 {width:g} {height:g}", class_=kind, role="img", aria_label=said)
+    return tag(
+        "svg", title(said), inside, viewBox=f"0 0 {width:g} {height:g}", class_=kind, role="img", aria_label=said
+    )
