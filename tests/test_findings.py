@@ -447,7 +447,7 @@ def test_what_the_pointer_reads(tmp_path, look):
         f"{chart.format(2)} .m0 .marks": "CKA: stability 0.1 at CKA 0",
         f"{chart.format(3)} .dot": "CKA: 0.5, 0.4 to 0.6",
         f"{chart.format(3)} .limit path": "threshold 0.3",
-        "#standing .dot": "CKA: 1, 1 to 1",
+        "#standing .dot": "CKA: 1",
     }
     seen = look(tmp_path / "page.html", tmp_path, list(marks))
     assert dict(zip(marks, seen.said, strict=True)) == marks
