@@ -140,6 +140,14 @@ def _write_page(found: DriftReport, path: Path) -> None:
     write_drift_page(found, path)
 
 
+def _hint(found: DriftReport) -> list[str]:
+    """How to count what changed without counting, where that would change the exit code."""
+    sides = found.geometry, found.coordinates, found.index
+    if found.drifted or not any(j.drifted for j in sides):
+        return []
+    return ["Use --for index to count it."]
+
+
 def _emit(found: DriftReport, format: str, output: Path | None) -> None:
     import io
 
@@ -151,6 +159,6 @@ def _emit(found: DriftReport, format: str, output: Path | None) -> None:
         target = io.StringIO()
         missing = [f"Not assessed: {unassessed(found)}."] if unassessed(found) else []
         parts = drift_table(found), finding_table(found), *missing, samples_used(found), *found.lines, found.verdict
-        show(parts, target)
+        show([*parts, *_hint(found)], target)
         text = target.getvalue()
     deliver(text, output)
