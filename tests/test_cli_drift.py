@@ -68,7 +68,8 @@ def test_code_0_says_what_it_does_not_cover(call, folder):
     assert code == 0
     assert "Coordinates changed (" in out
     assert "not counted for the geometry alone." in out
-    last = out.strip().splitlines()[-1]
+    last, hint = out.strip().splitlines()[-2:]
+    assert hint == "Use --for index to count it."
     assert last.startswith("No drift beyond the threshold for the geometry alone. What happened: rotation. But ")
     assert "For an index or a head this is drift." in last
     assert last in (folder / "page.html").read_text()

@@ -140,6 +140,14 @@ def _write_page(found: DriftReport, path: Path) -> None:
     write_drift_page(found, path)
 
 
+def _hint(found: DriftReport) -> list[str]:
+    """How to count what changed without counting, where that would change the exit code."""
+    sides = found.geometry, found.coordinates, found.index
+    if found.drifted or not any(j.drifted for j in sides):
+        return []
+    return ["Use --for index to count it."]
+
+
 def _emit(found: DriftReport, format: str, output: Path | None) -> None:
     from ..report.drift_data import drift_table, finding_table, samples_used, unassessed
 
@@ -148,4 +156,4 @@ def _emit(found: DriftReport, format: str, output: Path | None) -> None:
     else:
         missing = [f"Not assessed: {unassessed(found)}."] if unassessed(found) else []
         tables = [drift_table(found), "", finding_table(found), "", *missing, samples_used(found)]
-        deliver_tables([*tables, *found.lines, found.verdict], output)
+        deliver_tables([*tables, *found.lines, found.verdict, *_hint(found)], output)
