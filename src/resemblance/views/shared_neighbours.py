@@ -69,8 +69,9 @@ def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
 
 
 def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
-    """The common neighbours of these rows, by blocks small enough for a table of k by k places of every row."""
-    for start, stop in row_blocks(len(rows), max(1, 2**21 // a.listed.shape[1] ** 2)):
+    """The common neighbours of these rows, by blocks small enough for all of them and for tables of k by k places."""
+    entries = a.listed.shape[1] ** 2 + max(near.ties.sizes.max(initial=0) for near in (a, b))
+    for start, stop in row_blocks(len(rows), max(1, 2**21 // entries)):
         yield slice(start, stop), common(a, b, rows[start:stop])
 
 
@@ -108,7 +109,7 @@ def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
 def lengths_of(begins: np.ndarray) -> np.ndarray:
     """How many places the group of every place has, shape of ``begins``."""
     flat = (np.arange(len(begins))[:, None] * begins.shape[1] + begins).ravel()
-    return np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape)
+    return np.asarray(np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape))
 
 
 def table(common: Common, rows: int, k: int) -> np.ndarray:
