@@ -74,7 +74,7 @@ def shared_neighbours(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
         return np.ones(len(x))
     # Never less than the share, and as much on average as mutual_knn divides by: what would be shared without a loss.
     most = (ratio * own + other / ratio) / 2 / largest
-    shares = np.asarray(shared(a, b).sum(axis=1)) / k / largest + (1 - most)
+    shares = shared(a, b) / k / largest + (1 - most)
     return np.asarray((shares - chance) / (1 - chance))
 
 

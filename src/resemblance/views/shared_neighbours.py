@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..representation import Representation, view
 from .distances import row_blocks
 from .neighbour_graphs import spread
-from .neighbours import Affinity, Index, Nearest, nearest
+from .neighbours import Affinity, Index, Nearest, Ties, nearest
 
+ENTRIES = 2**21  # entries of the rows that are compared at a time
 Score = Callable[[Nearest, Nearest], float]
 
 
@@ -37,9 +38,33 @@ def _with_itself(x: Representation, score: Score, k: int, metric: Affinity, inde
     return score(near, near) if len(near.ties.rows) else 1.0
 
 
-def shared(a: Nearest, b: Nearest) -> Any:
-    """Sparse array of the weights of common neighbours, the products of those on both sides, shape (n, n)."""
-    return spread(a, np.ones(a.listed.shape)).multiply(spread(b, np.ones(b.listed.shape)))
+def shared(a: Nearest, b: Nearest) -> np.ndarray:
+    """Total weight of the common neighbours of every sample, products of the weights on both sides, shape (n,)."""
+    n, k = a.listed.shape
+    height = max(1, ENTRIES // (k + _most(a, b)))  # all rows at once unless many samples tie
+    blocks = row_blocks(n, height)
+    return np.concatenate([_shared(part(a, start, stop), part(b, start, stop), n) for start, stop in blocks])
+
+
+def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
+    w, v = (spread(near, np.ones(near.listed.shape), n) for near in (a, b))
+    return np.asarray(w.multiply(v).sum(axis=1))
+
+
+def part(near: Nearest, start: int, stop: int) -> Nearest:
+    """The neighbours of some rows, which are numbered from 0."""
+    ties = near.ties
+    first, last = np.searchsorted(ties.rows, (start, stop))
+    members = ties.members[ties.starts[first] : ties.starts[last]]
+    starts = ties.starts[first : last + 1] - ties.starts[first]
+    return Nearest(
+        near.listed[start:stop], Ties(ties.rows[first:last] - start, ties.begins[first:last], starts, members)
+    )
+
+
+def _most(a: Nearest, b: Nearest) -> int:
+    """The largest number of samples that tie."""
+    return int(max(near.ties.sizes.max(initial=0) for near in (a, b)))
 
 
 def mean_share(a: Nearest, b: Nearest) -> float:
@@ -70,8 +95,7 @@ def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
 
 def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
     """The common neighbours of these rows, by blocks small enough for all of them and for tables of k by k places."""
-    entries = a.listed.shape[1] ** 2 + max(near.ties.sizes.max(initial=0) for near in (a, b))
-    for start, stop in row_blocks(len(rows), max(1, 2**21 // entries)):
+    for start, stop in row_blocks(len(rows), max(1, ENTRIES // (a.listed.shape[1] ** 2 + _most(a, b)))):
         yield slice(start, stop), common(a, b, rows[start:stop])
 
 
