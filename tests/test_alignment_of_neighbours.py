@@ -121,6 +121,23 @@ def test_chance_is_the_mean_over_all_permutations_of_the_samples(measure, mean, 
     assert np.std(values) > 0.05
 
 
+@pytest.mark.parametrize(
+    ("parameters", "low", "high"),
+    [
+        ({"k": 10}, 0.8, 0.97),
+        ({"k": 100}, 0.9, 1.05),
+        ({"k": 10, "kernel": "linear"}, 0.5, 0.8),
+        ({"k": 10, "estimator": "centered"}, 0.9, 1.1),
+        ({"k": 100, "estimator": "centered"}, 0.75, 0.9),
+    ],
+    ids=str,
+)
+def test_the_chance_of_cknna_is_about_the_share_of_neighbours(parameters, low, high):
+    pairs = [np.random.default_rng(seed).standard_normal((2, 300, 20)) for seed in range(20)]
+    values = [rs.cknna(*pair, **parameters) for pair in pairs]
+    assert low < np.mean(values) / (parameters["k"] / 300) < high
+
+
 def test_corrected_values_are_one_for_the_same_neighbours_and_need_room_for_chance(rng):
     x = rng.standard_normal((30, 4))
     assert rs.mutual_knn(x, 2 * x, corrected=True) == 1

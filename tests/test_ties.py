@@ -17,6 +17,7 @@ from scipy.stats import rankdata
 import resemblance as rs
 from resemblance.drift.losses import shared_neighbours
 from resemblance.measures.topology import WEIGHT
+from resemblance.views import shared_neighbours as shared_neighbours_views
 from resemblance.views.heat import TEMPERATURES, chebyshev_traces, heat_trace, neighbour_operator
 from resemblance.views.manifold import fuzzy_kernel, local_rbf_kernel
 from resemblance.views.neighbour_graphs import graph
@@ -426,6 +427,14 @@ def test_ties_across_blocks_of_rows(metric):
         assert members.tolist() == same[same != row].tolist()
         assert near.listed[row].tolist() == members[:10].tolist()
     assert near.ties.weights == pytest.approx(10 / 74)
+
+
+@pytest.mark.parametrize("name", [*SETS, *LISTS])
+def test_how_many_rows_are_compared_at_a_time_makes_no_difference(name, monkeypatch):
+    measure, x, y = rs.get_measure(name), relu(0), relu(1)
+    expected = measure(x, y)
+    monkeypatch.setattr(shared_neighbours_views, "ENTRIES", 2000)
+    assert measure(x, y) == pytest.approx(expected, rel=1e-12)
 
 
 def test_distances_that_differ_by_rounding_tie():

@@ -51,8 +51,7 @@ def jaccard(
 
 
 def _overlap(a: Nearest, b: Nearest) -> float:
-    k = a.listed.shape[1]
-    count = np.asarray(shared(a, b).sum(axis=1))
+    k, count = a.listed.shape[1], shared(a, b)
     return float(np.mean(count / (2 * k - count)))
 
 

@@ -51,20 +51,24 @@ def affinity(kernel: Kernel) -> Affinity:
     return "cosine" if kernel == "cosine" else "inner"
 
 
-def spread(near: Nearest, values: np.ndarray) -> Any:
-    """Sparse array of these values at the nearest neighbours; samples that tie share those of their places equally."""
+def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
+    """Sparse array of these values at the nearest neighbours; samples that tie share those of their places equally.
+
+    A row for every row of ``near``, a column for every one of the ``samples`` if these are others.
+    """
     from scipy.sparse import csr_array
 
     (n, k), ties = near.listed.shape, near.ties
+    shape = (n, samples or n)
     crowded = ties.crowded
     if not crowded.any():
         # A copy, because SciPy sorts the indices of a sparse array where they are, and the neighbours have their order.
         starts = np.arange(0, n * k + 1, k)
-        return csr_array((values.ravel(), near.listed.ravel(), starts), shape=(n, n), copy=True)
+        return csr_array((values.ravel(), near.listed.ravel(), starts), shape=shape, copy=True)
     rows, sizes, last = ties.rows[crowded], ties.sizes[crowded], np.arange(k) >= ties.certain[crowded][:, None]
     own = np.ones((n, k), dtype=bool)
     own[rows] = ~last
     shares = np.where(last, values[rows], 0).sum(axis=1) / sizes
     at = np.concatenate([np.nonzero(own)[0], np.repeat(rows, sizes)])
     columns = np.concatenate([near.listed[own], ties.members[np.repeat(crowded, ties.sizes)]])
-    return csr_array((np.concatenate([values[own], np.repeat(shares, sizes)]), (at, columns)), shape=(n, n))
+    return csr_array((np.concatenate([values[own], np.repeat(shares, sizes)]), (at, columns)), shape=shape)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..representation import Representation, view
-from .distances import gathered_blocks
+from .distances import row_blocks
 from .neighbour_graphs import spread
-from .neighbours import Affinity, Index, Nearest, nearest
+from .neighbours import Affinity, Index, Nearest, Ties, nearest
 
+ENTRIES = 2**21  # entries of the rows that are compared at a time
 Score = Callable[[Nearest, Nearest], float]
 
 
@@ -37,21 +38,38 @@ def _with_itself(x: Representation, score: Score, k: int, metric: Affinity, inde
     return score(near, near) if len(near.ties.rows) else 1.0
 
 
-def shared(a: Nearest, b: Nearest) -> Any:
-    """Sparse array of the weights of common neighbours, the products of those on both sides, shape (n, n)."""
-    return spread(a, np.ones(a.listed.shape)).multiply(spread(b, np.ones(b.listed.shape)))
+def shared(a: Nearest, b: Nearest) -> np.ndarray:
+    """Total weight of the common neighbours of every sample, products of the weights on both sides, shape (n,)."""
+    n, k = a.listed.shape
+    height = max(1, ENTRIES // (k + _most(a, b)))  # all rows at once unless many samples tie
+    blocks = row_blocks(n, height)
+    return np.concatenate([_shared(part(a, start, stop), part(b, start, stop), n) for start, stop in blocks])
+
+
+def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
+    w, v = (spread(near, np.ones(near.listed.shape), n) for near in (a, b))
+    return np.asarray(w.multiply(v).sum(axis=1))
+
+
+def part(near: Nearest, start: int, stop: int) -> Nearest:
+    """The neighbours of some rows, which are numbered from 0."""
+    ties = near.ties
+    first, last = np.searchsorted(ties.rows, (start, stop))
+    members = ties.members[ties.starts[first] : ties.starts[last]]
+    starts = ties.starts[first : last + 1] - ties.starts[first]
+    return Nearest(
+        near.listed[start:stop], Ties(ties.rows[first:last] - start, ties.begins[first:last], starts, members)
+    )
+
+
+def _most(a: Nearest, b: Nearest) -> int:
+    """The largest number of samples that tie."""
+    return int(max(near.ties.sizes.max(initial=0) for near in (a, b)))
 
 
 def mean_share(a: Nearest, b: Nearest) -> float:
     """Mean share of the neighbours that are common."""
     return float(shared(a, b).sum() / a.listed.size)
-
-
-def own_shares(near: Nearest) -> np.ndarray:
-    """Share of the neighbours of every sample that are common to a representation and itself, less than 1 with ties."""
-    ties, shares = near.ties, np.ones(len(near.listed))
-    shares[ties.rows] = (ties.certain + ties.weights**2 * ties.sizes) / near.listed.shape[1]
-    return shares
 
 
 class Common(NamedTuple):
@@ -69,8 +87,8 @@ def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
 
 
 def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
-    """The common neighbours of these rows, by blocks small enough for a table of k by k places of every row."""
-    for start, stop in gathered_blocks(len(rows), a.listed.shape[1] ** 2):
+    """The common neighbours of these rows, by blocks small enough for all of them and for tables of k by k places."""
+    for start, stop in row_blocks(len(rows), max(1, ENTRIES // (a.listed.shape[1] ** 2 + _most(a, b)))):
         yield slice(start, stop), common(a, b, rows[start:stop])
 
 
@@ -108,7 +126,7 @@ def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
 def lengths_of(begins: np.ndarray) -> np.ndarray:
     """How many places the group of every place has, shape of ``begins``."""
     flat = (np.arange(len(begins))[:, None] * begins.shape[1] + begins).ravel()
-    return np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape)
+    return np.asarray(np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape))
 
 
 def table(common: Common, rows: int, k: int) -> np.ndarray:
