@@ -47,8 +47,7 @@ def joint(folders: Iterable[str | Path]) -> Findings:
     among = set.intersection(*(set(c.labels) for c in contests))
     ranks = {c.suite: c.ranks(among) for c in contests}
     shared = {suite: _shared(suite, own) for suite, own in ranks.items()}
-    groups: dict[str, dict[Hashable, Mapping[str, float]]] = {s: {**cells} for s, cells in shared.items()}
-    found = places(groups)
+    found = places(shared)
     labels = distinct({spec: label for c in contests for spec, label in c.labels.items() if spec in among})
     standing = _trial_standing if is_trial else _standing
     by_suite = (_of_suite(c, shared[c.suite], len(ranks[c.suite]), found, labels) for c in contests)

@@ -152,8 +152,7 @@ def headline(result: Result) -> Headline:
 
 def places_of(result: Result) -> Places:
     """Return where measures stand, and how sure that is."""
-    cells: dict[Hashable, Mapping[str, float]] = dict(result.ranks().items())
-    return places({"resi": cells})
+    return places({"resi": result.ranks()})
 
 
 def standings(result: Result) -> tuple[Standing, ...]:
