@@ -28,6 +28,7 @@ from .resi import SUITES, TESTS, Absence, Prepared, six_tests
 
 FORMAT = 2  # 1 did not say of which suite a result is
 PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}  # the measures that go with a protocol
+IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
 
 
@@ -159,12 +160,21 @@ def _check_whole(result: Result) -> None:
     """Raise ``ValueError`` for parts that do not fit each other."""
     specs = {m.spec for m in result.measures}
     tests = {row.test for rows in (result.scores, result.absent, result.maps, result.failed) for row in rows}
-    named = {row.measure for row in (*result.scores, *result.failed)}.union(*(found.values for found in result.maps))
+    mapped = (m for found in result.maps for m in found.values)
+    named = {s.measure for s in result.scores}.union((f.measure for f in result.failed), mapped)
     for what, unknown in (("tests", tests - set(TESTS)), ("measures", named - specs)):
         if unknown:
             raise ValueError(f"it has {what} that it does not describe: {', '.join(sorted(unknown))}")
+    scored = {(s.cell, s.measure) for s in result.scores}
+    if len(scored) < len(result.scores) or len(scored) != len({cell for cell, _ in scored}) * len(specs):
+        raise ValueError("it does not have one score of every measure in every cell")
     if result.suite and result.suite not in SUITES:
         raise ValueError(f"there is no suite {result.suite!r}")
+    for name, data in result.provenance.get("representations", {}).items():
+        if not isinstance(data, dict) or not data.keys() >= IDENTITY:
+            raise ValueError(f"it does not describe the representation {name!r}")
+        check_types(data["n_samples"], int | float, f"the number of samples of {name!r}")
+        check_types(data["n_features"], int | float, f"the number of features of {name!r}")
     for found in result.maps:
         for matrix in (*found.values.values(), *found.expected.values()):
             if [len(row) for row in matrix] != [len(found.names)] * len(found.names):

@@ -183,8 +183,7 @@ class Findings:
 
     def places(self) -> Places:
         """Return where every measure stands over the cells, best first, and which cannot be told from the leader."""
-        cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
-        return places({self.suite: cells})
+        return places({self.suite: self.ranks()})
 
     def headline(self) -> str:
         """Say which measure leads, and which cannot be told from it; of a trial, that it is one."""

@@ -48,7 +48,7 @@ def joint(folders: Iterable[str | Path]) -> Findings:
     among = set.intersection(*(set(c.labels) for c in contests))
     ranks = {c.suite: c.ranks(among) for c in contests}
     shared = {suite: _shared(suite, own) for suite, own in ranks.items()}
-    found = places({suite: dict(own) for suite, own in shared.items()})
+    found = places(shared)
     told = {spec: label for c in contests for spec, label in c.labels.items() if spec in among}
     labels = distinct({spec: _label(spec, label) for spec, label in told.items()})
     standing = _trial_standing if is_trial else _standing
@@ -152,10 +152,14 @@ def _trial_standing(
     found: Places, labels: Mapping[str, str], contests: Sequence[Contest], ranks: Mapping[str, Ranks], among: set[str]
 ) -> Section:
     """Mean ranks without places, intervals or order, by the name of the measure."""
-    rows = [(labels[p.measure], p.mean, *(own[p.measure] for own in found.by_group.values())) for p in found.rows]
+    means = found.by_group.values()
+    rows: list[tuple[Entry, ...]] = [
+        (labels[p.measure], p.mean, *(own[p.measure] for own in means)) for p in found.rows
+    ]
     columns = ("measure", "mean rank", *found.by_group)
     note = "By name; the ranks mean nothing."
-    table = Table("mean ranks", "Mean ranks of a trial", columns, tuple(sorted(rows)), note)
+    by_name = tuple(sorted(rows, key=lambda row: str(row[0])))
+    table = Table("mean ranks", "Mean ranks of a trial", columns, by_name, note)
     about = f"{TRIAL} {_about(found, contests, ranks)}"
     return Section("standing", "All suites together", about, (table,), reasons=_absent(contests, among))
 

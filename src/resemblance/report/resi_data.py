@@ -156,8 +156,7 @@ def headline(result: Result) -> Headline:
 
 def places_of(result: Result) -> Places:
     """Return where measures stand, and how sure that is."""
-    cells: dict[Hashable, Mapping[str, float]] = dict(result.ranks().items())
-    return places({"resi": cells})
+    return places({"resi": result.ranks()})
 
 
 def standings(result: Result) -> tuple[Standing, ...]:
@@ -169,15 +168,13 @@ def standings(result: Result) -> tuple[Standing, ...]:
     by_domain = {d: {r.measure: r.mean for r in ranking(ranks, d)} for d in domains_of(result)}
     overall = {r.measure: r for r in ranking(ranks)}
     is_sure = found.is_settling and not result.is_trial
-    rows = [
-        Standing(
-            names[p.measure], overall[p.measure].mean, *((p.low, p.high) if is_sure else (None, None)),
-            overall[p.measure].median, len(overall[p.measure].ranks),
-            {d: means[p.measure] for d, means in by_domain.items() if p.measure in means},
-            (p.behind_low, p.behind_high) if is_sure else None, is_sure and p.is_tied,
-        )
-        for p in found.rows
-    ]  # fmt: skip
+    rows = []
+    for p in found.rows:
+        own = overall[p.measure]
+        low, high, behind = (p.low, p.high, (p.behind_low, p.behind_high)) if is_sure else (None, None, None)
+        means = {d: known[p.measure] for d, known in by_domain.items() if p.measure in known}
+        rows.append(Standing(names[p.measure], own.mean, low, high, own.median, len(own.ranks), means, behind,
+                             is_sure and p.is_tied))  # fmt: skip
     if result.is_trial:  # whose order says nothing
         rows.sort(key=lambda row: list(names).index(row.name.spec))
     ranked = {p.measure for p in found.rows}
