@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 from ..benchmarks.claims import NO_DATA, REPRODUCED, Claim
 from ..benchmarks.findings import Bar, Bars, Chart, Entry, Findings, Section, Table
+from ..catalogue import get_measure
 from ..store import write_atomically
 from .findings_figures import Key, bars, chart
 from .findings_numbers import decimals, digits, minus, number
 from .template import SIGNS, template
 
 NUMBER = r"[-−]?\d[\d.]*"
-NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: to {NUMBER}\s?%?)?")  # a number or an interval, with or without %
+NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")  # a number or an interval, with or without %
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
 
 
@@ -72,8 +73,19 @@ def _content(findings: Findings) -> dict[str, Any]:
         "sections": sections, "standing": standing and (standing, bars(standing)),
         "numbers": sorted({key.number for s in sections for _, key in s.keys}),
         "seconds": [(name, _time(seconds)) for name, seconds in findings.seconds.items()],
-        "total": _time(sum(findings.seconds.values())),
+        "total": _time(sum(findings.seconds.values())), "meanings": _meanings(findings),
     }  # fmt: skip
+
+
+def _meanings(findings: Findings) -> dict[str, str]:
+    """Return the sentence that defines a measure, by its label; of those in the catalogue."""
+    found = {}
+    for spec, label in findings.labels.items():
+        try:
+            found[label] = get_measure(spec).summary.replace("``", "")
+        except ValueError:
+            continue
+    return found
 
 
 def verdict(findings: Findings) -> str:
