@@ -462,13 +462,20 @@ def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
 def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_path):
     table = Table(
         "t", "T", ("measure", "95 %", "share", "words"),
-        (("a", "-0.5 to 1.2", "97%", "layer-1"), ("b", "0.3 to 0.4", None, "from -0.09")),
+        (("a", "-0.5 to 1.2", "97%", "layer-1"), ("b", "0.3 ± 0.4", None, "from -0.09")),
     )  # fmt: skip
     text = written(Findings("toy", "small", (Section("s", "S", "", (table,)),)), tmp_path)
     cells = re.findall(r'<td class="n" data-v="([^"]*)">([^<]*)</td>', text)
-    assert cells == [("-0.5", "−0.5 to 1.2"), ("97", "97%"), ("0.3", "0.3 to 0.4"), ("", "–")]
+    assert cells == [("-0.5", "−0.5 to 1.2"), ("97", "97%"), ("0.3", "0.3 ± 0.4"), ("", "–")]
     assert "<td>layer-1</td>" in text
     assert "<td>from −0.09</td>" in text
+
+
+def test_labels_are_spelled_out(tmp_path):
+    text = written(FINDINGS, tmp_path)
+    assert f"<dt>RSA</dt><dd>{rs.get_measure('rsa').summary}</dd>" in text
+    own = replace(FINDINGS, labels={"no_such_measure": "Mine"})
+    assert 'id="labels"' not in written(own, tmp_path)
 
 
 def test_ranks_begin_at_1(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..benchmarks.claims import NO_DATA, REPRODUCED, Claim
 from ..benchmarks.findings import Bar, Bars, Chart, Entry, Findings, Section, Table
 from ..benchmarks.headlines import RESAMPLING, size_words
+from ..catalogue import get_measure
 from ..store import write_atomically
 from .findings_figures import Key, bars, chart
 from .findings_numbers import decimals, digits, minus, number
@@ -19,7 +20,7 @@ from .strip import strip
 from .template import SIGNS, template
 
 NUMBER = r"[-−]?\d[\d.]*"
-NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: to {NUMBER}\s?%?)?")  # a number or an interval, with or without %
+NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")  # a number or an interval, with or without %
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
 
 
@@ -75,7 +76,7 @@ def _content(findings: Findings) -> dict[str, Any]:
         "sections": sections, "standing": standing and (standing, bars(standing)),
         "numbers": sorted({key.number for s in sections for _, key in s.keys}),
         "seconds": [(name, _time(seconds)) for name, seconds in findings.seconds.items()],
-        "total": _time(sum(findings.seconds.values())),
+        "total": _time(sum(findings.seconds.values())), "meanings": _meanings(findings),
     }  # fmt: skip
 
 
@@ -100,6 +101,17 @@ def headline_of(findings: Findings) -> str:
 def command_of(findings: Findings) -> str:
     """Return the command that makes such a page."""
     return "resemblance joint STUDY ..." if findings.suite == "joint" else f"resemblance {findings.suite} run"
+
+
+def _meanings(findings: Findings) -> dict[str, str]:
+    """Return the sentence that defines a measure, by its label; of those in the catalogue."""
+    found = {}
+    for spec, label in findings.labels.items():
+        try:
+            found[label] = get_measure(spec).summary.replace("``", "")
+        except ValueError:
+            continue
+    return found
 
 
 def verdict(findings: Findings) -> str:
