@@ -212,7 +212,7 @@ VECTORS += ["subspace_overlap[k=2]", "gulp[ridge=0.1]", "shape"]
 # There is a value but no gradient, and that is said: the best rotation may turn dead units on both sides anywhere.
 NO_GRADIENT = (
     dict.fromkeys(VECTORS, TIED)
-    | dict.fromkeys(NO_ORDER, [*SAME, *TIED])
+    | {spec: [*SAME, *TIED] for spec in NO_ORDER}
     | {
         "aligned_cosine": ["rank deficient", "dead units", "dead units of identical ones"],
     }
