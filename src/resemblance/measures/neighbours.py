@@ -78,7 +78,7 @@ def rank_similarity(
 
 @measure(
     label="2nd-Cos", family="neighbours", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016cultural", invariant_to=COSINE, differentiable=False,
+    reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),
 )  # fmt: skip
