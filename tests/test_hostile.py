@@ -234,6 +234,18 @@ def test_a_huge_offset_costs_no_more_digits_than_the_data_lose(measure):
     assert value(measure, *CASES["huge offset"]) == pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.parametrize("largest", [1e150, 1e300])
+def test_a_rotation_that_rounding_decides_on_is_none(largest):
+    """Only the largest rows have a say in the best rotation, and rounding would turn all others."""
+    sizes = np.geomspace(1 / largest, largest, N)[:, None]
+    for pair in ((X * sizes, Y * sizes), (Y * sizes, X * sizes)):
+        with pytest.raises(rs.Undefined, match="aligned_cosine: rounding decides on the best rotation"):
+            rs.aligned_cosine(*pair)
+    moderate = np.geomspace(1e-3, 1e3, N)[:, None]
+    found = rs.aligned_cosine(X * moderate, Y * moderate)
+    assert rs.aligned_cosine(Y * moderate, X * moderate) == pytest.approx(found, rel=1e-9)
+
+
 @pytest.mark.parametrize(("d", "e"), [(6, 6), (4, 6), (6, 4)])
 @pytest.mark.parametrize("name", ["permutation_procrustes", "soft_matching"])
 def test_a_common_offset_does_not_hide_which_neurons_match(name, d, e):

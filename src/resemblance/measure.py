@@ -85,6 +85,7 @@ class Measure:
     reference: str
     invariant_to: frozenset[str] = frozenset()
     metric: bool = False
+    identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
     min_samples: Any = 2  # a function of the parameters where it is declared, a number in every measure
@@ -232,11 +233,12 @@ def measure(
     symmetric : m(X, Y) = m(Y, X).
     invariant_to : transformations of either argument, independently, that leave the value unchanged (``INVARIANCES``).
     changes : claims that differ under some parameters, each made by :func:`when`.
-    claims : ``metric`` (it is a distance and the triangle inequality holds), ``differentiable``, ``deterministic``,
-        ``min_samples`` (a number, or a function of the parameters), ``limits`` (smallest and largest value of
-        parameters), ``version`` (raise it when the algorithm changes: results of older versions are computed again),
-        ``extra`` (the optional dependency it needs), ``remarks`` (a function of what the measure is a function of; the
-        numbers it returns by name are recorded beside the value, such as how exact that is).
+    claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with itself gives the end
+        of the range that means most similar, for all X), ``differentiable``, ``deterministic``, ``min_samples`` (a
+        number, or a function of the parameters), ``limits`` (smallest and largest value of parameters), ``version``
+        (raise it when the algorithm changes: results of older versions are computed again), ``extra`` (the optional
+        dependency it needs), ``remarks`` (a function of what the measure is a function of; the numbers it returns by
+        name are recorded beside the value, such as how exact that is).
     """
 
     def declare(function: Callable[..., Any]) -> Measure:

@@ -107,7 +107,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="HardCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"},
+    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
 )  # fmt: skip
 def hard_correlation_match(
     x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
@@ -218,7 +218,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="SoftCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"},
+    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
 )  # fmt: skip
 def soft_correlation_match(x: Representation, y: Representation) -> Array:
     r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both sides.

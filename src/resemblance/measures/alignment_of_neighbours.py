@@ -78,7 +78,7 @@ def mutual_knn(
 
 
 @measure(
-    label="CycleKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=False,
+    label="CycleKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=False, identity=False,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     version=2, min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE), remarks=recall_of_both,
@@ -231,9 +231,10 @@ def _unedited(a: Nearest, b: Nearest) -> float:
 
 @measure(
     label="CKNNA", family="neighbours", larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False,
+    identity=False,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     version=2, min_samples=lambda k, **_: max(k + 1, 4), limits={"k": (1, np.inf)},
-    changes=(when({"estimator": "centered"}, symmetric=True, range=(-1, 1)), APPROXIMATE),
+    changes=(when({"estimator": "centered"}, symmetric=True, range=(-1, 1), identity=True), APPROXIMATE),
     remarks=lambda x, y, kernel, **parameters: recall_of_both(x, y, metric=affinity(kernel), **parameters),
 )  # fmt: skip
 def cknna(
@@ -284,10 +285,10 @@ def cknna(
 
 
 @measure(
-    label="InfImb", family="neighbours", larger_is_more_similar=False, range=(0, 2), symmetric=False,
+    label="InfImb", family="neighbours", larger_is_more_similar=False, range=(0, 2), symmetric=False, identity=False,
     reference="glielmo2022ranking", invariant_to=COSINE | {"translation"}, differentiable=False,
     version=2, min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
-    changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
+    changes=(when({"metric": "cosine"}, invariant_to=COSINE), when({"corrected": True}, identity=True)),
 )  # fmt: skip
 def information_imbalance(
     x: Representation, y: Representation, *, k: int = 1, metric: Metric = "euclidean", corrected: bool = False

@@ -17,6 +17,7 @@ from ..views.spectra import basis_coordinates, components_for, with_tied
 @measure(
     label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
+    changes=(when({"divisor": "width"}, identity=False),),
 )  # fmt: skip
 def mean_cca(
     x: Representation,

@@ -99,7 +99,7 @@ def mka(
     label="kCKA", family="similarity_matrix", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="islam2025manifold", invariant_to=SIMILARITIES, differentiable=False,
     version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
-    changes=(when({"variant": "code"}, range=(-np.inf, np.inf)), APPROXIMATE), remarks=recall_of_both,
+    changes=(when({"variant": "code"}, range=(-np.inf, np.inf), identity=False), APPROXIMATE), remarks=recall_of_both,
 )  # fmt: skip
 def kcka(
     x: Representation,

@@ -178,7 +178,7 @@ def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
 
 @measure(
     label="ENSD", family="similarity_matrix", larger_is_more_similar=True, range=(0, np.inf), symmetric=True,
-    reference="giaffar2024effective", invariant_to=SHAPE,
+    reference="giaffar2024effective", invariant_to=SHAPE, identity=False,
 )  # fmt: skip
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -201,7 +201,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="LinPred", family="alignment", larger_is_more_similar=True, range=(0, 1), symmetric=False,
-    reference="schrimpf2018brainscore", invariant_to=SHAPE, differentiable=False,
+    reference="schrimpf2018brainscore", invariant_to=SHAPE, identity=False, differentiable=False,
 )  # fmt: skip
 def linear_predictivity(x: Representation, y: Representation) -> Array:
     r"""Linear predictivity: the variance of left-out samples of Y that ridge regression on X explains.
