@@ -16,7 +16,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py"))
 
 # Left may not import right. Modules of one entry may import each other.
 LAYERS = [
-    {"arrays", "rng", "extras", "documents", "notebook"},
+    {"arrays", "rng", "extras", "progress", "documents", "notebook"},
     {"inputs"},
     {"representation"},
     {"subject"},
@@ -39,7 +39,17 @@ LAYERS = [
     {"cli"},
     {"__main__"},
 ]
-SOURCES_MAY_IMPORT = {"arrays", "rng", "extras", "documents", "inputs", "representation", "subject", "sources"}
+SOURCES_MAY_IMPORT = {
+    "arrays",
+    "rng",
+    "extras",
+    "progress",
+    "documents",
+    "inputs",
+    "representation",
+    "subject",
+    "sources",
+}
 MAY_USE_SOURCES = {"benchmarks", "cli", "stability"}
 HEAVY = {
     "torch",

@@ -517,9 +517,9 @@ def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rn
     assert st.interval("variance_ratio", x, labels=y, draws=5)[:3] == st.interval("variance_ratio", x, y, draws=5)[:3]
     by_name = st.permutation_null("temporal_drift", x, conditions=y, draws=5)
     assert by_name.value == st.permutation_null("temporal_drift", x, y, draws=5).value
-    bins = rng.standard_normal((60, 4, 3))
-    assert st.over_windows("trial_split", bins, conditions=y, width=2) == st.over_windows(
-        "trial_split", bins, y, width=2
+    bins, axes = rng.standard_normal((60, 4, 3)), "trials bins units"
+    assert st.over_windows("trial_split", bins, conditions=y, width=2, axes=axes) == st.over_windows(
+        "trial_split", bins, y, width=2, axes=axes
     )
     for call in (st.variance_ratio, lambda *a, **k: st.interval("variance_ratio", *a, **k)):
         with pytest.raises(ValueError, match="labels is given twice"):

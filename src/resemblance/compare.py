@@ -6,7 +6,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -34,11 +34,11 @@ from .inputs import hint_of_counts
 from .machine import available_memory
 from .measure import Measure, require
 from .plan import Task, Work, block_for_workers, count, distinct
+from .progress import Progress, reporting
 from .representation import Representation, check_same_samples, comparing, fingerprint
 from .store import COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
 from .tiles import in_units, parse_bytes
 
-Progress = bool | Callable[[int, int], None]
 Done = TypeVar("Done")
 
 
@@ -108,7 +108,7 @@ def compare(
         keep = store.path if store and _shares_files(executor) else None
         plan = work.plan(chosen, done.keys(), budget, left, block, keep)
         _warn_of_memory(plan.beyond_budget, memory)
-        show = stack.enter_context(_reporting(progress, sum(map(count, plan.tasks)) + len(plan.hopeless)))
+        show = stack.enter_context(reporting(progress, sum(map(count, plan.tasks)) + len(plan.hopeless), "comparing"))
         for cells in chain([plan.hopeless] if plan.hopeless else [], _run(plan.tasks, executor, save)):
             done |= {key_of(c): c for c in cells}
             show(len(cells))
@@ -295,26 +295,3 @@ def _installed(m: Measure) -> bool:
     except ImportError:
         return False
     return True
-
-
-@contextmanager
-def _reporting(progress: Progress, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many more cells are done."""
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        if callable(progress):
-            progress(done, total)
-
-    if progress is not True or not total:
-        yield count
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
-        job = bar.add_task("comparing", total=total)
-        yield lambda more: bar.advance(job, more)

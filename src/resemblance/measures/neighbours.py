@@ -132,7 +132,8 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 @measure(
     label="2nd-Cos", family="neighbours", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
+    reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,
+    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),
 )  # fmt: skip
 def second_order_cosine(
