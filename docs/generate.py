@@ -97,6 +97,7 @@ def claims_table(m: rs.Measure) -> str:
         ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
         ("deterministic", "yes" if m.deterministic else "no"),
         ("samples", f"at least {m.min_samples}"),
+        ("says little", m.uninformative_when or "nothing is known of it"),
         ("family", FAMILY_TITLES[m.family].lower()),
         ("version", str(m.version)),
         ("needs", f"the extra ``{m.extra}``" if m.extra else "nothing optional"),

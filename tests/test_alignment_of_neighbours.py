@@ -35,6 +35,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 @each_case
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_neighbours_equal_the_authors_code(case, rows, inputs):
     x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
     theirs = OUTPUTS[case]["platonic"][rows]
@@ -138,6 +139,7 @@ def test_the_chance_of_cknna_is_about_the_share_of_neighbours(parameters, low, h
     assert low < np.mean(values) / (parameters["k"] / 300) < high
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_corrected_values_are_one_for_the_same_neighbours_and_need_room_for_chance(rng):
     x = rng.standard_normal((30, 4))
     assert rs.mutual_knn(x, 2 * x, corrected=True) == 1
@@ -188,6 +190,7 @@ def lists(points: np.ndarray, k: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 19])
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_lists_of_neighbours_by_recursion(k, rng):
     x = rng.standard_normal((20, 3))
     y = x + 0.5 * rng.standard_normal((20, 3))
@@ -243,6 +246,7 @@ def test_a_sample_that_is_nobodys_neighbour_does_not_come_back():
 
 
 @pytest.mark.parametrize("metric", ["cosine", "inner"])
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_the_order_of_neighbours_survives_the_measures_that_take_them_as_sets(metric, rng):
     x, y = rng.standard_normal((2, 40, 5))
     a, b = rs.Representation(x), rs.Representation(y)

@@ -21,7 +21,7 @@ from resemblance import cli
 from resemblance.comparison import Remark
 from resemblance.report import page, terminal
 from resemblance.report.output import as_csv, as_json, show
-from resemblance.store import Store
+from resemblance.store import FORMAT, Store
 from resemblance.views import approximate
 from resemblance.views.neighbours import neighbours
 from resemblance.views.recall import SAMPLE
@@ -278,7 +278,7 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
 @pytest.mark.parametrize(
     "remarks",
     ["{", "[]", "3", '{"n": "x"}', "null", "NaN", '{"n": NaN}', '{"n": [1]}', '{"n": true}', '{"value": 1}', "", 3,
-     '{"n": 1e999}', b"\xff"],
+     '{"n": 1e999}', '{"caveat": 1}', b"\xff"],
     ids=repr,
 )  # fmt: skip
 def test_damaged_remarks_name_the_file(remarks, reps, tmp_path):
@@ -412,12 +412,24 @@ def test_an_old_file_is_read_as_it_is(reps, old):
     assert format_of(old) == 1
 
 
+def test_a_file_of_the_second_format_is_read_and_continued(reps, tmp_path):
+    path = tmp_path / "second.db"
+    before = rs.compare(reps, measures=["cka"], save=path, progress=False)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    assert np.array_equal(rs.load(path)["cka"], before["cka"])
+    assert format_of(path) == 2
+    rs.compare(reps, measures=["cka", "jaccard"], save=path, progress=False)
+    assert format_of(path) == FORMAT
+
+
 def test_an_old_file_is_continued(reps, old, poor):
     done = []
     measures = ["cka", "jaccard", "jaccard[index=hnsw]"]
     result = rs.compare(reps, measures=measures, save=old, progress=lambda count, total: done.append(total))
     assert done[-1] == 6  # the new measure only
-    assert format_of(old) == 2
+    assert format_of(old) == FORMAT
     assert rs.load(old).remarks == result.remarks != ()
     assert np.array_equal(rs.load(old)["cka"], result["cka"])
 
@@ -437,12 +449,12 @@ def test_processes_that_open_an_old_file_at_the_same_moment(old):
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * 4
-    assert format_of(old) == 2
+    assert format_of(old) == FORMAT
 
 
 def test_a_newer_file_is_refused(old):
     connection = sqlite3.connect(old)
-    connection.execute("PRAGMA user_version = 3")
+    connection.execute("PRAGMA user_version = 4")
     connection.close()
-    with pytest.raises(ValueError, match="has format 3; this version of resemblance reads formats 1 and 2"):
+    with pytest.raises(ValueError, match="has format 4; this version of resemblance reads formats 1 and 2 and 3"):
         rs.load(old)

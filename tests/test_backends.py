@@ -15,6 +15,9 @@ from resemblance.measure import Measure
 from resemblance.views.points import centered
 from resemblance.views.spectra import decomposition
 
+# Small pairs, so that finite differences are cheap: what their values mean does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
 RNG = np.random.default_rng(0)
 SQUARE = RNG.standard_normal((2, 30, 6))
 WIDE = RNG.standard_normal((2, 12, 20))  # more features than samples

@@ -125,6 +125,7 @@ def tolerance(m: Measure) -> float:
 
 @every_measure
 @pytest.mark.parametrize("invariance", INVARIANCES)
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_invariant_exactly_where_claimed(m, invariance):
     """m(T X, S Y) = m(X, Y) for generic T and S of the group, if and only if it is claimed."""
     unchanged = []
@@ -146,6 +147,7 @@ def test_invariant_exactly_where_claimed(m, invariance):
 
 
 @every_measure
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_symmetric_exactly_where_claimed(m):
     values = [(m(x, y), m(y, x)) for x, y in (generic_pair(seed=s) for s in range(3))]
     same = all(a == pytest.approx(b, rel=1e-9, abs=1e-9) for a, b in values)
@@ -220,6 +222,7 @@ def test_claims_hold_for_every_combination_of_choices(m):
 
 
 @every_measure
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_values_stay_in_the_claimed_range_and_nothing_is_more_similar_than_the_same(m):
     low, high = m.range
     itself = []
@@ -383,6 +386,7 @@ def test_same_value_cold_and_warm_and_inputs_unchanged(m):
 
 
 @every_measure
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_different_widths(m):
     """Any two widths are compared; the result does not depend on which argument is wider."""
     x, y = generic_pair(d=4, e=7)

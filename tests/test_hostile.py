@@ -21,6 +21,9 @@ from resemblance.arrays import at_least_zero, at_most_one
 from resemblance.measure import Measure
 from resemblance.views.distances import squared_distance_block
 
+# Few samples of many features, where values mean little, are what is tried here.
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
 N = 40
 RNG = np.random.default_rng(0)
 MIX = RNG.standard_normal((6, 6))

@@ -263,6 +263,7 @@ def as_resi_does(case: str, side: str, folded: bool) -> rs.Representation:
 
 @pytest.mark.parametrize("case", SHAPES)
 @pytest.mark.parametrize("measure", [m for m in rs.preset("resi") if m.label not in NOT_RUN], ids=str)
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_resi_values_on_tokens_and_maps(case, measure):
     expected = {entry["paper_name"]: entry for entry in OUTPUTS[case]["measures"].values()}[measure.label]
     tolerance = {"rel": expected["suggested_rtol"], "abs": expected["suggested_atol"]}

@@ -168,6 +168,7 @@ def test_the_trace_form_is_no_cosine():
 
 @pytest.mark.parametrize("shape", [(50, 6, 4), (20, 30, 45), (30, 40, 5)], ids=str)
 @pytest.mark.parametrize("kernel", ["laplace", "cosine"])
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_cka_of_other_kernels_by_its_definition(kernel, shape, rng):
     n, d, e = shape
     pair, grams = (rng.standard_normal((n, d)) + 0.5, rng.standard_normal((n, e)) - 0.2), []

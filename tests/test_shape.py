@@ -122,6 +122,7 @@ def test_shape_by_its_definition(pair, alpha):
     assert rs.shape(*pair, alpha=alpha) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_shape_interpolates_between_procrustes_and_cca(pair):
     assert rs.shape(*pair, alpha=1) == pytest.approx(rs.angular_shape(*pair), rel=1e-10, abs=1e-14)
     ranks = [np.linalg.matrix_rank(centred(z)) for z in pair]
@@ -194,6 +195,7 @@ def test_linear_predictivity_is_ridge_regression_with_one_sample_left_out(pair):
     assert rs.linear_predictivity(*pair) == pytest.approx(max(0, 1 - min(errors) / base), rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_linear_predictivity_is_one_for_linear_maps_and_near_zero_for_noise(rng):
     x = rng.standard_normal((60, 10))
     assert rs.linear_predictivity(x, x @ rng.standard_normal((10, 3)) + 2) == pytest.approx(1, abs=1e-6)
@@ -236,6 +238,7 @@ def h0(apart: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 60])
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_rtd_lite_from_bars_of_gudhi_and_single_linkage(n, rng):
     x, y = rng.standard_normal((n, 4)), rng.standard_normal((n, 3))
     a, b = scaled(x), scaled(y)

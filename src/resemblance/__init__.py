@@ -2,6 +2,7 @@
 
 from . import stability
 from .catalogue import get_measure, list_measures, preset
+from .caveat import UninformativeWarning
 from .compare import compare
 from .comparison import Comparison, load
 from .drift import Drift, DriftReport, drift
@@ -29,6 +30,7 @@ __all__ = [
     "Statistic",
     "Subject",
     "Undefined",
+    "UninformativeWarning",
     "as_representation",
     "compare",
     "drift",

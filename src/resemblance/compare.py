@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from .arrays import library, on_processor, scalar
 from .catalogue import get_measures, list_measures, preset
+from .caveat import transposition
 from .comparison import Comparison, assemble, describe, info_of, provenance_of
 from .extras import NEEDS, install_hint
 from .failures import reason_of
@@ -36,7 +37,7 @@ from .measure import Measure, require
 from .plan import Task, Work, block_for_workers, count, distinct
 from .progress import Progress, reporting
 from .representation import Representation, check_same_samples, comparing, fingerprint
-from .store import COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
+from .store import CAVEAT, COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
 from .tiles import in_units, parse_bytes
 
 Done = TypeVar("Done")
@@ -195,9 +196,11 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
 
 def _remarks(measure: Measure, x: Representation, y: Representation) -> str | None:
     """What the measure says of this pair besides the value, as JSON text."""
-    found = {name: float(value) for name, value in measure.remarks(x, y).items()}
-    if taken := sorted(found.keys() & set(COLUMNS)):
+    found: dict[str, float | str] = {name: float(value) for name, value in measure.remarks(x, y).items()}
+    if taken := sorted(found.keys() & {*COLUMNS, CAVEAT}):
         raise ValueError(f"{measure}: a remark cannot be called {taken[0]!r}, which is a column of the records")
+    if caveat := measure.caveat(x, y):
+        found[CAVEAT] = caveat
     return json.dumps(found, allow_nan=False) if found else None
 
 
@@ -258,9 +261,10 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
     with_ids = next((r for r in [*rows, *(columns or [])] if r.ids is not None), first)
     for r in [*rows, *(columns or [])]:
         if r.shape[0] != first.shape[0]:
+            hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
             raise ValueError(
                 f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has {r.shape[0]}; "
-                f"all must be representations of the same samples{hint_of_counts(r.shape[0], first.shape[0])}"
+                f"all must be representations of the same samples{hint_of_counts(r.shape[0], first.shape[0]) or hint}"
             )
         check_same_samples("compare", with_ids, r)
         mine, other = (f"{library(s.source)} in {s.precision}" for s in (first, r))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,13 +48,13 @@ class Failure(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A number that a measure records of a pair beside its value, such as the recall of approximate neighbours."""
+    """What a measure records of a pair with its value: the recall of approximate neighbours, or why it means little."""
 
     measure: str
     x: str
     y: str
     name: str
-    value: float
+    value: float | str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +64,7 @@ class Comparison:
     A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per measure; views that
     several measures share are counted for the first that took them. ``provenance`` says what it was computed from and
     with: fingerprints of the data, versions, precision. ``cells`` are the results as they were computed, to be saved.
-    ``remarks`` are what measures recorded of a pair beside the value.
+    ``remarks`` are what measures recorded of a pair with the value: numbers, and why it means little if it does.
     """
 
     rows: tuple[str, ...]
@@ -186,15 +187,20 @@ def without_rounding(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
 
 
 def remark_notes(comparison: Comparison) -> dict[str, str]:
-    """Return what measures recorded beside their values, one text per measure: "neighbour recall 0.97 to 1"."""
-    found: dict[str, dict[str, list[float]]] = {}
+    """Return what measures recorded with their values, one text per measure: "neighbour recall 0.97 to 1"."""
+    found: dict[str, dict[str, list[float | str]]] = {}
     for remark in comparison.remarks:
         found.setdefault(remark.measure, {}).setdefault(remark.name, []).append(remark.value)
-    return {spec: ", ".join(_span(name, values) for name, values in by_name.items()) for spec, by_name in found.items()}
+    return {spec: "; ".join(_note(name, values) for name, values in by_name.items()) for spec, by_name in found.items()}
 
 
-def _span(name: str, values: list[float]) -> str:
-    ends = dict.fromkeys(f"{end:.4g}" for end in (min(values), max(values)))
+def _note(name: str, values: list[float | str]) -> str:
+    """The span of numbers, or the different texts with how many values they are said of."""
+    texts = Counter(value for value in values if isinstance(value, str))
+    if texts:
+        return "; ".join(f"{text} ({times} value{'s' * (times > 1)})" for text, times in texts.items())
+    numbers = [float(value) for value in values]
+    ends = dict.fromkeys(f"{end:.4g}" for end in (min(numbers), max(numbers)))
     return f"{name.replace('_', ' ')} {' to '.join(ends)}"
 
 

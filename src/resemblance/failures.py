@@ -32,7 +32,7 @@ def reason_of(error: Exception, measure: Measure, x: Representation, y: Represen
 def is_out_of_memory(error: Exception) -> bool:
     """Say whether NumPy, or PyTorch on a processor or an accelerator, could not allocate an array."""
     torch = sys.modules.get("torch")
-    kinds = (MemoryError, torch.OutOfMemoryError) if torch else (MemoryError,)
+    kinds = (MemoryError, torch.cuda.OutOfMemoryError) if torch else (MemoryError,)
     on_processor = isinstance(error, RuntimeError) and "DefaultCPUAllocator: " in str(error)
     return isinstance(error, kinds) or on_processor
 

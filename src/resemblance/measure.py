@@ -10,6 +10,7 @@ import inspect
 import math
 import sys
 import typing
+import warnings
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .arrays import Array, library, like, scalar
+from .caveat import UninformativeWarning, caveat_of, condition, no_caveat, transposition
 from .extras import EXTRA, check
 from .inputs import hint_of_counts
 from .notebook import card
@@ -72,7 +74,7 @@ class Measure:
     Call it with two (n_samples, n_features) arrays whose rows are the same samples in the same order. It returns a
     ``float`` for NumPy input and a 0-d tensor of the same library otherwise. It raises ``ValueError`` for input that
     cannot be compared and :class:`~resemblance.Undefined` (a ``ValueError``) when the data leave it without a value;
-    it never returns NaN.
+    it never returns NaN. It warns with :class:`~resemblance.UninformativeWarning` where the value says little.
     """
 
     function: Callable[..., Any]
@@ -92,6 +94,7 @@ class Measure:
     version: int = 1
     extra: str | None = None
     remarks: Callable[..., Mapping[str, float]] = no_remarks  # of (x, y) in every measure: see where()
+    uninformative: Callable[..., str] = no_caveat  # likewise
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -116,10 +119,13 @@ class Measure:
         measure = self.where(**parameters) if parameters else self
         x = argument(X, "X")
         y = x if Y is X else argument(Y, "Y")
-        return measure.evaluate(x, y)
+        value = measure.evaluate(x, y)
+        if caveat := measure.caveat(x, y):
+            warnings.warn(f"{measure}: {caveat}", UninformativeWarning, stacklevel=2)
+        return value
 
     def evaluate(self, x: Representation, y: Representation) -> Any:
-        """Check the pair and compute: what a single call and :func:`resemblance.compare` both do."""
+        """Check the pair and compute: what a single call and :func:`resemblance.compare` both do, without a warning."""
         self._check_pair(x, y)
         require(self)
         if not self.differentiable:
@@ -130,6 +136,10 @@ class Measure:
         if isinstance(x.source, np.ndarray):
             return scalar(value)
         return _as_0d(value if self.differentiable else scalar(value), x.array)
+
+    def caveat(self, x: Representation, y: Representation) -> str:
+        """Return why the value says little of this pair, whatever the data; an empty string for most pairs."""
+        return caveat_of(self.uninformative, self.invariant_to, x, y)
 
     def where(self, **parameters: Any) -> Measure:
         """Return the measure with parameters fixed; it is named after them, ``cka[estimator=debiased]``.
@@ -143,8 +153,14 @@ class Measure:
         base = self.base or self  # claims always start from the declared ones
         if callable(base.min_samples):
             claims["min_samples"] = base.min_samples(**{**self.defaults, **fixed})
-        claims["remarks"] = partial(base.remarks, **{**self.defaults, **fixed})
+        for name in ("remarks", "uninformative"):
+            claims[name] = partial(getattr(base, name), **{**self.defaults, **fixed})
         return replace(base, base=base, parameters=tuple(sorted(fixed.items())), **claims)
+
+    @property
+    def uninformative_when(self) -> str:
+        """When the value is fixed, or near its extreme, whatever the data; empty where nothing is known."""
+        return condition((self.base or self).uninformative)
 
     @property
     def summary(self) -> str:
@@ -190,10 +206,9 @@ class Measure:
         kinds = [library(r.source) for r in (x, y)]
         if kinds[0] != kinds[1]:
             raise ValueError(f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them")
-        (n, d), (m, e) = x.shape, y.shape
+        n, m = x.shape[0], y.shape[0]
         if n != m:
-            transposed = "; did you pass (n_features, n_samples)? Transpose both." if d == e else ""
-            hint = hint_of_counts(n, m) or transposed
+            hint = hint_of_counts(n, m) or transposition(x.shape, y.shape)
             raise ValueError(f"{self}: X {x.shape} and Y {y.shape} must have the same number of samples (rows){hint}")
         check_same_samples(str(self), x, y)
         if x.precision != y.precision:
@@ -238,7 +253,9 @@ def measure(
         number, or a function of the parameters), ``limits`` (smallest and largest value of parameters), ``version``
         (raise it when the algorithm changes: results of older versions are computed again), ``extra`` (the optional
         dependency it needs), ``remarks`` (a function of what the measure is a function of; the numbers it returns by
-        name are recorded beside the value, such as how exact that is).
+        name are recorded beside the value, such as how exact that is), ``uninformative`` (a function of the same, whose
+        docstring says when the value is fixed or near its extreme whatever the data; it returns a sentence for such a
+        pair and an empty string for others: a warning of a call, a caveat in a result).
     """
 
     def declare(function: Callable[..., Any]) -> Measure:

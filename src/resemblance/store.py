@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FORMAT = 2
-READABLE = (1, 2)  # format 1 had no remarks
+FORMAT = 3
+READABLE = (1, 2, 3)  # format 1 had no remarks, format 2 no caveats
 # The columns of the records, of which no remark may have the name.
+CAVEAT = "caveat"  # the name of the remark that says why a value means little
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")
 # How the reason begins of what failed for lack of memory: it depends on the machine, so it is tried again.
 NO_MEMORY = "not enough memory"
@@ -28,7 +29,7 @@ TIMEOUT = 60.0  # seconds to wait for another process
 class Cell(NamedTuple):
     """One computed value: the measure with its version, the fingerprints of both sides, and the value or the reason.
 
-    ``remarks``: a JSON object of named numbers, if the measure has something to say of the value.
+    ``remarks``: a JSON object of named numbers, and a caveat, if the measure has something to say of the value.
     """
 
     measure: str
@@ -49,18 +50,23 @@ def key_of(cell: Cell) -> Key:
     return cell[:4]
 
 
-def remarks_of(cell: Cell) -> dict[str, float]:
-    """Return the remarks of a cell; ``ValueError`` unless they are finite numbers by names that are no column's."""
+def remarks_of(cell: Cell) -> dict[str, float | str]:
+    """Return the remarks of a cell: finite numbers by names that are no column's, and perhaps a caveat, a text.
+
+    Raises ``ValueError`` for anything else.
+    """
     if cell.remarks is None:
         return {}
     try:
         found = json.loads(cell.remarks)
         numbers = {name: float(value) for name, value in found.items() if type(value) in (int, float)}
+        caveat = {name: value for name, value in found.items() if name == CAVEAT and type(value) is str}
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"these remarks are no named numbers: {cell.remarks!r}") from error
-    if len(numbers) < len(found) or numbers.keys() & set(COLUMNS) or not all(map(math.isfinite, numbers.values())):
+    known = len(numbers) + len(caveat) == len(found) and not numbers.keys() & {*COLUMNS, CAVEAT}
+    if not known or not all(map(math.isfinite, numbers.values())):
         raise ValueError(f"these remarks are no finite numbers by names of their own: {cell.remarks!r}")
-    return numbers
+    return {**numbers, **caveat}
 
 
 class Store:

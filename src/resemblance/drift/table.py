@@ -55,7 +55,7 @@ def _relative(x: Representation, y: Representation, value: Callable[[Representat
 
 
 def _carried(x: Representation, y: Representation) -> float:
-    return float(sliced_wasserstein(x, y)) * math.sqrt(x.shape[0]) / _size(x)
+    return float(sliced_wasserstein.evaluate(x, y)) * math.sqrt(x.shape[0]) / _size(x)
 
 
 def _displaced(x: Representation, y: Representation) -> float:
@@ -75,7 +75,7 @@ def _subspace(x: Representation, y: Representation) -> float:
     if 0 in (len(variance), len(decomposition(y).singular)):
         raise Undefined("all components of one version are rounding")
     k = int((variance > NEGLIGIBLE * variance.sum()).sum())
-    return 1 - float(subspace_overlap(x, y, k=min(COMPONENTS, k)))
+    return 1 - float(subspace_overlap.where(k=min(COMPONENTS, k)).evaluate(x, y))
 
 
 class _Row(NamedTuple):
@@ -91,20 +91,23 @@ class _Row(NamedTuple):
 
 ROWS = (
     _Row("cka", "CKA: 1 − debiased linear CKA", "geometry", True, True,
-         lambda x, y: 1 - cka(x, y, estimator="debiased")),
-    _Row("procrustes", "Procrustes, squared", "geometry", True, True, lambda x, y: procrustes(x, y, squared=True) / 2),
-    _Row("procrustes_root", "Procrustes, root of it", "geometry", True, False, lambda x, y: procrustes(x, y) / 2**0.5),
+         lambda x, y: 1 - cka.where(estimator="debiased").evaluate(x, y)),
+    _Row("procrustes", "Procrustes, squared", "geometry", True, True,
+         lambda x, y: procrustes.where(squared=True).evaluate(x, y) / 2),
+    _Row("procrustes_root", "Procrustes, root of it", "geometry", True, False,
+         lambda x, y: procrustes.evaluate(x, y) / 2**0.5),
     _Row("subspace", "Subspace of the five leading components", "geometry", True, True, _subspace),
-    _Row("eigenspectrum", "Eigenspectrum", "geometry", False, True, lambda x, y: 1 - eigenspectrum_similarity(x, y)),
+    _Row("eigenspectrum", "Eigenspectrum", "geometry", False, True,
+         lambda x, y: 1 - eigenspectrum_similarity.evaluate(x, y)),
     _Row("participation_ratio", "Participation ratio, relative change", "geometry", False, True,
          lambda x, y: _relative(x, y, participation_ratio)),
     _Row("effective_rank", "Effective rank, relative change", "geometry", False, True,
          lambda x, y: _relative(x, y, effective_rank)),
     _Row("displacement", "Displacement, squared, in radii of the reference", "coordinates", True, True, _displaced),
     _Row("rdm", "RDM: 1 − RSA of cosine dissimilarities", "coordinates", True, True,
-         lambda x, y: 1 - rsa(x, y, rdm="cosine")),
+         lambda x, y: 1 - rsa.where(rdm="cosine").evaluate(x, y)),
     _Row("sliced_wasserstein", "Sliced Wasserstein, in radii of the reference", "coordinates", False, False, _carried),
-    _Row("mmd", "MMD", "coordinates", False, False, lambda x, y: mmd(x, y)),
+    _Row("mmd", "MMD", "coordinates", False, False, lambda x, y: mmd.evaluate(x, y)),
 )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from ..views.pairs import (
 )
 from ..views.points import comparable_columns, preshape, row_norms, size
 from ..views.spectra import need_derivative, orthonormal_basis
+from .chance import of_matched_columns, of_predictor, of_rotations, of_row_directions
 
 RIGID = {"orthogonal", "translation"}
 
@@ -41,6 +42,7 @@ RIGID = {"orthogonal", "translation"}
 @measure(
     label="AlignCos", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="hamilton2016diachronic", invariant_to={"orthogonal", "isotropic_scaling"}, version=2,
+    uninformative=of_row_directions,
 )  # fmt: skip
 def aligned_cosine(x: Representation, y: Representation) -> Array:
     r"""Aligned cosine similarity: mean cosine between corresponding rows after the best rotation.
@@ -88,6 +90,7 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
 @measure(
     label="AngShape", family="alignment", larger_is_more_similar=False, range=(0, np.pi / 2), symmetric=True,
     metric=True, reference="williams2021generalized", invariant_to=RIGID | {"isotropic_scaling"},
+    uninformative=of_rotations,
 )  # fmt: skip
 def angular_shape(x: Representation, y: Representation) -> Array:
     r"""Angular shape distance: the angle, in radians, between two representations after the best rotation.
@@ -108,6 +111,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 @measure(
     label="HardCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
+    uninformative=of_matched_columns,
 )  # fmt: skip
 def hard_correlation_match(
     x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
@@ -130,6 +134,7 @@ def hard_correlation_match(
 @measure(
     label="LinReg", family="alignment", larger_is_more_similar=True, range=(0, 1), symmetric=False,
     reference="kornblith2019similarity", invariant_to=RIGID | {"isotropic_scaling"},
+    uninformative=of_predictor,
 )  # fmt: skip
 def linear_regression(x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second") -> Array:
     r"""Linear regression: the fraction of the variance of Y that a linear map of X explains (R squared, in sample).
@@ -155,6 +160,7 @@ def linear_regression(x: Representation, y: Representation, *, predict: Literal[
     label="OrthProc", family="alignment", larger_is_more_similar=False, range=(0, 2**0.5), symmetric=True, metric=True,
     reference="ding2021grounding", invariant_to=RIGID | {"isotropic_scaling"},
     changes=(when({"squared": True}, metric=False, range=(0, 2)),),
+    uninformative=of_rotations,
 )  # fmt: skip
 def procrustes(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Orthogonal Procrustes distance: how far two shapes of unit size are apart after the best rotation.
@@ -197,6 +203,7 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
 @measure(
     label="ProcDist", family="alignment", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
     reference="williams2021generalized", invariant_to=RIGID,
+    uninformative=of_rotations,
 )  # fmt: skip
 def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     r"""Procrustes size-and-shape distance: the distance after the best rotation, sizes kept.
@@ -219,6 +226,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
 @measure(
     label="SoftCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
+    uninformative=of_matched_columns,
 )  # fmt: skip
 def soft_correlation_match(x: Representation, y: Representation) -> Array:
     r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both sides.

@@ -27,6 +27,7 @@ from ..views.shared_neighbours import (
     table,
     tied_rows,
 )
+from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
 from .neighbours import APPROXIMATE
 
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -38,6 +39,7 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     version=2, min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE), remarks=recall_of_both,
+    uninformative=of_neighbour_sets,
 )  # fmt: skip
 def mutual_knn(
     x: Representation,
@@ -82,6 +84,7 @@ def mutual_knn(
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     version=2, min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE), remarks=recall_of_both,
+    uninformative=of_returns,
 )  # fmt: skip
 def cycle_knn(
     x: Representation,
@@ -114,7 +117,7 @@ def cycle_knn(
     """
     a, b = (nearest(r, k=k, metric=metric, index=index) for r in (x, y))
     value = _returning(a, b)
-    return _above_chance(value, _chance_of_return(a)) if corrected else value
+    return _above_chance(value, chance_of_return(a)) if corrected else value
 
 
 def _returning(a: Nearest, b: Nearest) -> float:
@@ -133,13 +136,6 @@ def _returning(a: Nearest, b: Nearest) -> float:
         drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
         missed *= mean_product(1 - weight, row, total, drawn)
     return float(np.mean(1 - missed))
-
-
-def _chance_of_return(a: Nearest) -> float:
-    """Mean probability that a step to k of the other samples, drawn without order, and a step in a lead back."""
-    n, k = a.listed.shape
-    sample, weight = _entries(spread(a, np.ones((n, k))).T)
-    return float(np.mean(1 - mean_product(1 - weight, sample, np.full(n, n - 1), np.full(n, k))))
 
 
 def _where(graph: Any, which: np.ndarray) -> Any:
@@ -289,6 +285,7 @@ def cknna(
     reference="glielmo2022ranking", invariant_to=COSINE | {"translation"}, differentiable=False,
     version=2, min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(when({"metric": "cosine"}, invariant_to=COSINE), when({"corrected": True}, identity=True)),
+    uninformative=of_mean_ranks,
 )  # fmt: skip
 def information_imbalance(
     x: Representation, y: Representation, *, k: int = 1, metric: Metric = "euclidean", corrected: bool = False

@@ -12,12 +12,13 @@ from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
 from ..views.pairs import basis_overlap, canonical_decomposition, principal_overlap
 from ..views.spectra import basis_coordinates, components_for, with_tied
+from .chance import of_leading_spans, of_spans, of_weighted_spans
 
 
 @measure(
     label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
-    changes=(when({"divisor": "width"}, identity=False),),
+    changes=(when({"divisor": "width"}, identity=False),), uninformative=of_spans,
 )  # fmt: skip
 def mean_cca(
     x: Representation,
@@ -52,6 +53,7 @@ def mean_cca(
     invariant_to={"orthogonal", "isotropic_scaling", "translation"}, min_samples=3,
     limits={"explained_variance": (0, 1)},
     changes=(when({"truncation": "resi"}, invariant_to={"orthogonal", "translation"}),),
+    uninformative=of_leading_spans,
 )  # fmt: skip
 def svcca(
     x: Representation,
@@ -92,6 +94,7 @@ def svcca(
         when({"directions": "all"}, differentiable=False),
         when({"directions": "resi"}, symmetric=False, invariant_to={"isotropic_scaling"}, differentiable=False),
     ),
+    uninformative=of_weighted_spans,
 )  # fmt: skip
 def pwcca(
     x: Representation,

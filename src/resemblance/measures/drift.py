@@ -14,6 +14,7 @@ from ..representation import Representation, Undefined
 from ..views.distributions import pooled_distances, sorted_projections, spectra
 from ..views.pairs import principal_overlap
 from ..views.spectra import components_for, decomposition, with_tied
+from .chance import of_components, of_leading_grams
 
 RIGID = {"orthogonal", "translation", "isotropic_scaling"}
 
@@ -77,6 +78,7 @@ def sliced_wasserstein(x: Representation, y: Representation, *, projections: int
 @measure(
     label="SubspaceOv", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raju2026geometric", invariant_to=RIGID, limits={"k": (1, np.inf)},
+    uninformative=of_components,
 )  # fmt: skip
 def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Array:
     r"""Subspace overlap: how much the k leading principal components of the samples span the same space.
@@ -120,6 +122,7 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
 @measure(
     label="PWCKA", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raju2026geometric", invariant_to=RIGID, limits={"explained_variance": (0, 1)},
+    uninformative=of_leading_grams,
 )  # fmt: skip
 def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
     r"""Principal-component CKA: linear CKA of the leading principal components.

@@ -18,6 +18,7 @@ from ..views.neighbour_graphs import spread
 from ..views.neighbours import Index, Metric, Nearest, cosines_of, cosines_to, nearest, own_cosines
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, shared, tied_rows
+from .chance import of_neighbour_unions, of_profiles
 
 APPROXIMATE = when({"index": "hnsw"}, extra="neighbours")
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -29,6 +30,7 @@ COSINE = {"orthogonal", "isotropic_scaling"}
     version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
+    uninformative=of_neighbour_unions,
 )  # fmt: skip
 def jaccard(
     x: Representation, y: Representation, *, k: int = 10, metric: Metric = "cosine", index: Index = "exact"
@@ -135,6 +137,7 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
     reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,
     version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),
+    uninformative=of_profiles,
 )  # fmt: skip
 def second_order_cosine(
     x: Representation,

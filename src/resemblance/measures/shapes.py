@@ -15,6 +15,7 @@ from ..views.spectra import decomposition, energy
 from ..views.transport import transport_plan
 from ..views.whitening import partly_whitened, rotated_chord
 from .alignment import procrustes_size_shape
+from .chance import of_grams, of_rotations, of_shrunk_grams
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
@@ -23,6 +24,7 @@ RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the
 @measure(
     label="NBS", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="tang2020similarity", invariant_to=SHAPE,
+    uninformative=of_rotations,
 )  # fmt: skip
 def nbs(x: Representation, y: Representation) -> Array:
     r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
@@ -42,6 +44,7 @@ def nbs(x: Representation, y: Representation) -> Array:
 @measure(
     label="Bures", family="similarity_matrix", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
     metric=True, reference="harvey2024duality", invariant_to={"orthogonal", "translation"},
+    uninformative=of_rotations,
 )  # fmt: skip
 def bures(x: Representation, y: Representation) -> Array:
     r"""Bures distance: the Wasserstein distance between normal distributions with the centred Gram matrices.
@@ -60,6 +63,7 @@ def bures(x: Representation, y: Representation) -> Array:
 @measure(
     label="Riemann", family="similarity_matrix", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
     metric=True, reference="shahbazi2021using", invariant_to=SHAPE, limits={"shrinkage": (1e-6, 1)},
+    uninformative=of_shrunk_grams,
 )  # fmt: skip
 def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) -> Array:
     r"""Riemannian distance: the affine-invariant distance between two centred Gram matrices, made regular.
@@ -154,6 +158,7 @@ def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     label="Shape", family="alignment", larger_is_more_similar=False, range=(0, np.pi / 2), symmetric=True,
     metric=True, reference="williams2021generalized", invariant_to=SHAPE, limits={"alpha": (0, 1)},
     changes=(when({"alpha": 0}, invariant_to={"affine"}),),
+    uninformative=of_rotations,
 )  # fmt: skip
 def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
     r"""Partial-whitening shape distance: the angle after the best rotation between partly whitened representations.
@@ -178,7 +183,7 @@ def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
 
 @measure(
     label="ENSD", family="similarity_matrix", larger_is_more_similar=True, range=(0, np.inf), symmetric=True,
-    reference="giaffar2024effective", invariant_to=SHAPE, identity=False,
+    reference="giaffar2024effective", invariant_to=SHAPE, identity=False, uninformative=of_grams,
 )  # fmt: skip
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.

@@ -22,6 +22,7 @@ from ..views.grams import gram_diagonal, gram_energy
 from ..views.pairs import basis_overlap, gram_inner, overlap_energy, principal_overlap
 from ..views.points import size
 from ..views.spectra import decomposition
+from .chance import of_column_spaces, of_dissimilarities, of_distances, of_grams, of_smoothers
 
 RIGID = {"orthogonal", "translation"}
 Estimator = Literal["biased", "debiased", "lange"]
@@ -36,6 +37,7 @@ Estimator = Literal["biased", "debiased", "lange"]
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
     ),
+    uninformative=of_grams,
 )  # fmt: skip
 def cka(
     x: Representation,
@@ -91,6 +93,7 @@ def _hsic(gram_product: Array, k: Array, l: Array, n: int, estimator: Estimator)
 @measure(
     label="DistCorr", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="szekely2007measuring", invariant_to=RIGID | {"isotropic_scaling"},
+    uninformative=of_distances,
 )  # fmt: skip
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
@@ -114,6 +117,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 @measure(
     label="EOS", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="may2019downstream", invariant_to={"invertible_linear"}, identity=False,
+    uninformative=of_column_spaces,
 )  # fmt: skip
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.
@@ -136,6 +140,7 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
         when({"squared": True}, metric=False),
         when({"ridge": lambda ridge: ridge > 0}, invariant_to=RIGID | {"isotropic_scaling"}),
     ),
+    uninformative=of_smoothers,
 )  # fmt: skip
 def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False) -> Array:
     r"""GULP: the distance between what ridge regressions on two representations predict, on average over targets.
@@ -184,6 +189,7 @@ def _shrinkage(x: Representation, ridge: float) -> Array:
         when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
         when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
     ),
+    uninformative=of_dissimilarities,
 )  # fmt: skip
 def rsa(
     x: Representation,

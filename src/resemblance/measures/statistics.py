@@ -10,6 +10,7 @@ from ..arrays import Array
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.scalars import concentricity, magnitude, uniformity
+from .chance import of_far_samples
 
 
 @measure(
@@ -48,6 +49,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     label="UnifDiff", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
     reference="wang2020understanding", invariant_to={"orthogonal", "isotropic_scaling"},
     changes=(when({"rows": "raw"}, invariant_to={"orthogonal", "translation"}),),
+    uninformative=of_far_samples,
 )  # fmt: skip
 def uniformity_difference(
     x: Representation, y: Representation, *, rows: Literal["unit", "raw"] = "unit", self_pairs: bool = True

@@ -103,6 +103,7 @@ def claims_table(measure: Measure) -> Any:
         "changed by": _words(others),
         "differentiable": _yes(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
+        "says little": measure.uninformative_when,
         "needs": f"{', '.join(packages_of(measure.extra))} ({install_hint(measure.extra)})" if measure.extra else "",
         "reference": measure.reference,
     }

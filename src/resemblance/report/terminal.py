@@ -107,6 +107,7 @@ def measure_record(measure: Measure) -> dict[str, Any]:
         "symmetric": measure.symmetric, "metric": measure.metric, "identity": measure.identity,
         "invariant_to": sorted(measure.invariant_to),
         "differentiable": measure.differentiable, "min_samples": measure.min_samples, "version": measure.version,
+        "uninformative": measure.uninformative_when,
         "reference": measure.reference, "extra": measure.extra, "summary": measure.summary,
     }  # fmt: skip
 

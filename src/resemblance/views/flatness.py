@@ -1,0 +1,70 @@
+"""How evenly a representation fills the directions that its samples have: from 0 for one direction to 1 for all alike.
+
+Numbers of this kind tell what unrelated representations score. For centred symmetric matrices A and B of n samples, the
+mean of the inner product of A and B over all n! orders of the samples of B is tr A tr B / (n - 1), because a centred
+matrix sums to zero. Divided by the norms it is the product of the two flatnesses tr A / (√(n - 1) ‖A‖).
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..arrays import Array, namespace, norm, root, scalar
+from ..representation import Representation, view
+from .distances import distance_deviation, double_centered_distances, rdm_vector
+from .grams import gram_diagonal, gram_energy
+from .points import preshape, row_directions
+from .spectra import decomposition
+from .whitening import partly_whitened
+
+
+@view
+def gram_flatness(x: Representation, kernel: str, bandwidth: float) -> float:
+    """Flatness of the centred Gram matrix; squared, its effective number of dimensions over n - 1."""
+    trace = scalar(x.xp.sum(gram_diagonal(x, kernel=kernel, bandwidth=bandwidth)))
+    return trace / math.sqrt((x.shape[0] - 1) * scalar(gram_energy(x, kernel=kernel, bandwidth=bandwidth)))
+
+
+@view
+def distance_flatness(x: Representation) -> float:
+    """Flatness of the double-centred distances, of which the trace is negative."""
+    trace = scalar(x.xp.sum(x.xp.linalg.diagonal(double_centered_distances(x))))
+    return -trace / (math.sqrt(x.shape[0] - 1) * scalar(distance_deviation(x)))
+
+
+@view
+def leading_flatness(x: Representation, k: int) -> float:
+    """Flatness of the Gram matrix of the k leading principal components."""
+    variance = decomposition(x).singular[:k] ** 2
+    return scalar(x.xp.sum(variance) / norm(variance)) / math.sqrt(x.shape[0] - 1)
+
+
+@view
+def root_flatness(x: Representation, alpha: float = 1.0) -> float:
+    """Flatness of the root of the Gram matrix of the centred points, partly whitened unless ``alpha`` is 1.
+
+    Its trace is the sum of the singular values. The sum of the singular values of A B is at least tr A B, so the
+    product of two such numbers is at most the mean of the best cosine after a rotation, over all orders of samples.
+    """
+    points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
+    return _trace_of_root(points) / math.sqrt(x.shape[0] - 1)
+
+
+@view
+def direction_flatness(x: Representation) -> float:
+    """The same of the directions of the rows, not centred, among all n directions."""
+    return _trace_of_root(row_directions(x)) / x.shape[0]
+
+
+@view
+def dissimilarity_flatness(x: Representation, kind: str) -> float:
+    """Cosine of the dissimilarities between samples with dissimilarities that are all equal."""
+    vector = rdm_vector(x, kind=kind, compare="cosine")
+    return scalar(x.xp.sum(vector)) / math.sqrt(vector.shape[0])
+
+
+def _trace_of_root(points: Array) -> float:
+    """Sum of the singular values, from the eigenvalues of the smaller matrix of products."""
+    xp, (n, d) = namespace(points), points.shape
+    products = xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
+    return scalar(xp.sum(root(xp.linalg.eigvalsh(products))))

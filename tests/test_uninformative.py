@@ -1,0 +1,211 @@
+"""Values that mean nothing: what a measure says of them is exact, and is said wherever the value is given."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.measures.chance import NEAR
+from resemblance.report import write_page
+
+WIDTH = 12
+EXACT = [
+    "mean_cca", "mean_cca[aggregation=mean_squared]", "mean_cca[divisor=width]", "svcca[explained_variance=1.0]",
+    "pwcca", "pwcca[weights=second]", "pwcca[weights=symmetric]", "pwcca[directions=all]", "linear_regression",
+    "linear_regression[predict=first]", "gulp", "gulp[squared=True]", "gulp[ridge=0.1]", "eigenspace_overlap",
+    "subspace_overlap", "subspace_overlap[k=3]", "shape[alpha=0.0]", "shape", "cka", "cka[kernel=rbf]",
+    "cka[kernel=cosine]", "distance_correlation", "procrustes", "angular_shape", "nbs", "pwcka", "ensd", "riemannian",
+    "jaccard[k=4]", "mutual_knn[k=4]", "mutual_knn[corrected=True,k=4]", "information_imbalance[k=4]",
+    "information_imbalance[corrected=True,k=4]", "cka[estimator=debiased]", "rsa", "magnitude_difference",
+]  # fmt: skip
+
+
+def noise(n: int, d: int, seed: int, rank: int | None = None) -> rs.Representation:
+    rng = np.random.default_rng([n, d, seed])
+    points = rng.standard_normal((n, d if rank is None else rank))
+    return rs.Representation(points if rank is None else points @ rng.standard_normal((rank, d)))
+
+
+def pairs(n: int, kind: str) -> list[tuple[rs.Representation, rs.Representation]]:
+    """Pairs of unrelated representations, of full rank or not, of one width or of two."""
+    d, e = (WIDTH, WIDTH) if kind == "equal" else (WIDTH, 4) if kind == "narrow" else (4, WIDTH)
+    rank = 3 if kind == "low rank" else None
+    return [(noise(n, d, 2 * t, rank), noise(n, e, 2 * t + 1, rank)) for t in range(4)]
+
+
+@pytest.mark.parametrize("spec", EXACT)
+@pytest.mark.parametrize("kind", ["equal", "narrow", "wide", "low rank"])
+def test_a_value_is_fixed_exactly_where_that_is_said(spec, kind):
+    measure = rs.get_measure(spec)
+    seen = set()
+    for n in (2, 3, 4, 5, 6, WIDTH - 1, WIDTH, WIDTH + 1, WIDTH + 2, 40):
+        if n < measure.min_samples:
+            continue
+        values, said = [], set()
+        for x, y in pairs(n, kind):
+            try:
+                values.append(measure.evaluate(x, y))
+            except rs.Undefined:
+                continue
+            said.add(measure.caveat(x, y).startswith("fixed"))
+        if values:
+            assert len(said) == 1
+            assert (np.ptp(values) < 1e-9) == said.pop(), (n, values)
+            seen.add(n)
+    assert len(seen) > 5
+
+
+def test_what_is_fixed_for_one_reading_of_the_correlations_is_not_for_another():
+    """All directions of x count: what y cannot reach lowers the value by how much of x it is."""
+    x, y = noise(8, WIDTH, 0), noise(8, 3, 1)
+    assert rs.pwcca.caveat(x, y).startswith("fixed")
+    assert not rs.pwcca.where(directions="all").caveat(x, y)
+    assert rs.pwcca.where(directions="all").caveat(y, x).startswith("fixed")
+
+
+def way(measure: rs.Measure, x: rs.Representation, y: rs.Representation, equal: float) -> float:
+    """How far a value is on the way to that of equal representations."""
+    value = measure.evaluate(x, y)
+    if measure.name in ("procrustes", "angular_shape"):
+        value = 1 - value**2 / 2 if measure.name == "procrustes" else np.cos(value)
+    if measure.name == "gulp":
+        n = x.shape[0]
+        return 1 - value**2 / (2 * min(n - 1, x.shape[1]))
+    return value / equal
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["mean_cca[aggregation=mean_squared]", "linear_regression", "cka", "cka[kernel=laplace]", "cka[kernel=rbf]",
+     "distance_correlation", "distance_correlation[squared=True]", "procrustes", "angular_shape", "nbs", "pwcka",
+     "gulp", "eigenspace_overlap", "mutual_knn[k=8]", "jaccard[k=8]", "cycle_knn[k=8]", "rsa[compare=cosine]",
+     "second_order_cosine[k=8,of=distance]", "aligned_cosine"],
+)  # fmt: skip
+@pytest.mark.parametrize("n", [10, 14, 20, 60])
+def test_near_is_what_shuffled_samples_reach(spec, n):
+    measure = rs.get_measure(spec)
+    x, y = noise(n, 16, 0), noise(n, 16, 1)
+    rng = np.random.default_rng(0)
+    shuffled = [rs.Representation(y.array[rng.permutation(n)]) for _ in range(40)]
+    reached = float(np.mean([way(measure, x, z, 1.0) for z in shuffled]))
+    caveat = measure.caveat(x, y)
+    if reached > NEAR + 0.06:
+        assert caveat
+    if reached < NEAR - 0.06:
+        assert not caveat or caveat.startswith("fixed")
+
+
+def test_enough_samples_are_no_reason_for_a_caveat():
+    x, y = noise(400, 16, 0), noise(400, 24, 1)
+    for measure in rs.preset("all"):
+        assert not measure.caveat(x, y), measure
+
+
+def test_a_representation_with_itself_has_no_caveat():
+    x = noise(8, WIDTH, 0)
+    assert not rs.mean_cca.caveat(x, x)
+    assert rs.compare([x.array, x.array], measures="mean_cca", progress=False).remarks == ()
+
+
+# ----------------------------------------------------------------------------------------------------- where it is said
+
+
+@pytest.fixture
+def few(tmp_path):
+    x, y = noise(10, 64, 0).array, noise(10, 64, 1).array
+    np.save(tmp_path / "a.npy", x)
+    np.save(tmp_path / "b.npy", y)
+    return x, y
+
+
+def test_a_call_warns_at_the_line_of_the_caller(few):
+    with pytest.warns(rs.UninformativeWarning, match=r"^mean_cca: fixed .*10 .*did you pass \(n_features") as caught:
+        rs.mean_cca(*few)
+    assert caught[0].filename == __file__
+    with pytest.warns(rs.UninformativeWarning, match="^cka: little above chance"):
+        rs.cka(*few)
+
+
+def test_a_call_on_tensors_that_carry_gradients_warns_too(few):
+    import torch
+
+    x, y = (torch.tensor(a, requires_grad=True) for a in few)
+    with pytest.warns(rs.UninformativeWarning):
+        rs.cka(x, y).backward()
+    assert torch.isfinite(x.grad).all()
+
+
+def test_a_comparison_records_it_and_does_not_warn(few, tmp_path):
+    names = ("a", "b")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = rs.compare(dict(zip(names, few)), measures=["mean_cca", "rsa"], save=tmp_path / "c.db", progress=False)
+    assert {(r.measure, r.x, r.y, r.name) for r in result.remarks} == {
+        ("mean_cca", "a", "b", "caveat"), ("mean_cca", "b", "a", "caveat")
+    }  # fmt: skip
+    assert rs.load(tmp_path / "c.db").remarks == result.remarks
+    said = result.remarks[0].value
+    assert said.startswith("fixed by the number of samples")
+    assert [r["caveat"] for r in result.records() if r["measure"] == "mean_cca"] == [None, said, said, None]
+    assert result.to_pandas().caveat.count() == 2
+    assert f"{said} (2 values)" in repr(result)
+    assert "fixed by the number of samples" in result._repr_html_()
+    page = write_page(result, tmp_path / "page.html").read_text()
+    assert "fixed by the number of samples" in page
+
+
+def test_the_command_line_prints_and_writes_it(few, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["compare", "a.npy", "b.npy", "-m", "mean_cca"]) == 0
+    assert "mean_cca: fixed by the number of samples" in capsys.readouterr().out
+    assert cli.run(["compare", "a.npy", "b.npy", "-m", "mean_cca", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"][1]["caveat"].startswith("fixed")
+    assert cli.run(["compare", "a.npy", "b.npy", "-m", "mean_cca", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "measure,label,x,y,value,reason,caveat"
+    assert cli.run(["explain", "mean_cca"]) == 0
+    assert "Fixed when one side has n - 1 independent columns" in capsys.readouterr().out
+
+
+@rs.measure(
+    label="Guess", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    reference="nobody2026nothing", uninformative=lambda x, y, share: "a guess" if share < x.shape[0] else "",
+)  # fmt: skip
+def guess(x, y, *, share: int = 5) -> float:
+    """Guess: a measure with a caveat of its own."""
+    return 0.5
+
+
+def test_a_measure_of_ones_own_says_when(few):
+    with pytest.warns(rs.UninformativeWarning, match="guess: a guess"):
+        guess(*few)
+    assert guess(*few, share=20) == 0.5
+
+
+# -------------------------------------------------------------------------------------------------- transposed arrays
+
+
+@pytest.mark.parametrize(
+    ("shapes", "hint"),
+    [
+        (((16, 200), (200, 12)), "Transpose X."),
+        (((200, 12), (16, 200)), "Transpose Y."),
+        (((16, 200), (12, 200)), "Transpose both."),
+    ],
+)
+def test_arrays_that_look_transposed(shapes, hint):
+    x, y = (np.random.default_rng(0).standard_normal(shape) for shape in shapes)
+    with pytest.raises(ValueError, match=rf"did you pass \(n_features, n_samples\)\? {hint}"):
+        rs.cka(x, y)
+    named = hint.replace("X", "'first'").replace("Y", "'second'")
+    with pytest.raises(ValueError, match=named):
+        rs.compare({"first": x, "second": y}, measures="cka")
+
+
+def test_other_numbers_of_rows_give_no_hint():
+    with pytest.raises(ValueError, match=r"same number of samples \(rows\)$"):
+        rs.cka(np.eye(5), np.ones((6, 3)))
