@@ -200,8 +200,8 @@ def test_ranks_are_within_cells_and_what_has_no_value_is_last():
         ("recovery", "a"): {"cka": 1.0, "gulp": 2.0, "rsa": 3.0},
         ("recovery", "b"): {"cka": 1.0, "rsa": 1.0, "gulp": 3.0},
     }
-    assert [(r.measure, r.mean) for r in FINDINGS.standing()] == [("cka", 1.0), ("rsa", 2.0), ("gulp", 2.5)]
-    assert NOTHING.standing() == ()
+    assert [(p.measure, p.mean) for p in FINDINGS.places().rows] == [("cka", 1.0), ("rsa", 2.0), ("gulp", 2.5)]
+    assert NOTHING.places().rows == ()
 
 
 # ------------------------------------------------------------------------------------------------------------ the page

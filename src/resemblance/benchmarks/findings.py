@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_types, read_document
 from ..notebook import card
-from ..significance import Places, Ranking, places, rank_within, summarize
+from ..significance import Places, places, rank_within
 from ..store import write_atomically
 from .claims import VERDICTS, Claim
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
@@ -175,11 +175,6 @@ class Findings:
         """
         cells = {c: {m: math.nan if v is None else v for m, v in s.items()} for c, s in self.scores().items()}
         return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
-
-    def standing(self) -> tuple[Ranking, ...]:
-        """Return the mean rank of every measure over the cells, best first."""
-        cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
-        return tuple(sorted(summarize(cells), key=lambda r: (r.mean, r.measure)))
 
     def places(self) -> Places:
         """Return where every measure stands over the cells, best first, and which cannot be told from the leader."""
