@@ -25,7 +25,7 @@ def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exac
     of it count as neighbours. Equal similarities, up to rounding, are ordered by index. A zero row has cosine 0 with
     every sample. Blocks of rows bound the memory; computed by NumPy.
 
-    ``index="hnsw"``: those found by an approximate search, in the same order; :func:`.recall.recall` says how many of
+    ``index="hnsw"``: those found by an approximate search, in the same order; ``recall.recall`` says how many of
     the nearest these are.
     """
     n = x.shape[0]
@@ -168,6 +168,6 @@ def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarra
 
 
 def not_constant(x: Representation) -> None:
-    """Raise :class:`Undefined` when no sample is nearer than another."""
+    """Raise ``Undefined`` when no sample is nearer than another."""
     if scalar(size(x)) == 0:
         raise Undefined(f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours")
