@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 NAMES = (
@@ -65,10 +65,10 @@ def works(browser: str) -> bool:
             return False
 
 
-def opened(browser: str, page: Path, fragment: str = "") -> str:
+def opened(browser: str, page: Path, fragment: str = "", flags: Sequence[str] = ()) -> str:
     """Return a page as it is after its script has run."""
     profile = f"--user-data-dir={page.parent / 'profile'}"
-    command = [browser, *FLAGS, profile, "--dump-dom", page.as_uri() + fragment]
+    command = [browser, *FLAGS, *flags, profile, "--dump-dom", page.as_uri() + fragment]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True).stdout
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import html
 import json
 import os
+import re
 import struct
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import browser
 import numpy as np
@@ -42,8 +44,8 @@ def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         small_blocks(monkeypatch)
 
 
-def on_terminal(act: Callable[[], object], columns: int) -> str:
-    """What is printed to a terminal of so many columns while ``act`` runs."""
+def on_terminal(act: Callable[[], object], columns: int, name: str = "stdout") -> str:
+    """What is printed to a terminal of so many columns while ``act`` runs, on standard output or standard error."""
     import fcntl  # not on Windows
     import pty
     import termios
@@ -54,7 +56,7 @@ def on_terminal(act: Callable[[], object], columns: int) -> str:
     reader = threading.Thread(target=_receive, args=(master, received))
     reader.start()
     with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
-        patch.setattr(sys, "stdout", stream)
+        patch.setattr(sys, name, stream)
         patch.setenv("TERM", "dumb")
         act()
     reader.join()
@@ -81,6 +83,64 @@ def assert_fits(act: Callable[[], object], capsys: pytest.CaptureFixture[str], c
     assert few <= all_words  # none is cut
     assert all_words - few <= {"claim", "verdict"}  # what is left out: headings where every claim is a block
     return shown
+
+
+ASK = """<script>
+const middle = mark => {  // of a line a point near its beginning, of anything else the middle
+  if (mark.getPointAtLength && !mark.closest(".marks") && getComputedStyle(mark).fill === "none")
+    return mark.getPointAtLength(mark.getTotalLength() / 10).matrixTransform(mark.getScreenCTM());
+  const box = mark.getBoundingClientRect();
+  return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+};
+const said = selector => {
+  const mark = document.querySelector(selector);
+  if (!mark) return "nothing is " + selector;
+  mark.scrollIntoView({ block: "center" });
+  const { x, y } = middle(mark), under = document.elementFromPoint(x, y);
+  if (!under) return "nothing is under the pointer";
+  for (const kind of ["pointerover", "pointermove"])
+    under.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: x, clientY: y }));
+  const readout = under.closest(".plate")?.querySelector(".readout") ?? document.getElementById("maps-readout");
+  if (under.closest(".plate, #maps") && readout) return readout.textContent;
+  return under.closest(":has(> title)")?.querySelector(":scope > title").textContent ?? "";
+};
+const scrolls = e => e.scrollHeight > e.clientHeight + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowY);
+addEventListener("load", () => requestAnimationFrame(() => {
+  const hidden = [...document.querySelectorAll("main *")].filter(scrolls).map(e => e.tagName + "." + e.className);
+  const wide = document.documentElement.scrollWidth;
+  document.body.dataset.told = JSON.stringify({ said: SELECTORS.map(said), hidden, wide });
+}));
+</script>"""
+
+
+class Seen(NamedTuple):
+    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside, and its width."""
+
+    said: list[str]
+    hidden: list[str]
+    wide: int
+
+
+@pytest.fixture
+def look(open_page: Callable[..., str]) -> Callable[..., Seen]:
+    """``look(page, folder, selectors=(), width=1280)``: point at the first mark of every selector in a browser."""
+    return functools.partial(_seen, open_page)
+
+
+def _seen(
+    open_page: Callable[..., str], page: Path, folder: Path, selectors: Sequence[str] = (), width: int = 1280
+) -> Seen:
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8"))
+    asking = ASK.replace("SELECTORS", json.dumps(list(selectors)))
+    (folder / "asked.html").write_text(text.replace("</body>", asking + "</body>"), encoding="utf-8")
+    frame = f'<iframe src="asked.html" style="width:{width}px;height:1000px;border:0"></iframe>'
+    tell = "<script>setInterval(() => { const told = frames[0].document.body?.dataset.told;"
+    tell += "if (told) document.body.dataset.seen = told; }, 50);</script>"
+    (folder / "frame.html").write_text(f"<body style='margin:0'>{frame}{tell}</body>")
+    flags = "--allow-file-access-from-files", "--window-size=1400,1100", "--virtual-time-budget=10000"
+    dom = open_page(folder / "frame.html", flags=flags)
+    (told,) = re.findall(r'data-seen="([^"]*)"', dom)
+    return Seen(**json.loads(html.unescape(told)))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import pickle
 import re
@@ -218,3 +219,20 @@ def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
 
     with pytest.raises(rs.Undefined, match="broken"):
         broken(*rng.standard_normal((2, 5, 3)))
+
+
+@pytest.mark.parametrize("found", [*rs.list_measures(), *rs.stability.list_statistics()], ids=str)
+def test_a_repr_says_the_claims_in_a_few_words(found):
+    text = repr(found)
+    assert len(text) < 300
+    assert text.startswith(f"<{type(found).__name__.lower()} {found.spec}: {found.label}, ")
+    assert all(name.replace("_", " ") in text for name in found.invariant_to)
+    assert html.escape(found.summary) in found._repr_html_()
+
+
+def test_the_repr_of_a_measure():
+    assert repr(rs.get_measure("jaccard")) == (
+        "<measure jaccard: Jaccard, similarity in 0 to 1, symmetric, invariant to permutation, orthogonal, "
+        "isotropic scaling>"
+    )
+    assert "metric in 0 to 1.414, symmetric" in repr(rs.procrustes)

@@ -435,6 +435,61 @@ def test_a_number_that_would_be_0_has_its_digits():
 # -------------------------------------------------------------------------------------------------------- in a browser
 
 
+def test_what_the_pointer_reads(tmp_path, look):
+    long = Table("long", "Long", ("measure", "n"), tuple((f"m{i}", i) for i in range(200)))
+    more = Section("more", "More", "about", (long,))
+    write_findings_page(replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html")
+    chart = "figure:nth-of-type({}) .chart"
+    marks = {
+        f"{chart.format(1)} .m0 .marks": "CKA: drift 0.1 at noise 0",
+        f"{chart.format(1)} .m1 > path:not(.marks)": "RSA",
+        f"{chart.format(1)} .limit path": "threshold 0.5",
+        f"{chart.format(2)} .m0 .marks": "CKA: stability 0.1 at CKA 0",
+        f"{chart.format(3)} .dot": "CKA: 0.5, 0.4 to 0.6",
+        f"{chart.format(3)} .limit path": "threshold 0.3",
+        "#standing .dot": "CKA: 1",
+    }
+    seen = look(tmp_path / "page.html", tmp_path, list(marks))
+    assert dict(zip(marks, seen.said, strict=True)) == marks
+    assert seen.hidden == []  # no row of a long table is out of sight
+
+
+def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
+    write_findings_page(FINDINGS, tmp_path / "page.html")
+    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+
+
+def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_path):
+    table = Table(
+        "t", "T", ("measure", "95 %", "share", "words"),
+        (("a", "-0.5 to 1.2", "97%", "layer-1"), ("b", "0.3 ± 0.4", None, "from -0.09")),
+    )  # fmt: skip
+    text = written(Findings("toy", "small", (Section("s", "S", "", (table,)),)), tmp_path)
+    cells = re.findall(r'<td class="n" data-v="([^"]*)">([^<]*)</td>', text)
+    assert cells == [("-0.5", "−0.5 to 1.2"), ("97", "97%"), ("0.3", "0.3 ± 0.4"), ("", "–")]
+    assert "<td>layer-1</td>" in text
+    assert "<td>from −0.09</td>" in text
+
+
+def test_labels_are_spelled_out(tmp_path):
+    text = written(FINDINGS, tmp_path)
+    assert f"<dt>RSA</dt><dd>{rs.get_measure('rsa').summary}</dd>" in text
+    own = replace(FINDINGS, labels={"no_such_measure": "Mine"})
+    assert 'id="labels"' not in written(own, tmp_path)
+
+
+def test_ranks_begin_at_1(tmp_path):
+    ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
+    svg = findings_figures.bars(ranked)
+    ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
+    assert ticks == [1, 2, 4, 6, 8, 10]
+    starts = {float(x) for x in re.findall(r'd="M([\d.]+) [\d.]+H[\d.]+" class="stem"', svg)}
+    assert starts == {float(re.search(r'd="M([\d.]+) 0V', svg)[1])}  # at the line of rank 1
+    found = Findings("toy", "small", (Section("s", "S", "", figures=(ranked,)),))
+    found.save(tmp_path / "found.json")
+    assert load_findings(tmp_path / "found.json") == found
+
+
 def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
     act = """<script>
     const table = document.querySelector("table.sorted"), rows = () => [...table.tBodies[0].rows];
@@ -689,3 +744,10 @@ def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, 
     assert "No data on 3 claims: S4, 1, 3." in shown
     _, piped, _ = call("results")
     assert len([line for line in piped.splitlines() if "What is claimed" in line]) == 2  # one line for each
+
+
+def test_what_a_notebook_shows():
+    told = "4 (1 reproduced, 1 in part, 1 not reproduced, 1 no data)"
+    assert repr(FINDINGS) == f"<Findings: suite toy, size small, sections 3, claims {told}, measures 3>"
+    assert told in FINDINGS._repr_html_()
+    assert repr(NOTHING) == "<Findings: suite toy, size small, sections 0, claims 0, measures 0>"

@@ -320,12 +320,16 @@ def test_second_order_cosine_by_its_definition(pair):
     assert rs.second_order_cosine(*pair, k=4) == pytest.approx(np.mean(values), rel=1e-10)
 
 
-def test_duplicates_are_neighbours_and_ties_go_by_index():
-    from resemblance.views.neighbours import neighbours
+def test_duplicates_are_neighbours_and_equally_near_ones_are_listed_by_index():
+    from resemblance.views.neighbours import nearest, neighbours
 
     x = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     found = neighbours(rs.Representation(x), k=3, metric="cosine")
     assert found.tolist() == [[1, 2, 4], [0, 2, 4], [0, 1, 4], [4, 0, 1], [0, 1, 2]]
+    ties = nearest(rs.Representation(x), k=3, metric="cosine").ties
+    assert ties.rows.tolist() == [0, 1, 2, 3, 4]
+    assert np.split(ties.members, ties.starts[1:-1])[3].tolist() == [0, 1, 2]  # three samples for two places
+    assert np.split(ties.members, ties.starts[1:-1])[4].tolist() == [0, 1, 2, 3]
 
 
 def test_heat_trace_is_that_of_the_eigenvalues(rng):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sqlite3
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -461,3 +462,28 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
 def test_the_tables_fit_the_terminal(study, result, capsys):
     shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
     assert "No data on" in shown
+
+
+def test_what_the_pointer_reads(page, tmp_path, look):
+    marks = {
+        "#rings .panels .m:not(.off) circle": r"\S+.*: [\d.−]+ at rings = \d",
+        "#rings .clouds svg path": "points: 1 of radius 1",
+    }
+    seen = look(page, tmp_path, list(marks))
+    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
+        assert re.fullmatch(expected, said), (mark, said)
+    assert seen.hidden == []
+
+
+def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
+    assert look(page, tmp_path, width=390).wide <= 390
+
+
+def test_what_a_notebook_shows(result):
+    missing = sum(np.isnan(p.value) for p in result.points)
+    assert missing
+    assert repr(result) == (
+        f"<ManifoldResult: size small, measures {len(result.chosen)}, comparisons {len(result.points)}, "
+        f"without a value {missing}>"
+    )
+    assert str(len(result.points)) in result._repr_html_()

@@ -524,3 +524,23 @@ def test_every_measure_can_be_explained(measure):
 )
 def test_formulas_become_readable(formula, text):
     assert explain.readable(formula) == text
+
+
+# ---------------------------------------------------------------------------------------------------------- browser
+
+
+def test_what_the_pointer_reads(failing, tmp_path, look):
+    more = rs.compare(similar_arrays(["a", "b", "c", "d", "e"]), measures=["cka", "gulp", "rsa"], progress=False)
+    path = write_page(more, tmp_path / "page.html")
+    seen = look(path, tmp_path, ["#map-gulp svg image", "#map-agreement svg image"])
+    assert seen.said[0] == f"c  and  c:  {more['gulp'][2, 2]:.4g}"  # the middle
+    assert seen.said[1] == "GULP  and  GULP:  1"
+    assert seen.hidden == []
+
+
+def test_the_page_is_no_wider_than_a_phone(comparison, tmp_path, look):
+    assert look(write_page(comparison, tmp_path / "page.html"), tmp_path, width=390).wide <= 390
+
+
+def test_no_heading_of_a_notebook_table_is_empty(comparison):
+    assert "<th></th>" not in comparison._repr_html_()

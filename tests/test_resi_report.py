@@ -618,3 +618,72 @@ def test_sorting_puts_what_has_no_value_last(values, fragment, order, open_page,
     root = Page(dom).tags[0][1]
     assert (root.get("data-ready"), root.get("data-errors")) == ("yes", None)
     assert first_column(dom, "scores") == order
+
+
+def test_what_the_pointer_reads(result, tmp_path, look):
+    rows = [RankRow("A", 1.5, 2.25, 1, 2), RankRow("B", 2.5, 1.25, 2, 1)]
+    write_resi_page(result, tmp_path / "resi.html", published=rows)
+    marks = {
+        "#ranking .interval circle": r"\S+: mean rank [\d.]+, 95 % interval [\d.]+ to [\d.]+",
+        "#distribution path.median": r"\S+: median rank [\d.]+, mean [\d.]+, \d+ cells?",
+        "#distribution circle.point": r"\S+: rank [\d.]+ in .+ correlation.*, graphs · toy · sage · node",
+        "#maps svg path": r".+ and .+: expected [\d.]+, measured by \S+ .+",
+        "#groups circle.dot": r".+: accuracy 0\.\d{3}.*",
+        "#duels rect": r"\S+ ranked before \S+ in \d+ of \d+ cells \(\d+ tied\)",
+        "#published circle.dot": "A: mean rank 1.50 here, 2.25 published",
+    }
+    seen = look(tmp_path / "resi.html", tmp_path, list(marks))
+    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
+        assert re.fullmatch(expected, said), (mark, said)
+    assert seen.hidden == []
+
+
+def test_no_row_of_a_long_table_is_out_of_sight(tmp_path, look):
+    write_resi_page(made_up({f"m{i}": [0.1 * i] for i in range(60)}), tmp_path / "resi.html")
+    assert look(tmp_path / "resi.html", tmp_path).hidden == []
+
+
+def test_every_point_of_a_box_says_its_measure_test_and_models(result):
+    for box in resi_data.boxes(result, "language"):
+        ranks = {cell: own[box.name.spec] for cell, own in result.ranks().items() if cell[2] == "language"}
+        assert list(box.ranks) == list(ranks.values())
+        assert len(set(box.cells)) == len(box.cells) == len(ranks)
+        assert all(cell[4] in text and cell[5] in text for cell, text in zip(ranks, box.cells))
+
+
+def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+
+
+def test_labels_are_spelled_out(result, page):
+    assert "<dt>OrthProc</dt><dd>Orthogonal Procrustes distance" in page
+    assert f'title="procrustes: {rs.get_measure("procrustes").summary[:20]}' in page
+
+
+def test_matrices_show_the_numbers_of_their_colours():
+    values = np.array([[0, 0.2, 0.4], [0.2, 0, 0.6], [0.4, 0.6, 0]])
+    svg = resi_figures.matrix(["a", "b", "c"], values, "differences")
+    assert [number for number in ("0.2", "0.4", "0.6") if f">{number}</text>" in svg] == ["0.2", "0.4", "0.6"]
+
+
+def test_what_a_notebook_shows(result):
+    text = repr(result)
+    assert len(text) < 1000
+    assert text == (
+        "<Result of ReSi: protocol paper, measures 3, scores "
+        f"{len(result.scores)}, domains graphs and language, failed comparisons "
+        f"{sum(f.comparisons for f in result.failed)}>"
+    )
+    assert "<td style='text-align:left'>graphs and language</td>" in result._repr_html_()
+
+
+def test_a_subject_is_printed_as_what_it_is():
+    (found,) = models("vision", "net", "mean", [("normal", 0.0, 1)])
+    assert "4: l3 (4), l2 (4), l1 (4), last (4); known: outputs; traits: domain vision" in repr(found)
+    deep = {f"<layer{i}>": np.random.default_rng(i).normal(size=(500, 64)) for i in range(200)}
+    large = Subject("deep", {k: rs.Representation(v, k) for k, v in deep.items()}, traits={"note": "x" * 9999})
+    assert len(repr(large)) < 1000
+    assert "200: <layer0> (64)" in repr(large)
+    assert "..., <layer199> (64)" in repr(large)
+    assert "&lt;layer0&gt;" in large._repr_html_()

@@ -759,6 +759,31 @@ def test_lists():
         rs.get_statistic("feature_spit")
 
 
+@pytest.mark.parametrize("limits", [{"anchors": 2}, {"anchors": 9}, {"anchors": 10_000}, {"probes": 3}, {"probes": 9}])
+def test_anchors_and_probes_fit_among_few_samples(limits, rng):
+    for n in (50, 53, 60, 400):
+        assert -1 <= st.anchor(rng.standard_normal((n, 6)), k=3, **limits) <= 1
+
+
+@pytest.mark.parametrize(("name", "fewest"), [("anchor", 50), ("sample_split", 5)])
+def test_no_fewer_samples_are_drawn_than_a_split_needs(name, fewest, rng):
+    s, x = st.get_statistic(name), rng.standard_normal((60, 6))
+    assert -1 <= s(x, max_samples=fewest) <= 1
+    with pytest.raises(ValueError, match=f"{name}: max_samples must be from {fewest} to inf; got {fewest - 1}"):
+        s(x, max_samples=fewest - 1)
+
+
+def test_an_encoder_that_writes_into_its_inputs_changes_neither_them_nor_the_value(rng):
+    def careless(inputs):
+        inputs *= 2
+        return np.tanh(inputs)
+
+    x = rng.standard_normal((20, 5))
+    before = x.copy()
+    assert st.input_noise_stability(x, careless) == st.input_noise_stability(x, lambda inputs: np.tanh(2 * inputs))
+    assert np.array_equal(x, before)
+
+
 def test_parameters_are_checked(rng):
     x = rng.standard_normal((9, 5))
     with pytest.raises(ValueError, match="no parameter 'splits'"):
@@ -789,7 +814,7 @@ def test_own_statistics(rng):
     assert str(spread.where(power=2)) == "spread[power=2]"
     assert spread(x, power=2) == np.std(x) ** 2
     assert spread.summary == "Standard deviation of the points."
-    assert repr(spread) == "<statistic spread>"
+    assert repr(spread).startswith("<statistic spread: ")
     with pytest.raises(ValueError, match="top level"):
         pickle.dumps(spread)
     with pytest.raises(ValueError, match="no role 'weights'"):

@@ -79,8 +79,9 @@ def compare(
 
     Returns
     -------
-    :class:`Comparison`. A pair that a measure cannot handle, or for which there is too little memory, is NaN there, with
-    the reason; nothing else is caught. What failed for lack of memory is tried again by a later run with the same file.
+    :class:`Comparison`. A pair that a measure cannot handle, or for which there is too little memory, is NaN there,
+    with the reason; nothing else is caught. What failed for lack of memory is tried again by a later run with the same
+    file.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or array libraries, or when
     two have the same name. BLAS runs on one thread while it works (it is faster on many small problems, and the same on

@@ -21,7 +21,16 @@ import numpy as np
 from .arrays import Array, library, like, scalar
 from .extras import EXTRA, check
 from .inputs import hint_of_counts
-from .representation import Representation, Undefined, as_representation, check_same_samples, comparing, finite
+from .notebook import card
+from .representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    check_same_samples,
+    comparing,
+    finite,
+    without_gradient,
+)
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
@@ -76,6 +85,7 @@ class Measure:
     reference: str
     invariant_to: frozenset[str] = frozenset()
     metric: bool = False
+    identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
     min_samples: Any = 2  # a function of the parameters where it is declared, a number in every measure
@@ -112,6 +122,8 @@ class Measure:
         """Check the pair and compute: what a single call and :func:`resemblance.compare` both do."""
         self._check_pair(x, y)
         require(self)
+        if not self.differentiable:
+            x, y = without_gradient(x), without_gradient(y)
         with comparing(x, y):
             value = self.function(x, y, **dict(self.parameters))
         value = in_range(value, self, x.precision)
@@ -143,7 +155,21 @@ class Measure:
         return self.spec
 
     def __repr__(self) -> str:
-        return f"<measure {self.spec}>"
+        return f"<measure {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
+
+    def _repr_html_(self) -> str:
+        return card(f"measure {self.spec}", {"definition": self.summary, **self._claims()})
+
+    def _claims(self) -> dict[str, str]:
+        low, high = self.range
+        unchanged = [name.replace("_", " ") for name in INVARIANCES if name in self.invariant_to]
+        kind = "similarity" if self.larger_is_more_similar else "metric" if self.metric else "dissimilarity"
+        return {
+            "label": self.label,
+            "kind": f"{kind} in {low:.4g} to {high:.4g}",
+            "symmetry": "symmetric" if self.symmetric else "not symmetric",
+            "invariance": f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed",
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Measure) and (self.function, self.spec) == (other.function, other.spec)
@@ -207,11 +233,12 @@ def measure(
     symmetric : m(X, Y) = m(Y, X).
     invariant_to : transformations of either argument, independently, that leave the value unchanged (``INVARIANCES``).
     changes : claims that differ under some parameters, each made by :func:`when`.
-    claims : ``metric`` (it is a distance and the triangle inequality holds), ``differentiable``, ``deterministic``,
-        ``min_samples`` (a number, or a function of the parameters), ``limits`` (smallest and largest value of
-        parameters), ``version`` (raise it when the algorithm changes: results of older versions are computed again),
-        ``extra`` (the optional dependency it needs), ``remarks`` (a function of what the measure is a function of; the
-        numbers it returns by name are recorded beside the value, such as how exact that is).
+    claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with itself gives the end
+        of the range that means most similar, for all X), ``differentiable``, ``deterministic``, ``min_samples`` (a
+        number, or a function of the parameters), ``limits`` (smallest and largest value of parameters), ``version``
+        (raise it when the algorithm changes: results of older versions are computed again), ``extra`` (the optional
+        dependency it needs), ``remarks`` (a function of what the measure is a function of; the numbers it returns by
+        name are recorded beside the value, such as how exact that is).
     """
 
     def declare(function: Callable[..., Any]) -> Measure:

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from .arrays import Array, carries_gradient, has_float64, is_torch, namespace, on_processor, scalar, to_numpy
+from .arrays import Array, carries_gradient, detach, has_float64, is_torch, namespace, on_processor, scalar, to_numpy
 from .inputs import Order, array_file, check_order, open_array, receive
 
 P = ParamSpec("P")
@@ -114,6 +114,11 @@ class Representation:
 def as_representation(data: Any, name: str = "") -> Representation:
     """Return ``data`` if it is a :class:`Representation`, else make one of it: the one door for inputs."""
     return data if isinstance(data, Representation) else Representation(data, name)
+
+
+def without_gradient(x: Representation) -> Representation:
+    """Return the representation, or one of the same values if gradients are recorded for it."""
+    return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype) if carries_gradient(x.source) else x
 
 
 def join_samples(*representations: Any) -> tuple[Representation, ...]:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import permutation_test, rankdata
@@ -177,7 +177,7 @@ def _nanmean(samples: np.ndarray) -> np.ndarray:
 
 DECIMALS = 9  # of ranks: what differs by rounding is equal
 SETTLING = 6  # cells: with fewer, even the first in all of them is so by chance with p > 0.05, as 2 * 0.5**5 is
-Cells = Mapping[Hashable, Mapping[str, float]]
+Cells = Mapping[Any, Mapping[str, float]]  # by whatever names a cell, the ranks of measures in it
 
 
 class Place(NamedTuple):

@@ -27,6 +27,7 @@ from .measure import (
     specification,
     version_of,
 )
+from .notebook import card
 from .representation import Representation, Undefined, check_same_samples, finite
 
 StatisticFamily = Literal["splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"]
@@ -130,7 +131,22 @@ class Statistic:
         return self.spec
 
     def __repr__(self) -> str:
-        return f"<statistic {self.spec}>"
+        return f"<statistic {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
+
+    def _repr_html_(self) -> str:
+        return card(f"statistic {self.spec}", {"definition": self.summary, **self._claims()})
+
+    def _claims(self) -> dict[str, str]:
+        low, high = self.range
+        words = {True: "larger is more stable", False: "smaller is more stable", None: ""}
+        unchanged = sorted(name.replace("_", " ") for name in self.invariant_to)
+        return {
+            "label": self.label,
+            "range": f"in {low:.4g} to {high:.4g}",
+            "direction": words[self.larger_is_more_stable],
+            "invariance": f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed",
+            "needs": f"needs {', '.join(self.needs)}" if self.needs else "",
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Statistic) and (self.function, self.spec) == (other.function, other.spec)

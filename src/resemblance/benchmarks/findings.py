@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_types, read_document
+from ..notebook import card
 from ..significance import Places, Ranking, places, rank_within, summarize
 from ..store import write_atomically
 from .claims import VERDICTS, Claim
@@ -67,7 +68,10 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a vertical line."""
+    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a vertical line.
+
+    ``span``: the ends of the axis, such as the first and the last rank; by default as the values need.
+    """
 
     name: str
     title: str
@@ -75,6 +79,7 @@ class Bars(NamedTuple):
     bars: tuple[Bar, ...]
     note: str = ""
     threshold: float | None = None
+    span: tuple[float, float] | None = None
 
 
 class Section(NamedTuple):
@@ -95,7 +100,7 @@ class Section(NamedTuple):
     reasons: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Findings:
     """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
 
@@ -127,6 +132,23 @@ class Findings:
         _check_names("the findings", self.sections)
         for section in self.sections:
             _check(section)
+
+    def __repr__(self) -> str:
+        return f"<Findings: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Findings", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return {
+            "suite": self.suite,
+            "size": self.size,
+            "sections": str(len(self.sections)),
+            "claims": f"{len(self.claims)} ({told})" if told else "0",
+            "measures": str(len({measure for scores in self.scores().values() for measure in scores})),
+        }
 
     def __getitem__(self, name: str) -> Section:
         found = {section.name: section for section in self.sections}
@@ -161,8 +183,7 @@ class Findings:
 
     def places(self) -> Places:
         """Return where every measure stands over the cells, best first, and which cannot be told from the leader."""
-        cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
-        return places({self.suite: cells})
+        return places({self.suite: self.ranks()})
 
     def headline(self) -> str:
         """Say which measure leads, and which cannot be told from it; of a trial, that it is one."""
@@ -286,7 +307,7 @@ def _section(entry: dict[str, Any]) -> Section:
 def _figure(entry: dict[str, Any]) -> Chart | Bars:
     kind = entry.pop("kind")
     if kind == "Bars":
-        return Bars(**{**entry, "bars": tuple(Bar(**bar) for bar in entry["bars"])})
+        return Bars(**{**_tuples(entry), "bars": tuple(Bar(**bar) for bar in entry["bars"])})
     if kind != "Chart":
         raise ValueError(f"there is no figure of the kind {kind!r}")
     return Chart(**{**entry, "lines": tuple(map(_line, entry["lines"]))})

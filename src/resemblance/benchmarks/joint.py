@@ -48,7 +48,7 @@ def joint(folders: Iterable[str | Path]) -> Findings:
     among = set.intersection(*(set(c.labels) for c in contests))
     ranks = {c.suite: c.ranks(among) for c in contests}
     shared = {suite: _shared(suite, own) for suite, own in ranks.items()}
-    found = places({suite: dict(own) for suite, own in shared.items()})
+    found = places(shared)
     told = {spec: label for c in contests for spec, label in c.labels.items() if spec in among}
     labels = distinct({spec: _label(spec, label) for spec, label in told.items()})
     standing = _trial_standing if is_trial else _standing
@@ -141,7 +141,8 @@ def _standing(
     )
     bars = tuple(Bar(labels[p.measure], p.mean, p.low, p.high) for p in found.rows)
     figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best", bars,
-                  "The line is the mean rank of a measure that guesses.", (len(found.rows) + 1) / 2)  # fmt: skip
+                  "The line is the mean rank of a measure that guesses.", (len(found.rows) + 1) / 2,
+                  (1.0, float(len(found.rows))))  # fmt: skip
     about = f"{_about(found, contests, ranks)} {RESAMPLING} In a suite of few cells they are too narrow as well."
     table = Table("places", "Where measures stand", columns, tuple(rows), note)
     return Section("standing", "All suites together", about, (table,), (figure,), reasons=_absent(contests, among))
@@ -151,10 +152,14 @@ def _trial_standing(
     found: Places, labels: Mapping[str, str], contests: Sequence[Contest], ranks: Mapping[str, Ranks], among: set[str]
 ) -> Section:
     """Mean ranks without places, intervals or order, by the name of the measure."""
-    rows = [(labels[p.measure], p.mean, *(own[p.measure] for own in found.by_group.values())) for p in found.rows]
+    means = found.by_group.values()
+    rows: list[tuple[Entry, ...]] = [
+        (labels[p.measure], p.mean, *(own[p.measure] for own in means)) for p in found.rows
+    ]
     columns = ("measure", "mean rank", *found.by_group)
     note = "By name; the ranks mean nothing."
-    table = Table("mean ranks", "Mean ranks of a trial", columns, tuple(sorted(rows)), note)
+    by_name = tuple(sorted(rows, key=lambda row: str(row[0])))
+    table = Table("mean ranks", "Mean ranks of a trial", columns, by_name, note)
     about = f"{TRIAL} {_about(found, contests, ranks)}"
     return Section("standing", "All suites together", about, (table,), reasons=_absent(contests, among))
 

@@ -99,8 +99,8 @@ def _m3(result: ManifoldResult) -> Found:
 def _m4(result: ManifoldResult) -> Found:
     taus = _taus(result, "rings", (RBF_20, RBF_45, IMD))
     note = (
-        "IMD: rings are full of equal distances, which leave open what neighbours its graph has; moving the points by "
-        "10⁻⁹ changes the value of two rings from 59 to 20"
+        "IMD: rings are full of equal distances, and samples that are equally near share an edge of its graph; moving "
+        "the points by 10⁻⁹ tells them apart, and changes the value of two rings from 33 to about 20"
     )
     holds = tuple(abs(t) > 0.75 for t in taus.values())
     return Found(listed(taus), holds, "" if all(holds) else note)

@@ -14,6 +14,7 @@ import numpy as np
 from ..comparison import MeasureInfo
 from ..documents import check_types, read_document
 from ..grounding import by_reference, concordance, kendall
+from ..notebook import card
 from ..store import write_atomically
 from .headlines import is_trial
 
@@ -74,7 +75,7 @@ class Grade(NamedTuple):
     peak: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ManifoldResult:
     """Everything that a run of the manifold suite found; what grades, claims and the report are made of.
 
@@ -96,6 +97,21 @@ class ManifoldResult:
     def is_trial(self) -> bool:
         """Whether it is a run of the size that is only for trying out."""
         return is_trial("manifolds", self.size)
+
+    def __repr__(self) -> str:
+        return f"<ManifoldResult: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Result of the manifold suite", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        missing = sum(math.isnan(point.value) for point in self.points)
+        return {
+            "size": self.size,
+            "measures": str(len(self.chosen)),
+            "comparisons": str(len(self.points)),
+            "without a value": str(missing),
+        }
 
     def info(self, spec: str) -> MeasureInfo:
         """Return the description of a measure; ``KeyError`` if it took no part."""

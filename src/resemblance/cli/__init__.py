@@ -25,6 +25,7 @@ from .drift import drift_command
 from .errors import complain, end_with
 from .joint import joint_command
 from .options import check_choice, check_inputs, check_targets, choose_format, chosen_measures, examples, processes
+from .progress import bars
 
 DEMO: dict[bool, dict[str, int]] = {False: {}, True: {"seeds": 2, "epochs": 12, "images": 200}}  # by --small
 
@@ -182,7 +183,8 @@ def demo_command(
     database, page = output / "comparison.db", output / "index.html"
     try:
         print("training small convolutional networks on handwritten digits", file=sys.stderr)
-        found = digits(**DEMO[small])
+        with bars(not sys.stderr.isatty()) as progress:
+            found = digits(**DEMO[small], progress=progress)
         comparison = compare(found.representations, save=database, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         return _interrupted(database if database.exists() else None)

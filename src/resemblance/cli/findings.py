@@ -25,7 +25,7 @@ from .options import (
     processes,
     warn_of_trial,
 )
-from .resi import bars
+from .progress import bars
 
 Beside = Annotated[
     list[str] | None,

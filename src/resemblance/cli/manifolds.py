@@ -24,7 +24,7 @@ from .options import (
     processes,
     warn_of_trial,
 )
-from .resi import bars
+from .progress import bars
 
 commands = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},

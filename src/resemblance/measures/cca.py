@@ -11,12 +11,13 @@ from ..measure import measure, when
 from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
 from ..views.pairs import basis_overlap, canonical_decomposition, principal_overlap
-from ..views.spectra import basis_coordinates, components_for
+from ..views.spectra import basis_coordinates, components_for, with_tied
 
 
 @measure(
     label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
+    changes=(when({"divisor": "width"}, identity=False),),
 )  # fmt: skip
 def mean_cca(
     x: Representation,
@@ -64,7 +65,8 @@ def svcca(
     .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of } U_{X,1:k}^\top U_{Y,1:l}
 
     where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the smallest number whose
-    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y.
+    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y. Components tied with
+    the last one are taken, too.
 
     X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
 
@@ -78,6 +80,7 @@ def svcca(
         k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
     else:
         k, l = (resi_svcca_components(r, explained_variance=explained_variance) for r in (x, y))
+    k, l = with_tied(x, count=k), with_tied(y, count=l)
     return x.xp.mean(canonical_correlations(principal_overlap(x, y)[:k, :l]))
 
 

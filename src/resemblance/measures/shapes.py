@@ -10,7 +10,7 @@ from ..arrays import Array, at_least_zero, at_most_one, detach, device, inner, l
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.pairs import cross_products, nuclear_norm
-from ..views.points import centered, column_norms, norm_of, preshape
+from ..views.points import centered, column_norms, comparable_columns, preshape, size
 from ..views.spectra import decomposition, energy
 from ..views.transport import transport_plan
 from ..views.whitening import partly_whitened, rotated_chord
@@ -131,12 +131,10 @@ def soft_matching(x: Representation, y: Representation, *, units: Literal["raw",
 
 def _columns(x: Representation, y: Representation, units: str) -> tuple[Array, Array, Array]:
     """Columns of both in a size that neither overflows nor underflows, and the factor that brings it back."""
-    if units == "unit":
-        a, b = (centered(r) / _nonzero(column_norms(r)) for r in (x, y))
-        return a, b, x.xp.ones_like(norm_of(x))
-    sizes = detach(norm_of(x)), detach(norm_of(y))
-    scale = x.xp.where(sizes[0] > sizes[1], *sizes)
-    return x.array / _nonzero(scale), y.array / _nonzero(scale), scale
+    if units == "raw":
+        return comparable_columns(x, y)
+    a, b = (centered(r) / _nonzero(column_norms(r)) for r in (x, y))
+    return a, b, x.xp.ones_like(size(x))
 
 
 def _nonzero(lengths: Array) -> Array:
@@ -145,7 +143,9 @@ def _nonzero(lengths: Array) -> Array:
 
 
 def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distances between columns."""
+    """Squared Euclidean distances between columns, from what is left of them without a common offset."""
+    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    a, b = a - common, b - common
     squares = (a * a).sum(axis=0)[:, None] + (b * b).sum(axis=0)[None, :] - 2 * (a.T @ b)
     return np.asarray(np.maximum(squares, 0))
 
@@ -178,7 +178,7 @@ def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
 
 @measure(
     label="ENSD", family="similarity_matrix", larger_is_more_similar=True, range=(0, np.inf), symmetric=True,
-    reference="giaffar2024effective", invariant_to=SHAPE,
+    reference="giaffar2024effective", invariant_to=SHAPE, identity=False,
 )  # fmt: skip
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -201,7 +201,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="LinPred", family="alignment", larger_is_more_similar=True, range=(0, 1), symmetric=False,
-    reference="schrimpf2018brainscore", invariant_to=SHAPE, differentiable=False,
+    reference="schrimpf2018brainscore", invariant_to=SHAPE, identity=False, differentiable=False,
 )  # fmt: skip
 def linear_predictivity(x: Representation, y: Representation) -> Array:
     r"""Linear predictivity: the variance of left-out samples of Y that ridge regression on X explains.

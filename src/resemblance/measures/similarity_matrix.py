@@ -113,7 +113,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
 @measure(
     label="EOS", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="may2019downstream", invariant_to={"invertible_linear"},
+    reference="may2019downstream", invariant_to={"invertible_linear"}, identity=False,
 )  # fmt: skip
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.

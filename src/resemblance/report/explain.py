@@ -98,6 +98,7 @@ def claims_table(measure: Measure) -> Any:
         "range": bounds(measure.range),
         "symmetric": _yes(measure.symmetric),
         "metric": _yes(measure.metric),
+        "X with itself": _extreme(measure) if measure.identity else "not always the most similar value",
         "unchanged by": _words(invariant),
         "changed by": _words(others),
         "differentiable": _yes(measure.differentiable),
@@ -137,6 +138,10 @@ def parameter_table(measure: Measure | Statistic) -> Any:
 
 def _words(names: list[str]) -> str:
     return ", ".join(name.replace("_", " ") for name in names) or "nothing listed"
+
+
+def _extreme(measure: Measure) -> str:
+    return f"{measure.range[measure.larger_is_more_similar]:.4g}, the most similar value"
 
 
 def _yes(claim: bool) -> str:

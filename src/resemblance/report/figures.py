@@ -249,10 +249,9 @@ def _scale(figure: Any, heat_map: HeatMap, box: Box) -> None:
     axes.yaxis.tick_right()
     axes.tick_params(length=2, width=0.5, pad=2, labelsize=FONT - 0.5, color=MUTED, labelcolor=INK)
     if heat_map.scale.note:
-        figure.text(
-            1 - 2 / WIDTH, 1 - box.top, heat_map.scale.note, rotation=270, rotation_mode="default", ha="right", va="top",
-            fontsize=min(FONT - 1, points / (CHARACTER * len(heat_map.scale.note))), color=MUTED,
-        )  # fmt: skip
+        font = min(FONT - 1, points / (CHARACTER * len(heat_map.scale.note)))
+        place = {"ha": "right", "va": "top", "rotation": 270, "fontsize": font, "color": MUTED}
+        figure.text(1 - 2 / WIDTH, 1 - box.top, heat_map.scale.note, **place)
     for spine in axes.spines.values():
         spine.set_visible(False)
 

@@ -26,11 +26,10 @@ def emit(comparison: Comparison, kind: str, output: Path | None) -> None:
 
     if kind == "parquet":
         write_parquet(comparison.to_pandas(), output)
-    elif kind == "table":
-        deliver_tables(comparison_tables(comparison), output)
+    elif kind == "table" and output is None:
+        show(comparison_tables(comparison))
     else:
-        text = {"json": as_json, "csv": as_csv}[kind](comparison)
-        deliver(text, output)
+        deliver({"table": as_table, "json": as_json, "csv": as_csv}[kind](comparison), output)
 
 
 def deliver(text: str, output: Path | None) -> None:
@@ -45,10 +44,22 @@ def deliver_tables(parts: Sequence[Any], output: Path | None) -> None:
     """Write texts and tables to a file, one line per row, or show them."""
     if output is None:
         show(parts)
-        return
+    else:
+        deliver(as_text(parts), output)
+
+
+def as_text(parts: Sequence[Any]) -> str:
+    """Return texts and tables as text, one line per row."""
     target = io.StringIO()
     show(parts, target)
-    deliver(target.getvalue(), output)
+    return target.getvalue()
+
+
+def as_table(comparison: Comparison) -> str:
+    """Return the tables of a terminal as text, one line per row."""
+    from .terminal import comparison_tables
+
+    return as_text(comparison_tables(comparison))
 
 
 def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,21 +46,29 @@ def write_page(
 
     Needs the extra ``report``.
     """
-    plates = [_plate(heat_map(comparison, info.spec, stretch=stretch)) for info in comparison.measures]
-    overview = agreement(comparison)
-    pair = overview if overview and len(overview.rows) == 2 else None  # one number needs no map
-    overview = None if pair else overview
+    maps = [heat_map(comparison, info.spec, stretch=stretch) for info in comparison.measures]
     html = _template().render(
         title=title, introduction=introduction, comparison=comparison, square=is_square(comparison),
-        pairs=_count_pairs(comparison), measures=summary(comparison), remarks=remark_notes(comparison), plates=plates,
-        overview=overview and _plate(overview), agreeing=pair and _agreeing(pair), failures=failure_groups(comparison), failed=len(comparison.failures),
-        provenance=provenance(comparison), facts=facts or {}, plate_width=plate_width(comparison),
-        overview_width=min(640, 200 + 36 * len(comparison.measures)), ramp=_ramp(),
-        opposite=_ramp(opposite=True) if any(p.data.scale.limits[0] < 0 for p in plates) else (),
-        data=page_data(comparison, [p.data for p in plates] + ([overview] if overview else [])),
+        pairs=_count_pairs(comparison), measures=summary(comparison), remarks=remark_notes(comparison),
+        failures=failure_groups(comparison), failed=len(comparison.failures), provenance=provenance(comparison),
+        facts=facts or {}, **_drawn(comparison, maps),
     )  # fmt: skip
     write_atomically(Path(path), html)
     return Path(path)
+
+
+def _drawn(comparison: Comparison, maps: Sequence[HeatMap]) -> dict[str, Any]:
+    """Return what the page draws: the maps, and how far the measures agree, of two as a sentence."""
+    found = agreement(comparison)
+    overview = found if found and len(found.rows) > 2 else None
+    crosses_zero = any(heat.scale.limits[0] < 0 for heat in maps)
+    return {
+        "plates": [_plate(heat) for heat in maps], "plate_width": plate_width(comparison),
+        "overview": overview and _plate(overview), "overview_width": min(640, 200 + 36 * len(maps)),
+        "agreeing": _agreeing(found) if found and not overview else "",
+        "ramp": _ramp(), "opposite": _ramp(opposite=True) if crosses_zero else (),
+        "data": page_data(comparison, [*maps, *([overview] if overview else [])]),
+    }  # fmt: skip
 
 
 def page_data(comparison: Comparison, maps: Iterable[HeatMap]) -> dict[str, Any]:

@@ -66,7 +66,10 @@ class Headline(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The ranks of a measure in the cells of a domain: median, quartiles, and the farthest within 1.5 of their span."""
+    """The ranks of a measure in the cells of a domain: median, quartiles, and the farthest within 1.5 of their span.
+
+    ``cells`` says of every rank in which cell it is.
+    """
 
     name: Name
     median: float
@@ -76,6 +79,7 @@ class Box(NamedTuple):
     least: float
     most: float
     ranks: tuple[float, ...]
+    cells: tuple[str, ...] = ()
 
 
 class Panel(NamedTuple):
@@ -152,8 +156,7 @@ def headline(result: Result) -> Headline:
 
 def places_of(result: Result) -> Places:
     """Return where measures stand, and how sure that is."""
-    cells: dict[Hashable, Mapping[str, float]] = dict(result.ranks().items())
-    return places({"resi": cells})
+    return places({"resi": result.ranks()})
 
 
 def standings(result: Result) -> tuple[Standing, ...]:
@@ -165,15 +168,13 @@ def standings(result: Result) -> tuple[Standing, ...]:
     by_domain = {d: {r.measure: r.mean for r in ranking(ranks, d)} for d in domains_of(result)}
     overall = {r.measure: r for r in ranking(ranks)}
     is_sure = found.is_settling and not result.is_trial
-    rows = [
-        Standing(
-            names[p.measure], overall[p.measure].mean, *((p.low, p.high) if is_sure else (None, None)),
-            overall[p.measure].median, len(overall[p.measure].ranks),
-            {d: means[p.measure] for d, means in by_domain.items() if p.measure in means},
-            (p.behind_low, p.behind_high) if is_sure else None, is_sure and p.is_tied,
-        )
-        for p in found.rows
-    ]  # fmt: skip
+    rows = []
+    for p in found.rows:
+        own = overall[p.measure]
+        low, high, behind = (p.low, p.high, (p.behind_low, p.behind_high)) if is_sure else (None, None, None)
+        means = {d: known[p.measure] for d, known in by_domain.items() if p.measure in known}
+        rows.append(Standing(names[p.measure], own.mean, low, high, own.median, len(own.ranks), means, behind,
+                             is_sure and p.is_tied))  # fmt: skip
     if result.is_trial:  # whose order says nothing
         rows.sort(key=lambda row: list(names).index(row.name.spec))
     ranked = {p.measure for p in found.rows}
@@ -221,7 +222,11 @@ def models_of(result: Result) -> set[tuple[str, ...]]:
 def boxes(result: Result, domain: str) -> tuple[Box, ...]:
     """Return the ranks of every measure in a domain, best median first, then best mean."""
     names = names_of(result)
-    return tuple(_box(names[r.measure], r.ranks) for r in ranking(result.ranks(), domain))
+    cells = {cell: own for cell, own in result.ranks().items() if cell[2] == domain}
+    return tuple(
+        _box(names[r.measure], {_cell_text(cell): own[r.measure] for cell, own in cells.items() if r.measure in own})
+        for r in ranking(cells)
+    )
 
 
 def before(result: Result) -> Mapping[tuple[str, str], float]:
@@ -304,8 +309,17 @@ def _in_catalogue(info: MeasureInfo) -> Measure | None:
     return found if (found.label, found.version) == (info.label, info.version) else None
 
 
-def _box(name: Name, ranks: Sequence[float]) -> Box:
+def _cell_text(cell: Sequence[str]) -> str:
+    """Return the name of a cell: its test and quality, then its models."""
+    test, quality, *family = cell
+    word = quality.removeprefix("spearman").strip("_")
+    told = "" if word in test else f" ({word})"
+    return f"{TESTS.get(test, test)}{told}, {family_text(Family(*family))}"
+
+
+def _box(name: Name, found: Mapping[str, float]) -> Box:
+    ranks = tuple(found.values())
     lower, median, upper = (float(q) for q in np.percentile(ranks, [25, 50, 75]))
     reach = 1.5 * (upper - lower)
     inside = [r for r in ranks if lower - reach <= r <= upper + reach]
-    return Box(name, median, float(np.mean(ranks)), lower, upper, min(inside), max(inside), tuple(ranks))
+    return Box(name, median, float(np.mean(ranks)), lower, upper, min(inside), max(inside), ranks, tuple(found))

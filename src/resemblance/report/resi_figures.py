@@ -16,6 +16,7 @@ from .resi_data import Box, Name, Panel, Standing
 
 LEVELS = 24  # colours of a matrix; the style sheet has one class for each
 CHARACTER = 5.9  # mean width of a character in the size of labels
+ROOM = 64.0  # of the colour scale beside a matrix
 INTERVAL = 340.0  # width of the drawing of one interval
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
@@ -101,8 +102,15 @@ def _one_box(box: Box, x: float, pitch: float, worst: float, tall: float) -> str
     )
     middle = tag("path", d=f"M{x - half:.1f} {y['median']:.1f}h{2 * half:.1f}", class_="median")
     points = "".join(
-        tag("circle", cx=x + (i % 5 - 2) * 0.1 * pitch, cy=_rank_y(rank, worst, tall), r=2.2, class_="point")
-        for i, rank in enumerate(box.ranks)
+        tag(
+            "circle",
+            title(f"{box.name.text}: rank {rank:.4g} in {cell}"),
+            cx=x + (i % 5 - 2) * 0.1 * pitch,
+            cy=_rank_y(rank, worst, tall),
+            r=2.2,
+            class_="point",
+        )
+        for i, (rank, cell) in enumerate(zip(box.ranks, box.cells))
     )
     return tag("g", title(said), tag("path", d=whisker, class_="whisker"), frame, middle, points)
 
@@ -169,7 +177,20 @@ def matrix(labels: Sequence[str], values: np.ndarray, label: str) -> str:
         at, x = pitch * (i + 0.5), left + pitch * (i + 0.5) + 3.5
         lines += [text(name, left - 6, at + 3.5, class_="tick end")]
         lines += [text(name, x, side + 8, class_="tick end", transform=f"rotate(-90 {x:.1f} {side + 8:.1f})")]
-    return drawing(left + side + 2, side + left, *paths, *lines, label=label, class_="chart matrix")
+    bar = _scale(left + side + 12, side, limits(values))
+    return drawing(left + side + ROOM, side + left, *paths, *lines, *bar, label=label, class_="chart matrix")
+
+
+def _scale(x: float, side: float, ends: tuple[float, float]) -> list[str]:
+    """Draw the colours of a matrix with their numbers, what is alike on top."""
+    step = side / LEVELS
+    parts = [
+        tag("path", d=f"M{x:.1f} {i * step:.2f}h10v{step + 0.25:.2f}h-10z", class_=f"q{LEVELS - 1 - i}")
+        for i in range(LEVELS)
+    ]
+    low, high = ends
+    numbers = [(low, 9.0), ((low + high) / 2, side / 2 + 3.5), (high, side)]
+    return [*parts, *(text(f"{value:.3g}".replace("-", "−"), x + 14, y, class_="tick") for value, y in numbers)]
 
 
 def limits(values: np.ndarray) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from ..extras import need
 from ..measure import INVARIANCES
 from ..store import write_atomically
 from . import resi_cells, resi_data, resi_figures
-from .data import number
+from .data import definition, number
 from .figures import colour_table
 from .strip import strip
 
@@ -146,21 +146,23 @@ def _cells(result: Result) -> dict[str, Any]:
     told = [[n.text, n.text + (" (added)" if n.is_added else "")] for n in names.values()]
     return {
         "table": resi_cells.score_table(result), "examples": examples, "families": resi_data.families_of(result),
-        "data": {**data, "measures": told, "tests": dict(TESTS), "qualities": qualities, "levels": resi_figures.LEVELS},
+        "data": {**data, "measures": told, "tests": dict(TESTS), "qualities": qualities, "levels": resi_figures.LEVELS,
+                 "room": resi_figures.ROOM},
     }  # fmt: skip
 
 
 def _rest(result: Result) -> dict[str, Any]:
     """Return what the page shows of groups, times, failures, claims and provenance."""
     panels = [(panel, resi_figures.strips(panel)) for panel in resi_data.panels(result)]
-    times = resi_data.times(result)
+    times, claims = resi_data.times(result), resi_data.claims(result)
     spent = [ms for _, by_domain in times for ms in by_domain.values() if ms > 0]
     representations = result.provenance.get("representations", {})
     settings = {k: v for k, v in result.provenance.items() if k != "representations"}
     return {
         "panels": panels, "times": times, "fastest": min(spent, default=1), "slowest": max(spent, default=1),
         "time_domains": tuple(result.seconds), "failed": resi_data.failure_rows(result),
-        "claims": resi_data.claims(result), "invariances": INVARIANCES, "settings": settings,
+        "claims": claims, "meaning": {c.name.spec: text for c in claims if (text := definition(c.info))},
+        "invariances": INVARIANCES, "settings": settings,
         "representations": representations, "absent": result.absent,
     }  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..benchmarks.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..extras import need
+from .findings_numbers import minus
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
 KINDS: Mapping[str, str] = {REPRODUCED: "yes", PARTLY: "part", NOT: "no", CONTRADICTED: "part", NO_DATA: "dim"}
@@ -25,6 +26,7 @@ def template(name: str) -> Any:
     css = "".join(map(_read, ("study.css", "strip.css", f"{name}.css")))
     environment.globals |= {"css": css, "js": _read("study.js")}
     environment.globals |= {"written": written, "signs": SIGNS, "kinds": KINDS}
+    environment.filters["minus"] = minus
     environment.filters["badge"] = lambda verdict: need("markupsafe").Markup(badge(verdict))
     return environment.from_string(_read(f"{name}.html.j2"))
 

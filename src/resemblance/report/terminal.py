@@ -74,11 +74,12 @@ def summary_table(comparison: Comparison) -> Any:
 
 def measure_table(measures: Sequence[Measure]) -> Any:
     """Return the claims of measures, one line each."""
-    header = ("measure", "label", "family", "similar", "range", "sym", "metric", "invariant", "grad", "n")
+    header = ("measure", "label", "family", "similar", "range", "sym", "metric", "self", "invariant", "grad", "n")
     rows = [
         (
             m.name, m.label, m.family, "larger" if m.larger_is_more_similar else "smaller", bounds(m.range),
-            _tick(m.symmetric), _tick(m.metric), invariance_letters(m), _tick(m.differentiable), f"≥{m.min_samples}",
+            _tick(m.symmetric), _tick(m.metric), _tick(m.identity), invariance_letters(m), _tick(m.differentiable),
+            f"≥{m.min_samples}",
         )
         for m in measures
     ]  # fmt: skip
@@ -88,7 +89,8 @@ def measure_table(measures: Sequence[Measure]) -> Any:
 def measure_legend() -> str:
     """Return what the columns of :func:`measure_table` mean."""
     words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
-    return f"invariant: {words}\nsym: symmetric, grad: differentiable, n: samples needed"
+    columns = "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: samples needed"
+    return f"invariant: {words}\n{columns}"
 
 
 def invariance_letters(measure: Measure) -> str:
@@ -102,7 +104,8 @@ def measure_record(measure: Measure) -> dict[str, Any]:
         "name": measure.spec, "label": measure.label, "family": measure.family,
         "larger_is_more_similar": measure.larger_is_more_similar,
         "range": [float(end) if np.isfinite(end) else None for end in measure.range],
-        "symmetric": measure.symmetric, "metric": measure.metric, "invariant_to": sorted(measure.invariant_to),
+        "symmetric": measure.symmetric, "metric": measure.metric, "identity": measure.identity,
+        "invariant_to": sorted(measure.invariant_to),
         "differentiable": measure.differentiable, "min_samples": measure.min_samples, "version": measure.version,
         "reference": measure.reference, "extra": measure.extra, "summary": measure.summary,
     }  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..representation import Representation, view
 from ..rng import generator
-from .neighbours import neighbours
+from .neighbour_graphs import graph
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -20,16 +20,17 @@ PROBES = 256  # random vectors drawn at a time: changing it changes which vector
 
 
 def neighbour_operator(x: Representation, k: int) -> csr_array:
-    """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean)."""
+    """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean).
+
+    An edge has the larger weight of both directions, which is 1 unless samples tie for the last places.
+    """
     from scipy.sparse import csr_array
 
-    found = neighbours(x, k=k, metric="euclidean")
-    n = len(found)
-    ones = np.ones(n * k)
-    directed = csr_array((ones, (np.repeat(np.arange(n), k), found.ravel())), shape=(n, n))
-    graph = directed.maximum(directed.T).tocoo()
-    weight = 1 / np.sqrt(np.bincount(graph.row, minlength=n))
-    return csr_array((weight[graph.row] * weight[graph.col], (graph.row, graph.col)), shape=(n, n))
+    directed = graph(x, k=k, metric="euclidean")
+    directed.sort_indices()
+    edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
+    weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))
+    return csr_array((weight[edges.row] * weight[edges.col] * edges.data, (edges.row, edges.col)), shape=(n, n))
 
 
 @view
@@ -41,7 +42,9 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
     """
     from scipy.special import ive
 
-    moments = chebyshev_traces(neighbour_operator(x, k))
+    a = neighbour_operator(x, k)
+    crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)  # only samples that tie make so many edges
+    moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
     degrees = np.arange(DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
     return np.asarray(coefficients @ moments / x.shape[0])
@@ -66,6 +69,12 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
     traces[0::2] -= products[0]
     traces[1::2] -= products[1]
     return traces
+
+
+def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
+    """The same of a matrix with so many entries that all eigenvalues take less time."""
+    angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
+    return np.array([np.cos(degree * angles).sum() for degree in range(DEGREE + 1)])
 
 
 @view

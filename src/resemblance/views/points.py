@@ -95,6 +95,14 @@ def _scaled_rows(rows: Array) -> Array:
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
+def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
+    """Both as they are, in a common size that neither overflows nor underflows, and the factor that brings it back."""
+    sizes = detach(norm_of(x)), detach(norm_of(y))
+    scale = x.xp.where(sizes[0] > sizes[1], *sizes)
+    divisor = x.xp.where(scale > 0, scale, x.xp.ones_like(scale))
+    return x.array / divisor, y.array / divisor, scale
+
+
 @view
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .points import norm_of, preshape, size, unit
@@ -57,6 +59,24 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     return float(epsilon(x.source) * relative * (n**-0.5 + d**-0.5))
 
 
+def need_derivative(singular: Array, what: str) -> None:
+    """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal or zero.
+
+    What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its gradient.
+    """
+    gaps = -np.diff(to_numpy(singular), append=0)
+    if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
+        raise Undefined(f"{what} has equal or zero singular values, where there is no gradient; detach it or add noise")
+
+
+def principal_directions(x: Representation) -> Decomposition:
+    """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if gradients pass."""
+    parts = decomposition(x)
+    if carries_gradient(x.source):
+        need_derivative(parts.singular, title(x))
+    return parts
+
+
 @view
 def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
     """An orthonormal basis of the column space: that of the decomposition, unless gradients must pass.
@@ -83,8 +103,19 @@ def rank(x: Representation, centered: bool = True) -> int:
 
 
 @view
+def with_tied(x: Representation, count: int) -> int:
+    """Number of the leading principal components, at least ``count`` (or all), with all that are tied with the last.
+
+    Of components with the same singular value any rotation is as good, so a cut among them would be arbitrary.
+    """
+    singular = to_numpy(decomposition(x).singular)
+    last = singular[min(count, len(singular)) - 1]
+    return int(np.count_nonzero(singular >= last - 64 * np.finfo(singular.dtype).eps * singular[0]))
+
+
+@view
 def components_for(x: Representation, explained_variance: float) -> int:
-    """Smallest number of principal components whose variance is at least this fraction of the total."""
+    """Smallest number of principal components whose variance is at least this fraction of the total, ties aside."""
     variance = decomposition(x).singular ** 2
     explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
     # A fraction of 1 asks for all components; rounding must not ask for one more than there are.

@@ -92,7 +92,7 @@ def run(
     labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
     findings = replace(findings, sections=(summary(found), *findings.sections), labels=labels)
     if source.folder:
-        findings = replace(findings, facts=_own(found), remarks=_remarks(source))
+        findings = replace(findings, facts=_own(found), remarks=_remarks(source, source.folder))
     if folder is not None:
         findings.save(Path(folder) / "result.json")
     return findings
@@ -136,10 +136,10 @@ def _own(found: dict[str, list[Finding]]) -> dict[str, str]:
     }
 
 
-def _remarks(source: Models) -> tuple[str, ...]:
+def _remarks(source: Models, folder: str) -> tuple[str, ...]:
     """Return what a reader must know of models of somebody's own: that they are few, and what was left out."""
     most = max(map(len, families(source.read(Path())).values()), default=0)
-    left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(source.folder).items())
+    left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(folder).items())
     return tuple(filter(None, (few_models(most), f"Left out: {left}." if left else "")))
 
 
