@@ -101,7 +101,7 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks), "cosine" (unit norm),
-    "kendall" (average ranks). Raises :class:`Undefined` when all dissimilarities are equal.
+    "kendall" (average ranks). Raises ``Undefined`` when all dissimilarities are equal.
     """
     vector = rdm(x, kind)
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))

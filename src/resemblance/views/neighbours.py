@@ -67,7 +67,7 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
     of it count as neighbours. A zero row has cosine 0 with every sample. Blocks of rows bound the memory: it is O(n k)
     and one number for every sample that is as near as the k-th nearest. Computed by NumPy.
 
-    ``index="hnsw"``: those found by an approximate search; :func:`.recall.recall` says how many of the nearest these
+    ``index="hnsw"``: those found by an approximate search; ``recall.recall`` says how many of the nearest these
     are. Only samples that the search proposes, somewhat more than k, can tie.
     """
     n = x.shape[0]
@@ -274,6 +274,6 @@ def _ranks(entries: np.ndarray, listed: np.ndarray, terms: float) -> np.ndarray:
 
 
 def not_constant(x: Representation) -> None:
-    """Raise :class:`Undefined` when no sample is nearer than another."""
+    """Raise ``Undefined`` when no sample is nearer than another."""
     if scalar(size(x)) == 0:
         raise Undefined(f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours")

@@ -38,7 +38,7 @@ def feature_products(x: Representation, y: Representation, centered: bool = True
 
 @pair_view(swap=_transpose)
 def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """:func:`feature_products` up to rotations of both: never more than n rows or columns."""
+    """``feature_products`` up to rotations of both: never more than n rows or columns."""
     if is_rotated(x) or is_rotated(y):
         return _transpose(preshape(x, centered=centered)) @ preshape(y, centered=centered)
     return feature_products(x, y, centered=centered)

@@ -37,7 +37,7 @@ def norm_of(x: Representation) -> Array:
 
 @view
 def unit(x: Representation, centered: bool = True) -> Array:
-    """The points with unit Frobenius norm, centred unless told otherwise; :class:`Undefined` when that norm is 0."""
+    """The points with unit Frobenius norm, centred unless told otherwise; ``Undefined`` when that norm is 0."""
     points, length = (_centered(x), size(x)) if centered else (x.array, norm_of(x))
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"

@@ -12,11 +12,15 @@ from .points import norm_of, preshape, size, unit
 
 
 class Decomposition(NamedTuple):
-    """Thin singular value decomposition restricted to the numerical rank r."""
+    """Thin singular value decomposition of the pre-shape, restricted to the numerical rank r.
 
-    basis: Array  # (n, r), orthonormal columns
-    singular: Array  # (r,), decreasing; squares sum to 1
-    directions: Array  # (r, min(n, d)), orthonormal rows
+    ``basis`` (n, r) has orthonormal columns; ``singular`` (r,) decreases, and its squares sum to 1; ``directions``
+    (r, min(n, d)) has orthonormal rows. ``basis * singular @ directions`` is the pre-shape.
+    """
+
+    basis: Array
+    singular: Array
+    directions: Array
 
 
 @view
@@ -25,7 +29,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
 
     A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule, and the
     rounding noise of the precision the data came in: dead directions of float32 data stay dead in float64. Where none
-    does, as in a saturated layer in half precision, :class:`Undefined` is raised. The covariance is never formed, so a
+    does, as in a saturated layer in half precision, ``Undefined`` is raised. The covariance is never formed, so a
     condition number of kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
