@@ -18,8 +18,6 @@ import resemblance as rs
 pytestmark = [
     pytest.mark.usefixtures("any_blocks"),
     pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning"),  # they hold where values mean little, too
-        "ignore::resemblance.UninformativeWarning"
-    ),  # equalities hold where values mean little, too
 ]
 
 SHAPES = [(50, 6, 6), (50, 4, 9), (20, 30, 25), (12, 30, 5)]

@@ -80,7 +80,7 @@ def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | Non
     moved = {key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in kept.items()}
     counted = [key for key, value in raw.items() if isinstance(value, torch.Tensor) and value.ndim]
     rows = _entry(raw, set(raw), samples) if samples else raw[NODES if NODES in counted else counted[0]]
-    mask = raw.get("attention_mask")
+    mask: Any = raw.get("attention_mask")
     usable = isinstance(mask, torch.Tensor) and mask.ndim == 2
     return Batch((), moved, len(rows), mask.cpu().numpy() if usable else None)
 
