@@ -2,17 +2,21 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+NEEDED = Python 3.11 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
-.PHONY: demo test lint docs benchmark clean
+.PHONY: demo test lint docs benchmark mutants clean
 
 demo: .venv/installed
 	$(BIN)/resemblance resi run demo $(ARGS)
 
-test: .venv/installed
+test: .venv/installed lint
+	$(BIN)/python tests/browser.py
+	@$(BIN)/pytest --numprocesses auto $(ARGS)
+
+lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses auto $(ARGS)
 
 docs: .venv/installed
 	$(INSTALL) --editable '.[docs]'
@@ -21,8 +25,13 @@ docs: .venv/installed
 benchmark: .venv/installed
 	$(BIN)/python benchmarks/suite.py $(ARGS)
 
+# Faults put into the code one at a time, each of which the tests must notice.
+mutants: .venv/installed
+	$(BIN)/python scripts/mutants.py $(ARGS)
+
 .venv/installed: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo '$(NEEDED)'; exit 2; }
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	$(INSTALL) --editable '.[dev]'
 	touch $@
 

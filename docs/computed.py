@@ -140,6 +140,23 @@ def _rbf_cka(X: np.ndarray, Y: np.ndarray, sigma: float) -> float:
     return float((K * L).sum() / (np.linalg.norm(K) * np.linalg.norm(L)))
 
 
+def _cka_with_diagonals(X: np.ndarray, Y: np.ndarray) -> float:
+    """Return the quotient of Song's estimators in which the diagonals are left in the inner product only."""
+
+    def hsic(K: np.ndarray, L: np.ndarray) -> float:
+        n, k, l = len(K), K - np.diag(np.diag(K)), L - np.diag(np.diag(L))
+        correction = k.sum() * l.sum() / ((n - 1) * (n - 2)) - 2 * (k.sum(axis=0) @ l.sum(axis=0)) / (n - 2)
+        return float((K * L).sum() + correction)
+
+    K, L = (_centred(Z) @ _centred(Z).T for Z in (X, Y))
+    return float(hsic(K, L) / np.sqrt(hsic(K, K) * hsic(L, L)))
+
+
+def _hyppo_rbf(X: np.ndarray, Y: np.ndarray) -> float:
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    return float(np.sqrt(_rbf_cka(X, Y, float(np.median(distances[~np.eye(len(X), dtype=bool)])))))
+
+
 def _svcca(count: Callable[[np.ndarray], int]) -> Callable[[np.ndarray, np.ndarray], float]:
     """Return mean CCA after keeping ``count(singular values)`` components of each side."""
 
@@ -159,18 +176,26 @@ def _share_of_sum(s: np.ndarray) -> int:
 
 _CONVENTIONS: tuple[tuple[str, str, str, Callable[[np.ndarray, np.ndarray], float], str], ...] = (
     ("CKA, linear", "biased HSIC", "the paper, ReSi, most packages", rs.cka, "``cka``"),
-    ("", "unbiased HSIC (Song et al.)", "thingsvision, torch-cka, Shesha", rs.cka.where(estimator="debiased"),
-     "``cka[estimator=debiased]``"),
+    ("", "unbiased HSIC (Song et al.)", "thingsvision, torch-cka, one script of the Shesha paper",
+     rs.cka.where(estimator="debiased"), "``cka[estimator=debiased]``"),
     ("", "diagonals left out after centring", "Lange et al.", rs.cka.where(estimator="lange"),
      "``cka[estimator=lange]``"),
+    ("", "unbiased HSIC, but with the products of the diagonals", "shesha-geometry 0.3.0 (``cka_debiased``)",
+     _cka_with_diagonals, "–"),
+    ("", "square root of the biased one", "hyppo (``Hsic``, linear)", lambda X, Y: rs.cka(X, Y) ** 0.5, "–"),
     ("", "not centred", "codes that skip the centring", _uncentred_cka, "–"),
     ("", "mean of biased CKA over batches of 16", "mini-batch codes without the unbiased HSIC", _batch_mean_cka, "–"),
-    ("CKA, RBF", "σ = median distance", "the paper, thingsvision", rs.cka.where(kernel="rbf"), "``cka[kernel=rbf]``"),
+    ("CKA, RBF", "σ = median distance", "the paper, thingsvision with ``sigma=None``", rs.cka.where(kernel="rbf"),
+     "``cka[kernel=rbf]``"),
     ("", "σ = half the median distance", "the paper's other setting",
      rs.cka.where(kernel="rbf", bandwidth=0.5), "``cka[bandwidth=0.5,kernel=rbf]``"),
-    ("", "σ = 1 in the units of the data", "codes with an absolute width", lambda X, Y: _rbf_cka(X, Y, 1.0), "–"),
+    ("", "σ = 1 in the units of the data", "thingsvision by default", lambda X, Y: _rbf_cka(X, Y, 1.0), "–"),
+    ("", "square root; the median distance of X is the width for Y, too", "hyppo (``Hsic``, Gaussian)",
+     _hyppo_rbf, "–"),
     ("SVCCA", "99 % of the variance", "the paper, Ding et al.", rs.svcca, "``svcca``"),
-    ("", "99 % of the sum of the singular values", "google/svcca tutorial, anatome", _svcca(_share_of_sum), "–"),
+    ("", "99 % of the sum of the singular values", "codes that take these for variances", _svcca(_share_of_sum), "–"),
+    ("", "one component fewer than that", "anatome", _svcca(lambda s: _share_of_sum(s) - 1), "–"),
+    ("", "20 components", "google/svcca tutorial", _svcca(lambda s: 20), "–"),
     ("", "10 components", "platonic-rep (which standardises and adds noise, too)", _svcca(lambda s: 10), "–"),
     ("", "explained *fraction* against 0.99 × *total variance*: one component", "ReSi",
      rs.svcca.where(truncation="resi"), "``svcca[truncation=resi]``"),

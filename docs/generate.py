@@ -91,6 +91,7 @@ def claims_table(m: rs.Measure) -> str:
         ("range", interval(m.range)),
         ("symmetric", "yes" if m.symmetric else "no: m(X, Y) and m(Y, X) differ"),
         ("metric", "yes: the triangle inequality holds" if m.metric else "no"),
+        ("X with itself", "the most similar value" if m.identity else "not always the most similar value"),
         ("unchanged by", ", ".join(invariances(m.invariant_to)) or "none of the transformations below"),
         ("changed by", ", ".join(invariances(set(INVARIANCES) - m.invariant_to)) or "none of them"),
         ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
@@ -135,6 +136,7 @@ def condition(name: str, wanted: object) -> str:
 def claim(name: str, value: object) -> str:
     titles = {
         "invariant_to": "unchanged by", "min_samples": "samples, at least", "differentiable": "gradients",
+        "identity": "X with itself is always most similar",
         "extra": "needs the extra",
     }  # fmt: skip
     if name == "invariant_to":

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import html
 import json
+import os
+import re
+import struct
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import browser
 import numpy as np
 import pytest
 
 from resemblance.measure import Measure
+from resemblance.views import distances, heat
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -16,6 +28,119 @@ GOLDEN = Path(__file__).parent / "golden"
 def for_few_samples(m: Measure) -> Measure:
     """The measure with no more neighbours than small data have."""
     return m.where(k=10) if m.min_samples > 100 else m
+
+
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything that is computed in blocks go through several, for the few samples of a test."""
+    monkeypatch.setattr(distances, "ROWS", 7)
+    monkeypatch.setattr(distances, "GATHERED", 1)
+    monkeypatch.setattr(heat, "COLUMNS", 7)
+
+
+@pytest.fixture(params=["", "small blocks"])
+def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many small blocks."""
+    if request.param:
+        small_blocks(monkeypatch)
+
+
+def on_terminal(act: Callable[[], object], columns: int, name: str = "stdout") -> str:
+    """What is printed to a terminal of so many columns while ``act`` runs, on standard output or standard error."""
+    import fcntl  # not on Windows
+    import pty
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    received: list[bytes] = []
+    reader = threading.Thread(target=_receive, args=(master, received))
+    reader.start()
+    with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
+        patch.setattr(sys, name, stream)
+        patch.setenv("TERM", "dumb")
+        act()
+    reader.join()
+    os.close(master)
+    return b"".join(received).decode().replace("\r\n", "\n")
+
+
+def _receive(master: int, received: list[bytes]) -> None:
+    while True:
+        try:
+            received.append(os.read(master, 65536))
+        except OSError:  # nobody writes any more
+            return
+
+
+def assert_fits(act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80) -> str:
+    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return what it gets."""
+    act()
+    piped = capsys.readouterr().out
+    shown = on_terminal(act, columns)
+    lines = [line for line in shown.splitlines() if not line.startswith("Open ")]  # a path is to be copied
+    assert max(map(len, lines)) <= columns
+    few, all_words = ({word for word in text.split() if set(word) != {"─"}} for text in (shown, piped))
+    assert few <= all_words  # none is cut
+    assert all_words - few <= {"claim", "verdict"}  # what is left out: headings where every claim is a block
+    return shown
+
+
+ASK = """<script>
+const middle = mark => {  // of a line a point near its beginning, of anything else the middle
+  if (mark.getPointAtLength && !mark.closest(".marks") && getComputedStyle(mark).fill === "none")
+    return mark.getPointAtLength(mark.getTotalLength() / 10).matrixTransform(mark.getScreenCTM());
+  const box = mark.getBoundingClientRect();
+  return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+};
+const said = selector => {
+  const mark = document.querySelector(selector);
+  if (!mark) return "nothing is " + selector;
+  mark.scrollIntoView({ block: "center" });
+  const { x, y } = middle(mark), under = document.elementFromPoint(x, y);
+  if (!under) return "nothing is under the pointer";
+  for (const kind of ["pointerover", "pointermove"])
+    under.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: x, clientY: y }));
+  const readout = under.closest(".plate")?.querySelector(".readout") ?? document.getElementById("maps-readout");
+  if (under.closest(".plate, #maps") && readout) return readout.textContent;
+  return under.closest(":has(> title)")?.querySelector(":scope > title").textContent ?? "";
+};
+const scrolls = e => e.scrollHeight > e.clientHeight + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowY);
+addEventListener("load", () => requestAnimationFrame(() => {
+  const hidden = [...document.querySelectorAll("main *")].filter(scrolls).map(e => e.tagName + "." + e.className);
+  const wide = document.documentElement.scrollWidth;
+  document.body.dataset.told = JSON.stringify({ said: SELECTORS.map(said), hidden, wide });
+}));
+</script>"""
+
+
+class Seen(NamedTuple):
+    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside, and its width."""
+
+    said: list[str]
+    hidden: list[str]
+    wide: int
+
+
+@pytest.fixture
+def look(open_page: Callable[..., str]) -> Callable[..., Seen]:
+    """``look(page, folder, selectors=(), width=1280)``: point at the first mark of every selector in a browser."""
+    return functools.partial(_seen, open_page)
+
+
+def _seen(
+    open_page: Callable[..., str], page: Path, folder: Path, selectors: Sequence[str] = (), width: int = 1280
+) -> Seen:
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8"))
+    asking = ASK.replace("SELECTORS", json.dumps(list(selectors)))
+    (folder / "asked.html").write_text(text.replace("</body>", asking + "</body>"), encoding="utf-8")
+    frame = f'<iframe src="asked.html" style="width:{width}px;height:1000px;border:0"></iframe>'
+    tell = "<script>setInterval(() => { const told = frames[0].document.body?.dataset.told;"
+    tell += "if (told) document.body.dataset.seen = told; }, 50);</script>"
+    (folder / "frame.html").write_text(f"<body style='margin:0'>{frame}{tell}</body>")
+    flags = "--allow-file-access-from-files", "--window-size=1400,1100", "--virtual-time-budget=10000"
+    dom = open_page(folder / "frame.html", flags=flags)
+    (told,) = re.findall(r'data-seen="([^"]*)"', dom)
+    return Seen(**json.loads(html.unescape(told)))
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +162,63 @@ def golden_definitions() -> dict:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+# ------------------------------------------------------------------------------------------- tests that open a browser
+
+
+@functools.cache
+def _found() -> str | None:
+    try:
+        return browser.find()
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _browser(config: pytest.Config) -> str | None:
+    """The browser: looked for where it is first needed, in one process for all."""
+    given = getattr(config, "workerinput", None)
+    return _found() if given is None else given["browser"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["browser"] = _found()
+
+
+@pytest.fixture(scope="session")
+def open_page(pytestconfig: pytest.Config) -> Callable[..., str]:
+    """``open_page(path, fragment="")``: the page after its script has run, in a browser without a window."""
+    found = _browser(pytestconfig)
+    if found is None:
+        pytest.fail(f"no browser to open the page with: {browser.REMEDY}", pytrace=False)
+    return functools.partial(browser.opened, found)
+
+
+LEFT_OUT = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need a browser where there is none, unless ``CI=true``: the last line says which."""
+    needing = [item for item in items if "open_page" in getattr(item, "fixturenames", ())]
+    if not needing or os.environ.get("CI") == "true" or _browser(config):
+        return
+    items[:] = [item for item in items if item not in needing]
+    config.hook.pytest_deselected(items=needing)
+    config.stash[LEFT_OUT] = [item.nodeid for item in needing]
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", [])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    left_out = Counter(Path(name.split("::")[0]).name for name in config.stash.get(LEFT_OUT, []))
+    if left_out and not hasattr(config, "workeroutput"):
+        tests = ", ".join(f"{count} of {file}" for file, count in sorted(left_out.items()))
+        config.get_terminal_writer().line(f"Left out for want of a browser: {tests}. To run them, {browser.REMEDY}.")

@@ -122,6 +122,23 @@ def test_chance_is_the_mean_over_all_permutations_of_the_samples(measure, mean, 
     assert np.std(values) > 0.05
 
 
+@pytest.mark.parametrize(
+    ("parameters", "low", "high"),
+    [
+        ({"k": 10}, 0.8, 0.97),
+        ({"k": 100}, 0.9, 1.05),
+        ({"k": 10, "kernel": "linear"}, 0.5, 0.8),
+        ({"k": 10, "estimator": "centered"}, 0.9, 1.1),
+        ({"k": 100, "estimator": "centered"}, 0.75, 0.9),
+    ],
+    ids=str,
+)
+def test_the_chance_of_cknna_is_about_the_share_of_neighbours(parameters, low, high):
+    pairs = [np.random.default_rng(seed).standard_normal((2, 300, 20)) for seed in range(20)]
+    values = [rs.cknna(*pair, **parameters) for pair in pairs]
+    assert low < np.mean(values) / (parameters["k"] / 300) < high
+
+
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_corrected_values_are_one_for_the_same_neighbours_and_need_room_for_chance(rng):
     x = rng.standard_normal((30, 4))
@@ -209,14 +226,17 @@ def test_information_imbalance_says_who_knows_more(rng):
     assert rs.information_imbalance(both, both, k=5) == pytest.approx(6 / 200)
 
 
-def test_categories_are_ordered_by_index_not_by_rounding():
+def test_equal_distances_of_categories_tie_whatever_rounding_says():
     data = np.random.default_rng(3).integers(0, 3, (80, 12)).astype(float)
     other = 0.1 * data[:, ::-1]
     for metric in ("cosine", "euclidean", "inner"):
         assert rs.mutual_knn(data, other, metric=metric) == 1
         assert rs.lcs_knn(data, other, metric=metric) == 1
         assert rs.edit_distance_knn(data, other, metric=metric) == 1
-    assert rs.information_imbalance(data, other) == 2 / 80
+    apart = cdist(data, data, "sqeuclidean")
+    nearest = (apart + 99 * np.eye(80)).min(axis=1, keepdims=True)
+    ties = (apart == nearest).sum(axis=1)  # they share the mean of the ranks from 1 to their number
+    assert rs.information_imbalance(data, other) == pytest.approx(2 / 80 * ((ties + 1) / 2).mean(), rel=1e-12)
 
 
 def test_a_sample_that_is_nobodys_neighbour_does_not_come_back():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -93,6 +95,20 @@ def test_the_strict_array_api_is_numpy(measure):
         assert float(found) == pytest.approx(m(x, y), rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_arrays_that_cannot_be_written_to_are_enough(measure, monkeypatch):
+    """Such as those of JAX: the standard does not ask for assignment."""
+
+    def refuse(*_):
+        raise TypeError("immutable")
+
+    monkeypatch.setattr(type(STRICT), "__setitem__", refuse)
+    for x, y in pairs(measure):
+        m = labelled(measure, len(x))
+        expected = pytest.approx(m(x, y), rel=1e-10, abs=1e-10)
+        assert float(m(array_api_strict.asarray(x), array_api_strict.asarray(y))) == expected
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int16, torch.bool])
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_tensors_of_every_kind_are_computed_in_float64(measure, dtype):
@@ -125,6 +141,20 @@ def test_compare_takes_tensors():
         assert np.allclose(found[measure.spec], expected[measure.spec], rtol=1e-10, atol=1e-10)
 
 
+def test_the_dtype_of_the_data_is_part_of_what_results_are_kept_under(tmp_path):
+    """What counts as rounding follows the dtype, also where NumPy has none of that name."""
+    half = [torch.tensor(np.hstack([a, a @ np.ones((6, 2)) / 2]), dtype=torch.bfloat16) for a in SQUARE]
+    pairs = {"half": half, "single": [a.float() for a in half]}
+    values = {kind: rs.mean_cca(*pair).item() for kind, pair in pairs.items()}
+    assert values["half"] != pytest.approx(values["single"], rel=1e-3)
+    for order in (("half", "single"), ("single", "half")):
+        given = {f"{kind} {side}": r for kind in order for side, r in zip("xy", pairs[kind])}
+        found = rs.compare(given, measures="mean_cca", progress=False, save=tmp_path / "kept.db")
+        for kind in order:
+            x, y = (found.rows.index(f"{kind} {side}") for side in "xy")
+            assert found["mean_cca"][x, y] == pytest.approx(values[kind], rel=1e-12)
+
+
 # -------------------------------------------------------------------------------------------------------- gradients
 
 
@@ -135,6 +165,10 @@ def test_a_gradient_is_recorded_exactly_when_that_is_claimed(measure):
         expected = m(*data)
         for wanted in ((True, False), (False, True), (True, True)):
             x, y = (torch.tensor(a, requires_grad=g) for a, g in zip(data, wanted))
+            if m.spec in NO_ORDER and data is WIDE:
+                with pytest.raises(rs.Undefined, match="equal or zero singular values, where there is no gradient"):
+                    m(x, y)
+                continue
             found = m(x, y)
             assert found.requires_grad == m.differentiable
             assert float(found.detach()) == pytest.approx(expected, rel=1e-10, abs=1e-10)
@@ -169,27 +203,44 @@ SPECIAL = {
     "a zero sample": (X * (np.arange(30)[:, None] > 0), SQUARE[1]),
     "dead units of identical ones": (X * (np.arange(6) < 4), X * (np.arange(6) < 4)),
     "one feature": (X[:, :1], SQUARE[1][:, :1]),
+    "whitened": (np.linalg.qr(X - X.mean(axis=0))[0], SQUARE[1]),
+    "both whitened": tuple(np.linalg.qr(a - a.mean(axis=0))[0] for a in SQUARE),
+    "a circle": (np.c_[np.cos(np.arange(30) * np.pi / 15), np.sin(np.arange(30) * np.pi / 15)], SQUARE[1]),
+    "balanced classes": (np.eye(5)[np.arange(30) % 5], SQUARE[1]),
     "huge": (X * 1e150, SQUARE[1]),
     "tiny": (X * 1e-150, SQUARE[1]),
 }
 SAME = [case for case in SPECIAL if case in ("identical", "rotated", "scaled") or "identical" in case]
-NO_GRADIENT = dict.fromkeys(NO_ORDER, SAME) | {
-    "aligned_cosine": ["dead units", "dead units of identical ones"],  # the best rotation of a dead unit is any
-    "rsa[compare=pearson]": ["one feature"],  # undefined: no correlation over one feature
-}
-
-
-@pytest.mark.parametrize(
-    ("measure", "case"),
-    [
-        pytest.param(m, case, id=f"{m}-{case}")
-        for m in DIFFERENTIABLE
-        for case in SPECIAL
-        if case not in NO_GRADIENT.get(m.spec, ())
-    ],
+TIED = ["whitened", "both whitened", "a circle", "balanced classes"]
+VECTORS = ["svcca", "svcca[truncation=resi]", "pwcka", "pwcka[explained_variance=0.5]", "subspace_overlap"]
+VECTORS += ["subspace_overlap[k=2]", "gulp[ridge=0.1]", "shape"]
+# There is a value but no gradient, and that is said: the best rotation may turn dead units on both sides anywhere.
+NO_GRADIENT = (
+    dict.fromkeys(VECTORS, TIED)
+    | {name: [*SAME, *TIED] for name in NO_ORDER}
+    | {
+        "aligned_cosine": ["rank deficient", "dead units", "dead units of identical ones"],
+    }
 )
-def test_gradients_are_finite_where_a_distance_or_a_rank_degenerates(measure, case):
+NO_GRADIENT |= {"pwcca[weights=symmetric]": [*SAME, *TIED]}
+CLASSES = {"a circle", "balanced classes"}  # of another number than those of the other outputs
+DEGENERATE = [
+    (m, case) for m in DIFFERENTIABLE for case in SPECIAL if m.name != "jensen_shannon" or case not in CLASSES
+]
+
+
+@pytest.mark.parametrize(("measure", "case"), [pytest.param(m, case, id=f"{m}-{case}") for m, case in DEGENERATE])
+def test_gradients_are_finite_or_refused_where_a_distance_or_a_rank_degenerates(measure, case):
     x, y = (torch.tensor(data, requires_grad=True) for data in SPECIAL[case])
+    if (measure.spec, case) == ("rsa[compare=pearson]", "one feature"):
+        return  # undefined: no correlation over one feature
+    if case in NO_GRADIENT.get(measure.spec, ()):
+        with pytest.raises(rs.Undefined, match="singular values, where there is no gradient"):
+            measure(x, y)
+        assert torch.isfinite(measure(x.detach(), y.detach()))
+        with torch.no_grad():
+            assert torch.isfinite(measure(x, y))
+        return
     for gradient in torch.autograd.grad(measure(x, y), (x, y)):
         assert torch.isfinite(gradient).all()
 
@@ -239,19 +290,37 @@ def test_views_that_carry_gradients_are_not_remembered():
 STRICT = array_api_strict.asarray(X)
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "kinds"),
-    [
-        (X, torch.tensor(X), "X is a numpy array and Y a torch array"),
-        (torch.tensor(X), X, "X is a torch array and Y a numpy array"),
-        (STRICT, X, "X is a array_api_strict array and Y a numpy array"),
-        (torch.tensor(X), STRICT, "X is a torch array and Y a array_api_strict array"),
-    ],
+MIXED = (
+    (X, torch.tensor(X), "X is a numpy array and Y a torch array"),
+    (torch.tensor(X), X, "X is a torch array and Y a numpy array"),
+    (STRICT, X, "X is a array_api_strict array and Y a numpy array"),
+    (torch.tensor(X), STRICT, "X is a torch array and Y a array_api_strict array"),
 )
-@pytest.mark.parametrize("measure", MEASURES, ids=str)
-def test_libraries_do_not_mix(measure, x, y, kinds):
+
+
+# One door for all measures: each is tried with one case, and each case with some.
+@pytest.mark.parametrize(("measure", "case"), list(zip(MEASURES, cycle(MIXED))), ids=lambda v: getattr(v, "spec", ""))
+def test_libraries_do_not_mix(measure, case):
+    x, y, kinds = case
     with pytest.raises(ValueError, match=f"{measure.name}.*: {kinds}; convert one of them"):
         measure(x, y)
+
+
+class Tagged(torch.Tensor):
+    """A tensor of a class of one's own."""
+
+
+@pytest.mark.parametrize("kind", [torch.nn.Parameter, lambda data: data.as_subclass(Tagged)])
+def test_parameters_and_other_subclasses_are_tensors(kind):
+    """Embedding matrices are parameters."""
+    plain, special = torch.tensor(X), kind(torch.tensor(X))
+    other = torch.tensor(SQUARE[1])
+    expected = pytest.approx(rs.cka(plain, other).item(), abs=1e-12)
+    assert rs.cka(special, other).item() == expected
+    assert rs.cka(other, special).item() == expected
+    found = rs.compare({"a": special, "b": other}, measures="cka", progress=False)
+    assert found["cka"][0, 1] == expected
+    assert found.provenance["libraries"]["torch"] == torch.__version__
 
 
 def test_compare_says_so_before_it_computes():

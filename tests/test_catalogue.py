@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import pickle
 import re
@@ -84,6 +85,10 @@ def test_where_with_the_default_value_is_the_measure_itself():
     assert rs.cka.where(estimator="debiased").spec == "cka[estimator=debiased]"
 
 
+def plain(x, y):
+    return 0.0
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -108,6 +113,18 @@ def test_where_with_the_default_value_is_the_measure_itself():
         (lambda: rs.get_measure("accuracy_difference[labels=<60 values 1a2b>]"), "expected parameter=value"),
         (lambda: rs.Representation(np.eye(3), dtype="int32"), "dtype must be 'float32' or 'float64'"),
         (lambda: rs.Representation("x.npz"), "not a .npy file"),
+        (lambda: rs.get_measure("CCA"), "did you mean 'mean_cca'?"),
+        (lambda: rs.get_measure("debiased_cka"), "did you mean 'cka[estimator=debiased]'?"),
+        (lambda: rs.get_measure("debiased"), "did you mean 'cka[estimator=debiased]'?"),
+        (lambda: rs.get_measure("unbiased"), "did you mean 'cka[estimator=debiased]'?"),
+        (lambda: rs.get_measure("Mantel"), "did you mean 'rsa'?"),
+        (lambda: rs.list_measures(invariant_to="rotation"), "did you mean 'orthogonal'?"),
+        (lambda: rs.list_measures(invariant_to="scaling"), "did you mean 'isotropic_scaling'?"),
+        (lambda: rs.cka.where(rotation=1), "cka has no parameter 'rotation'; known: "),
+        (lambda: rs.get_measure(plain), "decorate plain with @resemblance.measure(...)"),
+        (lambda: rs.get_measure(3), "not a measure: 3; give a name"),
+        (lambda: rs.compare([np.eye(3)], measures=plain), "decorate plain with @resemblance.measure(...)"),
+        (lambda: rs.compare([np.eye(3)], measures=["cka", plain]), "decorate plain with @resemblance.measure(...)"),
         (lambda: rs.jaccard(np.zeros((20, 3)), np.eye(20)), "no sample has nearest neighbours"),
         (lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, sample=4), "seed must be a non-negative integer"),
     ],
@@ -115,6 +132,24 @@ def test_where_with_the_default_value_is_the_measure_itself():
 def test_mistakes_are_named_with_a_remedy(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+def test_what_is_suggested_exists():
+    from resemblance.measure import ALIASES
+
+    for name in ALIASES.values():
+        assert name in INVARIANCES or rs.get_measure(name)
+
+
+def test_families_in_any_case():
+    assert rs.list_measures(family="CCA") == rs.list_measures(family="cca")
+    assert rs.list_measures(family="Similarity matrix") == rs.list_measures(family="similarity_matrix")
+    assert rs.list_statistics(family="Splits") == rs.list_statistics(family="splits")
+
+
+def test_parameters_are_given_by_name(rng):
+    with pytest.raises(TypeError, match=r"cka takes two representations; .* by name: cka\(X, Y, kernel=...\)"):
+        rs.cka(*rng.standard_normal((2, 9, 3)), "rbf")
 
 
 def test_specifications_with_tuples_and_signs():
@@ -185,3 +220,20 @@ def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
 
     with pytest.raises(rs.Undefined, match="broken"):
         broken(*rng.standard_normal((2, 5, 3)))
+
+
+@pytest.mark.parametrize("found", [*rs.list_measures(), *rs.stability.list_statistics()], ids=str)
+def test_a_repr_says_the_claims_in_a_few_words(found):
+    text = repr(found)
+    assert len(text) < 300
+    assert text.startswith(f"<{type(found).__name__.lower()} {found.spec}: {found.label}, ")
+    assert all(name.replace("_", " ") in text for name in found.invariant_to)
+    assert html.escape(found.summary) in found._repr_html_()
+
+
+def test_the_repr_of_a_measure():
+    assert repr(rs.get_measure("jaccard")) == (
+        "<measure jaccard: Jaccard, similarity in 0 to 1, symmetric, invariant to permutation, orthogonal, "
+        "isotropic scaling>"
+    )
+    assert "metric in 0 to 1.414, symmetric" in repr(rs.procrustes)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import typing
+
 import numpy as np
 import pytest
 from conftest import for_few_samples
@@ -151,27 +154,129 @@ def test_symmetric_exactly_where_claimed(m):
     assert same == m.symmetric
 
 
-# The distance of a representation from itself where it is not 0: twice the mean rank, 1, over the 60 samples.
-LEAST = dict.fromkeys(["information_imbalance", "information_imbalance[metric=cosine]"], 2 / 60)
+# Numbers on which claims depend, and what keeps the rest small.
+NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.5, 1.0)}
+SMALL = {"k": 3, "probes": 64, "repeats": 2}
+REFUSED = {"pwcca[directions=resi,weights=second]", "pwcca[directions=resi,weights=symmetric]"}
+
+
+def combinations() -> list[Measure]:
+    """Every combination of what parameters can be that is no member: a claim made for a part can be false of it."""
+    found = []
+    for m in rs.list_measures():
+        kinds = typing.get_type_hints(m.function)
+        values = {name: (False, True) for name in m.defaults if kinds[name] is bool} | dict(m.choices)
+        values |= {name: NUMBERS[name] for name in m.defaults if name in NUMBERS}
+        small = m.where(**{name: number for name, number in SMALL.items() if name in m.defaults})
+        found += [small.where(**dict(zip(values, chosen))) for chosen in itertools.product(*values.values())]
+    known = {m.spec for m in MEMBERS}
+    return [m for m in found if m.spec not in known and m.name != "accuracy_difference"]
+
+
+COMBINATIONS = combinations()
+
+
+def outputs_pair(m: Measure, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return tuple(as_outputs(m, a) for a in generic_pair(n=30, seed=seed))
+
+
+def as_outputs(m: Measure, x: np.ndarray) -> np.ndarray:
+    """The same, or probabilities where the measure takes these only."""
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True) if ("outputs", "probabilities") in m.parameters else x
+
+
+def value_or_nan(m: Measure, x: np.ndarray, y: np.ndarray) -> float:
+    try:
+        return m(x, y)
+    except rs.Undefined:
+        return np.nan
+
+
+def is_symmetric(m: Measure) -> bool:
+    pairs = [outputs_pair(m, seed) for seed in range(2)]
+    return all(m(x, y) == pytest.approx(m(y, x), rel=1e-9, abs=1e-9) for x, y in pairs)
+
+
+def invariances(m: Measure) -> set[str]:
+    """What leaves the value unchanged, on both sides and for every seed."""
+    left = set(INVARIANCES)
+    for seed in range(3):
+        (x, y), rng = outputs_pair(m, seed), np.random.default_rng(100 + seed)
+        before = m(x, y)
+        after = {t: value_or_nan(m, transformed(x, t, rng), transformed(y, t, rng)) for t in left}
+        left = {t for t, value in after.items() if abs(value - before) <= tolerance(m) * max(1, abs(before))}
+    return left
+
+
+@pytest.mark.parametrize("m", COMBINATIONS, ids=str)
+def test_claims_hold_for_every_combination_of_choices(m):
+    if m.spec in REFUSED:
+        with pytest.raises(ValueError, match="pwcca: directions='resi' takes its weights from X"):
+            m(*outputs_pair(m, 0))
+        return
+    assert is_symmetric(m) == m.symmetric
+    assert invariances(m) == m.invariant_to
+    (x, y), (low, high) = outputs_pair(m, 0), m.range
+    assert all(low <= value_or_nan(m, *pair) <= high for pair in ((x, y), (y, x), (x, x)))
 
 
 @every_measure
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_values_stay_in_the_claimed_range_and_identity_is_the_extreme(m):
+def test_values_stay_in_the_claimed_range_and_nothing_is_more_similar_than_the_same(m):
     low, high = m.range
     itself = []
     for seed in range(3):
         x, y = generic_pair(seed=seed)
         noise = np.random.default_rng(seed).standard_normal(x.shape)
         for other in (x, y, noise, -x, x**3, x[::-1]):
-            assert low - 1e-12 <= m(x, other) <= high + 1e-12
+            assert low <= m(x, other) <= high
             if not np.array_equal(x, other):
                 itself.append((m(x, x), m(x, other)))
-    if m.larger_is_more_similar:
-        assert all(same >= other - 1e-9 for same, other in itself)
-    else:
-        least = LEAST.get(m.spec, 0)
-        assert all(same <= other + 1e-9 and same == pytest.approx(least, abs=1e-7) for same, other in itself)
+    assert all((same >= other - 1e-9) if m.larger_is_more_similar else (same <= other + 1e-9) for same, other in itself)
+
+
+def representations_of_many_kinds() -> list[np.ndarray]:
+    x, rng = generic_pair()[0], np.random.default_rng(0)
+    angles = np.arange(60) * np.pi / 30
+    return [
+        *(x, 50 * x, x[:, :1], np.c_[x, np.zeros(60)], np.c_[x, x], np.repeat(x[:30], 2, axis=0)),
+        *(
+            x[:, :2] @ rng.standard_normal((2, 6)),
+            rng.standard_normal((60, 80)),
+            np.eye(60),
+            np.eye(4)[np.arange(60) % 4],
+        ),
+        *(np.where(np.arange(60)[:, None] == 3, 0, x), np.c_[np.cos(angles), np.sin(angles)]),
+    ]
+
+
+@pytest.mark.parametrize("m", [*MEMBERS, *(m for m in COMBINATIONS if m.spec not in REFUSED)], ids=str)
+def test_a_representation_is_most_similar_to_itself_exactly_where_claimed(m):
+    """At the end of the range, for dead units, n < d, categories ...; where that is denied, one of them shows it."""
+    extreme, found = m.range[m.larger_is_more_similar], []
+    for x in representations_of_many_kinds():
+        try:
+            found.append(m(as_outputs(m, x), as_outputs(m, x).copy()))
+        except rs.Undefined:
+            continue
+    assert found
+    assert all(value == pytest.approx(extreme, abs=1e-7) for value in found) == m.identity
+
+
+@pytest.mark.parametrize(
+    "spec", ["svcca[explained_variance=0.5]", "pwcka", "pwcka[explained_variance=0.3]", "subspace_overlap[k=2]"]
+)
+@pytest.mark.parametrize("invariance", ["permutation", "orthogonal", "isotropic_scaling", "translation"])
+def test_equal_singular_values_are_kept_or_cut_together(spec, invariance):
+    """Balanced classes, one-hot: all singular values are equal, and which components lead is up to rounding."""
+    m, rng = rs.get_measure(spec), np.random.default_rng(0)
+    x, y = np.eye(4)[np.arange(40) % 4], rng.standard_normal((40, 2))
+    white = np.linalg.qr(y - y.mean(axis=0))[0]
+    for a, b in ((x, y), (y, x), (x, white), (np.c_[x, y], np.c_[white, y**2])):
+        value = m(a, b)
+        for _ in range(5):
+            assert m(transformed(a, invariance, rng), transformed(b, invariance, rng)) == pytest.approx(value, abs=1e-9)
 
 
 def between(m: Measure, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> float:

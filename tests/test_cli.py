@@ -11,13 +11,17 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
+from conftest import assert_fits, on_terminal
 from typer.testing import CliRunner
 
 import resemblance as rs
 from resemblance import cli
+from resemblance.extras import install_hint
 from resemblance.store import Store
 
 OWN = '''
@@ -36,6 +40,24 @@ def slow(x, y):
     """Slow: takes a minute for representations of different names."""
     time.sleep(0 if x.name == y.name else 60)
     return 0.0
+
+@rs.measure(label="Power", **claims)
+def power(x, y, *, sharpness: int = 1, mean: bool = False):
+    """Power: what it is told."""
+    return sharpness + mean / 2
+
+def divide(n):
+    return n / 0
+
+@rs.measure(label="Broken", **claims)
+def broken(x, y):
+    """Broken: a mistake, one call below."""
+    return divide(x.shape[0])
+
+@rs.measure(label="Refusing", **claims)
+def refusing(x, y):
+    """Refusing: raises what wrong use raises."""
+    raise ValueError("not these")
 
 def plain(x, y):
     return 0.0
@@ -239,6 +261,29 @@ def prepare_bad_files(folder):
     np.save("words.npy", np.array([["a", "b"]] * 30))
     np.save("short.npy", a[:20])
     (folder / "cut.npy").write_bytes((folder / "a.npy").read_bytes()[:-8])
+    for name in ("weights.pt", "table.csv", "junk.safetensors"):
+        (folder / name).write_text("1,2")
+    (folder / "loop.npy").symlink_to(folder / "loop.npy")
+    shape = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 5), }".ljust(117) + b"\n"
+    (folder / "negative.npy").write_bytes(np.lib.format.magic(1, 0) + b"v\x00" + shape + bytes(160))
+    write_bomb(folder / "bomb.npz")
+    pandas.DataFrame({"a": np.arange(30), "species": ["x"] * 30}).to_parquet(folder / "text.parquet")
+
+
+def write_bomb(path):
+    """An archive that says it unpacks to 5 GiB."""
+    np.savez_compressed(path, x=np.zeros((10, 2)))
+    data = bytearray(path.read_bytes())
+    directory = data.index(b"PK\x01\x02")
+    data[directory + 24 : directory + 28] = (0xFFFFFFFF).to_bytes(4, "little")  # the size follows in an extra field
+    extra = (1).to_bytes(2, "little") + (8).to_bytes(2, "little") + (5 * 2**30).to_bytes(8, "little")
+    name = int.from_bytes(data[directory + 28 : directory + 30], "little")
+    data[directory + 30 : directory + 32] = len(extra).to_bytes(2, "little")
+    data[directory + 46 + name : directory + 46 + name] = extra
+    end = data.index(b"PK\x05\x06")
+    size = int.from_bytes(data[end + 12 : end + 16], "little") + len(extra)
+    data[end + 12 : end + 16] = size.to_bytes(4, "little")
+    path.write_bytes(data)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +310,28 @@ def prepare_bad_files(folder):
         ("compare a.npy b.npy -m cka[kernl=rbf]", "no parameter 'kernl'; did you mean 'kernel'?"),
         ("compare a.npy b.npy -m cka[kernel=x]", "kernel must be one of 'linear', 'rbf'"),
         ("compare a.npy b.npy -m gone.py:x", "gone.py does not exist"),
-        ("compare a.npy b.npy -m broken.py:x", "broken.py cannot be loaded: ZeroDivisionError"),
+        (
+            "compare a.npy procrustes -m cka",
+            "procrustes is a measure, not a file: give measures as one list, -m",
+        ),
+        ("compare a.npy b.npy -m own.py:power[sharpnes=1]", "no parameter 'sharpnes'; did you mean 'sharpness'?"),
+        ("compare weights.pt a.npy", "weights.pt is neither a .npy nor a .npz file nor a folder: it may run code"),
+        ("compare table.csv a.npy", "yours to say"),
+        ("compare loop.npy a.npy", "loop.npy does not exist"),
+        ("compare a.npy b.npy --save loop.npy/x", "does not exist"),
+        ("compare negative.npy a.npy", "negative.npy cannot be read"),
+        ("compare bomb.npz a.npy", "bomb.npz unpacks to 5.0 GiB, more than 4 GiB; save its arrays as .npy files"),
+        ("compare text.parquet a.npy", "columns that are not numbers: 'species'"),
+        ("compare junk.safetensors a.npy", "junk.safetensors cannot be read"),
+        (
+            "compare a.npy b.npy -o x.png",
+            "nothing is written as .png; choose one of .txt, .json, .csv, .parquet",
+        ),
+        ("drift a.npy b.npy -o x.csv", "x.csv: nothing is written as .csv; choose one of .txt, .json"),
+        ("compare a.npy b.npy --html x.png", "x.png: a page is written as .html, not as .png"),
+        ("resi report -o x.png", "x.png: a page is written as .html"),
+        ("manifolds report -o x.png", "x.png: a page is written as .html"),
+        ("resi results -o x.xlsx", "nothing is written as .xlsx"),
         ("compare a.npy b.npy -m own.py:sizedifference", "did you mean 'size_difference'?"),
         ("compare a.npy b.npy -m own.py:plain", "is not a measure: decorate it"),
         ("compare a.npy b.npy --format xls", "--format cannot be 'xls'; known: table, json, csv, parquet"),
@@ -278,7 +344,7 @@ def prepare_bad_files(folder):
         ("compare a.npy b.npy --jobs 0", "Invalid value for '--jobs'"),
         ("compare a.npy b.npy --bogus", "No such option: --bogus"),
         ("measures --family ccaa", "no family 'ccaa'; did you mean 'cca'?"),
-        ("measures --invariant-to rotation", "no invariance 'rotation'"),
+        ("measures --invariant-to rotation", "no invariance 'rotation'; did you mean 'orthogonal'?"),
         ("measures --format csv", "--format cannot be 'csv'"),
         ("explain nonsense", "no measure 'nonsense'"),
         ("expalin cka", "No such command"),
@@ -294,13 +360,54 @@ def test_every_mistake_is_one_line(call, folder, words, message):
     assert err.count("\n") == 1
 
 
-def test_errors_of_the_library_itself_are_not_hidden(monkeypatch):
+def test_a_defect_of_the_library_has_its_own_exit_code(call, monkeypatch):
     def broken(*args, **named):
         raise TypeError("a defect")
 
     monkeypatch.setattr(cli, "compare", broken)
-    with pytest.raises(TypeError, match="a defect"):
-        cli.run(["compare", "a.npy", "b.npy"])
+    code, out, err = call("compare", "a.npy", "b.npy", "-m", "cka")
+    assert (code, out) == (70, "")
+    first, second = err.splitlines()
+    assert first.startswith("internal error: TypeError: a defect (test_cli.py:")
+    assert "report it" in second
+    assert "Traceback" not in err
+    monkeypatch.setenv("RESEMBLANCE_DEBUG", "1")
+    code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka")
+    assert code == 70
+    assert "Traceback" in err
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_in_a_measure_of_ones_own_shows_its_own_lines(call, jobs):
+    code, out, err = call("compare", "a.npy", "b.npy", "-m", "cka,own.py:broken", "--jobs", jobs)
+    assert (code, out) == (3, "")
+    lines = err.splitlines()
+    assert lines[0] == "error: ZeroDivisionError: division by zero"
+    assert [line.split(", in ")[1] for line in lines[1:]] == [
+        "broken: return divide(x.shape[0])",
+        "divide: return n / 0",
+    ]
+    assert lines[1].startswith("  own.py:")
+    code, _, err = call("compare", "a.npy", "b.npy", "-m", "own.py:refusing", "--jobs", jobs)
+    assert code == 3
+    assert err.startswith("error: ValueError: not these\n  own.py:")
+
+
+def test_a_file_of_ones_own_that_cannot_be_loaded(call, folder):
+    for text, message in [("x = 1\n1 / 0", "ZeroDivisionError: division by zero (line 2)"), ("def", "SyntaxError: ")]:
+        (folder / "broken.py").write_text(text)
+        code, out, err = call("compare", "a.npy", "b.npy", "-m", "broken.py:x")
+        assert (code, out) == (3, "")
+        assert err.startswith(f"error: broken.py cannot be loaded: {message}")
+        assert err.count("\n") == 1
+
+
+def test_parameters_of_a_measure_of_ones_own(call):
+    specs = "own.py:power,own.py:power[sharpness=2],own.py:power[sharpness=3,mean=True]"
+    code, out, err = call("compare", "a.npy", "b.npy", "-m", specs, "--format", "json")
+    assert (code, err) == (0, "")
+    found = {r["measure"]: r["value"] for r in json.loads(out)["records"]}
+    assert found == {"power": 1.0, "power[sharpness=2]": 2.0, "power[mean=True,sharpness=3]": 3.5}
 
 
 @pytest.mark.parametrize(
@@ -308,11 +415,75 @@ def test_errors_of_the_library_itself_are_not_hidden(monkeypatch):
     [("--html p.html", "matplotlib", "report"), ("-o x.parquet", "pyarrow", "frames")],
 )
 def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, package, extra):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == package else found(name, *a))
+    without(monkeypatch, package)
     monkeypatch.setattr(cli, "compare", None)
     code, _, err = call("compare", "a.npy", "b.npy", *words.split())
-    assert (code, err) == (2, f'error: {package} is not installed: pip install "resemblance[{extra}]"\n')
+    assert code == 2
+    assert err == f"error: {package} is not installed: {install_hint(extra, package)}\n"
+
+
+def without(monkeypatch, *packages):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in packages else found(name, *a))
+
+
+def test_a_measure_of_the_default_list_may_be_missing(call, monkeypatch):
+    """Nobody asked for RTD: a line says that it was left out, and the command succeeds."""
+    without(monkeypatch, "numba")
+    code, out, err = call("compare", "a.npy", "b.npy")
+    assert code == 0
+    assert "procrustes" in out
+    assert err == f"rtd left out: needs an optional dependency: {install_hint('topology')}\n"
+    code, _, err = call("compare", "a.npy", "nan.npy")
+    assert code == 1
+    assert "error: 69 of 96 values could not be computed; most often: representation 'nan'" in err
+    assert call("compare", "a.npy", "b.npy", "-m", "rtd")[0] == 2
+
+
+def test_the_demonstration_leaves_nothing_when_a_package_is_missing(call, monkeypatch, folder):
+    without(monkeypatch, "torch")
+    code, _, err = call("demo", "-o", "layers")
+    assert code == 2
+    assert err.startswith("error: torch is not installed: pip install ")
+    assert not (folder / "layers").exists()
+
+
+def test_hints_never_name_this_package_as_an_index_would(monkeypatch, tmp_path):
+    from resemblance import extras
+
+    def checkout(folder, editable):
+        monkeypatch.setattr(extras, "_checkout", lambda: (folder, editable))
+
+    checkout(None, False)
+    without(monkeypatch, "faiss", "torch_geometric", "transformers")
+    assert install_hint("neighbours") == install_hint("neighbours", "faiss") == "pip install faiss-cpu"
+    assert install_hint("resi") == "pip install torch-geometric transformers"
+    checkout(tmp_path / "a folder", False)
+    assert install_hint("bio") == f'pip install "{tmp_path / "a folder"}[bio]"'
+    checkout(tmp_path, True)
+    assert install_hint("bio") == f'pip install -e "{tmp_path}[bio]"'
+
+
+def test_where_this_package_was_installed_from(monkeypatch, tmp_path):
+    """From the source that runs, or the folder that pip wrote down, or nowhere that is known."""
+    import importlib.metadata
+    from types import SimpleNamespace
+
+    from resemblance import extras
+
+    source = tmp_path / "a b"
+    source.mkdir()
+    site = tmp_path / "lib" / "site" / "resemblance" / "extras.py"
+    monkeypatch.setattr(extras, "__file__", str(site))
+    for text, expected in [
+        (json.dumps({"url": source.as_uri(), "dir_info": {}}), (source, False)),
+        (json.dumps({"url": (tmp_path / "gone").as_uri()}), (None, False)),
+        (json.dumps({"url": "https://example.org/x.whl"}), (None, False)), (None, (None, False)),
+    ]:  # fmt: skip
+        (source / "pyproject.toml").write_text('[project]\nname = "resemblance"\n')
+        found = SimpleNamespace(read_text=lambda name, text=text: text)
+        monkeypatch.setattr(importlib.metadata, "distribution", lambda name, found=found: found)
+        assert extras._checkout() == expected
 
 
 def test_an_interruption_says_what_was_saved(call, monkeypatch):
@@ -340,13 +511,51 @@ def test_measures(call):
     assert "jaccard" not in out
 
 
-@pytest.mark.parametrize("spec", ["cka", "CKA", "cka[estimator=debiased]", "own.py:size_difference"])
+@pytest.mark.parametrize("spec", ["cka", "CKA", "cka[estimator=debiased]", "own.py:size_difference", "rtd"])
 def test_explain(call, spec):
     code, out, _ = call("explain", spec)
     assert code == 0
     assert "more similar is" in out
+    assert "resemblance[" not in out
     if "[" in spec:
         assert "'debiased'" in out
+
+
+@pytest.mark.parametrize("s", rs.list_statistics(), ids=str)
+def test_explain_knows_statistics(call, s):
+    code, out, _ = call("explain", s.label)
+    assert code == 0
+    assert s.name in out
+    assert s.reference in out
+    assert "more stable is" in out
+
+
+def commands_below(app, *words):
+    for command in app.registered_commands:
+        yield (*words, command.name)
+    for group in app.registered_groups:
+        yield from commands_below(group.typer_instance, *words, group.name)
+
+
+@pytest.mark.parametrize("words", list(commands_below(cli.commands)), ids=" ".join)
+def test_every_help_has_examples_that_name_it(call, words):
+    code, out, _ = call(*words, "--help")
+    assert code == 0
+    assert f"resemblance {' '.join(words)}" in out.partition("Examples:")[2]
+
+
+def test_tables_and_tensors_are_read(call, folder):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    a = np.load("a.npy")
+    pandas.DataFrame(a, index=[f"image {i}" for i in range(30)]).add_prefix("u").to_parquet("named.parquet")
+    pandas.DataFrame(a[::-1], index=[f"image {i}" for i in range(30)][::-1]).add_prefix("u").to_parquet(
+        "turned.parquet"
+    )
+    safetensors.save_file({"conv": a, "head": a + 1}, "net.safetensors")
+    assert names(call, "named.parquet", "net.safetensors") == ["named", "net/conv", "net/head"]
+    code, _, err = call("compare", "named.parquet", "turned.parquet", "-m", "cka")
+    assert code == 2
+    assert "in another order" in err
 
 
 def test_help_and_version(call):
@@ -379,6 +588,40 @@ def test_results_and_messages_are_separate_streams():
     assert json.loads(out)["records"][0]["value"] == 1.0
     assert err.startswith("error: 3 of 4")
     assert "Traceback" not in err
+
+
+def test_it_is_a_module_to_be_run():
+    done = subprocess.run(
+        [sys.executable, "-m", "resemblance", "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, f"resemblance {rs.__version__}\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("words", ["measures", "explain cka", "explain rtd", "compare a.npy b.npy -m cka,gulp"])
+def test_any_encoding_of_the_terminal_will_do(encoding, words):
+    command = [sys.executable, "-m", "resemblance", *words.split()]
+    options = {"env": {**os.environ, "PYTHONIOENCODING": encoding}, "capture_output": True, "timeout": 60}
+    done = subprocess.run(command, **options)
+    assert done.returncode == 0, done.stderr
+    assert b"cka" in done.stdout.lower() or b"rtd" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors")
+def test_standard_error_may_be_closed():
+    command = f"exec '{sys.executable}' -m resemblance compare a.npy nan.npy -m cka --format csv 2>&-"
+    done = subprocess.run(["/bin/sh", "-c", command], stdout=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stdout.startswith("measure,label,x,y,value,reason\n")
+    assert "error" not in done.stdout
+
+
+def test_completion_for_the_shell():
+    for shell in ("bash", "zsh", "fish"):
+        options = {"env": {**os.environ, "_RESEMBLANCE_COMPLETE": f"source_{shell}"}, "capture_output": True}
+        done = subprocess.run([sys.executable, "-m", "resemblance"], text=True, timeout=60, **options)
+        assert done.returncode == 0
+        assert "_RESEMBLANCE_COMPLETE" in done.stdout
 
 
 def test_help_needs_no_framework():
@@ -422,3 +665,99 @@ def saved(path):
             return len(store.cells())
     except ValueError:
         return 0
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "measures",
+        "explain shape",
+        "compare a.npy b.npy -q -m default",
+        "compare a.npy nan.npy -q -m cka,rsa",
+        "compare a.npy b.npy c.npy nan.npy -q -m cka,gulp",
+        "compare many -q -m default",
+    ],
+)
+def test_tables_fit_the_terminal(words, columns, folder, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    (folder / "many").mkdir()
+    for i in range(12):
+        np.save(folder / "many" / f"network-of-seed-{i}.npy", np.random.default_rng(i).standard_normal((30, 4)))
+    assert_fits(lambda: cli.run(words.split()), capsys, columns)
+
+
+def test_columns_say_how_wide_a_terminal_is(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = on_terminal(lambda: cli.run(["measures"]), 200)
+    assert 50 < max(map(len, shown.splitlines())) <= 60
+
+
+def test_a_pipe_gets_one_line_per_row_however_long(call, folder, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    long = "layer" * 30
+    np.save(folder / f"{long}1.npy", loaded()["a"])
+    _, out, _ = call("compare", f"{long}1.npy", "b.npy", "nan.npy", "-m", "cka")
+    assert len([line for line in out.splitlines() if f"{long}1" in line]) == 1
+    shown = on_terminal(lambda: cli.run(["compare", f"{long}1.npy", "b.npy", "-m", "cka", "-q"]), 80)
+    assert max(map(len, shown.splitlines())) <= 80  # a name that is too long for any terminal is cut
+
+
+def test_names_cannot_steer_the_terminal(call, folder):
+    wild = "\x1b]0;title\x07\x1b[31mred"
+    np.save(folder / f"{wild}.npy", loaded()["a"])
+    _, out, _ = call("compare", f"{wild}.npy", "b.npy", "-m", "cka", "-q")
+    code, _, err = call("compare", f"{wild}.npy", f"no{wild}.npy", "-m", "cka")
+    assert code == 2
+    assert not set("\x1b\x07") & set(out + err)
+    assert "\\x1b[31mred" in err
+
+
+def test_rounding_of_a_distance_is_written_as_0(call, folder):
+    np.save(folder / "copy.npy", loaded()["a"])
+    a, copy = loaded()["a"], np.load("copy.npy")
+    assert 0 < rs.procrustes(a, copy) < 1e-12
+    _, out, _ = call("compare", "a.npy", "copy.npy", "-m", "procrustes")
+    (line,) = [line for line in out.splitlines() if "OrthProc" in line]
+    assert line.split()[2] == "0"
+    _, out, _ = call("compare", "a.npy", "copy.npy", "b.npy", "-m", "procrustes_size_shape")
+    assert "e-" not in out
+    _, out, _ = call("compare", "a.npy", "copy.npy", "-m", "procrustes", "--format", "json")
+    assert 0 < json.loads(out)["records"][1]["value"] < 1e-12  # a program gets every digit
+
+
+def test_a_full_disk_leaves_the_old_files(call, folder, monkeypatch):
+    for name in ("out.csv", "page.html", "out.parquet"):
+        (folder / name).write_text("the old one")
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(pandas.DataFrame, "to_parquet", full)
+    for words in (["-o", "out.csv"], ["-o", "out.parquet"], ["--html", "page.html"]):
+        code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "-q", *words)
+        assert code == 2
+        assert "No space left" in err
+    monkeypatch.undo()
+    assert {(folder / name).read_text() for name in ("out.csv", "page.html", "out.parquet")} == {"the old one"}
+    assert not [p for p in folder.iterdir() if p.name.startswith(".")]
+
+
+def test_devices_and_links_are_written_through(call, folder):
+    (folder / "link.csv").symlink_to(folder / "target.csv")
+    assert call("compare", "a.npy", "b.npy", "-m", "cka", "-q", "-o", "link.csv")[0] == 0
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "target.csv").read_text().startswith("measure,")
+    assert call("compare", "a.npy", "b.npy", "-m", "cka", "-q", "-o", os.devnull)[0] == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_spreadsheet_runs_no_name_as_a_formula(call, folder):
+    for name in ("=HYPERLINK(1)", "@x", "+y", "-z"):
+        np.save(folder / f"{name}.npy", loaded()["a"])
+    paths = [f"./{name}.npy" for name in ("=HYPERLINK(1)", "@x", "+y", "-z")]
+    _, out, _ = call("compare", *paths, "b.npy", "-m", "rsa", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert {row["x"] for row in rows} == {"'=HYPERLINK(1)", "'@x", "'+y", "'-z", "b"}
+    assert all(-1 <= float(row["value"]) <= 1 for row in rows)

@@ -7,10 +7,12 @@ import re
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.report.drift_figures import bar
+from resemblance.drift import Drift
+from resemblance.report.drift_figures import Scale, axis, bar, scale_of
 from resemblance.report.drift_page import write_drift_page
 
 
@@ -42,32 +44,53 @@ def call(capsys):
 
 
 @pytest.mark.parametrize(
-    ("current", "threshold", "code"),
+    ("current", "options", "code"),
     [
-        ("same", "calibrated", 0),
-        ("same", "0.05", 0),
-        ("turned", "0.05", 0),  # the geometry does not change when all samples turn together
-        ("turned", "calibrated", 0),
-        ("shuffled", "0.05", 1),
-        ("shuffled", "calibrated", 1),
+        ("same", (), 0),
+        ("turned", (), 1),  # what the vectors are for is not known: then all that could break counts
+        ("turned", ("--for", "index"), 1),
+        ("turned", ("--for", "head"), 1),
+        ("turned", ("--for", "geometry"), 0),  # it does not change when all samples turn together
+        ("shuffled", ("--for", "geometry"), 1),
+        ("shuffled", (), 1),
     ],
 )
-def test_the_exit_code_is_the_verdict(call, current, threshold, code):
-    found, out, err = call("reference.npy", f"{current}.npy", "--threshold", threshold)
+@pytest.mark.parametrize("threshold", ["calibrated", "0.05"])
+def test_the_exit_code_is_the_verdict(call, current, options, threshold, code):
+    found, out, err = call("reference.npy", f"{current}.npy", "--threshold", threshold, *options)
     assert (found, err) == (code, "")
-    assert ("No drift beyond the threshold" in out) == (code == 0)
+    assert ("No drift beyond the threshold for" in out) == (code == 0)
 
 
-@pytest.mark.parametrize("threshold", ["0.05", "calibrated"])
-def test_heads_that_read_the_coordinates_have_a_verdict_of_their_own(call, threshold):
-    code, out, _ = call("reference.npy", "turned.npy", "--threshold", threshold)
+def test_code_0_says_what_it_does_not_cover(call, folder):
+    options = "reference.npy", "turned.npy", "--for", "geometry", "--html", "page.html"
+    code, out, _ = call(*options)
     assert code == 0
-    assert "geometry: no drift beyond the threshold\ncoordinates: drift (" in out
-    assert "beyond the threshold) (not asked for)" in out
-    code, out, _ = call("reference.npy", "turned.npy", "--threshold", threshold, "--coordinates")
-    assert code == 1
-    assert "not asked for" not in out
-    assert call("reference.npy", "same.npy", "--threshold", threshold, "--coordinates")[0] == 0
+    assert "Coordinates changed (" in out
+    assert "not counted for the geometry alone." in out
+    last, hint = out.strip().splitlines()[-2:]
+    assert hint == "Use --for index to count it."
+    assert last.startswith("No drift beyond the threshold for the geometry alone. What happened: rotation. But ")
+    assert "For an index or a head this is drift." in last
+    assert last in (folder / "page.html").read_text()
+    assert json.loads(call(*options[:4], "--format", "json")[1])["verdict"] == last
+    assert "changed, not counted" in out
+    help_text = " ".join(re.sub(r"[│╭╮╰╯─]", " ", call("--help")[1]).split())
+    assert "says nothing about old vectors or heads" in help_text
+    assert "a rotation passes" in help_text
+
+
+@pytest.mark.parametrize("threshold", ["1", "2", "5", "50"])
+def test_a_threshold_that_nothing_can_exceed_is_refused_with_the_remedy(call, threshold):
+    code, out, err = call("reference.npy", "shuffled.npy", "--threshold", threshold)
+    assert (code, out) == (2, "")
+    assert f"{threshold} % is {float(threshold) / 100:g}" in err
+
+
+def test_the_option_that_was_replaced_is_refused(call):
+    code, _, err = call("reference.npy", "turned.npy", "--coordinates")
+    assert code == 2
+    assert "--coordinates" in err
 
 
 def test_the_tolerance_is_a_choice(call):
@@ -80,37 +103,91 @@ def test_the_tolerance_is_a_choice(call):
 
 def test_the_table_has_every_drift_and_every_kind_of_change(call):
     _, out, _ = call("reference.npy", "turned.npy")
-    for words in ("coordinates   rdm", "sliced_wasserstein", "yes", "not looked for"):
+    for words in ("coordinates   rdm", "sliced_wasserstein", "yes", "index         old_index", "result"):
         assert words in out
     said = [line.split("  ")[0].strip() for line in out.splitlines()]
-    assert (said.count("yes"), said.count("no"), said.count("not looked for")) == (1, 5, 1)
+    assert (said.count("yes"), said.count("no"), said.count("explained by the map")) == (1, 4, 1)
+    assert "Not assessed: loss of class structure (it needs labels)." in out
+    assert "All 80 samples were used; 10 neighbours of 80 of them were looked up among all 80." in out
+    assert not re.search(r"\d(\.\d+)?e[-−]1\d", out)  # rounding is 0
 
 
-def test_json_is_what_the_library_gives(call, folder):
-    code, out, _ = call("reference.npy", "shuffled.npy", "--labels", "labels.npy", "--format", "json", "--seed", 3)
+def test_samples_and_neighbours_are_choices(call):
+    _, out, _ = call("reference.npy", "shuffled.npy", "--samples", "40", "--k", "5", "--format", "json")
+    settings = json.loads(out)["settings"]
+    assert [settings[name] for name in ("samples", "used", "queries", "k")] == [80, 40, 40, 5]
+    _, out, _ = call("reference.npy", "shuffled.npy", "--samples", "40", "--k", "5")
+    assert "40 of 80 samples were used, drawn at random; 5 neighbours of 40 of them" in out
+
+
+def test_json_is_what_the_library_gives_with_its_origin(call, folder):
+    options = "--labels", "labels.npy", "--format", "json", "--seed", 3
+    code, out, _ = call("reference.npy", "shuffled.npy", *options)
     found = json.loads(out)
     labels = np.load("labels.npy").tolist()
     expected = rs.drift("reference.npy", "shuffled.npy", labels=labels, draws=10, seed=3)
-    assert (code, found) == (1, json.loads(expected.to_json()))
+    made, theirs = found.pop("provenance"), json.loads(expected.to_json())
+    assert code == 1
+    assert found == {key: value for key, value in theirs.items() if key != "provenance"}
     assert found["named"] == list(expected.named) == ["neighbours", "classes"]
+    assert made["resemblance"] == rs.__version__
+    assert (made["reference"]["file"], made["current"]["file"]) == ("reference.npy", "shuffled.npy")
+    assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made["date"])
+    assert made["command"] == (
+        "resemblance drift reference.npy shuffled.npy --labels labels.npy --format json --draws 10 --seed 3"
+    )
     call("reference.npy", "shuffled.npy", "--format", "json", "-o", "found.json")
     assert json.loads((folder / "found.json").read_text())["drifted"]
 
 
+def test_files_that_were_written_are_named_on_standard_error(call):
+    options = "reference.npy", "same.npy", "-o", "out.txt", "--html", "page.html"
+    assert call(*options)[1:] == ("", "wrote out.txt, page.html\n")
+    assert call(*options, "--quiet")[1:] == ("", "")
+
+
 def test_the_page_is_complete_and_loads_nothing(call, folder):
-    assert call("reference.npy", "turned.npy", "--html", "page.html")[0] == 0
+    assert call("reference.npy", "turned.npy", "--html", "page.html")[0] == 1
     page = (folder / "page.html").read_text()
     assert "<b>Rotation</b>" in page
     assert "No translation" in page
-    assert "<b>Loss of class structure: not looked for</b>" in page
+    assert "Not assessed: loss of class structure (it needs labels)." in page
     assert "No loss of class structure" not in page
-    assert "<li>geometry: no drift" in page
-    assert "<li>coordinates: drift" in page
-    assert page.count("<svg") == 3 + 11
+    assert "<li>Geometry did not change beyond the threshold.</li>" in page
+    assert "<li>Coordinates changed" in page
+    assert page.count("<svg") == 3 + 1 + 13
     assert not re.findall(r"(?:src|href)=", page)
     assert "nan" not in re.findall(r"<(?:path|rect)[^>]*>", page)
-    call("reference.npy", "turned.npy", "--html", "again.html")
-    assert (folder / "again.html").read_text() == page
+
+
+def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folder):
+    call("reference.npy", "turned.npy", "--html", "page.html", "--for", "head")
+    page = (folder / "page.html").read_text()
+    for words in (
+        "reference.npy: 80 × 4, float64, fingerprint ",
+        "turned.npy: 80 × 4",
+        f"resemblance {rs.__version__}",
+    ):
+        assert words in page
+    assert "resemblance drift reference.npy turned.npy --for head --html page.html --draws 10" in page
+    assert "<dt>date</dt>" in page
+    assert "False" not in page
+
+
+def test_the_same_report_gives_the_same_page(folder):
+    found = rs.drift("reference.npy", "turned.npy", draws=10)
+    for name in ("page.html", "again.html"):
+        write_drift_page(found, folder / name)
+    assert (folder / "again.html").read_text() == (folder / "page.html").read_text()
+
+
+def test_the_page_has_a_table_of_classes(folder):
+    x, labels = np.load("reference.npy"), np.where(np.load("labels.npy") == 1, "<cat>", "dog")
+    write_drift_page(rs.drift(x, x + 3 * (labels == "dog")[:, None], labels=labels, draws=10), folder / "page.html")
+    page = (folder / "page.html").read_text()
+    assert "<h2>Classes</h2>" in page
+    assert '<th scope="row">&lt;cat&gt;</th><td class="n">40</td>' in page
 
 
 def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
@@ -122,7 +199,7 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
     assert "<b>1" not in page
     assert "<title>&lt;i&gt;</title>" in page
     assert "<b>Loss of dimensions</b>" in page
-    assert "<b>Rotation: not looked for</b>" in page
+    assert "Not assessed: translation, change of scale, rotation" in page
     assert "<b>No " not in page
 
 
@@ -133,14 +210,17 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
         (("reference.npy", "short.npy"), "80 samples and the current version 40"),
         (("reference.npy", "two.npz"), "two.npz holds 2 arrays; give a file with one"),
         (("reference.npy", "same.npy", "--threshold", "low"), "--threshold must be a number or calibrated; got 'low'"),
-        (("reference.npy", "same.npy", "--threshold", "-1"), "positive number; got -1.0"),
+        (("reference.npy", "same.npy", "--threshold", "-1"), "a number between 0 and 1; got -1.0"),
         (("reference.npy", "same.npy", "--labels", "none.npy"), "none.npy does not exist"),
         (("reference.npy", "same.npy", "--labels", "square.npy"), "square.npy must be a .npy file with one class"),
         (("reference.npy", "same.npy", "--labels", "gaps.npy"), "labels are missing, NaN or infinite"),
         (("reference.npy", "same.npy", "--labels", "two.npz"), "two.npz must be a .npy file with one class"),
+        (("reference.npy", "same.npy", "--for", "heads"), "--for cannot be 'heads'; did you mean 'head'?"),
+        (("reference.npy", "same.npy", "--samples", "5"), "--samples"),
         (("reference.npy", "same.npy", "--format", "csv"), "--format cannot be 'csv'"),
         (("reference.npy", "same.npy", "--html", "no/page.html"), "the folder no does not exist"),
-        (("reference.npy", "same.npy", "-o", "same.npy"), "same.npy is given twice"),
+        (("reference.npy", "same.npy", "-o", "same.npy", "--format", "json"), "same.npy is given twice"),
+        (("reference.npy", "same.npy", "-o", "same.csv"), "nothing is written as .csv; choose one of .txt, .json"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(call, words, message):
@@ -151,9 +231,57 @@ def test_a_mistake_is_one_line_and_code_2(call, words, message):
     assert err.count("\n") == 1
 
 
-def test_rounding_draws_no_bar():
+def drawn(ratio: float, scale: Scale, is_share: bool = True) -> tuple[float, float]:
+    """Where the bar of a drift of so many thresholds begins and ends."""
+    found = Drift("a", "A", 0.02 * ratio, 0.0, 1.0, 0.02, ratio > 1, "geometry", True, is_share)
+    x, width = re.search(r'<rect x="([\d.]+)" y="6" width="([\d.]+)"', bar(found, scale)).groups()
+    return float(x), float(x) + float(width)
+
+
+def test_bars_are_on_one_logarithmic_scale_with_a_line_at_the_threshold():
+    scale = Scale(-1, 2)
+    one = scale.place(1)
+    assert one == pytest.approx(scale.place(100) / 3)
+    assert drawn(10, scale) == pytest.approx((one, 2 * one), abs=0.1)
+    assert drawn(100, scale) == drawn(100, scale, is_share=False) == pytest.approx((one, 3 * one), abs=0.1)
+    assert drawn(0.1, scale) == pytest.approx((0, one), abs=0.1)
+    assert drawn(0.5, scale)[0] == pytest.approx(one * (1 + np.log10(0.5)), abs=0.1)
+    assert drawn(0, scale) == drawn(1e-15, scale) == drawn(0.1, scale)  # nothing is left of the scale
+    assert drawn(1, scale)[0] == pytest.approx(drawn(1, scale)[1])
+    for tick in ("0.1", "1", "10", "100"):
+        assert f">{tick}</text>" in axis(scale)
+
+
+def test_the_scale_holds_all_drifts_of_a_report():
     x = np.random.default_rng(0).normal(size=(60, 4))
-    found = rs.drift(x, x @ np.linalg.qr(x[:4])[0], draws=10)
-    (root,) = [d for d in found.drifts if d.name == "procrustes_root"]
-    assert 0 < root.value < 1e-9
-    assert float(re.search(r'width="([\d.]+)"[^>]*class="under"', bar(root))[1]) == 1.0
+    for y in (x, x + 1, 1e6 * x, x[::-1]):
+        found = rs.drift(x, y, draws=10)
+        scale = scale_of(found)
+        assert (scale.first, scale.last) >= (-1, 2)
+        assert all(bar(d, scale) for d in found.drifts)
+        ratios = [d.value / d.threshold for d in found.drifts]
+        assert max(ratios) <= 10**scale.last or scale.last == 6
+
+
+def test_what_has_no_threshold_has_no_bar(folder):
+    x = np.load("reference.npy")
+    found = rs.drift(x, x + 1, draws=10, threshold=0.05)
+    (mmd,) = (d for d in found.drifts if d.name == "mmd")
+    assert (mmd.threshold, bar(mmd, scale_of(found))) == (None, "")
+    write_drift_page(found, folder / "page.html")
+    assert "not judged by a number" in (folder / "page.html").read_text()
+
+
+def test_the_table_fits_the_terminal(capsys):
+    words = ["drift", "reference.npy", "shuffled.npy", "--labels", "labels.npy", "--draws", "10"]
+    assert_fits(lambda: cli.run(words), capsys)
+
+
+def test_what_the_pointer_reads(call, folder, look):
+    call("reference.npy", "shuffled.npy", "--html", "page.html")
+    seen = look(folder / "page.html", folder, ["svg.bar rect", "svg.ladder rect", "svg.cloud path"])
+    assert re.fullmatch(r"CKA: .+: [\d.]+, threshold [\d.]+", seen.said[0])
+    assert seen.said[1] == "unexplained variance by map"
+    assert seen.said[2] == "samples before and after"
+    assert seen.hidden == []
+    assert look(folder / "page.html", folder, width=390).wide <= 390

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
+from conftest import assert_fits
 from test_study import OWN, bring
 
 from resemblance import cli
 from resemblance.benchmarks.evaluate import load_result
+from resemblance.report import resi_data
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
 
 
@@ -66,6 +70,76 @@ def test_results_in_every_format(study, capsys, tmp_path):
     code, _, _ = run(capsys, "results", study, "-o", tmp_path / "scores.parquet")
     assert code == 0
     assert len(pandas.read_parquet(tmp_path / "scores.parquet")) == len(result.scores)
+
+
+def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(capsys, tmp_path):
+    bring(tmp_path / "models", noise_walk(models=2))
+    (tmp_path / "models" / "model1" / "traits.json").unlink()
+    traits = tmp_path / "models" / "model0" / "traits.json"
+    traits.write_text(json.dumps({**json.loads(traits.read_text()), "layers": ["layer0"]}))
+    words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1, "--quiet")
+    code, out, err = run(capsys, "run", tmp_path / "study", *words)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: too few models for any test (model1: no traits.json beside its arrays; accuracy: ")
+    assert load_result(tmp_path / "study" / "result.json").left_out == {"model1": "no traits.json beside its arrays"}
+
+
+def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
+    bring(tmp_path / "models", graded_outputs(models=4))
+    (tmp_path / "models" / "stray").mkdir()
+    np.save(tmp_path / "models" / "stray" / "a.npy", np.eye(3))
+    words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1)
+    code, out, _ = run(capsys, "run", tmp_path / "study", *words)
+    assert code == 0
+    page = (tmp_path / "study" / "index.html").read_text()
+    for said in (
+        "cells do not settle the order of 2 measures: with fewer than 6",
+        "All cells are on the models of one architecture.",
+        "Few models: at most 4 are compared with each other, where the benchmark has 10.",
+        "Left out: stray (no traits.json beside its arrays).",
+        "models of your own",
+    ):
+        assert said in out
+        assert said in page
+    assert "95 %" not in out
+
+
+def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
+    folder = Path(shutil.copytree(study, tmp_path / "study"))
+    result = json.loads((folder / "result.json").read_text()) | {"suite": "slice"}
+    (folder / "result.json").write_text(json.dumps(result))
+    _, out, err = run(capsys, "results", folder)
+    assert "Trial run: the scores mean nothing." in out
+    assert err == ""
+    _, out, err = run(capsys, "results", folder, "--format", "json")
+    assert (json.loads(out)["suite"], json.loads(out)["trial"]) == ("slice", True)
+    assert err == "Trial run: the scores mean nothing.\n"
+
+
+def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(study, capsys):
+    _, text, _ = run(capsys, "status", study, "--format", "json")
+    found = json.loads(text)
+    shown = resi_data.headline(load_result(study / "result.json")).comparisons
+    assert found["comparisons"] - found["alone"] == shown
+    _, out, _ = run(capsys, "status", study)
+    assert f"{found['comparisons']} comparisons, {found['alone']} of them of a representation with itself" in out
+
+
+def test_no_name_sends_commands_to_the_terminal(study, capsys, tmp_path):
+    folder = Path(shutil.copytree(study, tmp_path / "study"))
+    text = (folder / "result.json").read_text().replace('"SizeDiff"', '"Size\\u001b[31m\\u009b2J\\u0007Diff"')
+    (folder / "result.json").write_text(text)
+    _, out, _ = run(capsys, "results", folder)
+    assert "Size[31m2JDiff" in out
+    assert not {"\x1b", "\x9b", "\x07"} & set(out)
+
+
+def test_the_difference_of_measure_and_measures_is_explained(capsys):
+    for suite in ("resi", "manifolds", "stability", "sensitivity"):
+        assert cli.run([suite, "run", "--help"]) == 0
+        said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        assert "Adds a measure to" in said
+        assert "Replaces" in said
 
 
 def test_status_report_and_published(study, capsys, tmp_path):
@@ -142,3 +216,8 @@ def test_models_that_change_are_compared_again(tmp_path, capsys):
     np.save(layer, np.random.default_rng(1).normal(size=np.load(layer).shape))
     assert run(capsys, *words)[0] == 0
     assert [s.value for s in load_result(tmp_path / "study" / "result.json").scores] != before
+
+
+@pytest.mark.parametrize("words", ["results", "compare-published"])
+def test_the_tables_fit_the_terminal(study, capsys, words):
+    assert_fits(lambda: cli.run(["resi", words, str(study)]), capsys)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import partial
 
 import numpy as np
 import pytest
+from conftest import on_terminal
 
 import resemblance as rs
 from resemblance import cli
@@ -85,7 +87,7 @@ def test_some_images_are_needed_on_both_sides(images):
 
 def test_without_pytorch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r'pip install "resemblance\[torch\]"'):
+    with pytest.raises(ImportError, match=r'pip install .*\[torch\]"'):
         source.digits(images=10)
 
 
@@ -105,6 +107,18 @@ def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, mo
     assert cli.run(["demo", "--output", str(tmp_path / "demo"), "--small"]) == 0
     assert computed == []
     assert rs.load(tmp_path / "demo" / "comparison.db").rows[0] == "seed 0/conv1"
+
+
+def test_training_shows_its_progress(tmp_path, monkeypatch):
+    told = []
+    small = TINY | {"seeds": 2, "shuffled": 1, "epochs": 2, "images": 60}
+    source.digits(**small, progress=lambda *state: told.append(state))
+    assert told == [("training", done, 6) for done in range(1, 7)]
+    monkeypatch.setattr(source, "digits", partial(source.digits, **small))
+    monkeypatch.setattr(cli, "DEMO", {False: {}, True: {}})
+    monkeypatch.setattr(cli, "compare", lambda *args, **named: rs.compare(*args, **(named | {"progress": False})))
+    shown = on_terminal(lambda: cli.run(["demo", "--output", str(tmp_path)]), 80, "stderr")
+    assert re.search(r"training .* 6/6 ", shown)
 
 
 def watched(computed, *args, **named):

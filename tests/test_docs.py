@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import inspect
 import re
 import shlex
@@ -175,6 +176,23 @@ def test_readme_lists_every_measure() -> None:
     missing = [m.name for m in MEASURES if f"`{m.name}`" not in text]
     assert not missing
     assert f"holds {len(MEASURES)} measures" in text
+
+
+def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
+    """Every view that the page on own measures names, with its arguments, shapes and, of a tuple, the fields."""
+    from resemblance.views.spectra import Decomposition
+
+    page, reference = (DOCS / "own-measure.md").read_text(), (DOCS / "api.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.*`.*) \|$", page[: page.index("A view of your own")], flags=re.MULTILINE)
+    named = [(module, view) for module, text in rows for view in re.findall(r"`(\w+)`", text)]
+    assert len(named) > 15
+    for module, view in named:
+        assert f".. autofunction:: resemblance.views.{module}.{view}\n" in reference
+        found = getattr(importlib.import_module(f"resemblance.views.{module}"), view)
+        assert inspect.getdoc(found)
+    assert all(
+        f"| `{field}` |" in page and f"``{field}``" in (Decomposition.__doc__ or "") for field in Decomposition._fields
+    )
 
 
 def test_links_between_pages_exist() -> None:

@@ -12,7 +12,6 @@ from scipy.stats import wasserstein_distance
 import resemblance as rs
 from resemblance.drift.findings import find
 from resemblance.drift.kinds import interval, margin
-from resemblance.drift.losses import shared_neighbours
 from resemblance.views.distributions import effective_rank, participation_ratio
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
@@ -151,7 +150,7 @@ def test_a_rotation_keeps_what_rotations_keep_and_moves_the_rest(pair):
     x, _, g = pair
     drifts = {d.name: d for d in rs.drift(x, x @ orthogonal(6, g), draws=20).drifts}
     still = {name for name, d in drifts.items() if d.value < 1e-9}
-    moving = {"mmd", "sliced_wasserstein", "displacement"}
+    moving = {"mmd", "sliced_wasserstein", "displacement", "old_index"}
     assert still == set(drifts) - moving
     assert {name for name, d in drifts.items() if d.exceeds} == moving
 
@@ -178,7 +177,7 @@ def test_calibrated_thresholds_pass_other_samples_of_the_same_and_catch_another_
 
 def test_thresholds_as_numbers_judge_shares_and_losses_only(pair):
     x, labels, g = pair
-    found = rs.drift(x, x @ orthogonal(6, g) + 5, threshold=0.99, draws=10)
+    found = rs.drift(x, x @ orthogonal(6, g) + 5, threshold=0.99, draws=10, purpose="geometry")
     assert not found.drifted
     judged = {d.name for d in found.drifts if d.threshold is not None}
     assert judged == {d.name for d in found.drifts if d.is_share}
@@ -222,9 +221,9 @@ def test_many_samples_are_thinned_out_and_the_settings_say_so():
 def test_what_a_notebook_shows(pair):
     x, _, _ = pair
     assert (
-        rs.drift(x, 2 * x, threshold=0.5, draws=10)
+        rs.drift(x, 2 * x, threshold=0.5, draws=10, purpose="geometry")
         ._repr_html_()
-        .startswith("<p><b>No drift beyond the threshold. What happened:")
+        .startswith("<p><b>No drift beyond the threshold for the geometry alone. What happened:")
     )
 
 
@@ -261,7 +260,7 @@ def test_a_rotation_is_a_rotation_however_few_samples_there_are(n, d):
     for y in (x @ orthogonal(d, g), x @ orthogonal(d, g) + 1e-3 * g.standard_normal((n, d)), -x):
         found = rs.drift(x, y, labels=np.arange(n) % 3, threshold=0.05, draws=10)
         assert found.named == ("rotation",), [(f.kind, f.said) for f in found.findings]
-        assert not found.drifted
+        assert not found.geometry.drifted
 
 
 @pytest.mark.parametrize("d", [1, 2, 16])
@@ -271,11 +270,11 @@ def test_a_reflection_is_a_rotation(d):
     assert rs.drift(x, -x, threshold=0.05, draws=10).named == ("rotation",)
 
 
-def test_with_fewer_samples_than_directions_what_cannot_be_told_apart_is_not_looked_for():
+def test_with_fewer_samples_than_directions_what_cannot_be_told_apart_is_not_assessed():
     g = np.random.default_rng(0)
     x = g.standard_normal((100, 200)) + 2
     by = {f.kind: f for f in rs.drift(x, x @ anisotropic(200, g), threshold=0.05, draws=10).findings}
-    assert {kind for kind, f in by.items() if not f.looked_for} == {"rotation", "linear", "translation", "classes"}
+    assert {kind for kind, f in by.items() if not f.assessed} == {"rotation", "linear", "translation", "classes"}
     assert {kind for kind, f in by.items() if f.named} == {"neighbours"}
     noise = rs.drift(x, x + 0.3 * g.standard_normal(x.shape), threshold=0.05, draws=10)
     assert noise.named == ("neighbours",)
@@ -330,22 +329,78 @@ def test_classes_are_not_lost_to_a_discriminant_that_overfits(n, d):
 # ----------------------------------------------------------------------------------------- thresholds and two verdicts
 
 
-@pytest.mark.parametrize("threshold", [0.05, "calibrated"])
-@pytest.mark.parametrize("change", ["translation", "scale", "rotation", "all at once"])
-def test_a_change_of_the_coordinates_alone_is_drift_when_asked_for(change, threshold, pair):
+PLACED = ["translation", "scale", "rotation", "all at once"]
+
+
+def placed(change: str, pair: tuple[np.ndarray, np.ndarray, np.random.Generator]) -> np.ndarray:
     x, labels, g = pair
-    y = CHANGES[change][0](x, labels, g) if change != "translation" else x + x.std()
-    geometry, both = (rs.drift(x, y, threshold=threshold, draws=10, coordinates=asked) for asked in (False, True))
-    assert not geometry.drifted
-    assert both.drifted
-    for found in (geometry, both):
+    return CHANGES[change][0](x, labels, g) if change != "translation" else x + x.std()
+
+
+@pytest.mark.parametrize("threshold", [0.05, "calibrated"])
+@pytest.mark.parametrize("change", PLACED)
+def test_the_purpose_decides_whether_a_change_of_the_coordinates_alone_is_drift(change, threshold, pair):
+    x, y = pair[0], placed(change, pair)
+    by = {p: rs.drift(x, y, threshold=threshold, draws=10, purpose=p) for p in ("index", "head", "geometry")}
+    assert {p: found.drifted for p, found in by.items()} == {"index": True, "head": True, "geometry": False}
+    for purpose, found in by.items():
+        assert found.settings["purpose"] == purpose
         assert not found.geometry.drifted
         assert found.coordinates.drifted
-        assert found.lines[0] == "geometry: no drift beyond the threshold"
-        assert found.lines[1].startswith("coordinates: drift (")
-    assert geometry.lines[1].endswith("(not asked for)")
-    still = rs.drift(x, x, threshold=threshold, draws=10, coordinates=True)
-    assert not still.drifted
+        assert found.lines[0] == "Geometry did not change beyond the threshold."
+        assert found.lines[1].startswith("Coordinates changed (")
+    assert by["geometry"].lines[1].endswith("; not counted for the geometry alone.")
+    assert not by["head"].lines[1].endswith("head.")
+    for purpose in by:
+        assert not rs.drift(x, x, threshold=threshold, draws=10, purpose=purpose).drifted
+
+
+@pytest.mark.parametrize("change", PLACED)
+def test_a_change_that_does_not_count_is_in_the_verdict_itself(change, pair):
+    x, y = pair[0], placed(change, pair)
+    found = rs.drift(x, y, threshold=0.05, draws=10, purpose="geometry")
+    assert "But the coordinates changed" in found.verdict
+    assert "vectors of the old version cannot be compared with new ones" in found.verdict
+    assert "For an index or a head this is drift." in found.verdict
+    assert found.verdict in found._repr_html_()
+    assert found.verdict in repr(found)
+    assert "But" not in rs.drift(x, x, threshold=0.05, draws=10, purpose="geometry").verdict
+
+
+def test_the_default_purpose_is_the_strictest(pair):
+    x, _, g = pair
+    found = rs.drift(x, x @ orthogonal(6, g), draws=10)
+    assert found.settings["purpose"] == "index"
+    assert found.drifted
+    assert found.geometry.counts
+    assert found.coordinates.counts
+    assert found.index.counts
+    assert "embed everything again" in found.verdict
+    assert "train the head again" in rs.drift(x, x @ orthogonal(6, g), draws=10, purpose="head").verdict
+
+
+def test_neighbours_lost_in_an_old_index_count_for_an_index_and_are_said_for_a_head():
+    """Noise that moves samples little and neighbours much: in 60 dimensions all distances are alike."""
+    g = np.random.default_rng(0)
+    x = g.standard_normal((150, 60))
+    y = x + 0.15 * g.standard_normal(x.shape)
+    index, head = (rs.drift(x, y, threshold=0.08, draws=10, purpose=p) for p in ("index", "head"))
+    assert index.index.drifted
+    assert not index.coordinates.drifted
+    assert head.index.drifted
+    assert not head.index.counts
+    assert "new queries on old vectors lose" in head.lines[2].lower()
+    assert head.lines[2].endswith("; not counted for a trained head.")
+
+
+@pytest.mark.parametrize("more", [1, 3])
+def test_another_width_is_drift_for_whatever_reads_the_vectors(more, pair):
+    x, _, _ = pair
+    y = np.c_[x, np.zeros((len(x), more))]  # the same points: no distance changes
+    by = {p: rs.drift(x, y, threshold=0.05, draws=10, purpose=p) for p in ("index", "head", "geometry")}
+    assert {p: found.drifted for p, found in by.items()} == {"index": True, "head": True, "geometry": False}
+    assert f"the width changed from 6 to {6 + more}" in by["geometry"].verdict + by["geometry"].lines[1]
+    assert by["index"].lines[2].startswith("New queries cannot search old vectors")
 
 
 def test_drifts_of_the_geometry_do_not_see_the_coordinates(pair):
@@ -417,7 +472,7 @@ def test_intervals_of_findings_cover_what_happened_at_their_level():
         g = np.random.default_rng(seed)
         x = g.standard_normal((60, 3))
         y = x + np.r_[0.5, 0, 0] + 0.1 * g.standard_normal(x.shape)
-        found = find(x, y, None, 5, seed).findings[0]
+        found = find(x, y, None, seed).findings[0]
         true = 0.5 / np.sqrt(y.var(axis=0).sum())
         missed += not found.low <= true <= found.high
         widths.append((found.high - found.low) / 2)
@@ -461,11 +516,12 @@ def test_labels_are_read_by_position_and_checked(pair):
 
     x, labels, _ = pair
     y = merged(x, labels)
-    plain = rs.drift(x, y, labels=labels, draws=10).to_json()
+    first = rs.drift(x, y, labels=labels, draws=10)
     series = pd.Series(labels, index=np.arange(240)[::-1])
     words = pd.Series(np.array(["a", "b", "c", "d"])[labels], index=[f"s{i}" for i in range(240)], dtype="category")
-    assert rs.drift(x, y, labels=series, draws=10).to_json() == plain
-    assert rs.drift(x, y, labels=words, draws=10).to_json() == plain
+    assert rs.drift(x, y, labels=series, draws=10).to_json() == first.to_json()
+    named = rs.drift(x, y, labels=words, draws=10)
+    assert (named.drifts, named.findings) == (first.drifts, first.findings)
     for bad in ([None, *labels[1:]], labels[:, None], ["a", *labels[1:].tolist()], np.ma.masked_equal(labels, 3)):
         with pytest.raises(ValueError, match="drift: labels"):
             rs.drift(x, y, labels=bad, draws=10)
@@ -484,7 +540,13 @@ def test_labels_are_read_by_position_and_checked(pair):
         ({"seed": -1}, "seed must be"),
         ({"tolerance": 0}, "tolerance must be a number between 0 and 1"),
         ({"tolerance": True}, "tolerance must be"),
-        ({"coordinates": "yes"}, "coordinates must be True or False"),
+        ({"purpose": "yes"}, "purpose must be one of 'index', 'head', 'geometry'; got 'yes'"),
+        ({"purpose": "heads"}, "did you mean 'head'"),
+        ({"purpose": None}, "purpose must be one of"),
+        ({"threshold": 5}, r"a number between 0 and 1; got 5: .* never above 1.*; 5 % is 0.05"),
+        ({"threshold": 1}, r"no drift in anything; 1 % is 0.01"),
+        ({"threshold": 1000.0}, "never above 1"),
+        ({"threshold": float("inf")}, "between 0 and 1"),
     ],
 )
 def test_parameters_are_checked(parameters, message, pair):
@@ -500,12 +562,12 @@ def test_numbers_of_numpy_are_numbers(pair):
     )
 
 
-def test_kinds_that_were_not_looked_for_say_so(pair):
+def test_kinds_that_were_not_assessed_say_so(pair):
     x, _, _ = pair
     classes = rs.drift(x, x, draws=10).findings[-1]
-    assert (classes.kind, classes.named, classes.looked_for) == ("classes", False, False)
+    assert (classes.kind, classes.named, classes.assessed) == ("classes", False, False)
     gone = rs.drift(x, np.ones_like(x), draws=10).findings
-    assert [f.kind for f in gone if f.looked_for] == ["collapse"]
+    assert [f.kind for f in gone if f.assessed] == ["collapse"]
 
 
 # ------------------------------------------------------------------------------------- recorded values and identities
@@ -584,7 +646,261 @@ def test_mmd_is_the_sum_over_pairs():
     assert rs.mmd(x, y) == pytest.approx(np.sqrt(expected), rel=1e-9)
 
 
-def test_neighbours_of_unrelated_samples_are_shared_by_chance():
-    x, y = np.random.default_rng(0).standard_normal((2, 300, 5))
-    assert abs(shared_neighbours(x, y, 10).mean()) < 0.02
-    assert shared_neighbours(x, x, 10).mean() == 1
+# ---------------------------------------------------------------------------------------------- neighbours, all of them
+
+
+def nearest(points: np.ndarray, rows: np.ndarray, own: np.ndarray, k: int) -> list[set[int]]:
+    far = ((points[:, None] - rows) ** 2).sum(axis=2)
+    far[np.arange(len(own)), own] = np.inf
+    return [set(row) for row in np.argsort(far, axis=1)[:, :k]]
+
+
+def test_neighbours_are_those_among_all_samples_however_few_are_drawn():
+    g = np.random.default_rng(0)
+    x = g.standard_normal((3000, 8)) + 5
+    y = x @ (np.eye(8) + 0.1 * g.standard_normal((8, 8))) + 0.1 * g.standard_normal(x.shape)
+    found = rs.drift(x, y, draws=10, threshold=0.05, max_samples=300)
+    assert (found.settings["used"], found.settings["queries"]) == (300, 300)
+    own = np.arange(3000)
+    true, again, old = (nearest(p, r, own, 10) for p, r in ((x, x), (y, y), (y, x)))
+    lost = [1 - np.mean([len(a & b) for a, b in zip(true, other)]) / 10 for other in (again, old)]
+    values = {d.name: d for d in found.drifts}
+    for name, share in zip(("neighbours", "old_index"), lost):
+        assert values[name].value == pytest.approx(share, abs=0.03)
+        assert values[name].low < values[name].value < values[name].high
+    among_drawn = rs.drift(x[:300], y[:300], draws=10, threshold=0.05)
+    assert next(d.value for d in among_drawn.drifts if d.name == "neighbours") < lost[0] - 0.05  # thinned out
+    (said,) = (f.said for f in found.findings if f.kind == "neighbours")
+    assert "300 queries among 3,000 samples" in said
+
+
+@pytest.mark.parametrize("k", [1, 10, 40])
+def test_every_query_is_counted_when_all_samples_are_used(k, pair):
+    x, _, g = pair
+    y = x + 0.2 * x.std() * g.standard_normal(x.shape)
+    own = np.arange(240)
+    true, again, old = (nearest(p, r, own, k) for p, r in ((x, x), (y, y), (y, x)))
+    lost = [1 - np.mean([len(a & b) for a, b in zip(true, other)]) / k for other in (again, old)]
+    by = {d.name: d.value for d in rs.drift(x, y, draws=10, threshold=0.05, k=k).drifts}
+    assert [by["neighbours"], by["old_index"]] == pytest.approx(lost, abs=1e-12)
+
+
+def test_duplicates_and_ties_are_no_losses():
+    g = np.random.default_rng(0)
+    x = g.integers(0, 2, (300, 6)).astype(float)
+    by = {d.name: d.value for d in rs.drift(x, x @ orthogonal(6, g) + 1, draws=10, threshold=0.05).drifts}
+    assert by["neighbours"] == 0
+    assert by["old_index"] > 0.1
+
+
+def test_a_loss_that_the_map_explains_is_not_called_none(pair):
+    from resemblance.report.drift_data import status
+
+    x, _, g = pair
+    y = x @ anisotropic(6, g)
+    found = rs.drift(x, y, draws=10, threshold=0.05)
+    (neighbours,) = (f for f in found.findings if f.kind == "neighbours")
+    assert found.named == ("linear",)
+    assert neighbours.amount > 0.2
+    assert neighbours.explained
+    assert neighbours.exceeds
+    assert status(neighbours) == "explained by the map"
+    (same,) = (f for f in rs.drift(x, x, draws=10, threshold=0.05).findings if f.kind == "neighbours")
+    assert (same.amount, same.explained, status(same)) == (0, False, "no")
+
+
+def test_the_map_is_judged_among_all_samples_too():
+    g = np.random.default_rng(0)
+    x = g.standard_normal((2000, 5))
+    (after,) = (
+        f.said
+        for f in rs.drift(x, x @ anisotropic(5, g), draws=10, threshold=0.05, max_samples=200).findings
+        if f.kind == "neighbours"
+    )
+    assert after.endswith("and 0 % beyond what the map does")
+    labels = np.arange(2000) % 2
+    shifted = x + np.array([[0.0], [3.0]])[labels] * np.r_[1, np.zeros(4)]
+    (classwise,) = (
+        f.said
+        for f in rs.drift(x, shifted, labels=labels, draws=10, threshold=0.05, max_samples=200).findings
+        if f.kind == "neighbours"
+    )
+    assert "among 200 samples beyond what the map does" in classwise
+
+
+# ---------------------------------------------------------------------------------------------------- order of the rows
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x, g: x, "the same rows in another order"),
+        (lambda x, g: x.astype("f2"), "nearly the same rows in another order"),
+        (lambda x, g: x + 1e-3 * g.standard_normal(x.shape), "nearly the same rows in another order"),
+    ],
+)
+def test_rows_in_another_order_are_named_as_that(change, words, share):
+    g = np.random.default_rng(0)
+    x = g.standard_normal((400, 12))
+    rows = np.arange(400)
+    moved = g.permutation(400)[: int(share * 400)]
+    rows[np.sort(moved)] = moved
+    found = rs.drift(x, change(x[rows], g), draws=10)
+    assert found.drifted
+    assert f"holds {words}" in found.verdict
+    assert "pair the samples" in found.verdict
+    assert found.reordered.share == pytest.approx((rows != np.arange(400)).mean(), abs=0.01)
+    assert found.reordered.exactly == (words[0] == "t")
+
+
+def test_other_changes_are_not_taken_for_another_order(pair):
+    x, labels, g = pair
+    for make, _ in (change for name, change in CHANGES.items() if name != "shuffled"):
+        assert rs.drift(x, make(x, labels, g), draws=10, threshold=0.05).reordered is None
+    line = g.standard_normal((200, 1))
+    assert rs.drift(line, -line, draws=10, k=40).reordered is None
+    assert rs.drift(x, g.standard_normal(x.shape), draws=10).reordered is None
+
+
+# -------------------------------------------------------------------------------------------------- classes, provenance
+
+
+def test_classes_say_which_came_together(pair):
+    x, labels, _ = pair
+    names = np.array(["ant", "bee", "cat", "dog"])[labels]
+    found = rs.drift(x, merged(x, labels), labels=names, draws=10)
+    by = {c.label: c for c in found.classes}
+    assert sorted(by) == ["ant", "bee", "cat", "dog"]
+    assert {by[name].samples for name in by} == {60}
+    assert (by["bee"].nearest_after, by["dog"].nearest_after) == ("ant", "cat")
+    assert by["bee"].distance_after < 1e-9 < by["bee"].distance_before
+    assert by["bee"].moved > 0.1 > by["ant"].moved
+    assert {m.label for m in found.moved_before} <= {"bee", "dog"}
+    assert rs.drift(x, x, draws=10).classes == ()
+
+
+def test_a_report_says_from_which_data_and_by_what_it_was_made(pair, tmp_path):
+    x, _, _ = pair
+    np.save(tmp_path / "new.npy", x.astype("f4"))
+    made = json.loads(rs.drift(x, tmp_path / "new.npy", draws=10).to_json())["provenance"]
+    assert made["resemblance"] == rs.__version__
+    assert made["reference"]["file"] is None
+    assert made["current"]["file"] == str((tmp_path / "new.npy").resolve())
+    assert made["current"]["shape"] == [240, 6]
+    assert [made[side]["dtype"] for side in ("reference", "current")] == ["float64", "float32"]
+    again = rs.drift(x + 1, x, draws=10).provenance
+    assert again["reference"]["fingerprint"] != made["reference"]["fingerprint"]
+
+
+def test_a_report_is_printed_as_its_verdicts(pair):
+    x, _, _ = pair
+    found = rs.drift(x, 2 * x, draws=10)
+    assert repr(found).splitlines() == [f"DriftReport: {found.verdict}", *(f"  {line}" for line in found.lines)]
+    assert len(repr(found)) < 1000
+
+
+# --------------------------------------------------------------------------------------------------- files and progress
+
+
+def test_progress_is_told_in_order_and_ends_at_the_total(pair):
+    x, _, g = pair
+    told: list[tuple[int, int]] = []
+    for y in (x + 0.1 * g.standard_normal(x.shape), np.ones_like(x)):
+        told.clear()
+        rs.drift(x, y, draws=10, progress=lambda *step: told.append(step))
+        assert len(told) > 9
+        assert told == sorted(told)
+        assert len({total for _, total in told}) == 1
+        assert told[-1][0] == told[-1][1]
+
+
+def test_progress_writes_nothing_where_there_is_no_terminal(pair, capsys):
+    rs.drift(pair[0], pair[0], draws=10)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_value_that_is_not_drawn_is_still_checked(tmp_path):
+    g = np.random.default_rng(0)
+    x = g.standard_normal((20_000, 30)).astype("f4")
+    bad = x.copy()
+    bad[17_001, 4] = np.nan
+    bad[17_002, 5] = np.inf
+    np.save(tmp_path / "bad.npy", bad)
+    for pair in ((x, tmp_path / "bad.npy"), (tmp_path / "bad.npy", x)):
+        with pytest.raises(rs.Undefined, match="row 17001, column 4"):
+            rs.drift(*pair, draws=10, max_samples=50)
+
+
+def test_a_file_on_disk_is_not_read_as_a_whole(tmp_path):
+    """Three times as many rows, 41 MB more in double precision, take no more memory."""
+    import tracemalloc
+
+    peaks = []
+    for n in (20_000, 60_000):
+        x = np.random.default_rng(0).standard_normal((n, 128)).astype("f4")
+        np.save(tmp_path / f"{n}.npy", x)
+        np.save(tmp_path / f"{n}-new.npy", x + 0.01)
+        del x
+        tracemalloc.start()
+        rs.drift(tmp_path / f"{n}.npy", tmp_path / f"{n}-new.npy", draws=10, max_samples=200, threshold=0.05)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 5e6
+
+
+def test_arrays_of_any_layout_and_precision_are_read_alike():
+    g = np.random.default_rng(0)
+    x, y = g.standard_normal((2, 300, 8)).astype("f4")
+    plain = [d.value for d in rs.drift(x, y, draws=10, max_samples=100).drifts]
+    for a, b in (
+        (np.asfortranarray(x), y[:, ::1]),
+        (np.repeat(x, 2, axis=0)[::2], y.astype(">f4")),
+        (x.astype("f8"), y),
+    ):
+        assert [d.value for d in rs.drift(a, b, draws=10, max_samples=100).drifts] == plain
+
+
+# ------------------------------------------------------------------------------------------------------ degenerate data
+
+DEGENERATE = {
+    "one row": lambda g, n, d: 1.5 * np.eye(n, 1, -3) * np.ones((n, d)),
+    "one other row": lambda g, n, d: np.r_[np.zeros((n - 1, d)), np.ones((1, d))],
+    "duplicates": lambda g, n, d: g.standard_normal((3, d))[g.integers(3, size=n)],
+    "normal": lambda g, n, d: g.standard_normal((n, d)),
+    "tiny": lambda g, n, d: 1e-200 * g.standard_normal((n, d)),
+    "huge": lambda g, n, d: 1e200 * g.standard_normal((n, d)),
+    "one direction": lambda g, n, d: g.standard_normal((n, 1)) * np.eye(1, d),
+    "rounding": lambda g, n, d: 1e16 + g.standard_normal((n, d)),
+    "no rank": lambda g, n, d: 1e8 + 1e-9 * g.standard_normal((n, d)),
+    "saturated": lambda g, n, d: (1 + 1e-3 * g.integers(0, 2, (n, d))).astype("f2"),
+    "binary": lambda g, n, d: g.integers(0, 2, (n, d)),
+    "all scales": lambda g, n, d: g.standard_normal((n, d)) * 10.0 ** g.integers(-100, 100, (n, 1)),
+    "constant": lambda g, n, d: np.ones((n, d)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("before", DEGENERATE)
+def test_degenerate_data_give_a_report_or_a_value_error(before):
+    refused = {}
+    for seed, after in enumerate(DEGENERATE):
+        g = np.random.default_rng(seed)
+        n, d, e = ((20, 1, 1), (24, 6, 6), (22, 40, 3))[(seed + len(before)) % 3]
+        x, y = DEGENERATE[before](g, n, d), DEGENERATE[after](g, n, e)
+        for options in ({"threshold": 0.05, "labels": np.arange(n) % 2}, {}):
+            try:
+                found = rs.drift(x, y, draws=10, **options)
+            except ValueError as error:
+                refused[after] = str(error)
+                continue
+            json.loads(found.to_json())
+            assert all(d.value is not None or d.reason for d in found.drifts), after
+    assert all("constant" in said or "in the same unit" in said for said in refused.values()), refused
+
+
+def test_a_reference_with_one_row_that_differs_gives_a_report():
+    x = np.zeros((40, 6))
+    x[5] = 1.5
+    assert rs.drift(x, np.random.default_rng(0).standard_normal((40, 6)), draws=10).drifted
+    assert not rs.drift(x, x, draws=10).drifted

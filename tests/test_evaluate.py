@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import resemblance as rs
 from resemblance.benchmarks.evaluate import evaluate, load_result
@@ -16,7 +17,7 @@ from resemblance.benchmarks.grading import Score
 from resemblance.benchmarks.groups import choose_groups, separated
 from resemblance.benchmarks.ranking import cell_ranks, ranking, resi_code_ranks
 from resemblance.benchmarks.resi import SUITES, TESTS, recipes, six_tests
-from resemblance.significance import duels, rank_within, stars, summarize
+from resemblance.significance import duels, places, rank_within, stars, summarize
 from resemblance.sources.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
@@ -37,6 +38,12 @@ def test_tight_groups_are_found_without_fault(setting, protocol):
     values = by_quality(result, setting)
     assert len(values) == 2 * len(MEASURES)
     assert list(values.values()) == pytest.approx([1] * len(values))
+
+
+def test_a_similarity_without_bounds_is_ranked_like_one_with_bounds():
+    """ENSD has no largest value, so its differences are negative: the authors' code never forms them."""
+    result = evaluate(tight_groups(setting="labels"), measures=["ensd", "cknna", "cka"], protocol="resi-code")
+    assert list(by_quality(result, "labels").values()) == pytest.approx([1] * 6)
 
 
 def test_groups_without_structure_are_at_chance():
@@ -157,6 +164,125 @@ def test_intervals_of_mean_ranks():
     assert duels(cells)["b", "a"] == (0, 0, 20)
 
 
+# Two architectures with two poolings each, by two qualities of which one counts; one value is missing, one measure
+# failed some comparisons, two scores are equal. Conformity has every measure in another order.
+WORKED = {  # architecture, pooling: AUPRC of a, b, c
+    ("bert", "cls"): (0.9, 0.5, 0.5),
+    ("bert", "mean"): (0.2, 0.8, 0.8),  # c failed some comparisons
+    ("albert", "cls"): (np.nan, 0.4, 0.6),
+    ("albert", "mean"): (0.1, 0.3, 0.2),
+}
+BY_HAND = {
+    ("bert", "cls"): {"a": 1, "b": 2, "c": 2},
+    ("bert", "mean"): {"b": 1, "a": 2, "c": 3},
+    ("albert", "cls"): {"c": 1, "b": 2, "a": 3},
+    ("albert", "mean"): {"b": 1, "c": 2, "a": 3},
+}
+
+
+def worked():
+    found = []
+    for (architecture, pooling), values in WORKED.items():
+        for m, value in zip("abc", values):
+            cell = ("labels", "auprc", "language", "text", architecture, pooling)
+            failed = int((architecture, pooling, m) == ("bert", "mean", "c"))
+            found.append(Score(*cell, m, m, value, (value,), failed=failed))
+            found.append(Score(cell[0], "conformity", *cell[2:], m, m, "abc".index(m) / 3, ("abc".index(m) / 3,)))
+    return found
+
+
+def test_ranks_worked_out_by_hand():
+    cells = {("labels", "auprc", "language", "text", *key): ranks for key, ranks in BY_HAND.items()}
+    ranks = cell_ranks(worked())
+    assert ranks == cells  # four cells: every architecture under every pooling, and conformity in none
+    assert {r.measure: (r.mean, r.median) for r in ranking(ranks)} == {"b": (1.5, 1.5), "c": (2, 2), "a": (2.25, 2.5)}
+
+
+def test_ranks_by_the_authors_code_worked_out_by_hand():
+    """Of each architecture the first pooling only; without a value no rank, and so fewer measures to be behind."""
+    assert resi_code_ranks(worked()) == {
+        ("labels", "auprc", "language", "text", "bert", "cls"): {"a": 1, "b": 2, "c": 2},
+        ("labels", "auprc", "language", "text", "albert", "cls"): {"c": 1, "b": 2},
+    }
+    unranked = cell_ranks(worked(), failures="unranked")
+    assert unranked["labels", "auprc", "language", "text", "bert", "mean"] == {"b": 1, "c": 1, "a": 3}
+
+
+def test_both_expectations_of_outputs_count():
+    cell = ("language", "text", "bert", "cls")
+    found = [
+        Score("output", quality, *cell, m, m, value, (value,))
+        for quality, values in {"spearman_jsd": (0.9, 0.1), "spearman_disagreement": (0.2, 0.3)}.items()
+        for m, value in zip("ab", values)
+    ]
+    assert cell_ranks(found) == {
+        ("output", "spearman_jsd", *cell): {"a": 1, "b": 2},
+        ("output", "spearman_disagreement", *cell): {"b": 1, "a": 2},
+    }
+
+
+@pytest.mark.parametrize(("cells", "behind"), [(40, 20), (60, 12)])
+def test_an_interval_of_a_mean_rank_covers_95_percent(cells, behind):
+    """A measure is second in some of the cells: the mean rank of a sample of cells is 1 + binomial / cells."""
+    table = {i: {"a": 2.0 if i < behind else 1.0, "b": 1.5} for i in range(cells)}
+    low, high = 1 + binom.ppf([0.025, 0.975], cells, behind / cells) / cells
+    own = next(r for r in summarize(table, draws=40_000) if r.measure == "a")
+    assert (own.low, own.high) == (low, high)
+    own = next(p for p in places({"resi": table}, draws=40_000).rows if p.measure == "a")
+    assert (own.low, own.high) == pytest.approx((low, high), abs=1e-8)
+    narrower = 1 + binom.ppf([0.05, 0.95], cells, behind / cells) / cells
+    assert (low, high) != tuple(narrower)  # so that an interval of 90 % would be seen
+
+
+# ----------------------------------------------------------------------------------------- places and their certainty
+
+
+def test_measures_are_told_apart_in_the_same_cells():
+    """a is before b by 1 in every cell, however far both are moved together; c is before a in half of them."""
+    cells = {i: {"a": 1.0 + 5 * (i % 2), "b": 2.0 + 5 * (i % 2), "c": 1.01 + 5 * (i // 2 % 2)} for i in range(40)}
+    found = places({"resi": cells})
+    a, c, b = found.rows
+    assert (a.measure, c.measure, b.measure) == ("a", "c", "b")
+    assert (b.behind, b.behind_low, b.behind_high, b.is_tied) == (1, 1, 1, False)
+    assert a.high > b.low  # their own intervals overlap, which says nothing
+    assert (a.is_tied, c.is_tied) == (True, True)
+    assert (found.before["a", "b"], found.before["b", "a"]) == (1, 0)
+    assert found.before["a", "c"] == pytest.approx(1 - found.before["c", "a"])
+    assert 0.4 < found.before["a", "c"] < 0.7
+
+
+def test_the_interval_of_a_difference_is_that_of_a_binomial():
+    """b is ranked one before a in 12 of 40 cells, else one behind."""
+    cells = {i: {"a": 2.0, "b": 1.0 if i < 12 else 3.0} for i in range(40)}
+    _, b = places({"resi": cells}, draws=40_000).rows
+    behind = binom.ppf([0.025, 0.975], 40, 28 / 40) / 40 * 2 - 1
+    assert (b.behind, b.is_tied) == (pytest.approx(0.4), False)
+    assert (b.behind_low, b.behind_high) == pytest.approx(tuple(behind), abs=1e-8)
+    ahead = binom.cdf(19, 40, 28 / 40) + binom.pmf(20, 40, 28 / 40) / 2
+    assert places({"resi": cells}, draws=40_000).before["b", "a"] == pytest.approx(ahead, abs=0.005)
+
+
+def test_few_cells_tell_nothing_apart_and_missing_ranks_are_left_out():
+    cells = {i: {"a": 1.0, "b": 2.0} for i in range(5)}
+    found = places({"resi": cells})
+    assert not found.is_settling
+    assert [p.is_tied for p in found.rows] == [True, True]
+    assert not places({"resi": {**cells, 5: cells[0]}}).rows[1].is_tied
+    gaps = {i: {"a": 1.0, "b": 2.0 + i % 2} if i % 3 else {"a": 9.0} for i in range(30)}
+    a, b = sorted(places({"resi": gaps}).rows)
+    assert (a.mean, b.mean) == (pytest.approx(11 / 3), 2.5)
+    assert a.behind == pytest.approx(-1.5)  # in the 20 cells where both have a rank
+    assert places({}).rows == places({"resi": {}}).rows == ()
+
+
+def test_groups_of_cells_count_alike():
+    many, few = {i: {"a": 1.0, "b": 2.0} for i in range(30)}, {0: {"a": 2.0, "b": 1.0}}
+    found = places({"one": many, "two": few})
+    assert [(p.mean, p.position) for p in found.rows] == [(1.5, 1), (1.5, 1)]
+    assert found.by_group == {"one": {"a": 1, "b": 2}, "two": {"a": 2, "b": 1}}
+    assert found.cells == 31
+
+
 def test_stars():
     assert [stars(p) for p in (None, 0.2, 0.05, 0.01, float("nan"))] == ["", "", "*", "**", ""]
 
@@ -253,7 +379,7 @@ def test_a_result_is_the_same_after_saving(tmp_path):
     for name in ("scores", "maps"):  # hold NaN, which is not equal to itself
         assert repr(getattr(again, name)) == repr(getattr(result, name))
     assert again.seconds == result.seconds
-    assert json.loads((tmp_path / "result.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "result.json").read_text())["format"] == 2
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])

@@ -7,14 +7,13 @@ import io
 import json
 import math
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas
 import pytest
 import typer
+from conftest import assert_fits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +37,7 @@ from resemblance.cli.findings import suite_commands
 from resemblance.report import findings_figures, findings_output
 from resemblance.report.findings_numbers import decimals, digits, number
 from resemblance.report.findings_page import line_keys, verdict, write_findings_page
+from resemblance.report.output import show
 
 CLAIMS = (
     Claim("S1", "Stability is recovered.", "ρ > 0.99", "ρ = 0.997", REPRODUCED),
@@ -190,8 +190,9 @@ def test_an_error_in_a_judge_is_no_verdict():
 
 def test_labels_of_variants_are_distinct():
     assert distinct({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
-        "cka": "cka", "cka[kernel=rbf]": "cka[kernel=rbf]", "rsa": "RSA"
+        "cka": "CKA", "cka[kernel=rbf]": "CKA [kernel=rbf]", "rsa": "RSA"
     }  # fmt: skip
+    assert distinct({"mine": "CKA", "cka": "CKA"}) == {"mine": "mine", "cka": "cka"}
 
 
 def test_ranks_are_within_cells_and_what_has_no_value_is_last():
@@ -199,8 +200,8 @@ def test_ranks_are_within_cells_and_what_has_no_value_is_last():
         ("recovery", "a"): {"cka": 1.0, "gulp": 2.0, "rsa": 3.0},
         ("recovery", "b"): {"cka": 1.0, "rsa": 1.0, "gulp": 3.0},
     }
-    assert [(r.measure, r.mean) for r in FINDINGS.standing()] == [("cka", 1.0), ("rsa", 2.0), ("gulp", 2.5)]
-    assert NOTHING.standing() == ()
+    assert [(p.measure, p.mean) for p in FINDINGS.places().rows] == [("cka", 1.0), ("rsa", 2.0), ("gulp", 2.5)]
+    assert NOTHING.places().rows == ()
 
 
 # ------------------------------------------------------------------------------------------------------------ the page
@@ -434,16 +435,62 @@ def test_a_number_that_would_be_0_has_its_digits():
 # -------------------------------------------------------------------------------------------------------- in a browser
 
 
-def opened(path, folder):
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert browser, "no browser to open the page with: install chromium (apt-get install chromium)"
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={folder / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), path.as_uri()]
-    return Tags(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+def test_what_the_pointer_reads(tmp_path, look):
+    long = Table("long", "Long", ("measure", "n"), tuple((f"m{i}", i) for i in range(200)))
+    more = Section("more", "More", "about", (long,))
+    write_findings_page(replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html")
+    chart = "figure:nth-of-type({}) .chart"
+    marks = {
+        f"{chart.format(1)} .m0 .marks": "CKA: drift 0.1 at noise 0",
+        f"{chart.format(1)} .m1 > path:not(.marks)": "RSA",
+        f"{chart.format(1)} .limit path": "threshold 0.5",
+        f"{chart.format(2)} .m0 .marks": "CKA: stability 0.1 at CKA 0",
+        f"{chart.format(3)} .dot": "CKA: 0.5, 0.4 to 0.6",
+        f"{chart.format(3)} .limit path": "threshold 0.3",
+        "#standing .dot": "CKA: 1",
+    }
+    seen = look(tmp_path / "page.html", tmp_path, list(marks))
+    assert dict(zip(marks, seen.said, strict=True)) == marks
+    assert seen.hidden == []  # no row of a long table is out of sight
 
 
-def test_tables_can_be_sorted_and_lines_chosen(tmp_path):
+def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
+    write_findings_page(FINDINGS, tmp_path / "page.html")
+    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+
+
+def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_path):
+    table = Table(
+        "t", "T", ("measure", "95 %", "share", "words"),
+        (("a", "-0.5 to 1.2", "97%", "layer-1"), ("b", "0.3 ± 0.4", None, "from -0.09")),
+    )  # fmt: skip
+    text = written(Findings("toy", "small", (Section("s", "S", "", (table,)),)), tmp_path)
+    cells = re.findall(r'<td class="n" data-v="([^"]*)">([^<]*)</td>', text)
+    assert cells == [("-0.5", "−0.5 to 1.2"), ("97", "97%"), ("0.3", "0.3 ± 0.4"), ("", "–")]
+    assert "<td>layer-1</td>" in text
+    assert "<td>from −0.09</td>" in text
+
+
+def test_labels_are_spelled_out(tmp_path):
+    text = written(FINDINGS, tmp_path)
+    assert f"<dt>RSA</dt><dd>{rs.get_measure('rsa').summary}</dd>" in text
+    own = replace(FINDINGS, labels={"no_such_measure": "Mine"})
+    assert 'id="labels"' not in written(own, tmp_path)
+
+
+def test_ranks_begin_at_1(tmp_path):
+    ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
+    svg = findings_figures.bars(ranked)
+    ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
+    assert ticks == [1, 2, 4, 6, 8, 10]
+    starts = {float(x) for x in re.findall(r'd="M([\d.]+) [\d.]+H[\d.]+" class="stem"', svg)}
+    assert starts == {float(re.search(r'd="M([\d.]+) 0V', svg)[1])}  # at the line of rank 1
+    found = Findings("toy", "small", (Section("s", "S", "", figures=(ranked,)),))
+    found.save(tmp_path / "found.json")
+    assert load_findings(tmp_path / "found.json") == found
+
+
+def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
     act = """<script>
     const table = document.querySelector("table.sorted"), rows = () => [...table.tBodies[0].rows];
     const first = () => rows().map(row => row.cells[0].textContent).join();
@@ -456,7 +503,7 @@ def test_tables_can_be_sorted_and_lines_chosen(tmp_path):
     </script>"""
     path = tmp_path / "page.html"
     path.write_text(written(FINDINGS, tmp_path).replace("</body>", act + "</body>"), encoding="utf-8")
-    page = opened(path, tmp_path)
+    page = Tags(open_page(path))
     (body,) = page.all("body")
     assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
     assert body["data-orders"].split() == ["CKA,RSA,GULP", "RSA,CKA,GULP", "CKA,GULP,RSA", "RSA,GULP,CKA"]
@@ -555,7 +602,8 @@ def test_results_in_every_format(call, tmp_path):
     FINDINGS.save(tmp_path / "toys" / "result.json")
     _, out, _ = call("results")
     assert re.search(r"S3 +not reproduced +Procrustes has false alarms. +44 % +12 %", out)
-    assert re.search(r"CKA +1\.0 +1\.0-1\.0 +1\.0 +2", out)
+    assert re.search(r"\n CKA +1\.0 *\n", out)
+    assert "2 cells do not settle the order of 3 measures" in out
     _, out, _ = call("results", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [r["kind"] for r in rows].count("claim") == 4
@@ -577,7 +625,66 @@ def test_findings_without_scores_or_claims_in_every_format(tmp_path):
     for kind in ("table", "csv", "json", "parquet"):
         findings_output.emit_findings(NOTHING, kind, tmp_path / f"none.{kind}")
     assert len(pandas.read_parquet(tmp_path / "none.parquet")) == 0
-    assert (tmp_path / "none.table").read_text() == ""
+    assert (tmp_path / "none.table").read_text() == "toy, small\n\n"
+
+
+SURE = {f"x{i}": {"cka": 0.9, "rsa": 0.5 + 0.1 * (i % 2), "imd": 0.55} for i in range(8)}
+
+
+def ran(size="default", suite="stability", scores=SURE, **more):
+    labels = {"cka": "CKA", "rsa": "RSA", "imd": "IMD"}
+    claims = (Claim("S1", "it holds", "1", "2", NOT), Claim("S2", "it is so", "3", "3", REPRODUCED))
+    return Findings(suite, size, (Section("part", "Part", "about", scores=scores, claims=claims),), labels, **more)
+
+
+def told_by(findings):
+    target = io.StringIO()
+    show(findings_output.finding_tables(findings), target)
+    return target.getvalue()
+
+
+def page_of(findings, tmp_path):
+    write_findings_page(findings, tmp_path / "page.html")
+    return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_run_says_first_what_it_is_of_and_who_leads(tmp_path):
+    facts = {"data sets": "digits", "models": "12: resnet", "seeds": "2"}
+    found = ran(facts=facts)
+    said = "CKA leads with a mean rank of 1.00 among 3 measures over 8 cells; every other measure is behind it"
+    page = page_of(found, tmp_path)
+    assert page.index("12: resnet") < page.index(said) < page.index("2 claims: 1 reproduced; 1 not reproduced (S1).")
+    assert "default: small models on data that comes with the package; not the paper" in page
+    assert said in told_by(found)
+    assert "tied with the leader" not in told_by(found).partition("\n CKA")[2].partition("\n")[2]
+
+
+def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_path):
+    found = ran("small")
+    found.save(tmp_path / "result.json")
+    assert load_findings(tmp_path / "result.json") == found
+    assert {c.verdict for c in found.claims} == {NO_DATA}
+    page, told = page_of(found, tmp_path), told_by(found)
+    for words in (page, told):
+        assert "Trial run: the scores mean nothing." in words
+        assert "leads" not in words
+        assert "not reproduced" not in words
+        assert "95 %" not in words
+    first = [line.split()[0] for line in told.splitlines() if line[1:4] in ("CKA", "RSA", "IMD")]
+    assert first == ["CKA", "IMD", "RSA"]
+
+
+def test_a_measure_that_plays_no_part_is_named(tmp_path):
+    partly = {cell: {m: v for m, v in own.items() if m != "imd"} for cell, own in SURE.items()}
+    assert "IMD plays no part in what was run here." in told_by(ran(scores=partly))
+    assert "IMD plays no part in what was run here." in page_of(ran(scores=partly), tmp_path)
+    assert "scores no measure of similarity, so the measures play no part" in told_by(ran(scores={}))
+    assert "no part" not in told_by(ran())
+
+
+def test_the_footer_names_a_command_that_exists(tmp_path):
+    assert "<code>resemblance stability run</code>" in page_of(ran(), tmp_path)
+    assert "<code>resemblance joint STUDY ...</code>" in page_of(ran(suite="joint"), tmp_path)
 
 
 def test_the_report_is_written_again(call, tmp_path):
@@ -623,3 +730,24 @@ def test_the_help_names_sizes_and_experiments(call):
     code, out, _ = call("run", "--help")
     assert code == 0
     assert {"small,", "default.", "sums,", "other."} <= set(out.split())
+
+
+def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, tmp_path, capsys):
+    long = [
+        Claim(str(i), "What is claimed, at some length. " * 4, "in the paper 0.5 ± 0.1", "in this run " * 9, v, "")
+        for i, v in enumerate((REPRODUCED, NO_DATA, NOT, NO_DATA))
+    ]
+    more = Section("more", "More", "about", claims=tuple(long))
+    (tmp_path / "toys").mkdir()
+    replace(FINDINGS, sections=(*FINDINGS.sections, more)).save(tmp_path / "toys" / "result.json")
+    shown = assert_fits(lambda: cli.run(["toy", "results"]), capsys)
+    assert "No data on 3 claims: S4, 1, 3." in shown
+    _, piped, _ = call("results")
+    assert len([line for line in piped.splitlines() if "What is claimed" in line]) == 2  # one line for each
+
+
+def test_what_a_notebook_shows():
+    told = "4 (1 reproduced, 1 in part, 1 not reproduced, 1 no data)"
+    assert repr(FINDINGS) == f"<Findings: suite toy, size small, sections 3, claims {told}, measures 3>"
+    assert told in FINDINGS._repr_html_()
+    assert repr(NOTHING) == "<Findings: suite toy, size small, sections 0, claims 0, measures 0>"

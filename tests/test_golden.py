@@ -16,8 +16,10 @@ from conftest import GOLDEN
 
 import resemblance as rs
 
-# The stored inputs have few samples.
-pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+pytestmark = [
+    pytest.mark.usefixtures("any_blocks"),
+    pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning"),  # the stored inputs have few samples
+]
 
 OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
 CASES = [case for case in OUTPUTS if case.startswith("pub0")]

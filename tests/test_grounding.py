@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from resemblance.benchmarks.grading import RULES
+import resemblance as rs
+from resemblance.benchmarks.grading import RULES, rule_for
+from resemblance.comparison import info_of
 from resemblance.grounding import (
     apply,
     auprc,
     auprc_of_ratios,
+    auprc_of_similarities,
     by_anchor,
     by_distance,
     by_group,
@@ -48,14 +51,11 @@ def differences(case):
 def lists(case):
     measured = np.array([number(v) for v in case["intra"] + case["cross"]])
     expected = np.array([0.0] * len(case["intra"]) + [1.0] * len(case["cross"]))
-    if case["larger_is_more_similar"]:  # the catalogue's differences of similarities are not negative
-        top = np.max(measured, where=np.isfinite(measured), initial=-9e9)
-        measured = -measured if np.isinf(measured).any() else top - measured
-    return measured, expected
+    return -measured if case["larger_is_more_similar"] else measured, expected
 
 
 def graded(protocol, kind, quality, case, expectation):
-    rule = RULES[protocol][kind, quality]
+    rule = rule_for(protocol, kind, quality, info_of(rs.ensd if case["larger_is_more_similar"] else rs.bures))
     matrix = differences(case)
     return apply(rule, matrix, rule.blocks(expectation, both_orders=not case["is_symmetric"]))
 
@@ -71,7 +71,8 @@ def test_lists_of_pairs_as_in_the_authors_code(name):
     np.testing.assert_allclose(violations, number(case["violation_rate"]), rtol=1e-12)
     # Called like this the code forgets missing pairs and empty lists, which its caller looks after.
     if name not in ("with_nan__dist", "empty_intra__sim"):
-        np.testing.assert_allclose(auprc_of_ratios(measured, expected).value, number(case["auprc"]), rtol=1e-12)
+        quality = auprc_of_similarities if case["larger_is_more_similar"] else auprc_of_ratios
+        np.testing.assert_allclose(quality(measured, expected).value, number(case["auprc"]), rtol=1e-12)
 
 
 def groups_of(case):
@@ -82,20 +83,12 @@ def groups_of(case):
 def test_group_separation(name):
     case = GOLDEN["group_separation"][name]
     reference, paper = case["reference"], case["paper_alternatives"]
-    shifted = dict(case, matrix=_positive_if_similarity(case))
     for quality, key in (("conformity", "conformity_rate_in_tables"), ("auprc", "AUPRC")):
-        value = graded("resi-code", "group", quality, shifted, groups_of(case))
+        value = graded("resi-code", "group", quality, case, groups_of(case))
         np.testing.assert_allclose(value, number(reference[key]), rtol=1e-12)
     as_it_is = dict(case, is_symmetric=False)
     value = graded("paper", "group", "conformity", as_it_is, groups_of(case))
     np.testing.assert_allclose(value, number(paper["anchored_conformity_eq7_ties_conform"]), rtol=1e-12)
-
-
-def _positive_if_similarity(case):
-    """Similarities made negative, so that their differences are positive, as those of the catalogue's measures are."""
-    if not case["larger_is_more_similar"]:
-        return case["matrix"]
-    return [[v if v == "nan" else v - 100 for v in row] for row in case["matrix"]]
 
 
 @pytest.mark.parametrize("name", GOLDEN["monotonicity"])

@@ -7,7 +7,11 @@ import pytest
 import torch
 from torch import nn
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
-from transformers import BertConfig, BertForSequenceClassification, BertModel
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader as GraphLoader
+from torch_geometric.nn import GATConv, GCNConv, global_mean_pool
+from torch_geometric.nn import Sequential as GraphSequential
+from transformers import BertConfig, BertForSequenceClassification, BertModel, GPT2Config, GPT2LMHeadModel
 
 import resemblance as rs
 from resemblance.sources.hooks import subject_from_model
@@ -298,9 +302,119 @@ def test_pools(images):
         subject_from_model(images, [IMAGES], ["conv", "head"], pool={"cnov": "max"})
 
 
-def test_outputs_that_are_no_logits(config):
-    with pytest.raises(ValueError, match=r"returns BaseModelOutput.* without logits.*pass outputs=False"):
-        subject_from_model(BertModel(config), BATCHES, "encoder")
-    with pytest.raises(ValueError, match=r"returns outputs of shape \(7, 4, 6, 6\), not logits"):
-        subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES])
-    assert subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES], outputs=False).outputs is None
+def test_logits_are_kept_if_there_are_any(config):
+    assert subject_from_model(BertModel(config), BATCHES, "encoder").outputs is None
+    causal = GPT2LMHeadModel(GPT2Config(vocab_size=20, n_positions=8, n_embd=16, n_layer=1, n_head=2))
+    assert subject_from_model(causal, [WORDS], "transformer.h.0").outputs is None
+    assert subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES]).outputs is None
+    assert subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)], outputs=False).outputs is None
+    assert subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)]).outputs.shape == (4, 2)
+    with pytest.raises(ValueError, match=r"for some batches only; pass outputs=False"):
+        subject_from_model(Moody(), [torch.ones(2, 3), torch.ones(3, 3)])
+
+
+class Moody(nn.Module):
+    """Returns logits for batches of two, and maps for others."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x):
+        logits = self.head(x)
+        return logits if len(x) == 2 else logits[:, :, None, None]
+
+
+def test_progress_is_reported_after_every_batch(images):
+    told = []
+    subject_from_model(images, IMAGES.split(3), progress=lambda *state: told.append(state))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    told.clear()
+    subject_from_model(images, iter(IMAGES.split(3)), progress=lambda *state: told.append(state))
+    assert told == [(1, 0), (2, 0), (3, 0)]
+
+
+# ------------------------------------------------------------------------------------------------------------- graphs
+
+
+class Graphs(nn.Module):
+    """Two convolutions and a head for nodes; ``pooled`` has one row per graph."""
+
+    def __init__(self, whole=False, pooled=False):
+        super().__init__()
+        self.convs = nn.ModuleList([GATConv(4, 3, heads=2), GCNConv(6, 5)])
+        self.head, self.whole, self.pooled = nn.Linear(5, 2), whole, pooled
+
+    def forward(self, x, edge_index, batch=None):
+        for conv in self.convs:
+            x = conv(x, edge_index).relu()
+        return self.head(global_mean_pool(x, batch) if self.pooled else x)
+
+
+class OfGraphs(nn.Module):
+    """The same, called with a graph."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, data):
+        return self.model(data.x, data.edge_index, data.batch)
+
+
+def graph(seed=0, nodes=9):
+    g = torch.Generator().manual_seed(seed)
+    links = torch.randint(0, nodes, (2, 20), generator=g)
+    return Data(x=torch.randn(nodes, 4, generator=g), edge_index=links, y=torch.zeros(1).long())
+
+
+def test_a_graph_in_any_form():
+    model, data = Graphs().eval(), graph()
+    expected = model(data.x, data.edge_index).detach()
+    loaders = {
+        "graphs": [data], "a loader": GraphLoader([data]), "tuples": [(data.x, data.edge_index)],
+        "dicts": [{"x": data.x, "edge_index": data.edge_index}],
+        "turned": [{"edge_index": data.edge_index, "x": data.x}],
+        "named": [{"edge_index": data.edge_index, "x": data.x, "batch": torch.zeros(9).long()}],
+    }  # fmt: skip
+    for name, loader in loaders.items():
+        for own in (model, OfGraphs(model)) if name in ("graphs", "a loader") else (model,):
+            subject = subject_from_model(own, loader)
+            np.testing.assert_allclose(subject.outputs, expected, rtol=1e-5, atol=1e-6)
+            assert [layer.removeprefix("model.") for layer in subject.layers] == ["convs.0", "convs.1", "head"]
+
+
+def test_convolutions_and_not_their_parts_are_layers():
+    data = graph()
+    assert list(subject_from_model(GCNConv(4, 3), [data]).layers) == ["model"]
+    assert list(subject_from_model(Graphs(), [data], "convs.0.lin").layers) == ["convs.0.lin"]  # but can be named
+    own = GraphSequential("x, edge_index", [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)])
+    for loader in ([data], [(data.x, data.edge_index)]):
+        assert list(subject_from_model(own, loader).layers) == ["module_0", "module_1", "module_2"]
+
+
+def test_several_graphs_with_a_label_each():
+    model = Graphs(pooled=True).eval()
+    loader = GraphLoader([graph(seed) for seed in range(5)], batch_size=2)
+    subject = subject_from_model(model, loader, samples="y")
+    assert subject.outputs.shape == (5, 2)
+    assert list(subject.layers) == ["head"]
+    with pytest.raises(ValueError, match=r"'head' returns \(2, 2\), not one row for each of 18; .*samples=\"y\""):
+        subject_from_model(model, loader, "head")
+    with pytest.raises(ValueError, match="samples names 'label', which no batch has; it has batch, edge_index"):
+        subject_from_model(model, loader, samples="label")
+
+
+@pytest.mark.parametrize("form", [torch.as_tensor, np.asarray, list])
+def test_some_nodes_only(form):
+    model, data = Graphs().eval(), graph()
+    mask = np.arange(9) % 3 == 0
+    whole = subject_from_model(model, [data])
+    for rows in (mask, np.flatnonzero(mask)):
+        subject = subject_from_model(model, [data], rows=form(rows))
+        assert {r.shape[0] for r in subject.layers.values()} == {3}
+        np.testing.assert_array_equal(subject.outputs, whole.outputs[mask])
+        np.testing.assert_array_equal(numbers(subject, "convs.1"), numbers(whole, "convs.1")[mask])
+    for bad in (mask[:5], [0, 9], [-1], [0.5], [[0]], []):
+        with pytest.raises(ValueError, match="rows must be 9 booleans or numbers of rows from 0 to 8"):
+            subject_from_model(model, [data], rows=bad)

@@ -15,8 +15,10 @@ from sklearn.neighbors import NearestNeighbors
 
 import resemblance as rs
 
-# Equalities hold where values mean little, too.
-pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+pytestmark = [
+    pytest.mark.usefixtures("any_blocks"),
+    pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning"),  # they hold where values mean little, too
+]
 
 SHAPES = [(50, 6, 6), (50, 4, 9), (20, 30, 25), (12, 30, 5)]
 
@@ -321,12 +323,16 @@ def test_second_order_cosine_by_its_definition(pair):
     assert rs.second_order_cosine(*pair, k=4) == pytest.approx(np.mean(values), rel=1e-10)
 
 
-def test_duplicates_are_neighbours_and_ties_go_by_index():
-    from resemblance.views.neighbours import neighbours
+def test_duplicates_are_neighbours_and_equally_near_ones_are_listed_by_index():
+    from resemblance.views.neighbours import nearest, neighbours
 
     x = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     found = neighbours(rs.Representation(x), k=3, metric="cosine")
     assert found.tolist() == [[1, 2, 4], [0, 2, 4], [0, 1, 4], [4, 0, 1], [0, 1, 2]]
+    ties = nearest(rs.Representation(x), k=3, metric="cosine").ties
+    assert ties.rows.tolist() == [0, 1, 2, 3, 4]
+    assert np.split(ties.members, ties.starts[1:-1])[3].tolist() == [0, 1, 2]  # three samples for two places
+    assert np.split(ties.members, ties.starts[1:-1])[4].tolist() == [0, 1, 2, 3]
 
 
 def test_heat_trace_is_that_of_the_eigenvalues(rng):
@@ -356,6 +362,14 @@ def test_statistics_by_their_definitions(pair):
         assert rs.uniformity_difference(x, y, self_pairs=self_pairs) == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_large_common_offset_costs_the_mean_no_digits():
+    """In single precision the plain sum of 20,000 numbers near 1000.1 is wrong in the fourth digit."""
+    rows = (1000.1 + 0.001 * np.random.default_rng(0).standard_normal((20_000, 3))).astype(np.float32)
+    x, y = rs.Representation(rows, dtype="float32"), rs.Representation(0 * rows, dtype="float32")
+    expected = np.linalg.norm(rows.astype(np.float64).mean(axis=0))
+    assert rs.magnitude_difference(x, y) == pytest.approx(expected, rel=1e-6)
+
+
 def test_uniformity_of_far_apart_samples_is_exact_not_minus_infinity():
     """Two samples at distance r without self pairs: u = -2 r^2, also where exp(-2 r^2) is 0."""
     x, y = np.array([[0.0], [40.0]]), np.array([[0.0], [1.0]])
@@ -376,6 +390,12 @@ def test_outputs_against_scipy_and_scikit_learn(rng):
     assert rs.disagreement(x, y) == pytest.approx(1 - accuracy_score(x.argmax(axis=1), y.argmax(axis=1)))
     certain = np.eye(4)[labels]
     assert rs.jensen_shannon(certain, np.roll(certain, 1, axis=1), outputs="probabilities") == pytest.approx(1)
+
+
+@pytest.mark.parametrize("labels", [3, None, ("cat", "dog"), (0.0, 1.0), (True, False), (0, -1), (0, 1, 0)])
+def test_the_accuracy_difference_takes_numbers_of_columns(labels):
+    with pytest.raises(ValueError, match="accuracy_difference"):
+        rs.accuracy_difference(np.eye(2), np.eye(2), labels=labels)
 
 
 def test_scikit_learn_jaccard_on_indicator_vectors(rng):

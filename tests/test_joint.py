@@ -6,27 +6,34 @@ import json
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
+from resemblance import cli
 from resemblance.benchmarks import manifolds
-from resemblance.benchmarks.claims import NO_DATA, NOT, REPRODUCED
-from resemblance.benchmarks.contests import Contest, read_contest
+from resemblance.benchmarks.claims import NO_DATA, NOT, REPRODUCED, Claim
+from resemblance.benchmarks.contests import read_contest
 from resemblance.benchmarks.evaluate import Result, evaluate
 from resemblance.benchmarks.findings import Findings, Section, load_findings
 from resemblance.benchmarks.grading import Score
-from resemblance.benchmarks.joint import joint, places
+from resemblance.benchmarks.joint import joint
 from resemblance.benchmarks.resi_claims import claims
 from resemblance.comparison import info_of
+from resemblance.significance import places
 from resemblance.subject import Subject
 
 MEASURES = ("cka", "procrustes", "magnitude_difference", "concentricity_difference", "uniformity_difference")
 LABELS = {"a": "A", "b": "B", "c": "C"}
 
 
-def study(folder, suite, cells, labels=LABELS):
+CLAIM = Claim("S1", "it holds", "1", "2", NOT)
+
+
+def study(folder, suite, cells, labels=LABELS, size="default"):
     """A folder with findings in which measures have these scores."""
     folder.mkdir()
-    Findings(suite, "small", (Section("part", "Part", "about", scores=cells),), labels).save(folder / "result.json")
+    part = Section("part", "Part", "about", scores=cells, claims=(CLAIM,))
+    Findings(suite, size, (part,), labels).save(folder / "result.json")
     return folder
 
 
@@ -49,8 +56,8 @@ def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
     assert [found[m][3] for m in "ABC"] == [1, 1, 3]
     assert found["C"][2] == "3.0 to 3.0"
     assert [found[m][4] for m in "ABC"] == ["1 to 2", "1 to 2", "3 to 3"]
-    assert found["B"][5] == "100%"
-    assert found["C"][5] is None
+    assert found["B"][6] == "100%"
+    assert found["C"][6] == ""
     bars = joint(two)["standing"].figures[0]
     assert bars.threshold == 2.0 == np.mean([bar.value for bar in bars.bars])  # what guesses is in the middle
 
@@ -60,7 +67,7 @@ def test_cells_in_which_all_are_equal_do_not_count(tmp_path):
     one, other = study(tmp_path / "one", "stability", cells), study(tmp_path / "two", "sensitivity", {"x": cells["x"]})
     found = joint([one, other])
     assert [row[1] for row in table(found, "standing", "places").rows] == [1.0, 2.0, 3.0]
-    assert "Cells: 1 (in 1 more all measures are equal). Size of the study: small." in found["stability"].about
+    assert "Cells: 1 (in 1 more all measures are equal). Size of the study: default." in found["stability"].about
     with pytest.raises(ValueError, match="no cell of the stability study tells the measures apart"):
         joint([study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other])
 
@@ -99,19 +106,58 @@ def test_intervals_hold_the_estimate_and_shrink_with_cells():
 
     def width(count):
         cells = {("t", str(i)): dict(zip("ab", random.permutation([1.0, 2.0]))) for i in range(count)}
-        contests = [Contest(s, {"a": "A", "b": "B"}, lambda among: cells, ()) for s in ("resi", "stability")]
-        found = places(contests, {"resi": cells, "stability": cells})
+        found = places({"resi": cells, "stability": cells}).rows
         assert all(p.low <= p.mean <= p.high for p in found)
         return found[0].high - found[0].low
 
     assert width(400) < width(25) / 2
 
 
-def test_labels_that_two_measures_share_give_way_to_specifications(tmp_path):
-    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA"}
-    cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0}}
+def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_path):
+    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA", "procrustes": "Procrustes", "mine": "Mine"}
+    cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0, "procrustes": 3.0, "mine": 4.0}}
     folders = [study(tmp_path / s, s, cells, labels) for s in ("stability", "sensitivity")]
-    assert {row[0] for row in table(joint(folders), "standing", "places").rows} == set(labels)
+    assert {row[0] for row in table(joint(folders), "standing", "places").rows} == {
+        "CKA", "CKA [kernel=rbf]", "OrthProc", "Mine"
+    }  # fmt: skip
+
+
+SURE = {f"x/{i}": {"a": 3.0, "b": 2.0, "c": 1.0} for i in range(6)}
+
+
+def test_a_joint_ranking_says_first_who_leads_and_where_suites_disagree(tmp_path):
+    one = study(tmp_path / "one", "stability", SURE)
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}})
+    third = study(tmp_path / "third", "manifolds", SURE)
+    found = joint([one, other, third])
+    assert found.headline().startswith("A leads with a mean rank of 1.67 among 3 measures over 13 cells; every other ")
+    assert "The suites have different leaders: A in stability, C in sensitivity, A in manifolds." in found.headline()
+    assert "stability and sensitivity agree the least on the order (correlation −1.00)." in found.headline()
+    assert found.facts["studies"].startswith("stability, default: small models on data")
+    same = joint([one, third]).headline()
+    assert "The same measure leads in every suite." in same
+
+
+def test_a_trial_is_left_out_of_a_joint_ranking_and_named(tmp_path):
+    one, third = (study(tmp_path / s, s, SURE) for s in ("stability", "manifolds"))
+    trial = study(tmp_path / "trial", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}}, size="small")
+    found = joint([one, trial, third])
+    assert found.remarks == ("Left out of the ranking: sensitivity, small: for trying out, which is a trial.",)
+    assert [s.name for s in found.sections] == ["standing", "agreement", "stability", "manifolds"]
+    assert not found.is_trial
+
+
+def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
+    one = study(tmp_path / "one", "stability", SURE)
+    trial = study(tmp_path / "trial", "sensitivity", SURE, size="small")
+    found = joint([one, trial])
+    assert found.is_trial
+    assert found.headline() == "Trial run: the scores mean nothing."
+    (ranks,) = found["standing"].tables
+    assert ranks.columns == ("measure", "mean rank", "stability", "sensitivity")
+    assert [row[0] for row in ranks.rows] == ["A", "B", "C"]
+    assert found["standing"].figures == ()
+    assert {c.verdict for c in found.claims} == {NO_DATA}
 
 
 def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
@@ -145,10 +191,12 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
     assert set(contests[1].ranks(set(MEASURES))) == {("rings", "tau"), ("clusters", "tau"), ("swiss roll", "peak")}
     fewer = contests[0].ranks(set(MEASURES[:2]))
     assert {rank for own in fewer.values() for rank in own.values()} <= {1.0, 2.0}
+    result = json.loads((tmp_path / "manifolds" / "result.json").read_text()) | {"size": "default"}
+    (tmp_path / "manifolds" / "result.json").write_text(json.dumps(result))
     found = joint([tmp_path / "resi", tmp_path / "manifolds"])
     assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
     assert len(found["resi"].claims) == 4
-    assert "Domains: graphs, vision; protocol: paper." in found["resi"].about
+    assert "Suite: models of your own; domains: graphs, vision; protocol: paper." in found["resi"].about
 
 
 NAMES = (*MEASURES[2:], "mka", "cka", "procrustes", "rsa", "svcca", "pwcca", "jaccard", "imd", "rtd", "gulp")
@@ -226,3 +274,14 @@ def test_mistakes_are_named(two, tmp_path):
     lone = study(tmp_path / "lone", "manifolds", {"y": {"z": 0.5}}, {"z": "Z"})
     with pytest.raises(ValueError, match="common --measures"):
         joint([two[0], lone])
+
+
+def test_the_table_fits_the_terminal_and_has_no_none(tmp_path, capsys, monkeypatch):
+    labels = {f"measure_{i}": f"A measure {i}" for i in range(9)}
+    cells = {f"cell/{c}": {m: float((7 * c + 3 * i) % 11) for i, m in enumerate(labels)} for c in range(5)}
+    suites = ("stability", "sensitivity")
+    folders = [str(study(tmp_path / s, s, cells, labels)) for s in suites]
+    monkeypatch.chdir(tmp_path)
+    shown = assert_fits(lambda: cli.run(["joint", *folders, "--html", "j.html"]), capsys)
+    assert "None" not in shown
+    assert "–" in shown

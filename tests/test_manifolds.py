@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
+import re
 import sqlite3
-import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from resemblance.benchmarks.claims import CONTRADICTED, NO_DATA, PARTLY, REPRODUCED
 from resemblance.benchmarks.manifold_claims import claims
 from resemblance.benchmarks.manifold_result import CLUSTERS, ManifoldResult, Point, load_manifolds
 from resemblance.benchmarks.manifolds import SIZES, Case, cases, clouds, run
@@ -69,7 +70,7 @@ def made_up(curves, *, larger_is_more_similar=True, **columns):
         for e, curve in curves.items()
         for at, v in curve.items()
     ]
-    return ManifoldResult("small", ("mine",), (info_of(measure),), (), tuple(points), {}, {}, {})
+    return ManifoldResult("default", ("mine",), (info_of(measure),), (), tuple(points), {}, {}, {})
 
 
 # ------------------------------------------------------------------------------------------------------------ qualities
@@ -197,14 +198,16 @@ def test_cka_does_not_order_rings(result):
 
 
 def test_claims_have_a_verdict_and_say_what_is_missing(result):
-    found = {c.number: c for c in claims(result)}
+    found = {c.number: c for c in claims(replace(result, size="default"))}
     assert len(found) == 18
     assert found["M1"].verdict == found["M6"].verdict == found["M12 n"].verdict == REPRODUCED
     assert found["M1"].ours == "τ = 1.00 (k\u00a05–50)"
     assert found["M12 lost"].verdict == PARTLY  # MKA is not near 0, which kCKA is
-    assert found["M13 d"].verdict == NOT
+    assert found["M13 d"].verdict == CONTRADICTED
+    assert "by its authors' code both settle lower" in found["M13 d"].note
     assert found["M5"].verdict == found["M8"].verdict == NO_DATA  # there is no RTD
     assert all(c.verdict == NO_DATA for c in claims(made_up({"rings": {1: 1.0, 2: 0.5}})))
+    assert {(c.ours, c.verdict) for c in claims(result)} == {("–", NO_DATA)}  # a trial
 
 
 # -------------------------------------------------------------------------------------------------------------- running
@@ -272,16 +275,6 @@ class Tags(HTMLParser):
         self.tags.append((tag, dict(attributes)))
 
 
-def opened(path, fragment=""):
-    """The page after its script has run, in a browser without a window."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert browser, "no browser to open the page with: install chromium (apt-get install chromium)"
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={path.parent / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), path.as_uri() + fragment]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-
 @pytest.fixture(scope="module")
 def page(result, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "index.html"
@@ -314,7 +307,13 @@ def test_the_page_has_all_and_loads_nothing(result, page, tmp_path):
     text = page.read_text(encoding="utf-8")
     for claim in claims(result):
         assert claim.number in text
-    assert "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right order" in text
+    assert "Trial run: the scores mean nothing." in text
+    assert 'id="verdict"' not in text
+    write_manifolds_page(replace(result, size="default"), tmp_path / "real.html")
+    real = (tmp_path / "real.html").read_text(encoding="utf-8")
+    assert "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right order" in real
+    assert "Trial run" not in real
+    assert "contradicted by the authors' own numbers" in real
     tags = Tags(text).tags
     assert [a for tag, a in tags if tag in ("link", "img", "iframe") or "src" in a or "http" in a.get("href", "")] == []
     assert [tag for tag, _ in tags].count("script") == 1  # the label of a measure is text
@@ -322,8 +321,8 @@ def test_the_page_has_all_and_loads_nothing(result, page, tmp_path):
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
 
 
-def test_the_page_in_a_browser(page):
-    tags = Tags(opened(page, "#sort=1")).tags
+def test_the_page_in_a_browser(page, open_page):
+    tags = Tags(open_page(page, "#sort=1")).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     (header,) = [a for tag, a in tags if tag == "th" and "aria-sort" in a]
     assert header["aria-sort"] == "descending"
@@ -332,7 +331,7 @@ def test_the_page_in_a_browser(page):
     assert known == sorted(known, reverse=True)
 
 
-def test_measures_can_be_hidden_and_shown(page, tmp_path):
+def test_measures_can_be_hidden_and_shown(page, open_page, tmp_path):
     choose = """<script>
     for (const chip of document.querySelectorAll(".chip")) {
       chip.querySelector("input").click();
@@ -344,7 +343,7 @@ def test_measures_can_be_hidden_and_shown(page, tmp_path):
     </script>"""
     text = page.read_text(encoding="utf-8")
     (tmp_path / "index.html").write_text(text.replace("</body>", choose + "</body>"), encoding="utf-8")
-    tags = Tags(opened(tmp_path / "index.html")).tags
+    tags = Tags(open_page(tmp_path / "index.html")).tags
     (body,) = [a for tag, a in tags if tag == "body"]
     assert tags[0][1].get("data-errors") is None
     drawn = [a["class"] for tag, a in Tags(text).tags if tag == "g"]
@@ -378,8 +377,10 @@ def test_run_with_a_measure_of_ones_own(tmp_path, capsys, monkeypatch):
 def test_results_in_every_format(study, result, capsys, tmp_path):
     _, out, _ = told(capsys, "results", study)
     assert "mka[k=15]" in out
-    assert "reproduced" in out
-    _, out, _ = told(capsys, "results", study, "--format", "csv")
+    assert "Trial run: the scores mean nothing." in out
+    assert "reproduced" not in out
+    _, out, err = told(capsys, "results", study, "--format", "csv")
+    assert err == "Trial run: the scores mean nothing.\n"
     rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(out))}
     assert float(rows["mka"]["rings"]) == result.grade("mka").rings
     assert rows["seldom"]["clusters"] == ""
@@ -456,3 +457,33 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
         compare_published({"MKA": 1.0}, paper="mka")
     with pytest.raises(ValueError, match="no paper 'nature'; known: resi, mka"):
         published(paper="nature")
+
+
+def test_the_tables_fit_the_terminal(study, result, capsys):
+    shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
+    assert "No data on" in shown
+
+
+def test_what_the_pointer_reads(page, tmp_path, look):
+    marks = {
+        "#rings .panels .m:not(.off) circle": r"\S+.*: [\d.−]+ at rings = \d",
+        "#rings .clouds svg path": "points: 1 of radius 1",
+    }
+    seen = look(page, tmp_path, list(marks))
+    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
+        assert re.fullmatch(expected, said), (mark, said)
+    assert seen.hidden == []
+
+
+def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
+    assert look(page, tmp_path, width=390).wide <= 390
+
+
+def test_what_a_notebook_shows(result):
+    missing = sum(np.isnan(p.value) for p in result.points)
+    assert missing
+    assert repr(result) == (
+        f"<ManifoldResult: size small, measures {len(result.chosen)}, comparisons {len(result.points)}, "
+        f"without a value {missing}>"
+    )
+    assert str(len(result.points)) in result._repr_html_()

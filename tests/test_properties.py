@@ -51,7 +51,15 @@ def test_ranks(values):
 def test_largest_is_a_stable_sort(block, data):
     k = data.draw(st.integers(1, block.shape[1] - 1))
     expected = np.argsort(-block, axis=1, kind="stable")[:, :k]
-    assert np.array_equal(largest(block, k), expected)
+    listed, ties = largest(block, k)
+    assert np.array_equal(listed, expected)
+    levels = np.take_along_axis(block, expected, axis=1)
+    begins = (levels[:, None, :] > levels[:, :, None]).sum(axis=2)
+    members = [np.flatnonzero(row == level[-1]) for row, level in zip(block, levels)]
+    tied = [row for row in range(len(block)) if len(set(begins[row])) < k or len(members[row]) > 1]
+    assert ties.rows.tolist() == tied
+    assert np.array_equal(ties.begins, begins[tied])
+    assert np.array_equal(ties.members, np.concatenate([np.empty(0), *(members[row] for row in tied)]))
 
 
 @given(matrices)

@@ -111,25 +111,25 @@ def test_a_measure_outside_the_catalogue_has_no_definition():
 
 
 @pytest.mark.parametrize(
-    ("values", "bounds", "limits", "is_stretched"),
+    ("values", "bounds", "stretch", "limits", "note"),
     [
-        ([0.1, 0.9], (0, 1), (0, 1), False),
-        ([0.1, 0.9], (-1, 1), (0, 1), False),
-        ([-0.1, 0.9], (-1, 1), (-1, 1), False),
-        ([2.0, 9.0], (0, np.inf), (0, 9), False),
-        ([0.8, 1.0], (0, 1), (0.8, 1), True),
-        ([0.0, 50.0], (0, 18316), (0, 50), True),
-        ([0.0, 0.0], (0, np.inf), (0, 1), False),
-        ([np.nan, np.nan], (0, 1), (0, 1), False),
+        ([0.1, 0.9], (0, 1), False, (0, 1), ""),
+        ([0.01, 0.1], (0, 1), False, (0, 1), ""),  # little similarity is drawn as little
+        ([0.01, 0.1], (0, 1), True, (0.01, 0.1), "colours span the values only"),
+        ([0.1, 0.9], (-1, 1), False, (-1, 1), ""),
+        ([-0.1, 0.9], (-1, 1), False, (-1, 1), ""),
+        ([2.0, 9.0], (0, np.inf), False, (0, 9), "scale ends at the largest value"),
+        ([2.0, 9.0], (-np.inf, np.inf), False, (0, 9), "scale ends at the values"),
+        ([-2.0, 9.0], (-np.inf, np.inf), False, (-2, 9), "scale ends at the values"),
+        ([0.0, 50.0], (0, 18316), False, (0, 50), "scale ends at the largest value"),
+        ([0.0, 0.0], (0, np.inf), False, (0, 1), "scale ends at the largest value"),
+        ([np.nan, np.nan], (0, 1), False, (0, 1), ""),
+        ([0.5, 0.5], (0, 1), True, (0, 1), ""),
     ],
 )
-def test_colour_limits(values, bounds, limits, is_stretched):
+def test_the_scale_of_colours_is_the_range_of_the_measure_or_says_what_else(values, bounds, stretch, limits, note):
     matrix = np.resize(values, (3, 3))
-    assert report_data.colour_limits(matrix, bounds) == (limits, is_stretched)
-
-
-def test_two_representations_keep_the_range():
-    assert report_data.colour_limits(np.array([[1, 0.9], [0.9, 1]]), (0, 1)) == ((0, 1), False)
+    assert report_data.colour_scale(matrix, bounds, stretch=stretch) == (limits, note)
 
 
 def test_extremes_follow_the_direction():
@@ -226,6 +226,42 @@ def test_dark_is_similar_whatever_the_direction(comparison, measure):
     difference = comparison.difference(measure)
     assert spearmanr(difference.ravel(), shades.ravel()).statistic > 0.99
     assert np.diag(shades).max() < shades[~np.eye(5, dtype=bool)].min()
+
+
+def test_a_value_below_0_changes_no_colour_of_the_others():
+    values = np.array([[1, 0.6, 0.1], [0.6, 1, 0.3], [0.1, 0.3, 1]])
+    few = values.copy()
+    few[0, 2] = few[2, 0] = -0.026
+    maps = [figures.colours(report_data.heat_map(made_up(v, measure="rsa"), "rsa")) for v in (values, few)]
+    same = values == few
+    assert np.array_equal(maps[0][same], maps[1][same])
+    assert maps[1][0, 2, 0] > maps[1][0, 2, 2]  # brown, not blue
+    assert np.allclose(maps[0][0, 0], figures.colour_table()[-1])
+    whole = figures.shades(np.array([-1.0, 0.0, 1.0]), (-1, 1), larger_is_more_similar=False)
+    assert np.allclose(whole[0], figures.colour_table()[-1])
+    assert (np.diff(brightness(figures.colour_table(opposite=True))) < 0).all()
+
+
+def test_low_similarity_is_pale():
+    """Values that fill a tenth of the range have a tenth of its colours."""
+    low = figures.colours(report_data.heat_map(made_up([[0.1, 0.01], [0.01, 0.1]]), "cka"))
+    assert brightness(low).min() > 0.75
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "options", "ends", "says"),
+    [
+        ("cka", [[1, 0.02], [0.02, 1]], {}, ("0", "1"), ""),
+        ("rsa", [[1, -0.02], [-0.02, 1]], {}, ("−1", "1"), ""),
+        ("cka", [[0.06, 0.02], [0.02, 0.06]], {"stretch": True}, ("0.02", "0.06"), "colours span the values only"),
+        ("gulp", [[0, 3.25], [3.25, 0]], {}, ("0", "3.25"), "scale ends at the largest value"),
+    ],
+)
+def test_every_map_shows_the_numbers_of_its_scale(measure, values, options, ends, says):
+    svg = figures.draw(report_data.heat_map(made_up(values, measure=measure), measure, **options)).svg
+    assert all(f">{end}</text>" in svg for end in ends)
+    notes = re.findall(r">([a-z][^<]{15,})</text>", svg)
+    assert notes == ([says] if says else [])
 
 
 def test_labels_depend_on_the_room():
@@ -359,6 +395,25 @@ def test_equal_comparisons_are_equal_pages(comparison, tmp_path):
     assert written(comparison, tmp_path) == written(comparison, tmp_path)
 
 
+def test_two_measures_agree_by_a_number_and_more_by_a_map(tmp_path):
+    arrays = similar_arrays(["a", "b", "c", "d", "e"])
+    two = rs.compare(arrays, measures=["cka", "gulp"], progress=False)
+    text = written(two, tmp_path)
+    assert 'id="map-agreement"' not in text
+    value = report_data.agreement(two).values[0, 1]
+    assert f"CKA and GULP: {value:.2f}.".replace("-", "−") in text
+    same = dict.fromkeys("abcd", arrays["a"])
+    text = written(rs.compare(same, measures=["cka", "gulp"], progress=False), tmp_path)
+    assert "no correlation, for one of the two has the same value for all pairs" in text
+    more = rs.compare(arrays, measures=["cka", "gulp", "rsa"], progress=False)
+    assert 'id="map-agreement"' in written(more, tmp_path)
+
+
+def test_the_page_runs_and_loads_only_what_is_in_it(comparison, tmp_path):
+    (policy,) = [a["content"] for _, a in Page(written(comparison, tmp_path)).tags if "http-equiv" in a]
+    assert policy.startswith("default-src 'none'")
+
+
 def test_pages_of_odd_shapes(rectangle, tmp_path):
     assert "2 representations (rows) and 4 (columns)" in written(rectangle, tmp_path)
     assert "1 representations" in written(made_up([[1.0]]), tmp_path)
@@ -378,7 +433,7 @@ def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch, pa
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r'pip install "resemblance\[report\]"'):
+    with pytest.raises(ImportError, match=r'pip install .*\[report\]"'):
         written(comparison, tmp_path)
 
 
@@ -424,6 +479,14 @@ def test_names_with_brackets_are_not_markup():
     assert "cka[estimator=debiased]" in text
 
 
+def test_control_characters_are_printed_as_escapes():
+    found = made_up([[1, 0.5], [0.5, 1]], ["\x1b[31mred\x1b[0m", "a\nb\u202ec"])
+    text = printed([*terminal.comparison_tables(found), "verdict \x1b[31m"])
+    assert not set("\x1b\u202e") & set(text)
+    assert "\\x1b[31mred\\x1b[0m, a\\nb\\u202ec" in text
+    assert "verdict \\x1b[31m" in text
+
+
 def test_every_measure_has_a_line_with_its_claims():
     text = printed([terminal.measure_table(rs.list_measures()), terminal.measure_legend()])
     for m in rs.list_measures():
@@ -461,3 +524,23 @@ def test_every_measure_can_be_explained(measure):
 )
 def test_formulas_become_readable(formula, text):
     assert explain.readable(formula) == text
+
+
+# ---------------------------------------------------------------------------------------------------------- browser
+
+
+def test_what_the_pointer_reads(failing, tmp_path, look):
+    more = rs.compare(similar_arrays(["a", "b", "c", "d", "e"]), measures=["cka", "gulp", "rsa"], progress=False)
+    path = write_page(more, tmp_path / "page.html")
+    seen = look(path, tmp_path, ["#map-gulp svg image", "#map-agreement svg image"])
+    assert seen.said[0] == f"c  and  c:  {more['gulp'][2, 2]:.4g}"  # the middle
+    assert seen.said[1] == "GULP  and  GULP:  1"
+    assert seen.hidden == []
+
+
+def test_the_page_is_no_wider_than_a_phone(comparison, tmp_path, look):
+    assert look(write_page(comparison, tmp_path / "page.html"), tmp_path, width=390).wide <= 390
+
+
+def test_no_heading_of_a_notebook_table_is_empty(comparison):
+    assert "<th></th>" not in comparison._repr_html_()

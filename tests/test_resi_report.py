@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import shutil
-import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -20,8 +20,10 @@ from resemblance.benchmarks.published import RankRow
 from resemblance.benchmarks.ranking import ranking
 from resemblance.benchmarks.resi import Absence
 from resemblance.comparison import info_of
-from resemblance.report import resi_cells, resi_data, resi_figures, resi_page, write_resi_page
+from resemblance.report import resi_cells, resi_data, resi_figures, resi_page, resi_terminal, write_resi_page
+from resemblance.report.output import show
 from resemblance.representation import Undefined
+from resemblance.significance import places
 from resemblance.subject import Subject
 
 HOSTILE = "<script>alert(1)</script>"
@@ -94,6 +96,12 @@ def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", 
     return Result(**{**options, "measures": infos, "scores": tuple(scores), **empty, **parts})
 
 
+def printed(*parts):
+    target = io.StringIO()
+    show(parts, target)
+    return target.getvalue()
+
+
 def written(result, folder, **options):
     write_resi_page(result, folder / "resi.html", **options)
     return (folder / "resi.html").read_text(encoding="utf-8")
@@ -122,9 +130,12 @@ def test_headline_counts_models_and_every_comparison_once(result):
 
 def test_standings_are_those_of_the_ranking(result):
     rows = {row.name.spec: row for row in resi_data.standings(result)}
+    found = {p.measure: p for p in places({"resi": result.ranks()}).rows}
     for expected in ranking(result.ranks()):
-        row = rows[expected.measure]
-        assert (row.mean, row.low, row.high, row.median, row.cells) == (*expected[1:5], len(expected.ranks))
+        row, place = rows[expected.measure], found[expected.measure]
+        assert (row.mean, row.median, row.cells) == (expected.mean, expected.median, len(expected.ranks))
+        assert (row.low, row.high, row.is_tied) == (place.low, place.high, place.is_tied)
+        assert row.behind == (place.behind_low, place.behind_high)
     for domain in ("graphs", "language"):
         for expected in ranking(result.ranks(), domain):
             assert rows[expected.measure].by_domain[domain] == expected.mean
@@ -142,22 +153,62 @@ def test_a_measure_without_a_rank_stands_last():
     [
         ({}, "No measure has a rank"),
         ({"a": [0.5]}, "the only measure with a rank"),
-        ({"a": [0.5], "b": [0.1]}, "first in the only cell"),
-        ({"a": [0.5] * 9, "b": [0.1] * 9}, "No other interval overlaps with its own; the next is b 2.00"),
+        ({"a": [0.5], "b": [0.1]}, "1 cell does not settle the order of 2 measures"),
+        ({"a": [0.5] * 5, "b": [0.1] * 5}, "5 cells do not settle the order of 2 measures: with fewer than 6, even"),
         (
-            {"a": [0.5, 0.1] * 4, "b": [0.1, 0.5] * 4},
-            "The interval of 1 other overlaps with its own, so these cells do",
+            {"a": [0.5] * 9, "b": [0.1] * 9, "c": [0.0] * 9},
+            "a leads with a mean rank of 1.00 among 3 measures over 9 cells; every other measure is behind it, the "
+            "next being b 2.00.",
         ),
-        ({key: [0.5, 0.5] for key in "abcdefg"}, "The intervals of 6 others overlap with its own"),
+        (
+            {"a": [0.5, 0.1, 0.5] * 4, "b": [0.1, 0.5, 0.1] * 4, "c": [0.0] * 12},
+            "a leads with a mean rank of 1.33 among 3 measures over 12 cells; b cannot be told from it.",
+        ),
+        ({"a": [0.5, 0.1, 0.5] * 2, "b": [0.1, 0.5, 0.1] * 2}, "6 cells; b cannot be told from it"),
+        ({"a": [0.5] * 6, "b": [0.5] * 6, "c": [0.1] * 6}, "a and b lead together with a mean rank of 1.00"),
     ],
 )
-def test_the_verdict_claims_no_more_than_the_intervals_allow(values, words):
-    assert words in resi_data.verdict(resi_data.standings(made_up(values)))
+def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
+    assert words in resi_data.verdict(made_up(values))
 
 
-def test_a_long_verdict_is_cut():
-    said = resi_data.verdict(resi_data.standings(made_up({key: [0.5, 0.5] for key in "abcdefg"})))
-    assert said.endswith("b 1.00, c 1.00, d 1.00, e 1.00, and 2 more.")
+def test_intervals_that_overlap_do_not_make_a_tie():
+    """In every cell b is just behind a, and both vary much from cell to cell: only the difference is sure."""
+    others = {key: [0.9, 0.1, 0.1] * 4 for key in "cde"}
+    found = made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others})
+    rows = {row.name.spec: row for row in resi_data.standings(found)}
+    assert rows["a"].high > rows["b"].low
+    assert [spec for spec, row in rows.items() if row.is_tied and spec in "ab"] == ["a"]
+    assert rows["b"].behind == (1.0, 1.0)
+    assert "b" not in resi_data.verdict(found).partition("; ")[2].split()
+
+
+def test_few_cells_and_trials_have_no_intervals(tmp_path):
+    few = made_up({"a": [0.5] * 4, "b": [0.1] * 4})
+    trial = made_up({"b": [0.1] * 9, "a": [0.5] * 9}, suite="slice")
+    for found in (few, trial):
+        assert {(row.low, row.high, row.behind, row.is_tied) for row in resi_data.standings(found)} == {
+            (None, None, None, False)
+        }
+        assert resi_data.before(found) == {}
+        assert "95 %" not in printed(resi_terminal.ranking_table(found))
+    assert [row.name.spec for row in resi_data.standings(trial)] == ["b", "a"]  # as they were given, in no order
+    page = written(trial, tmp_path)
+    assert "Trial run: the scores mean nothing." in page
+    assert "leads" not in page
+    assert 'id="verdict"' not in page
+    assert 'id="duels"' not in page
+
+
+def test_the_page_and_the_terminal_say_what_was_evaluated(result, tmp_path):
+    whole = replace(result, suite="mini", left_out={"odd": "no traits.json beside its arrays"})
+    page, lines = written(whole, tmp_path), resi_terminal.headline_lines(whole)
+    for words in ("mini: small stand-in models; not the paper", "14: sage, bert", "Left out: odd (no traits.json"):
+        assert words in page
+        assert words in "\n".join(lines)
+    assert resi_data.remarks(result)[0].startswith("Few models: at most 9 are compared with each other")
+    assert resi_data.facts(result)["suite"] == "models of your own"
+    assert resi_data.remarks(replace(result, suite="mini")) == ()
 
 
 def test_boxes_have_quartiles_and_whiskers():
@@ -494,21 +545,11 @@ def test_jinja_that_is_missing_names_the_extra(result, tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "jinja2"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r'pip install "resemblance\[report\]"'):
+    with pytest.raises(ImportError, match=r'pip install .*\[report\]"'):
         written(result, tmp_path)
 
 
 # -------------------------------------------------------------------------------------------------------------- browser
-
-
-def opened(path, fragment=""):
-    """The page after its script has run, in a browser without a window."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert browser, "no browser to open the page with: install chromium (apt-get install chromium)"
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    more = f"--disable-component-update --disable-sync --user-data-dir={path.parent / 'profile'} --dump-dom"
-    command = [browser, *flags.split(), *more.split(), path.as_uri() + fragment]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 def first_column(dom, table):
@@ -516,9 +557,9 @@ def first_column(dom, table):
     return [row[0][1]["title"].split(":")[0] for row in rows if row[0][1].get("scope") == "row"]
 
 
-def test_the_page_in_a_browser(result, tmp_path):
+def test_the_page_in_a_browser(result, open_page, tmp_path):
     write_resi_page(result, tmp_path / "resi.html")
-    dom = opened(tmp_path / "resi.html", "#sort=ranking:1:descending")
+    dom = open_page(tmp_path / "resi.html", "#sort=ranking:1:descending")
     tags = Page(dom).tags
     assert "data-errors" not in tags[0][1]
     assert tags[0][1]["data-ready"] == "yes"
@@ -530,7 +571,7 @@ def test_the_page_in_a_browser(result, tmp_path):
     assert [a for tag, a in tags if tag == "div" and a.get("id") == "maps" and "hidden" not in a]
 
 
-def test_every_choice_can_be_made(result, page, tmp_path):
+def test_every_choice_can_be_made(result, page, open_page, tmp_path):
     """Choose every option of every list, then read a cell: the last choice is what is shown."""
     choose = """<script>
     for (const list of document.querySelectorAll("select")) for (let i = 0; i < list.options.length; i++) {
@@ -540,7 +581,7 @@ def test_every_choice_can_be_made(result, page, tmp_path):
       map.dispatchEvent(new KeyboardEvent("keydown", { key }));
     </script>"""
     (tmp_path / "resi.html").write_text(page.replace("</body>", choose + "</body>"), encoding="utf-8")
-    dom = opened(tmp_path / "resi.html")
+    dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     shown = {(a["data-quality"], a["data-family"]) for _, a in tags if "data-quality" in a and "hidden" not in a}
@@ -554,10 +595,10 @@ def test_every_choice_can_be_made(result, page, tmp_path):
     assert found.groups() == (f"{part.labels[2]} and {part.labels[1]}", "1", value)
 
 
-def test_a_hostile_page_in_a_browser_runs_nothing_else(tmp_path):
+def test_a_hostile_page_in_a_browser_runs_nothing_else(open_page, tmp_path):
     subjects = models(HOSTILE, HOSTILE, HOSTILE, [("normal", 0.0, 3)], name=HOSTILE + "seed{seed}")
     write_resi_page(evaluate(subjects, measures=["cka", seldom]), tmp_path / "resi.html", title=HOSTILE)
-    dom = opened(tmp_path / "resi.html")
+    dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
     assert [tag for tag, _ in tags].count("script") == 2
@@ -571,9 +612,78 @@ def test_a_hostile_page_in_a_browser_runs_nothing_else(tmp_path):
         ({"a": [0.2], "b": [np.nan], "c": [-0.5]}, "#sort=scores:1:descending", ["a", "c", "b"]),
     ],
 )
-def test_sorting_puts_what_has_no_value_last(values, fragment, order, tmp_path):
+def test_sorting_puts_what_has_no_value_last(values, fragment, order, open_page, tmp_path):
     write_resi_page(made_up(values), tmp_path / "resi.html")
-    dom = opened(tmp_path / "resi.html", fragment)
+    dom = open_page(tmp_path / "resi.html", fragment)
     root = Page(dom).tags[0][1]
     assert (root.get("data-ready"), root.get("data-errors")) == ("yes", None)
     assert first_column(dom, "scores") == order
+
+
+def test_what_the_pointer_reads(result, tmp_path, look):
+    rows = [RankRow("A", 1.5, 2.25, 1, 2), RankRow("B", 2.5, 1.25, 2, 1)]
+    write_resi_page(result, tmp_path / "resi.html", published=rows)
+    marks = {
+        "#ranking .interval circle": r"\S+: mean rank [\d.]+, 95 % interval [\d.]+ to [\d.]+",
+        "#distribution path.median": r"\S+: median rank [\d.]+, mean [\d.]+, \d+ cells?",
+        "#distribution circle.point": r"\S+: rank [\d.]+ in .+ correlation.*, graphs · toy · sage · node",
+        "#maps svg path": r".+ and .+: expected [\d.]+, measured by \S+ .+",
+        "#groups circle.dot": r".+: accuracy 0\.\d{3}.*",
+        "#duels rect": r"\S+ ranked before \S+ in \d+ of \d+ cells \(\d+ tied\)",
+        "#published circle.dot": "A: mean rank 1.50 here, 2.25 published",
+    }
+    seen = look(tmp_path / "resi.html", tmp_path, list(marks))
+    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
+        assert re.fullmatch(expected, said), (mark, said)
+    assert seen.hidden == []
+
+
+def test_no_row_of_a_long_table_is_out_of_sight(tmp_path, look):
+    write_resi_page(made_up({f"m{i}": [0.1 * i] for i in range(60)}), tmp_path / "resi.html")
+    assert look(tmp_path / "resi.html", tmp_path).hidden == []
+
+
+def test_every_point_of_a_box_says_its_measure_test_and_models(result):
+    for box in resi_data.boxes(result, "language"):
+        ranks = {cell: own[box.name.spec] for cell, own in result.ranks().items() if cell[2] == "language"}
+        assert list(box.ranks) == list(ranks.values())
+        assert len(set(box.cells)) == len(box.cells) == len(ranks)
+        assert all(cell[4] in text and cell[5] in text for cell, text in zip(ranks, box.cells))
+
+
+def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+
+
+def test_labels_are_spelled_out(result, page):
+    assert "<dt>OrthProc</dt><dd>Orthogonal Procrustes distance" in page
+    assert f'title="procrustes: {rs.get_measure("procrustes").summary[:20]}' in page
+
+
+def test_matrices_show_the_numbers_of_their_colours():
+    values = np.array([[0, 0.2, 0.4], [0.2, 0, 0.6], [0.4, 0.6, 0]])
+    svg = resi_figures.matrix(["a", "b", "c"], values, "differences")
+    assert [number for number in ("0.2", "0.4", "0.6") if f">{number}</text>" in svg] == ["0.2", "0.4", "0.6"]
+
+
+def test_what_a_notebook_shows(result):
+    text = repr(result)
+    assert len(text) < 1000
+    assert text == (
+        "<Result of ReSi: protocol paper, measures 3, scores "
+        f"{len(result.scores)}, domains graphs and language, failed comparisons "
+        f"{sum(f.comparisons for f in result.failed)}>"
+    )
+    assert "<td style='text-align:left'>graphs and language</td>" in result._repr_html_()
+
+
+def test_a_subject_is_printed_as_what_it_is():
+    (found,) = models("vision", "net", "mean", [("normal", 0.0, 1)])
+    assert "4: l3 (4), l2 (4), l1 (4), last (4); known: outputs; traits: domain vision" in repr(found)
+    deep = {f"<layer{i}>": np.random.default_rng(i).normal(size=(500, 64)) for i in range(200)}
+    large = Subject("deep", {k: rs.Representation(v, k) for k, v in deep.items()}, traits={"note": "x" * 9999})
+    assert len(repr(large)) < 1000
+    assert "200: <layer0> (64)" in repr(large)
+    assert "..., <layer199> (64)" in repr(large)
+    assert "&lt;layer0&gt;" in large._repr_html_()

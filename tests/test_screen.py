@@ -205,7 +205,7 @@ def test_arrays_of_every_kind(form, screen):
     X, labels = screen
     expected = st.perturbations(X.astype(float), labels)
     same(st.perturbations(form(X), labels), expected)
-    same(st.perturbations(form(X), pd.Series(labels, index=np.arange(130)[::-1])), expected)
+    same(st.perturbations(form(X), pd.Series(labels, index=[f"cell{i}" for i in range(130)])), expected)
 
 
 @pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")  # anndata's own, for a view
@@ -286,7 +286,7 @@ def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
 def test_without_anndata_the_error_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "screen.h5ad").touch()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r'pip install "resemblance\[bio\]"'):
+    with pytest.raises(ImportError, match=r'pip install .*\[bio\]"'):
         st.perturbations(tmp_path / "screen.h5ad")
 
 

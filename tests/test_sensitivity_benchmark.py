@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks import published
+from resemblance.benchmarks import headlines, published
 from resemblance.benchmarks.claims import NoData
 from resemblance.benchmarks.findings import load_findings
 from resemblance.benchmarks.sensitivity import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, claims, run
@@ -81,8 +84,11 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def study(models, tmp_path_factory):
+    """A small run whose claims are judged all the same, which a trial's are not."""
     folder = tmp_path_factory.mktemp("study")
-    return folder, run(folder, models=models, measures=TESTED, size="small")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(headlines, "TRIALS", {})
+        yield folder, run(folder, models=models, measures=TESTED, size="small")
 
 
 def means(findings, benchmark, cell):
@@ -424,6 +430,17 @@ def test_own_models_by_command(models, tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, capsys):
+    few = Path(shutil.copytree(models / "normal0", tmp_path / "few" / "normal0")).parent
+    shutil.copytree(models / "normal1", few / "normal1")
+    (few / "normal1" / "traits.json").unlink()
+    words = ["sensitivity", "evaluate", str(few), str(tmp_path / "study"), "--size", "small", "-m", "cka", "-j", "1"]
+    assert cli.run([*words, "-q"]) == 1
+    told = capsys.readouterr().err
+    assert "too few models for any experiment (Few models: at most 1 are" in told
+    assert "Left out: normal1 (no traits.json beside its arrays)." in told
+
+
 def test_trained_models_by_command(models, tmp_path, capsys):
     """Two seeds, trained in seconds; the second time nothing is trained, nor for another measure."""
     study = tmp_path / "study"
@@ -464,3 +481,7 @@ def test_names():
     assert set(THREE) <= set(MEASURES)
     assert pickle.loads(pickle.dumps([e.compute for e in EXPERIMENTS]))  # workers can be sent them
     assert all(rs.get_measure(m).spec == m for m in MEASURES if m != "default")
+
+
+def test_the_tables_fit_the_terminal(study, capsys):
+    assert_fits(lambda: cli.run(["sensitivity", "results", str(study[0])]), capsys)

@@ -165,6 +165,24 @@ def test_padding_changes_nothing(architecture):
             assert np.allclose(values[0], together.layers[pooling][name][0], atol=1e-5)
 
 
+def test_sentences_that_go_through_a_network_in_parts_keep_their_order(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from resemblance.sources import _encoders as encoders
+
+    known = vocabulary([["a", "b", "c"]], 50)
+    ids = encode([["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12)
+    with language.seeded(0, "test"):
+        model = encoders.build("bert", 3, OPTIONS | {"vocabulary": 50}).eval()
+    whole = encoders.activations(torch, model, ids, "bert")
+    monkeypatch.setattr(encoders, "ROWS", 2)
+    parts = encoders.activations(torch, model, ids, "bert")
+    assert np.allclose(parts.outputs, whole.outputs, atol=1e-5)
+    assert np.allclose(encoders.logits_of(torch, model, ids), whole.outputs, atol=1e-5)
+    for pooling, layers in whole.layers.items():
+        for name, values in layers.items():
+            assert np.allclose(parts.layers[pooling][name], values, atol=1e-5)
+
+
 def test_pooled_states_are_those_of_the_network():
     torch = pytest.importorskip("torch")
     from resemblance.sources import _encoders as encoders

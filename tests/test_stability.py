@@ -517,9 +517,9 @@ def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rn
     assert st.interval("variance_ratio", x, labels=y, draws=5)[:3] == st.interval("variance_ratio", x, y, draws=5)[:3]
     by_name = st.permutation_null("temporal_drift", x, conditions=y, draws=5)
     assert by_name.value == st.permutation_null("temporal_drift", x, y, draws=5).value
-    bins = rng.standard_normal((60, 4, 3))
-    assert st.over_windows("trial_split", bins, conditions=y, width=2) == st.over_windows(
-        "trial_split", bins, y, width=2
+    bins, axes = rng.standard_normal((60, 4, 3)), "trials bins units"
+    assert st.over_windows("trial_split", bins, conditions=y, width=2, axes=axes) == st.over_windows(
+        "trial_split", bins, y, width=2, axes=axes
     )
     for call in (st.variance_ratio, lambda *a, **k: st.interval("variance_ratio", *a, **k)):
         with pytest.raises(ValueError, match="labels is given twice"):
@@ -590,6 +590,7 @@ HOSTILE = {
     "duplicates": lambda x: np.repeat(x[::2], 2, axis=0),
     "constant columns": lambda x: np.hstack([x[:, :4], np.ones((len(x), 2))]),
     "wide": lambda x: np.hstack([x, np.random.default_rng(0).standard_normal((len(x), 80))]),
+    "two values of half precision": lambda x: (1 + 1e-3 * (x > 0.5)).astype(np.float16),
     "integers": lambda x: np.round(3 * x).astype(int),
     "not contiguous": lambda x: np.asfortranarray(x)[::-1],
 }
@@ -607,6 +608,20 @@ def test_hostile_data_give_a_number_or_a_reason(s, kind):
         assert kind not in ("integers", "not contiguous")
         return
     assert s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
+
+
+@pytest.mark.parametrize("name", ["anisotropy", "participation_ratio", "effective_rank"])
+def test_a_spectrum_of_rounding_is_no_spectrum(name):
+    x = HOSTILE["two values of half precision"](example(st.get_statistic(name))[0])
+    with pytest.raises(rs.Undefined, match="varies by no more than the rounding of float16"):
+        st.get_statistic(name)(x)
+
+
+@every_statistic
+def test_values_near_the_largest_are_refused(s):
+    x, data = example(s)
+    with pytest.raises(rs.Undefined, match="values near the largest of float64"):
+        s(x * 1e306, *data)
 
 
 @every_statistic
@@ -744,6 +759,31 @@ def test_lists():
         rs.get_statistic("feature_spit")
 
 
+@pytest.mark.parametrize("limits", [{"anchors": 2}, {"anchors": 9}, {"anchors": 10_000}, {"probes": 3}, {"probes": 9}])
+def test_anchors_and_probes_fit_among_few_samples(limits, rng):
+    for n in (50, 53, 60, 400):
+        assert -1 <= st.anchor(rng.standard_normal((n, 6)), k=3, **limits) <= 1
+
+
+@pytest.mark.parametrize(("name", "fewest"), [("anchor", 50), ("sample_split", 5)])
+def test_no_fewer_samples_are_drawn_than_a_split_needs(name, fewest, rng):
+    s, x = st.get_statistic(name), rng.standard_normal((60, 6))
+    assert -1 <= s(x, max_samples=fewest) <= 1
+    with pytest.raises(ValueError, match=f"{name}: max_samples must be from {fewest} to inf; got {fewest - 1}"):
+        s(x, max_samples=fewest - 1)
+
+
+def test_an_encoder_that_writes_into_its_inputs_changes_neither_them_nor_the_value(rng):
+    def careless(inputs):
+        inputs *= 2
+        return np.tanh(inputs)
+
+    x = rng.standard_normal((20, 5))
+    before = x.copy()
+    assert st.input_noise_stability(x, careless) == st.input_noise_stability(x, lambda inputs: np.tanh(2 * inputs))
+    assert np.array_equal(x, before)
+
+
 def test_parameters_are_checked(rng):
     x = rng.standard_normal((9, 5))
     with pytest.raises(ValueError, match="no parameter 'splits'"):
@@ -774,7 +814,7 @@ def test_own_statistics(rng):
     assert str(spread.where(power=2)) == "spread[power=2]"
     assert spread(x, power=2) == np.std(x) ** 2
     assert spread.summary == "Standard deviation of the points."
-    assert repr(spread) == "<statistic spread>"
+    assert repr(spread).startswith("<statistic spread: ")
     with pytest.raises(ValueError, match="top level"):
         pickle.dumps(spread)
     with pytest.raises(ValueError, match="no role 'weights'"):
@@ -789,5 +829,5 @@ def test_the_value_of_an_own_statistic_must_be_finite(rng):
     def bad(x: rs.Representation) -> float:
         return float("nan")
 
-    with pytest.raises(rs.Undefined, match="overflows"):
+    with pytest.raises(rs.Undefined, match="not a number"):
         bad(rng.standard_normal((4, 2)))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import assert_fits
 
 import resemblance as rs
-from resemblance.benchmarks import stability
+from resemblance.benchmarks import headlines, stability
 from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED
 from resemblance.benchmarks.experiments import Setting
 from resemblance.benchmarks.findings import load_findings
@@ -52,8 +53,11 @@ def verdicts(section, number):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
+    """A small run whose claims are judged all the same, which a trial's are not."""
     folder = tmp_path_factory.mktemp("study")
-    return folder, run(folder, size="small", measures=MEASURES, only=["chance", "spectral", "quadrants"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(headlines, "TRIALS", {})
+        yield folder, run(folder, size="small", measures=MEASURES, only=["chance", "spectral", "quadrants"])
 
 
 # ------------------------------------------------------------------------------------- the numbers of the paper: S1, S2
@@ -435,3 +439,9 @@ def test_commands(small, capsys, tmp_path):
     np.save(tmp_path / "y.npy", np.ones((30, 3)))
     assert command(["stability", "transformations", str(tmp_path / "y.npy")]) == 2
     assert "at least 10 samples and 5 features" in capsys.readouterr().err
+
+
+def test_the_tables_fit_the_terminal(small, tmp_path, capsys):
+    assert_fits(lambda: command(["stability", "results", str(small[0])]), capsys)
+    np.save(tmp_path / "x.npy", mixture(0.9, 0)[:30, :20])
+    assert_fits(lambda: command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]), capsys)

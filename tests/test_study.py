@@ -223,6 +223,73 @@ def test_a_study_is_of_one_suite(study, capsys):
         status(study.parent)
 
 
+SUITES = [
+    ["resi", "run", "--suite", "slice", "--domain", "vision", "-m", "cka", "-j", "1", "-q"],
+    ["stability", "run", "--size", "small", "--only", "chance", "-j", "1", "-q"],
+    ["sensitivity", "run", "--size", "small", "--only", "layers", "-j", "1", "-q"],
+    ["manifolds", "run", "--size", "small", "-m", "cka", "-j", "1", "-q"],
+]
+
+
+def contents(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
+@pytest.mark.parametrize("name", [".partial-backup/thesis.tex", ".sales-2025.parquet", "index.html", "study.json"])
+def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path, capsys, words, name):
+    home = tmp_path / "home"
+    (home / name).parent.mkdir(parents=True)
+    (home / name).write_text('{"study": "of mine"}')
+    (home / "deep").mkdir()
+    (home / "deep" / ".settings.json-old").write_text("mine")
+    before = contents(home)
+    assert cli.run([words[0], words[1], str(home), *words[2:]]) == 2
+    assert "give a" in capsys.readouterr().err
+    assert contents(home) == before
+
+
+def test_only_what_we_left_unfinished_is_removed(study):
+    plan = recipes("slice", ["vision"])
+    ours = [
+        place(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
+        study / "parts" / "chance" / f".{'0' * 24}.json-123",
+        study / ".result.json-123",
+        study / ".comparisons-123.parquet",
+    ]
+    theirs = [
+        study / "subjects" / ".partial-backup" / "thesis.tex",
+        study / "notes" / ".partial-seed0-123" / "thesis.tex",
+        study / "notes" / ".settings.json-1",
+        study / ".partial-notes" / "a",
+        study / ".sales-2025.parquet",
+        study / "subjects" / ".a.json-old",
+    ]
+    for file in (*ours, *theirs):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+    run(study, suite="slice", domains=["vision"], measures=MEASURES)
+    assert not [file for file in ours if file.exists()]
+    assert [file for file in theirs if file.exists()] == theirs
+
+
+def test_a_run_that_was_killed_at_its_start_can_be_continued(tmp_path):
+    study = tmp_path / "study"
+    study.mkdir()
+    for name in (".lock", ".study.json-77"):
+        (study / name).touch()
+    models = bring(tmp_path / "models", noise_walk(models=2))
+    assert run(study, models=models, measures=["cka"]).scores
+
+
+@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
+def test_a_path_that_cannot_be_written_is_found_before_the_work(tmp_path, capsys, words):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/stu\xffdy")
+    assert cli.run([words[0], words[1], folder, *words[2:]]) == 2
+    assert "cannot be written as UTF-8; give another folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 # ------------------------------------------------------------------------------------------------ models of one's own
 
 
@@ -266,7 +333,8 @@ def test_what_is_written_is_read(tmp_path):
     ("traits", "message"),
     [
         ("[]", "must hold an object"),
-        ("{", "cannot be read"),
+        ("{", "is not an object of traits that can be read"),
+        ("[" * 100_000, "traits.json is not an object of traits that can be read"),
         ('{"setting": "odd"}', "setting must be one of"),
         ('{"strength": 2}', "between 0 and 1"),
         ('{"seed": "one"}', "seed must be a number"),
@@ -278,6 +346,9 @@ def test_what_is_written_is_read(tmp_path):
         ('{"dataset": "\\ud800"}', "dataset must be a word"),
         ('{"layers": ["a", "a"]}', "must be there once"),
         ('{"layers": ["../a"]}', "name of a file in this folder"),
+        ('{"layers": {"../x": ["a"]}}', "the pooling '../x' must be there once, as the name of a file in this folder"),
+        ('{"layers": {"\\u001b[31m": ["a"]}}', "the pooling .* as the name of a file in this folder"),
+        ('{"accuracies": {"\\u001b[31m": 0.5}}', "by a name that can be printed"),
         ('{"layers": "a"}', "layers must be a list"),
         ('{"layers": []}', "has no layers"),
         ('{"layers": ["gone"]}', "gone.npy is missing"),
@@ -315,6 +386,39 @@ def test_outputs_that_do_not_fit_are_refused(tmp_path, name, array, message):
     (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
     with pytest.raises(ValueError, match=message):
         read_subjects(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array(["cat", "dog", "cat"]), "whole numbers from 0; got the dtype <U3: number the classes as the columns"),
+        (np.array([0.0, 1.5, 1.0]), "got the dtype float64"),
+        (np.array(["2020-01-01"] * 3, "datetime64[D]"), "got the dtype datetime64"),
+        (np.array([0, 1, -1]), "got the class -1"),
+        (np.array([0, 1, 2]), "the class 2 and outputs.npy 2 columns; a label is the number, from 0, of the column"),
+        (np.zeros((3, 1), int), "must be .n_samples,. classes"),
+    ],
+)
+def test_labels_are_numbers_of_columns_of_the_outputs(tmp_path, labels, message):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    np.save(tmp_path / "outputs.npy", np.eye(3)[:, :2])
+    np.save(tmp_path / "labels.npy", labels)
+    (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
+    with pytest.raises(ValueError, match=message):
+        read_subjects(tmp_path)
+
+
+def test_a_million_layers_are_checked_in_one_pass(tmp_path):
+    (tmp_path / "traits.json").write_text(json.dumps({"layers": [f"l{i}" for i in range(200_000)]}))
+    with pytest.raises(ValueError, match=r"l0\.npy is missing"):  # hours, when every name is counted by itself
+        read_subjects(tmp_path)
+
+
+def test_deep_json_beside_an_array_is_no_checksum(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
+    assert len(read_subjects(tmp_path, verify=True)) == 1
 
 
 def test_json_files_of_others_are_left_alone(tmp_path):

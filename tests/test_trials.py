@@ -14,6 +14,7 @@ import resemblance as rs
 from resemblance import stability as st
 
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())["trials"]
+AXES = "trials bins units"
 RESPONSES = np.arange(48.0).reshape(3, 4, 4)  # three trials, four bins, four units
 LIBRARIES = {"numpy": np.asarray, "torch": torch.asarray, "array_api_strict": array_api_strict.asarray}
 
@@ -39,11 +40,11 @@ def test_bins_are_pooled_in_the_window(library):
         ("max", RESPONSES[:, 2]),
         ("flatten", RESPONSES[:, 1:3].reshape(3, 8)),
     ]:
-        found = rs.from_trials(library(RESPONSES), pool=pool, window=(1, 3), name="V1", ids="abc")
+        found = rs.from_trials(library(RESPONSES), pool=pool, axes=AXES, window=(1, 3), name="V1", ids="abc")
         assert np.array_equal(np.asarray(found.source), expected)
         assert (found.name, found.ids) == ("V1", ("a", "b", "c"))
         assert type(found.source) is type(library(RESPONSES))
-    assert np.array_equal(rs.from_trials(RESPONSES, pool="mean").source, RESPONSES.mean(axis=1))
+    assert np.array_equal(rs.from_trials(RESPONSES, pool="mean", axes=AXES).source, RESPONSES.mean(axis=1))
 
 
 @pytest.mark.parametrize("axes", ["trials units bins", "units trials bins", "bins units trials"])
@@ -51,25 +52,48 @@ def test_axes_in_another_order(axes):
     order = [("trials", "bins", "units").index(axis) for axis in axes.split()]
     for pool in ("mean", "flatten"):
         found = rs.from_trials(RESPONSES.transpose(order), pool=pool, axes=axes, window=(0, 3))
-        assert np.array_equal(found.source, rs.from_trials(RESPONSES, pool=pool, window=(0, 3)).source)
+        assert np.array_equal(found.source, rs.from_trials(RESPONSES, pool=pool, axes=AXES, window=(0, 3)).source)
+
+
+@pytest.mark.parametrize(
+    "axes", ["trials time units", "trial times neurons", "Trials bin channels", "trials bins cells"]
+)
+def test_axes_by_other_words(axes):
+    expected = rs.from_trials(RESPONSES, pool="mean", axes=AXES)
+    assert np.array_equal(rs.from_trials(RESPONSES, pool="mean", axes=axes).source, expected.source)
+
+
+def test_dimensions_of_xarray_name_the_axes():
+    xarray = pytest.importorskip("xarray")
+    named = xarray.DataArray(
+        RESPONSES.transpose(2, 0, 1), dims=("neuron", "trial", "time"), coords={"trial": ["a", "b", "c"]}
+    )
+    found = rs.from_trials(named, pool="mean", window=(1, 3))
+    assert np.array_equal(found.source, RESPONSES[:, 1:3].mean(axis=1))
+    assert found.ids == ("a", "b", "c")
+    assert rs.from_trials(named, pool="mean", ids=[7, 8, 9]).ids == (7, 8, 9)
+    with pytest.raises(ValueError, match="axes must be"):
+        rs.from_trials(named.rename(neuron="depth"), pool="mean")
+    tokens = xarray.DataArray(RESPONSES, dims=("n", "t", "d"), coords={"n": ["a", "b", "c"]})
+    assert rs.from_tokens(tokens, pool="mean").ids == ("a", "b", "c")
 
 
 def test_a_file_of_counts_is_read_in_place(tmp_path):
     np.save(tmp_path / "session.npy", RESPONSES.astype("uint8"))
-    found = rs.from_trials(tmp_path / "session.npy", pool="mean", window=(2, 4))
+    found = rs.from_trials(tmp_path / "session.npy", pool="mean", axes=AXES, window=(2, 4))
     assert found.name == "session"
     assert np.array_equal(found.source, RESPONSES[:, 2:].mean(axis=1))
 
 
 def test_published_statistics_of_the_decision_epoch(recording):
     X, conditions, _ = recording
-    trials = rs.from_trials(X, pool="mean", window=(50, 100))
+    trials = rs.from_trials(X, pool="mean", axes=AXES, window=(50, 100))
     assert st.trial_split(trials, conditions, parity="recording") == pytest.approx(THEIRS["split_half"], rel=1e-10)
     assert 1 - st.temporal_drift(trials, conditions) == pytest.approx(THEIRS["temporal"], rel=1e-10)
     assert 1 - st.centroid_drift(trials) == pytest.approx(THEIRS["centroid_drift"], rel=1e-8)
     null = st.permutation_null("centroid_drift", trials, draws=100)
     assert 1 - null.mean == pytest.approx(THEIRS["perm_null_mean_seed320"], abs=1e-3)
-    other = rs.from_trials(X, pool="mean", window=(0, 50))
+    other = rs.from_trials(X, pool="mean", axes=AXES, window=(0, 50))
     assert st.trial_split(other, conditions) < 0.5
 
 
@@ -85,14 +109,16 @@ def test_published_statistics_of_the_decision_epoch(recording):
         ({"window": (-2, 4)}, "0 <= start"),
         ({"window": (0.5, 2)}, r"got \(0.5, 2\)"),
         ({"window": 3}, "got 3"),
-        ({"axes": "trials time units"}, "axes must be 'trials', 'bins' and 'units'"),
+        ({"axes": "trials depth units"}, "axes must be 'trials', 'bins' and 'units'"),
+        ({"axes": "trials time bins"}, "axes must be 'trials', 'bins' and 'units'"),
+        ({"axes": None}, r"needs axes, .* in the order of X: axes=\"trials bins units\" if \(3, 4, 4\) is that"),
         ({"axes": "trials units"}, "axes must be"),
         ({"ids": "ab"}, "3 samples but 2 ids"),
     ],
     ids=str,
 )  # fmt: skip
 def test_errors_of_trials(change, message):
-    given = {"X": RESPONSES, "pool": "mean"} | change
+    given = {"X": RESPONSES, "pool": "mean", "axes": AXES} | change
     with pytest.raises(ValueError, match=message):
         rs.from_trials(given.pop("X"), **given)
     if "X" in change:
@@ -109,7 +135,9 @@ def test_recorded_order_is_restored(recording):
     where = {f"c{c}": np.flatnonzero(conditions == c) for c in np.unique(conditions)}
     for trials, labels in (
         rs.from_conditions({c: rates[at] for c, at in where.items()}, times=where),
-        rs.from_conditions({c: X[at] for c, at in where.items()}, times=where, pool="mean", window=(50, 100)),
+        rs.from_conditions(
+            {c: X[at] for c, at in where.items()}, times=where, pool="mean", axes=AXES, window=(50, 100)
+        ),
     ):
         assert np.allclose(trials.source, rates, atol=1e-12)
         assert labels.tolist() == [f"c{c}" for c in conditions]
@@ -210,7 +238,7 @@ def test_errors_of_conditions(given, message):
 
 def test_statistics_check_the_conditions(recording):
     X, conditions, _ = recording
-    trials = rs.from_trials(X, pool="mean")
+    trials = rs.from_trials(X, pool="mean", axes=AXES)
     with pytest.raises(ValueError, match="conditions must be one per sample"):
         st.trial_split(trials, conditions[:-1])
     blocks = np.argsort(conditions, kind="stable")
@@ -223,15 +251,17 @@ def test_statistics_check_the_conditions(recording):
 
 def test_windows_along_the_trial(recording):
     X, conditions, _ = recording
-    found = st.over_windows("trial_split", X, conditions, width=50, step=25, rdm="correlation")
+    found = st.over_windows("trial_split", X, conditions, width=50, axes=AXES, step=25, rdm="correlation")
     assert [(w.start, w.stop) for w in found] == [(0, 50), (25, 75), (50, 100)]
     for w in found:
-        trials = rs.from_trials(X, pool="mean", window=(w.start, w.stop))
+        trials = rs.from_trials(X, pool="mean", axes=AXES, window=(w.start, w.stop))
         assert w.value == pytest.approx(st.trial_split(trials, conditions, rdm="correlation"), rel=1e-10)
     assert found[2].value > 0.9 > found[0].value
-    assert len(st.over_windows("centroid_drift", X, width=50)) == 2
-    tensors = st.over_windows("trial_split", torch.as_tensor(X), conditions, width=50)
-    assert tensors[0].value == pytest.approx(st.over_windows("trial_split", X, conditions, width=50)[0].value)
+    assert len(st.over_windows("centroid_drift", X, width=50, axes=AXES)) == 2
+    tensors = st.over_windows("trial_split", torch.as_tensor(X), conditions, width=50, axes=AXES)
+    assert tensors[0].value == pytest.approx(
+        st.over_windows("trial_split", X, conditions, width=50, axes=AXES)[0].value
+    )
 
 
 def test_windows_are_those_of_from_trials(recording, tmp_path):
@@ -239,21 +269,23 @@ def test_windows_are_those_of_from_trials(recording, tmp_path):
     X, conditions, _ = recording
     single = (1e4 + X).astype("float32")
     expected = [
-        st.trial_split(rs.from_trials(single, pool="mean", window=(start, start + 40)), conditions)
+        st.trial_split(rs.from_trials(single, pool="mean", axes=AXES, window=(start, start + 40)), conditions)
         for start in (0, 40, 80)
     ]
-    assert [w.value for w in st.over_windows("trial_split", single, conditions, width=40)] == expected
+    assert [w.value for w in st.over_windows("trial_split", single, conditions, width=40, axes=AXES)] == expected
     turned = single.transpose(2, 0, 1)
     found = st.over_windows("trial_split", turned, conditions, width=40, axes="units trials bins")
     assert [w.value for w in found] == pytest.approx(expected, rel=1e-12)
     np.save(tmp_path / "session.npy", single)
-    assert [w.value for w in st.over_windows("trial_split", tmp_path / "session.npy", conditions, width=40)] == expected
+    assert [
+        w.value for w in st.over_windows("trial_split", tmp_path / "session.npy", conditions, width=40, axes=AXES)
+    ] == expected
 
 
 def test_counts_are_averaged_and_silent_windows_say_why():
     counts = np.zeros((12, 4, 5), dtype="uint8")
     counts[:, 2:] = np.random.default_rng(0).poisson(5, (12, 2, 5))
-    silent, active = st.over_windows("trial_split", counts, np.tile([0, 1, 2], 4), width=2)
+    silent, active = st.over_windows("trial_split", counts, np.tile([0, 1, 2], 4), width=2, axes=AXES)
     assert (silent.start, silent.stop, silent.value) == (0, 2, None)
     assert "equal" in silent.reason
     assert (active.reason, type(active.value)) == ("", float)
@@ -274,4 +306,4 @@ def test_counts_are_averaged_and_silent_windows_say_why():
 )
 def test_errors_of_windows(X, given, message):
     with pytest.raises(ValueError, match=message):
-        st.over_windows("trial_split", np.tile(X, (3, *[1] * (X.ndim - 1))), np.zeros(9), **given)
+        st.over_windows("trial_split", np.tile(X, (3, *[1] * (X.ndim - 1))), np.zeros(9), **{"axes": AXES, **given})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import array_api_compat
@@ -16,6 +17,11 @@ def namespace(*arrays: Array) -> Any:
     return array_api_compat.array_namespace(*arrays)
 
 
+def library(array: Array) -> str:
+    """Return the name of the library an array is of ("numpy", "torch"), which it shares with its subclasses."""
+    return str(namespace(array).__name__).removeprefix("array_api_compat.").partition(".")[0]
+
+
 def is_torch(array: Array) -> bool:
     """Say whether this is a PyTorch tensor, without importing PyTorch."""
     return "torch" in sys.modules and array_api_compat.is_torch_array(array)
@@ -23,11 +29,24 @@ def is_torch(array: Array) -> bool:
 
 def carries_gradient(array: Array) -> bool:
     """Say whether operations on this array are being recorded for differentiation."""
-    return is_torch(array) and bool(array.requires_grad)
+    if is_torch(array):
+        return bool(array.requires_grad) and bool(sys.modules["torch"].is_grad_enabled())
+    return _is_jax(array) and isinstance(array, sys.modules["jax"].core.Tracer)
+
+
+def _is_jax(array: Array) -> bool:
+    return "jax" in sys.modules and array_api_compat.is_jax_array(array)
+
+
+def has_float64(array: Array) -> bool:
+    """Say whether the library of an array computes in double precision: JAX does only where that was switched on."""
+    return not _is_jax(array) or bool(sys.modules["jax"].config.jax_enable_x64)
 
 
 def detach(array: Array) -> Array:
     """Return the same values outside any gradient graph."""
+    if _is_jax(array):
+        return sys.modules["jax"].lax.stop_gradient(array)
     return array.detach() if is_torch(array) else array
 
 
@@ -36,9 +55,14 @@ def scalar(value: Array) -> float:
     return float(detach(value))
 
 
+def device(array: Array) -> Any:
+    """Return the device an array is on, in the form its library takes."""
+    return array_api_compat.device(detach(array))
+
+
 def on_processor(array: Array) -> bool:
     """Say whether the values lie in the memory of the machine, not of an accelerator."""
-    return "cpu" in str(array_api_compat.device(array)).lower()
+    return "cpu" in str(device(array)).lower()
 
 
 def to_numpy(array: Array) -> np.ndarray:
@@ -48,15 +72,14 @@ def to_numpy(array: Array) -> np.ndarray:
     if is_torch(array):
         array = array.detach().cpu()
         return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
+    array = detach(array)
     return np.asarray(np.from_dlpack(array)) if hasattr(array, "__dlpack__") else np.asarray(array)
 
 
 def like(values: np.ndarray | float, array: Array) -> Array:
     """Bring NumPy values back to the library, precision and device of ``array``."""
-    xp = namespace(array)
-    device = array_api_compat.device(array)
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
-    return xp.asarray(np.asarray(values), dtype=dtype, device=device)
+    return namespace(array).asarray(np.asarray(values), dtype=dtype, device=device(array))
 
 
 def epsilon(array: Array) -> float:
@@ -65,9 +88,15 @@ def epsilon(array: Array) -> float:
 
 
 def at_most_one(values: Array) -> Array:
-    """Replace what rounding has brought above 1."""
+    """Replace what rounding has brought above 1; NaN stays NaN."""
     xp = namespace(values)
-    return xp.where(values < 1, values, xp.ones_like(values))
+    return xp.where(values > 1, xp.ones_like(values), values)
+
+
+def at_least_zero(values: Array) -> Array:
+    """Replace what rounding has brought below 0; NaN stays NaN."""
+    xp = namespace(values)
+    return xp.where(values < 0, xp.zeros_like(values), values)
 
 
 def root(values: Array) -> Array:
@@ -111,6 +140,20 @@ def singular_values(matrix: Array) -> Array:
         return svd(matrix)[1]
 
 
+def stacked(blocks: Iterable[Array], into: Array) -> Array:
+    """Return blocks one after the other along the first axis, written into an array where its library can do that.
+
+    The blocks may be computed from that array: each is written before the next is asked for.
+    """
+    if not (isinstance(into, np.ndarray) or is_torch(into)):
+        return namespace(into).concat(list(blocks), axis=0)
+    filled = 0
+    for block in blocks:
+        into[filled : filled + block.shape[0]] = block
+        filled += block.shape[0]
+    return into
+
+
 def scatter(values: Array, order: Array) -> Array:
     """Return ``result`` with ``result[order] = values``, for a permutation ``order``."""
     if isinstance(values, np.ndarray) or is_torch(values):
@@ -129,4 +172,4 @@ def assign(values: Array, index: Array, new: Array) -> Array:
     xp = namespace(values)
     replaced = to_numpy(values).copy()  # the standard has no assignment by index
     replaced[to_numpy(index)] = to_numpy(new)
-    return xp.asarray(replaced, dtype=values.dtype, device=values.device)
+    return xp.asarray(replaced, dtype=values.dtype, device=device(values))

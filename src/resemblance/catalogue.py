@@ -16,6 +16,7 @@ def list_measures(*, family: str | None = None, invariant_to: str | set[str] | N
 
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
+    family = None if family is None else family.lower().replace(" ", "_").replace("-", "_")
     wanted = wanted_invariances(family, FAMILIES, invariant_to)
     found = [m for m in _catalogue().values() if family in (None, m.family) and wanted <= m.invariant_to]
     return sorted(found, key=lambda m: (FAMILIES.index(m.family), m.name))
@@ -40,6 +41,10 @@ def get_measure(spec: str | Measure) -> Measure:
     """
     if isinstance(spec, Measure):
         return spec
+    if not isinstance(spec, str):
+        called = getattr(spec, "__name__", None)
+        remedy = f"decorate {called} with @resemblance.measure(...)" if called else "give a name"
+        raise ValueError(f"not a measure: {spec!r}; {remedy}")
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", spec)
     if match is None:
         raise ValueError(f"not a measure: {spec!r}; write a name, or name[parameter=value,...]")
@@ -53,6 +58,7 @@ def get_measure(spec: str | Measure) -> Measure:
 
 def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
     """Return the measures meant by specifications, labels, measures and names of presets, each once."""
+    specs = specs if isinstance(specs, Iterable) else [specs]
     found = (preset(s) if isinstance(s, str) and s in PRESETS else (get_measure(s),) for s in specs)
     return list(dict.fromkeys(m for group in found for m in group))
 

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -17,26 +17,29 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager, nullcontext
+from copy import copy
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from array_api_compat import is_array_api_obj
 from threadpoolctl import threadpool_limits
 
-from .arrays import on_processor, scalar
+from .arrays import library, on_processor, scalar
 from .catalogue import get_measures, list_measures, preset
 from .caveat import transposition
 from .comparison import Comparison, MeasureInfo, assemble, check_ranges, describe, info_of, provenance_of
+from .extras import NEEDS, install_hint
 from .failures import reason_of
+from .given import named_sides
+from .inputs import hint_of_counts
 from .machine import available_memory
-from .measure import Measure, argument, require
+from .measure import Measure, require
 from .plan import Task, Work, block_for_workers, count, distinct
-from .representation import Representation, as_representation, comparing, fingerprint
+from .progress import Progress, reporting
+from .representation import Representation, check_same_samples, comparing, fingerprint
 from .store import CAVEAT, COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
 from .tiles import in_units, parse_bytes
 
-Progress = bool | Callable[[int, int], None]
 Done = TypeVar("Done")
 
 
@@ -56,8 +59,9 @@ def compare(
     Parameters
     ----------
     representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
-        :class:`Representation`, or one array. Their rows are the same samples in the same order. The views of the
-        representations are dropped when they are no longer needed.
+        :class:`Representation`, or one array. Their rows are the same samples in the same order. In the place of an
+        array may stand a :class:`Subject`, whose layers are called ``model/layer`` (models of one name are numbered),
+        or a mapping from layers to arrays. The views of the representations are dropped when they are no longer needed.
     other : the same, for the columns of a rectangle; without it all pairs of ``representations`` are compared.
     measures : measures, names, labels, specifications such as ``"cka[estimator=debiased]"``, or names of presets.
         Default: the 24 measures of ``preset("default")``; one whose optional dependency is missing is then recorded
@@ -76,15 +80,15 @@ def compare(
 
     Returns
     -------
-    :class:`Comparison`. A pair that a measure cannot handle, or for which memory is too small, is NaN there, with
-    the reason; nothing else is caught. What failed for lack of memory is tried again by a later run with the same file.
+    :class:`Comparison`. A pair that a measure cannot handle, or for which there is too little memory, is NaN there,
+    with the reason; nothing else is caught. What failed for lack of memory is tried again by a later run with the same
+    file.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or array libraries, or when
     two have the same name. BLAS runs on one thread while it works (it is faster on many small problems, and the same on
     every machine); the setting is restored.
     """
-    rows = _named(representations, "x")
-    columns = None if other is None else _named(other, "y")
+    rows, columns = named_sides(representations, other)
     every = rows + (columns or [])
     _check(rows, columns)
     chosen, missing = _choose(measures)
@@ -105,7 +109,7 @@ def compare(
         keep = store.path if store and _shares_files(executor) else None
         plan = work.plan(chosen, done.keys(), budget, left, block, keep)
         _warn_of_memory(plan.beyond_budget, memory)
-        show = stack.enter_context(_reporting(progress, sum(map(count, plan.tasks)) + len(plan.hopeless)))
+        show = stack.enter_context(reporting(progress, sum(map(count, plan.tasks)) + len(plan.hopeless), "comparing"))
         for cells in chain([plan.hopeless] if plan.hopeless else [], _run(plan.tasks, executor, save)):
             done |= {key_of(c): c for c in cells}
             show(len(cells))
@@ -151,7 +155,7 @@ def run_task(task: Task) -> list[Cell]:
 
     Cells are written to the file of the task, if it has one, as soon as they are there.
     """
-    fresh = {i: _copy(r) for i, r in task.representations.items()}
+    fresh = {i: copy(r) for i, r in task.representations.items()}
     done: list[Cell] = []
     with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
         for cells in _pairs(task._replace(representations=fresh)):
@@ -248,28 +252,6 @@ def _warn_of_memory(needed: Mapping[str, int], memory: int | str) -> None:
         warnings.warn(f"compare: one pair needs more than memory={memory!r}: {sizes}", stacklevel=3)
 
 
-def _named(representations: Any, prefix: str) -> list[Representation]:
-    if isinstance(representations, Mapping):
-        return [_renamed(as_representation(data, str(name)), str(name)) for name, data in representations.items()]
-    one = isinstance(representations, str) or is_array_api_obj(representations)
-    if one or not isinstance(representations, Iterable):
-        representations = [representations]
-    representations = list(representations)
-    if any(isinstance(entry, Measure) for entry in representations):
-        raise ValueError("measures go by keyword: compare(representations, measures=[...])")
-    reps = [argument(data, f"{prefix}{i}") for i, data in enumerate(representations)]
-    return [r if r.name else _renamed(r, f"{prefix}{i}") for i, r in enumerate(reps)]
-
-
-def _renamed(x: Representation, name: str) -> Representation:
-    return x if x.name == name else _copy(x, name)
-
-
-def _copy(x: Representation, name: str | None = None) -> Representation:
-    data = x.path if x.path is not None else x.source
-    return Representation(data, x.name if name is None else name, ids=x.ids, dtype=x.dtype)
-
-
 def _check(rows: Sequence[Representation], columns: Sequence[Representation] | None) -> None:
     if not rows or columns == []:
         raise ValueError("compare: there is nothing to compare")
@@ -285,11 +267,10 @@ def _check(rows: Sequence[Representation], columns: Sequence[Representation] | N
             hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
             raise ValueError(
                 f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has {r.shape[0]}; "
-                f"all must be representations of the same samples{hint}"
+                f"all must be representations of the same samples{hint_of_counts(r.shape[0], first.shape[0]) or hint}"
             )
-        if r.ids is not None and r.ids != with_ids.ids:
-            raise ValueError(f"compare: {r.name!r} has other sample ids than {with_ids.name!r}; see join_samples")
-        mine, other = (f"{type(s.source).__module__.split('.')[0]} in {s.precision}" for s in (first, r))
+        check_same_samples("compare", with_ids, r)
+        mine, other = (f"{library(s.source)} in {s.precision}" for s in (first, r))
         if mine != other:
             raise ValueError(f"compare: {first.name!r} is computed by {mine} and {r.name!r} by {other}; convert one")
 
@@ -316,7 +297,7 @@ def _choose(measures: Any) -> tuple[list[Measure], list[Measure]]:
 
 
 def _absent(missing: Sequence[Measure]) -> dict[str, str]:
-    return {m.spec: f'needs an optional dependency: pip install "resemblance[{m.extra}]"' for m in missing}
+    return {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
 
 
 def _installed(m: Measure) -> bool:
@@ -325,26 +306,3 @@ def _installed(m: Measure) -> bool:
     except ImportError:
         return False
     return True
-
-
-@contextmanager
-def _reporting(progress: Progress, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many more cells are done."""
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        if callable(progress):
-            progress(done, total)
-
-    if progress is not True or not total:
-        yield count
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
-        job = bar.add_task("comparing", total=total)
-        yield lambda more: bar.advance(job, more)

@@ -14,11 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from .arrays import library
 from .catalogue import get_measure, parse_parameters
 from .extras import need
-from .measure import ROUNDING, Measure, did_you_mean, outside
+from .measure import SLACK, Measure, did_you_mean, outside
 from .representation import Representation, fingerprint, title
 from .store import Cell, Store, reading, remarks_of
+
+ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
+ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
 
 class MeasureInfo(NamedTuple):
@@ -136,13 +140,14 @@ class Comparison:
             store.describe(describe(self.rows, self.columns, self.measures, self.provenance))
 
     def __repr__(self) -> str:
-        head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {len(self.measures)} measures"
+        count = f"{len(self.measures)} measure{'' if len(self.measures) == 1 else 's'}"
+        head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {count}"
         width = max((len(m.spec) for m in self.measures), default=0)
         lines = [f"  {row[0]:<{width}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}".rstrip() for row in self._summary()]
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
-        names = ("measure", "label", "smallest", "largest", "", "seconds")
+        names = ("measure", "label", "smallest", "largest", "notes", "seconds")
         header = "".join(f"<th>{name}</th>" for name in names)
         rows = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in self._summary())
         body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -152,7 +157,7 @@ class Comparison:
     def _summary(self) -> Iterable[tuple[str, str, str, str, str, str]]:
         notes = remark_notes(self)
         for m in self.measures:
-            values = self.values[m.spec][~np.isnan(self.values[m.spec])]
+            values = without_rounding(self.values[m.spec][~np.isnan(self.values[m.spec])], m)
             low, high = (f"{values.min():.4g}", f"{values.max():.4g}") if values.size else ("-", "-")
             missing = self.values[m.spec].size - values.size
             failed = f"{missing} of {self.values[m.spec].size} failed" if missing else ""
@@ -167,6 +172,18 @@ def _parsed(spec: str) -> tuple[str, dict[str, Any]] | str:
         return (name.strip().lower(), parse_parameters(parameters[:-1])) if bracket and parameters[-1:] == "]" else spec
     except ValueError:
         return spec
+
+
+def without_rounding(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
+    """Return values to be read by people: what is 0 but for rounding errors is 0.
+
+    That is less than 1e-12 of the width of the measure's range or, where that has no end, of the largest value here.
+    """
+    width = info.range[1] - info.range[0]
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    scale = width if width < ORDINARY else largest
+    shown: np.ndarray = np.where(np.abs(values) < ROUNDING * scale, 0.0, values)
+    return shown
 
 
 def remark_notes(comparison: Comparison) -> dict[str, str]:
@@ -207,7 +224,7 @@ def check_ranges(cells: Iterable[Cell], infos: Iterable[MeasureInfo], path: Path
     ranges = {(m.spec, m.version): _declared_range(m) for m in infos}
     for cell in cells:
         ends = ranges.get(cell[:2])
-        if ends and cell.value is not None and outside(cell.value, ends, max(ROUNDING.values())):
+        if ends and cell.value is not None and outside(cell.value, ends, max(SLACK.values())):
             raise ValueError(f"{path} is damaged: {cell.measure} cannot be {cell.value:g}")
 
 
@@ -292,7 +309,7 @@ def info_of(measure: Measure) -> MeasureInfo:
 
 def provenance_of(rows: Sequence[Representation], columns: Sequence[Representation]) -> dict[str, Any]:
     """Return what a comparison was computed from and with."""
-    modules = {type(r.source).__module__.split(".")[0] for r in [*rows, *columns]}
+    modules = {library(r.source) for r in [*rows, *columns]}
     return {
         **environment(modules),
         "n_samples": rows[0].shape[0],

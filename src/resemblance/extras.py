@@ -1,10 +1,14 @@
-"""Optional dependencies: imported when they are needed, and named with the extra that installs them."""
+"""Optional dependencies: imported when they are needed, and named with the command that installs them."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
+import json
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 EXTRA = {
     "anndata": "bio",
@@ -15,20 +19,68 @@ EXTRA = {
     "numba": "topology",
     "pandas": "frames",
     "pyarrow": "frames",
+    "safetensors": "resi",
     "torch": "torch",
     "torch_geometric.nn": "resi",
     "transformers": "resi",
     "xarray": "frames",
 }
+CONTAINED = {"resi": ("torch", "topology", "report", "frames")}  # extras that others bring along
+INSTALLED_AS = {"faiss": "faiss-cpu", "torch_geometric": "torch-geometric"}
+NEEDS = "needs an optional dependency"  # how the reason begins for a measure that was left out
 
 
 def need(package: str) -> Any:
-    """Import an optional package, or raise ``ImportError`` naming the extra that installs it."""
+    """Import an optional package, or raise ``ImportError`` with the command that installs it."""
     check(package)
     return importlib.import_module(package)
 
 
 def check(package: str) -> None:
     """Raise the ``ImportError`` of :func:`need` without importing the package."""
-    if importlib.util.find_spec(package.partition(".")[0]) is None:
-        raise ImportError(f'{package.partition(".")[0]} is not installed: pip install "resemblance[{EXTRA[package]}]"')
+    name = package.partition(".")[0]
+    if not _is_installed(name):
+        raise ImportError(f"{name} is not installed: {install_hint(EXTRA[package], name)}")
+
+
+def packages_of(extra: str) -> tuple[str, ...]:
+    """Return what an extra consists of, by the names that are imported."""
+    extras = (extra, *CONTAINED.get(extra, ()))
+    return tuple(dict.fromkeys(name.partition(".")[0] for name, its in EXTRA.items() if its in extras))
+
+
+def install_hint(extra: str, *packages: str) -> str:
+    """Return the command that installs an extra, or only these packages of it.
+
+    It names this package only by the folder it was installed from, never by a name that an index may give to another.
+    """
+    folder, editable = _checkout()
+    if folder:
+        return f'pip install {"-e " if editable else ""}"{folder}[{extra}]"'
+    wanted = packages or [name for name in packages_of(extra) if not _is_installed(name)] or packages_of(extra)
+    return f"pip install {' '.join(INSTALLED_AS.get(name, name) for name in wanted)}"
+
+
+def _is_installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _checkout() -> tuple[Path | None, bool]:
+    """Return the folder with the source that this package runs or was installed from, if it is still there."""
+    here = Path(__file__).resolve().parents[2]
+    if _is_ours(here):
+        return here, True
+    try:
+        text = importlib.metadata.distribution("resemblance").read_text("direct_url.json")
+        url = urlsplit(json.loads(text or "{}").get("url", ""))
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return None, False
+    folder = Path(unquote(url.path))
+    return (folder, False) if url.scheme == "file" and _is_ours(folder) else (None, False)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        return 'name = "resemblance"' in (folder / "pyproject.toml").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False

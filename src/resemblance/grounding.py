@@ -171,7 +171,7 @@ def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> Agreemen
 
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it: scored by (largest - difference) / largest.
+    """AUPRC as the authors' code has it for distances: scored by (largest - difference) / largest.
 
     The same as :func:`auprc` except when all differences are negative, which turns the order round, or when one is
     infinite, which leaves no value.
@@ -182,6 +182,12 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
         return Agreement(np.nan)
     largest = measured.max() or 5e-5
     return Agreement(_average_precision(alike, (largest - measured) / largest))
+
+
+def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+    """AUPRC as the authors' code has it for similarities, which it scores as they are: none when one is infinite."""
+    known, _ = _known(measured, expected)
+    return auprc(measured, expected) if np.isfinite(known).all() else Agreement(np.nan)
 
 
 def _known(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

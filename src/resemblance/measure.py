@@ -19,15 +19,32 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .arrays import Array, like, scalar
+from .arrays import Array, library, like, scalar
 from .caveat import UninformativeWarning, caveat_of, condition, no_caveat, transposition
 from .extras import EXTRA, check
-from .representation import Representation, Undefined, as_representation, comparing, finite
+from .inputs import hint_of_counts
+from .notebook import card
+from .representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    check_same_samples,
+    comparing,
+    finite,
+    without_gradient,
+)
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
-ROUNDING = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
+SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
+ALIASES = {  # what others call things that have another name here
+    "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling", "scaling": "isotropic_scaling",
+    "linear": "invertible_linear", "shift": "translation", "offset": "translation",
+    "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]", "debiased": "cka[estimator=debiased]",
+    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]", "mantel": "rsa",
+    "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
+}  # fmt: skip
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 
 
@@ -71,6 +88,7 @@ class Measure:
     reference: str
     invariant_to: frozenset[str] = frozenset()
     metric: bool = False
+    identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
     min_samples: Any = 2  # a function of the parameters where it is declared, a number in every measure
@@ -94,8 +112,11 @@ class Measure:
         object.__setattr__(self, "spec", specification(self.name, self.parameters, self.defaults))
         object.__setattr__(self, "__module__", self.function.__module__)
 
-    def __call__(self, X: Any, Y: Any, **parameters: Any) -> Any:
+    def __call__(self, X: Any, Y: Any, *positional: Any, **parameters: Any) -> Any:
         """Return the value of the measure for two representations of the same samples."""
+        if positional:
+            call = f"{self.name}(X, Y, {next(iter(self.defaults), 'parameter')}=...)"
+            raise TypeError(f"{self.name} takes two representations; parameters are given by name: {call}")
         measure = self.where(**parameters) if parameters else self
         x = argument(X, "X")
         y = x if Y is X else argument(Y, "Y")
@@ -108,17 +129,14 @@ class Measure:
         """Check the pair and compute: what a single call and :func:`resemblance.compare` both do, without a warning."""
         self._check_pair(x, y)
         require(self)
+        if not self.differentiable:
+            x, y = without_gradient(x), without_gradient(y)
         with comparing(x, y):
             value = self.function(x, y, **dict(self.parameters))
-        number = scalar(value)
-        if not math.isfinite(number):
-            raise Undefined(_no_number(self, number))
-        if outside(number, self.range, ROUNDING[x.precision]):
-            low, high = self.range
-            raise Undefined(f"{self}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}")
+        value = in_range(value, self, x.precision)
         if isinstance(x.source, np.ndarray):
-            return number
-        return _as_0d(value if self.differentiable else number, x.array)
+            return scalar(value)
+        return _as_0d(value if self.differentiable else scalar(value), x.array)
 
     def caveat(self, x: Representation, y: Representation) -> str:
         """Return why the value says little of this pair, whatever the data; an empty string for most pairs."""
@@ -154,7 +172,21 @@ class Measure:
         return self.spec
 
     def __repr__(self) -> str:
-        return f"<measure {self.spec}>"
+        return f"<measure {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
+
+    def _repr_html_(self) -> str:
+        return card(f"measure {self.spec}", {"definition": self.summary, **self._claims()})
+
+    def _claims(self) -> dict[str, str]:
+        low, high = self.range
+        unchanged = [name.replace("_", " ") for name in INVARIANCES if name in self.invariant_to]
+        kind = "similarity" if self.larger_is_more_similar else "metric" if self.metric else "dissimilarity"
+        return {
+            "label": self.label,
+            "kind": f"{kind} in {low:.4g} to {high:.4g}",
+            "symmetry": "symmetric" if self.symmetric else "not symmetric",
+            "invariance": f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed",
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Measure) and (self.function, self.spec) == (other.function, other.spec)
@@ -172,16 +204,14 @@ class Measure:
         return restore, (self.function.__module__, self.function.__name__, self.parameters, file)
 
     def _check_pair(self, x: Representation, y: Representation) -> None:
-        if type(x.source) is not type(y.source) and not all(isinstance(r.source, np.ndarray) for r in (x, y)):
-            kinds = [type(r.source).__module__.split(".")[0] for r in (x, y)]
+        kinds = [library(r.source) for r in (x, y)]
+        if kinds[0] != kinds[1]:
             raise ValueError(f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them")
         n, m = x.shape[0], y.shape[0]
         if n != m:
-            hint = transposition(x.shape, y.shape)
+            hint = hint_of_counts(n, m) or transposition(x.shape, y.shape)
             raise ValueError(f"{self}: X {x.shape} and Y {y.shape} must have the same number of samples (rows){hint}")
-        if x.ids is not None and y.ids is not None and x.ids != y.ids:
-            order = "in another order" if set(x.ids) == set(y.ids) else "of other samples"
-            raise ValueError(f"{self}: the sample ids of Y are {order} than those of X; see resemblance.join_samples")
+        check_same_samples(str(self), x, y)
         if x.precision != y.precision:
             how = f"X is computed in {x.precision} and Y in {y.precision}"
             raise ValueError(f"{self}: {how}; give both the same, for example Representation(X, dtype='float64')")
@@ -219,13 +249,14 @@ def measure(
     symmetric : m(X, Y) = m(Y, X).
     invariant_to : transformations of either argument, independently, that leave the value unchanged (``INVARIANCES``).
     changes : claims that differ under some parameters, each made by :func:`when`.
-    claims : ``metric`` (it is a distance and the triangle inequality holds), ``differentiable``, ``deterministic``,
-        ``min_samples`` (a number, or a function of the parameters), ``limits`` (smallest and largest value of
-        parameters), ``version`` (raise it when the algorithm changes: results of older versions are computed again),
-        ``extra`` (the optional dependency it needs), ``remarks`` (a function of what the measure is a function of; the
-        numbers it returns by name are recorded beside the value, such as how exact that is), ``uninformative`` (a
-        function of the same, whose docstring says when the value is fixed or near its extreme whatever the data; it
-        returns a sentence for such a pair and an empty string for others: a warning of a call, a caveat in a result).
+    claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with itself gives the end
+        of the range that means most similar, for all X), ``differentiable``, ``deterministic``, ``min_samples`` (a
+        number, or a function of the parameters), ``limits`` (smallest and largest value of parameters), ``version``
+        (raise it when the algorithm changes: results of older versions are computed again), ``extra`` (the optional
+        dependency it needs), ``remarks`` (a function of what the measure is a function of; the numbers it returns by
+        name are recorded beside the value, such as how exact that is), ``uninformative`` (a function of the same, whose
+        docstring says when the value is fixed or near its extreme whatever the data; it returns a sentence for such a
+        pair and an empty string for others: a warning of a call, a caveat in a result).
     """
 
     def declare(function: Callable[..., Any]) -> Measure:
@@ -295,6 +326,24 @@ def specification(name: str, parameters: tuple[tuple[str, Any], ...], defaults: 
     return f"{name}[{','.join(changed)}]" if changed else name
 
 
+def in_range(value: Any, claimed: Any, precision: str) -> Any:
+    """Return a value without the rounding errors that brought it out of the claimed range.
+
+    Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for what no rounding explains: the claim is wrong.
+    """
+    number = scalar(value)
+    if math.isnan(number):
+        raise Undefined(f"{claimed} returned NaN (not a number) for these data")
+    if math.isinf(number):
+        raise Undefined(f"{claimed}: the value overflows for these data; rescale them")
+    low, high = claimed.range
+    if outside(number, claimed.range, SLACK[precision]):
+        raise Undefined(f"{claimed}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}")
+    excess = number - min(max(number, low), high)
+    rounding = 64 * float(np.finfo(precision).eps) * max(1.0, abs(number))
+    return value - excess if 0 < abs(excess) <= rounding else value
+
+
 def require(measure: Measure) -> None:
     """Raise ``ImportError`` naming the extra when the optional dependency of a measure is not installed."""
     for package in (name for name, extra in EXTRA.items() if extra == measure.extra):
@@ -304,6 +353,8 @@ def require(measure: Measure) -> None:
 def did_you_mean(name: str, known: typing.Iterable[str], show: typing.Iterable[str] | None = None) -> str:
     """Return the end of an error message: the closest known name, or all of them (or those to ``show``)."""
     known = list(known)
+    if ALIASES.get(name.lower(), "").partition("[")[0] in known:
+        return f"; did you mean {ALIASES[name.lower()]!r}?"
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
@@ -325,12 +376,6 @@ def outside(value: float, ends: tuple[float, float], rounding: float) -> bool:
     """Say whether a value is out of a range by more than rounding."""
     low, high = ends
     return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
-
-
-def _no_number(measure: Measure, value: float) -> str:
-    if measure.function.__module__.partition(".")[0] == __package__:
-        return f"{measure}: the value overflows for these data; rescale both representations"
-    return f"{measure} returned {value}; where there is no value, raise resemblance.Undefined with the reason"
 
 
 def holds(value: Any, wanted: Any) -> bool:

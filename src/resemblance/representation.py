@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,10 +13,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import array_api_compat
 import numpy as np
 
-from .arrays import Array, carries_gradient, is_torch, namespace, on_processor, to_numpy
+from .arrays import Array, carries_gradient, detach, has_float64, is_torch, namespace, on_processor, scalar, to_numpy
+from .inputs import Order, array_file, check_order, open_array, receive
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,22 +32,29 @@ class Undefined(ValueError):
 class Representation:
     """One (n_samples, n_features) array with a name, optional sample ids, and the views taken of it.
 
-    ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API standard, the path
-    of a ``.npy`` file, or anything ``numpy.asarray`` understands. It is computed in float64 on the CPU, whatever its
-    own precision (most measures subtract nearly equal numbers), and in its own precision, at least float32, on an
-    accelerator; ``dtype`` says otherwise. The data must not be changed while the representation is in use.
+    ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API standard, a DataFrame
+    of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file, or anything ``numpy.asarray`` understands.
+    It is computed in float64 on the CPU, whatever its own precision (most measures subtract nearly equal numbers), and
+    in its own precision, at least float32, on an accelerator and in JAX without ``jax_enable_x64``; ``dtype`` says
+    otherwise. The data must not be changed while the representation is in use.
+
+    Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a DataArray, names the
+    samples, unless it is 0, 1, ..., n - 1. Ids may repeat.
 
     Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids that do not fit.
     """
 
     def __init__(self, data: Any, name: str = "", *, ids: Sequence[Hashable] | None = None, dtype: str | None = None):
-        self.path = _array_file(data) if isinstance(data, str | Path) else None
+        self.path = array_file(data) if isinstance(data, str | Path) else None
         self.name = name or (self.path.stem if self.path else "")
-        self.source: Array = as_array(np.load(self.path, mmap_mode="r") if self.path else data, self.name)
+        given = receive(open_array(self.path) if self.path else data, title(self))
+        self.source: Array = given.array
         if dtype not in (None, "float32", "float64"):
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
+        if dtype == "float64" and not has_float64(self.source):
+            raise ValueError(f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)")
         self.dtype = dtype
-        self.ids = None if ids is None else tuple(ids)
+        self.order: Order = given.order if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         _check_shape(self)
@@ -58,8 +66,13 @@ class Representation:
         return int(n), int(d)
 
     @property
+    def ids(self) -> tuple[Hashable, ...] | None:
+        """The id of every sample, if they have any; rows that are merely numbered have none."""
+        return self.order if isinstance(self.order, tuple) else None
+
+    @property
     def precision(self) -> str:
-        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, at least float32 elsewhere."""
+        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, else at least float32."""
         return self.dtype or working_precision(self.source)
 
     @property
@@ -88,13 +101,13 @@ class Representation:
 
     def __getstate__(self) -> dict[str, Any]:
         # Views do not travel: they are cheaper to compute again than to send. A file travels as its path.
-        kept = {"path": self.path, "name": self.name, "dtype": self.dtype, "ids": self.ids}
+        kept = {"path": self.path, "name": self.name, "dtype": self.dtype, "order": self.order}
         return kept | {"source": None if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path:
-            self.source = np.load(self.path, mmap_mode="r")
+            self.source = open_array(self.path)
         self._views, self._lock = {}, threading.RLock()
 
 
@@ -103,23 +116,31 @@ def as_representation(data: Any, name: str = "") -> Representation:
     return data if isinstance(data, Representation) else Representation(data, name)
 
 
-def join_samples(*representations: Representation) -> tuple[Representation, ...]:
-    """Restrict representations with sample ids to the ids all of them have, in the order of the first.
+def without_gradient(x: Representation) -> Representation:
+    """Return the representation, or one of the same values if gradients are recorded for it."""
+    return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype) if carries_gradient(x.source) else x
+
+
+def join_samples(*representations: Any) -> tuple[Representation, ...]:
+    """Restrict representations, or data frames, to the sample ids all of them have, in the order of the first.
 
     Raises ``ValueError`` when one has no ids, repeats one, or when no id is common to all.
     """
-    for r in representations:
-        if r.ids is None or len(set(r.ids)) < len(r.ids):
-            raise ValueError(f"join_samples: {r.name or 'a representation'} needs one unique id per sample")
-    common = set.intersection(*(set(r.ids or ()) for r in representations))
-    order = [i for i in representations[0].ids or () if i in common]
+    given = [as_representation(data) for data in representations]
+    for r in given:
+        repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
+        if r.order is None or repeated:
+            problem = f"; {repeated[0]!r} is there several times" if repeated else ""
+            raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
+    common = set.intersection(*(set(r.order or ()) for r in given))
+    order = [i for i in given[0].order or () if i in common]
     if not order:
         raise ValueError("join_samples: no sample id is common to all representations")
-    return tuple(_select(r, order) for r in representations)
+    return tuple(_select(r, order) for r in given)
 
 
 def _select(x: Representation, ids: list[Hashable]) -> Representation:
-    row = {sample: i for i, sample in enumerate(x.ids or ())}
+    row = {sample: i for i, sample in enumerate(x.order or ())}
     rows = x.xp.asarray([row[i] for i in ids])
     return Representation(x.xp.take(x.source, rows, axis=0), x.name, ids=ids, dtype=x.dtype)
 
@@ -221,14 +242,19 @@ def values(x: Representation) -> Array:
 def fingerprint(x: Representation) -> str:
     """Hash of the values as given, their shape, and the precisions they come and are computed in."""
     source = np.ascontiguousarray(to_numpy(x.source))
-    digest = hashlib.sha256(f"{source.dtype.str}{source.shape}{x.precision}".encode())
+    own = str(x.source.dtype).rpartition(".")[2]
+    kind = source.dtype.str if source.dtype.name == own else own  # bfloat16 is float32 in NumPy, but has another rank
+    digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
     digest.update(source.data)
     return digest.hexdigest()[:32]
 
 
 @view
 def finite(x: Representation) -> bool:
-    """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite."""
+    """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
+
+    Values so large that a sum over rows or columns could overflow are refused, too.
+    """
     bad = to_numpy(~x.xp.isfinite(x.array))
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
@@ -236,6 +262,9 @@ def finite(x: Representation) -> bool:
             f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, column {column}; "
             "leave those samples out or fill them in"
         )
+    largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
+    if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
+        raise Undefined(f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it")
     return True
 
 
@@ -248,43 +277,24 @@ def title(x: Representation | str) -> str:
 def working_precision(array: Array) -> str:
     """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32 elsewhere."""
     own = str(array.dtype).rpartition(".")[2]
-    return "float64" if on_processor(array) or own == "float64" else "float32"
+    return "float64" if own == "float64" or (on_processor(array) and has_float64(array)) else "float32"
 
 
 def as_array(data: Any, name: str = "") -> Array:
     """Return ``data`` as an array of its library, or of NumPy; raise ``ValueError`` unless it holds real numbers."""
-    source = _as_array(data, title(name))
-    if not namespace(source).isdtype(source.dtype, ("bool", "integral", "real floating")):
-        is_complex = "complex" in str(source.dtype)
-        remedy = "take abs(X), or X.real and X.imag side by side" if is_complex else "convert them first"
-        raise ValueError(f"{title(name)} must hold real numbers; got dtype {source.dtype}; {remedy}")
-    return source
+    return receive(data, title(name)).array
 
 
-def _array_file(path: str | Path) -> Path:
-    if Path(path).suffix != ".npy":
-        raise ValueError(f"{path} is not a .npy file; open it and pass the array")
-    return Path(path).resolve()
-
-
-def _as_array(data: Any, called: str) -> Array:
-    if isinstance(data, np.ma.MaskedArray):
-        raise ValueError(f"{called} is a masked array, which is not supported: drop or fill the masked samples first")
-    if type(data).__module__.startswith("scipy.sparse"):
-        raise ValueError(f"{called} is a sparse matrix, which is not supported: pass data.toarray()")
-    if array_api_compat.is_array_api_obj(data):
-        return np.asarray(data) if isinstance(data, np.matrix) else data
-    try:
-        return np.asarray(data)
-    except ValueError as error:
-        raise ValueError(f"{called} is not an array of numbers: its rows have different lengths") from error
+def check_same_samples(called: str, x: Representation, y: Representation) -> None:
+    """Raise ``ValueError`` when the ids of two representations say that their rows are not the same samples."""
+    check_order(called, title(x), x.order, title(y), y.order)
 
 
 def _check_shape(x: Representation) -> None:
     """Turn the usual mistakes into errors that say what to do."""
     source = x.source
     remedies = {
-        1: "; for one feature per sample write X[:, None]",
+        1: "; for one feature per sample write X[:, None], or X.to_frame()",
         3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
         4: '; pool it first, for example rs.from_maps(X, pool="mean")',
     }
@@ -293,5 +303,5 @@ def _check_shape(x: Representation) -> None:
         raise ValueError(f"{title(x)} must be (n_samples, n_features); got shape {tuple(source.shape)}{remedy}")
     if 0 in source.shape:
         raise ValueError(f"{title(x)} is empty: shape {tuple(source.shape)}")
-    if x.ids is not None and len(x.ids) != source.shape[0]:
-        raise ValueError(f"{title(x)} has {source.shape[0]} samples but {len(x.ids)} ids")
+    if x.order is not None and len(x.order) != source.shape[0]:
+        raise ValueError(f"{title(x)} has {source.shape[0]} samples but {len(x.order)} ids")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import permutation_test, rankdata
@@ -15,6 +15,7 @@ from .grounding import Block, by_prediction
 from .rng import generator
 
 DRAWS = 9999
+INTERVAL = (2.5, 97.5)  # percentiles between which 95 % of the samples lie
 
 # ------------------------------------------------------------------------------------------------- permutation tests
 
@@ -160,7 +161,7 @@ def summarize(
     for position, name in enumerate(names):
         column = table[:, position]
         own = column[~np.isnan(column)]
-        low, high = np.percentile(_nanmean(column[chosen]), [2.5, 97.5])
+        low, high = np.percentile(_nanmean(column[chosen]), INTERVAL)
         rankings.append(Ranking(name, float(own.mean()), float(low), float(high), float(np.median(own)), tuple(own)))
     return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
 
@@ -170,6 +171,129 @@ def _nanmean(samples: np.ndarray) -> np.ndarray:
     counts = (~np.isnan(samples)).sum(axis=-1)
     means: np.ndarray = np.nansum(samples, axis=-1)[counts > 0] / counts[counts > 0]
     return means
+
+
+# ------------------------------------------------------------------------------------------- places and their certainty
+
+DECIMALS = 9  # of ranks: what differs by rounding is equal
+SETTLING = 6  # cells: with fewer, even the first in all of them is so by chance with p > 0.05, as 2 * 0.5**5 is
+Cells = Mapping[Any, Mapping[str, float]]  # by whatever names a cell, the ranks of measures in it
+
+
+class Place(NamedTuple):
+    """Where a measure stands: the mean over groups of cells of its mean rank, 1 for the best, with a 95 % interval.
+
+    ``position``: 1 for the best, with the interval that samples of the cells give. ``behind``: how far its rank is
+    behind that of the leader, on the mean over the cells where both have one, with its 95 % interval. ``is_tied``: it
+    cannot be told from the leader, because that interval holds 0 or the cells are too few to settle anything.
+    """
+
+    measure: str
+    mean: float
+    low: float
+    high: float
+    position: int
+    best: int
+    worst: int
+    behind: float
+    behind_low: float
+    behind_high: float
+    is_tied: bool
+
+
+class Places(NamedTuple):
+    """The places of all measures, best first.
+
+    ``before``: by two measures, the share of the samples of the cells in which the first has the better mean rank,
+    equal ones half. ``by_group``: mean ranks in every group. ``cells``: how many there are in all groups.
+    """
+
+    rows: tuple[Place, ...]
+    before: Mapping[tuple[str, str], float]
+    by_group: Mapping[str, Mapping[str, float]]
+    cells: int
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether there are enough cells for any order to be more than chance."""
+        return self.cells >= SETTLING
+
+
+def places(groups: Mapping[str, Cells], *, draws: int = 2000, seed: int = 0) -> Places:
+    """Return where measures stand over the cells of one group, or of several that count alike, such as suites.
+
+    What is resampled are cells: each of ``draws`` samples takes as many cells of every group as there are, with
+    replacement, and with each cell the ranks of all measures in it. So two measures are compared in the same cells, by
+    the interval of their difference; that their own intervals overlap says nothing. Intervals are not corrected for the
+    number of measures, and are too narrow where cells share models, which makes them depend on each other.
+
+    ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is missing there. Measures
+    without any rank in some group are left out.
+    """
+    named = {name: list(cells.values()) for name, cells in groups.items() if cells}
+    ranked = [set().union(*cells) for cells in named.values()]
+    names = sorted(set.intersection(*ranked)) if ranked else []
+    tables = {g: np.array([[own.get(m, np.nan) for m in names] for own in cells]) for g, cells in named.items()}
+    count = sum(map(len, named.values()))
+    if not names:
+        return Places((), {}, {}, count)
+    once = {g: np.ones((1, len(table))) for g, table in tables.items()}
+    times = {g: _times(len(table), draws, seed, g) for g, table in tables.items()}
+    whole = _means(tables, once)[0]
+    order = sorted(range(len(names)), key=lambda i: (whole[i], names[i]))
+    gaps = [{g: table - table[:, [i]] for g, table in tables.items()} for i in range(len(names))]
+    drawn = [_means(gap, times) for gap in gaps]
+    rows = _rows(names, whole, _means(tables, times), _means(gaps[order[0]], once)[0], drawn[order[0]], count)
+    before = {(a, b): _share_before(drawn[j][:, i]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j}
+    by_group = {g: dict(zip(names, _means({g: table}, once)[0].tolist())) for g, table in tables.items()}
+    return Places(tuple(rows[i] for i in order), before, by_group, count)
+
+
+def _rows(
+    names: Sequence[str], whole: np.ndarray, drawn: np.ndarray, behind: np.ndarray, gaps: np.ndarray, cells: int
+) -> list[Place]:
+    positions = rankdata(drawn, method="min", axis=1, nan_policy="omit")
+    rows = []
+    for i, name in enumerate(names):
+        low, high = _interval(drawn[:, i])
+        near, far = _interval(gaps[:, i])
+        best, worst = _interval(positions[:, i], "nearest")
+        position, is_tied = 1 + int((whole < whole[i]).sum()), cells < SETTLING or not near > 0
+        known = (name, float(whole[i]), low, high, position, int(best), int(worst))
+        rows.append(Place(*known, float(behind[i]), near, far, is_tied))
+    return rows
+
+
+def _interval(values: np.ndarray, method: Literal["linear", "nearest"] = "linear") -> tuple[float, float]:
+    known = values[~np.isnan(values)]
+    low, high = np.percentile(known, INTERVAL, method=method) if len(known) else (np.nan, np.nan)
+    return float(low), float(high)
+
+
+def _times(count: int, draws: int, seed: int, group: str) -> np.ndarray:
+    """How often each cell of a group is in each sample, (draws, cells)."""
+    times: np.ndarray = generator(seed, "joint", group).multinomial(count, np.full(count, 1 / count), size=draws)
+    return times
+
+
+def _means(tables: Mapping[str, np.ndarray], times: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Mean over groups of the mean over the cells of every sample, (draws, measures); NaN where a sample has none."""
+    means = []
+    for group, table in tables.items():
+        known = ~np.isnan(table)
+        with np.errstate(invalid="ignore"):
+            means.append((times[group] @ np.where(known, table, 0.0)) / (times[group] @ known))
+    mean: np.ndarray = np.mean(means, axis=0).round(DECIMALS)
+    return mean
+
+
+def _share_before(gaps: np.ndarray) -> float:
+    """Share of differences of ranks that are negative, zeros half."""
+    known = gaps[~np.isnan(gaps)]
+    return float(np.mean((1 - np.sign(known)) / 2)) if len(known) else np.nan
+
+
+# ---------------------------------------------------------------------------------------------------------------- duels
 
 
 class Duel(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .arrays import to_numpy
+from .inputs import check_order, order_of
 from .measure import (
     Change,
     argument,
@@ -21,11 +22,13 @@ from .measure import (
     did_you_mean,
     hashable,
     implied,
+    in_range,
     restore,
     specification,
     version_of,
 )
-from .representation import Representation, Undefined, finite
+from .notebook import card
+from .representation import Representation, Undefined, check_same_samples, finite
 
 StatisticFamily = Literal["splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"]
 STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)
@@ -105,9 +108,7 @@ class Statistic:
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
         finite(x)
         value = float(self.function(x, *prepared, **dict(self.parameters)))
-        if not math.isfinite(value):
-            raise Undefined(f"{self}: the value overflows for these data; rescale the representation")
-        return value
+        return float(in_range(value, self, "float64"))
 
     def where(self, **parameters: Any) -> Statistic:
         """Return the statistic with parameters fixed; it is named after them, ``feature_split[rdm=euclidean]``.
@@ -130,7 +131,22 @@ class Statistic:
         return self.spec
 
     def __repr__(self) -> str:
-        return f"<statistic {self.spec}>"
+        return f"<statistic {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
+
+    def _repr_html_(self) -> str:
+        return card(f"statistic {self.spec}", {"definition": self.summary, **self._claims()})
+
+    def _claims(self) -> dict[str, str]:
+        low, high = self.range
+        words = {True: "larger is more stable", False: "smaller is more stable", None: ""}
+        unchanged = sorted(name.replace("_", " ") for name in self.invariant_to)
+        return {
+            "label": self.label,
+            "range": f"in {low:.4g} to {high:.4g}",
+            "direction": words[self.larger_is_more_stable],
+            "invariance": f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed",
+            "needs": f"needs {', '.join(self.needs)}" if self.needs else "",
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Statistic) and (self.function, self.spec) == (other.function, other.spec)
@@ -189,14 +205,16 @@ def statistic(
 
 
 def classes(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, in the order of the sorted labels, by position whatever their index.
+    """Return labels as integers from 0, in the order of the sorted labels, by position.
 
-    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or all of one type.
+    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or all of one type; and
+    when the index of labels and the ids of the samples say that they do not belong together.
     """
     found, n = _label_array(values), x.shape[0]
     if found.shape != (n,):
         remedy = f"; give their column, of shape ({n},)" if found.shape == (n, 1) else ""
         raise ValueError(f"{called}: {role} must be one per sample, shape ({n},); got shape {found.shape}{remedy}")
+    check_order(called, "X", x.order, role, order_of(values, role))
     if np.ma.getmaskarray(values).any() if isinstance(values, np.ma.MaskedArray) else any(map(_is_missing, found)):
         raise ValueError(f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples out")
     kinds = {_kind(v) for v in found.tolist()}
@@ -243,8 +261,7 @@ def _replicate(called: str, x: Representation, data: Any) -> Representation:
     y = argument(data, "replicate")
     if x.shape[0] != y.shape[0]:
         raise ValueError(f"{called}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)")
-    if x.ids is not None and y.ids is not None and x.ids != y.ids:
-        raise ValueError(f"{called}: X and its replicate have different sample ids; see resemblance.join_samples")
+    check_same_samples(called, x, y)
     finite(y)
     return y
 

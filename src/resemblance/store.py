@@ -255,8 +255,27 @@ def _check(cell: Cell) -> None:
     remarks_of(cell)
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a file to write that takes the place of another when all is written: a reader never sees a part.
+
+    The old file stays as it is, and nothing else is left, when writing fails. What is no plain file, such as
+    ``/dev/stdout``, is written itself, and a link stays a link.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield path
+        return
+    partial = target.with_name(f".{target.name}-{os.getpid()}")
+    try:
+        yield partial
+        os.replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file so that a reader sees the old or the new one, never a part."""
-    partial = path.with_name(f".{path.name}-{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="")

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .notebook import card
 from .representation import Representation
 
+FEW, MOST_CHARACTERS = 8, 40  # parts of a list, and characters of one, that a notebook shows
 DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal", "strength": 0.0,
     "seed": 0,
@@ -100,7 +102,7 @@ class Extraction(NamedTuple):
     accuracies: Mapping[str, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Subject:
     """One model seen on fixed inputs.
 
@@ -131,3 +133,26 @@ class Subject:
     def last(self) -> Representation:
         """The representation of the last layer."""
         return list(self.layers.values())[-1]
+
+    def __repr__(self) -> str:
+        facts = "; ".join(f"{name}: {fact}" for name, fact in self._facts().items() if fact)
+        return f"Subject({self.name!r}, {facts})"
+
+    def _repr_html_(self) -> str:
+        return card(f"Subject {self.name}", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        n = self.last.shape[0]
+        widths = [f"{name} ({layer.shape[1]})" for name, layer in self.layers.items()]
+        known = {"outputs": self.outputs, "labels": self.labels}
+        return {
+            "samples": str(n),
+            "layers (features)": f"{len(widths)}: {_few(widths)}",
+            "known": ", ".join(name for name, values in known.items() if values is not None),
+            "traits": _few([f"{name} {value}"[:MOST_CHARACTERS] for name, value in self.traits.items()]),
+        }
+
+
+def _few(names: list[str]) -> str:
+    """Write a list; of a long one the beginning and the last."""
+    return ", ".join(names if len(names) <= FEW else [*names[: FEW - 1], "...", names[-1]])

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
 REPRODUCED, PARTLY, NOT, NO_DATA = "reproduced", "in part", "not reproduced", "no data"
+CONTRADICTED = "contradicted by the authors' own numbers"
+VERDICTS = (REPRODUCED, PARTLY, NOT, CONTRADICTED, NO_DATA)
 Facts = TypeVar("Facts")
 
 
 class Claim(NamedTuple):
     """One claim: what the paper says, what its authors' code gives when run, what this run gives, and the verdict.
 
-    ``verdict``: "reproduced", "in part", "not reproduced", or "no data" when measures are missing in this run.
+    ``verdict``: "reproduced", "in part", "not reproduced", "contradicted by the authors' own numbers" when these, like
+    ours, say the opposite of its words, or "no data" when measures are missing in this run.
     ``note``: why it differs.
     """
 
@@ -33,11 +36,15 @@ class NoData(ValueError):
 
 
 class Found(NamedTuple):
-    """What a run says of a claim: in words, which parts of it hold, and why others do not."""
+    """What a run says of a claim: in words, which parts of it hold, and why others do not.
+
+    ``holds_for_them``: whether it holds for the numbers of the paper itself.
+    """
 
     ours: str
     holds: tuple[bool, ...]
     note: str = ""
+    holds_for_them: bool = True
 
 
 def judged(claims: Iterable[tuple[str, str, str, Callable[[Facts], Found]]], facts: Facts) -> tuple[Claim, ...]:
@@ -54,5 +61,6 @@ def _judged(number: str, text: str, theirs: str, judge: Callable[[Facts], Found]
         found = judge(facts)
     except NoData as error:
         return Claim(number, text, theirs, "–", NO_DATA, error.reason)
-    verdict = REPRODUCED if all(found.holds) else PARTLY if any(found.holds) else NOT
+    none = NOT if found.holds_for_them else CONTRADICTED
+    verdict = REPRODUCED if all(found.holds) else PARTLY if any(found.holds) else none
     return Claim(number, text, theirs, found.ours, verdict, found.note)

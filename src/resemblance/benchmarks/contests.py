@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..documents import read_document
 from ..significance import rank_within
 from .claims import Claim
 from .evaluate import Result, load_result
 from .findings import load_findings
+from .headlines import OWN, is_trial
 from .manifold_claims import claims as manifold_claims
 from .manifold_result import ManifoldResult, load_manifolds
 from .resi_claims import claims as resi_claims
@@ -31,7 +32,8 @@ class Contest:
     """What one suite says of measures.
 
     ``labels``: by specification, the measures that took part. ``ranks``: the rank of every measure in every cell, among
-    those named; measures without a value stand last. ``about``: what the study is of, in a sentence.
+    those named; measures without a value stand last. ``about``: what the study is of, in a sentence. ``size``: of the
+    study, such as "mini", empty for models of one's own.
     """
 
     suite: str
@@ -39,6 +41,12 @@ class Contest:
     ranks: Callable[[Set[str]], Ranks]
     claims: tuple[Claim, ...]
     about: str = ""
+    size: str = ""
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is a run of a size that is only for trying out."""
+        return is_trial(self.suite, self.size)
 
     @property
     def title(self) -> str:
@@ -51,10 +59,7 @@ def read_contest(folder: str | Path) -> Contest:
     file = Path(folder) / "result.json"
     if not file.exists():
         raise ValueError(f"{folder} has no results yet: run a suite there, such as: resemblance resi run {folder}")
-    try:
-        entries = set(json.loads(file.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{file} is not a result that can be read ({error})") from error
+    entries = read_document(file, lambda found: set(found.keys()), "a result", "remove it and run the suite again")
     if "protocol" in entries:
         return _of_resi(load_result(file))
     if "sweeps" in entries:
@@ -63,7 +68,8 @@ def read_contest(folder: str | Path) -> Contest:
     if found.suite not in SUITES:
         raise ValueError(f"{file} is of {found.suite!r}; known: {', '.join(SUITES)}")
     scores = {(section, *cell.split("/")): values for (section, cell), values in found.scores().items()}
-    return Contest(found.suite, found.labels, _ranks_of(scores), found.claims, f"Size of the study: {found.size}.")
+    about = f"Size of the study: {found.size}."
+    return Contest(found.suite, found.labels, _ranks_of(scores), found.claims, about, found.size)
 
 
 def _of_resi(result: Result) -> Contest:
@@ -71,8 +77,10 @@ def _of_resi(result: Result) -> Contest:
         return result.among(among).ranks()
 
     domains = ", ".join(dict.fromkeys(s.domain for s in result.scores))
-    about = f"Domains: {domains}; protocol: {result.protocol}."
-    return Contest("resi", {m.spec: m.label for m in result.measures}, ranks, resi_claims(result), about)
+    suite = result.suite or OWN
+    about = f"Suite: {suite}; domains: {domains}; protocol: {result.protocol}."
+    labels = {m.spec: m.label for m in result.measures}
+    return Contest("resi", labels, ranks, resi_claims(result), about, result.suite)
 
 
 def _of_manifolds(result: ManifoldResult) -> Contest:
@@ -85,7 +93,7 @@ def _of_manifolds(result: ManifoldResult) -> Contest:
     }
     labels = {spec: result.info(spec).label for spec in result.chosen}
     about = f"Size of the study: {result.size}."
-    return Contest("manifolds", labels, _ranks_of(scores), manifold_claims(result), about)
+    return Contest("manifolds", labels, _ranks_of(scores), manifold_claims(result), about, result.size)
 
 
 def _ranks_of(scores: Mapping[Cell, Mapping[str, float | None]]) -> Callable[[Set[str]], Ranks]:

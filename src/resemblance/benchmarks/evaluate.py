@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,16 +15,20 @@ import numpy as np
 from ..catalogue import get_measures, preset
 from ..compare import compare
 from ..comparison import Comparison, MeasureInfo, info_of
+from ..documents import check_types, read_document
 from ..measure import Measure
+from ..notebook import card
 from ..store import write_atomically
 from ..subject import Subject
 from .grading import FAILURES, PERMUTATIONS, PERMUTED, PROTOCOLS, UNRANKED, Case, Score, check_choice, grade
 from .groups import Group
+from .headlines import is_trial
 from .ranking import Ranks, cell_ranks, resi_code_ranks
-from .resi import Absence, Prepared, six_tests
+from .resi import SUITES, TESTS, Absence, Prepared, six_tests
 
-FORMAT = 1
+FORMAT = 2  # 1 did not say of which suite a result is
 PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}  # the measures that go with a protocol
+IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
 
 
@@ -54,12 +58,13 @@ class Failed(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Everything that an evaluation found; what tables, figures and the report are made of.
 
     ``seconds``: by domain, then by measure, the mean time of one comparison; views that measures share are counted for
-    the first that took them.
+    the first that took them. ``suite``: "slice", "mini" or "standard"; empty for models of one's own. ``left_out``: of
+    these, the folders that were not read, and why.
     """
 
     protocol: str
@@ -73,6 +78,30 @@ class Result:
     failed: tuple[Failed, ...]
     seconds: Mapping[str, Mapping[str, float]]
     provenance: Mapping[str, Any]
+    suite: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is of the suite that is only for trying out."""
+        return is_trial("resi", self.suite)
+
+    def __repr__(self) -> str:
+        return f"<Result of ReSi: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Result of ReSi", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        domains = dict.fromkeys([*(s.domain for s in self.scores), *(a.domain for a in self.absent)])
+        missing = sum(failed.comparisons for failed in self.failed)
+        return {
+            "protocol": self.protocol,
+            "measures": str(len(self.measures)),
+            "scores": str(len(self.scores)),
+            "domains": " and ".join(domains) or "none",
+            "failed comparisons": str(missing),
+        }
 
     def ranks(self) -> Ranks:
         """Return the rank of every measure in every cell, as the protocol has it."""
@@ -113,16 +142,43 @@ class Result:
 
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        if found.pop("format") != FORMAT:
-            raise ValueError("it has another format")
-        rows = {"scores": Score, "groups": Group, "absent": Absence, "maps": Map, "failed": Failed}
-        made = {name: tuple(_row(kind, entry) for entry in found[name]) for name, kind in rows.items()}
-        measures = tuple(_info(entry) for entry in found["measures"])
-        return Result(**{**found, **made, "measures": measures})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is not a result that can be read: {error}") from error
+    return read_document(Path(path), _made, "a result", "remove it and run the suite again: what was computed is kept")
+
+
+def _made(found: dict[str, Any]) -> Result:
+    if found.pop("format") != FORMAT:
+        raise ValueError("it has another format")
+    rows = {"scores": Score, "groups": Group, "absent": Absence, "maps": Map, "failed": Failed}
+    made = {name: tuple(_row(kind, entry) for entry in found[name]) for name, kind in rows.items()}
+    result = Result(**{**found, **made, "measures": tuple(_info(entry) for entry in found["measures"])})
+    check_types(result, Result)
+    _check_whole(result)
+    return result
+
+
+def _check_whole(result: Result) -> None:
+    """Raise ``ValueError`` for parts that do not fit each other."""
+    specs = {m.spec for m in result.measures}
+    tests = {row.test for rows in (result.scores, result.absent, result.maps, result.failed) for row in rows}
+    mapped = (m for found in result.maps for m in found.values)
+    named = {s.measure for s in result.scores}.union((f.measure for f in result.failed), mapped)
+    for what, unknown in (("tests", tests - set(TESTS)), ("measures", named - specs)):
+        if unknown:
+            raise ValueError(f"it has {what} that it does not describe: {', '.join(sorted(unknown))}")
+    scored = {(s.cell, s.measure) for s in result.scores}
+    if len(scored) < len(result.scores) or len(scored) != len({cell for cell, _ in scored}) * len(specs):
+        raise ValueError("it does not have one score of every measure in every cell")
+    if result.suite and result.suite not in SUITES:
+        raise ValueError(f"there is no suite {result.suite!r}")
+    for name, data in result.provenance.get("representations", {}).items():
+        if not isinstance(data, dict) or not data.keys() >= IDENTITY:
+            raise ValueError(f"it does not describe the representation {name!r}")
+        check_types(data["n_samples"], int | float, f"the number of samples of {name!r}")
+        check_types(data["n_features"], int | float, f"the number of features of {name!r}")
+    for found in result.maps:
+        for matrix in (*found.values.values(), *found.expected.values()):
+            if [len(row) for row in matrix] != [len(found.names)] * len(found.names):
+                raise ValueError(f"a matrix of the test {found.test!r} is not of all its {len(found.names)} names")
 
 
 def evaluate(

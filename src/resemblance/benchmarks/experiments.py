@@ -25,12 +25,14 @@ from typing import Any, NamedTuple
 
 from ..compare import as_finished, single_threaded
 from ..comparison import environment
+from ..documents import read_document
 from ..measure import Measure, did_you_mean
 from ..statistic import Statistic
 from ..store import write_atomically
 from ..subject import Recipe
 from .findings import Findings, Section, distinct
-from .study import alone, clean
+from .headlines import facts_of
+from .study import alone, check_folder, clean, remember_suite
 from .training import log, train
 
 FORMAT = 1
@@ -93,10 +95,11 @@ def run_experiments(
     """
     show = progress or (lambda stage, done, total: None)
     with _place(folder) as place, alone(place):
-        _remember(place, suite, size)
+        remember_suite(place, suite, size)
         clean(place)
         setting = Setting(place, size, tuple(measures), memory)
-        if plan := _models(experiments, setting):
+        plan = _models(experiments, setting)
+        if plan:
             train(place, plan, executor, show)
         found = _computed(experiments, setting, executor, show)
         sections, seconds = [], {}
@@ -105,7 +108,8 @@ def run_experiments(
             sections.append(_section(experiment, setting, [(part, kept["value"]) for part, kept in done]))
             seconds[sections[-1].name] = sum(kept["seconds"] for _, kept in done)
         labels = distinct({m.spec: m.label for m in measures})
-        result = Findings(suite, size, tuple(sections), labels, seconds, environment() | dict(provenance or {}))
+        made = environment() | dict(provenance or {})
+        result = Findings(suite, size, tuple(sections), labels, seconds, made, facts_of(plan))
         result.save(place / "result.json")
         log(place, f"{suite}: {len(sections)} sections, {len(result.claims)} claims")
     return result
@@ -211,11 +215,14 @@ def _file(setting: Setting, experiment: Experiment, part: Part) -> Path:
 
 def _kept(file: Path, part: Part) -> dict[str, Any] | None:
     """Return what a file says a part found; None when it is not there, damaged, or of another part."""
+
+    def same(found: dict[str, Any]) -> dict[str, Any] | None:
+        is_same = found["part"] == json.loads(json.dumps(part))
+        return found if is_same and "value" in found and float(found["seconds"]) >= 0 else None
+
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        same = found["part"] == json.loads(json.dumps(part))
-        return found if same and "value" in found and float(found["seconds"]) >= 0 else None
-    except (OSError, ValueError, TypeError, KeyError):
+        return read_document(file, same, "a finished part")
+    except ValueError:
         return None
 
 
@@ -225,23 +232,9 @@ def _place(folder: str | Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as temporary:
             yield Path(temporary)
         return
+    check_folder(Path(folder))
     Path(folder).mkdir(parents=True, exist_ok=True)
     yield Path(folder)
-
-
-def _remember(folder: Path, suite: str, size: str) -> None:
-    """Note what the folder is for; another suite needs another folder, another size does not."""
-    file = folder / "study.json"
-    if file.exists():
-        try:
-            had = json.loads(file.read_text(encoding="utf-8"))["suite"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{file} is damaged: {error}") from error
-        if had != suite:
-            raise ValueError(f"{folder} is a study of {had}; use another folder for {suite}")
-    elif (folder / "result.json").exists():
-        raise ValueError(f"{folder} has results of something else; use another folder for {suite}")
-    write_atomically(file, json.dumps({"format": FORMAT, "suite": suite, "size": size}) + "\n")
 
 
 def chosen(experiments: Sequence[Experiment], only: Iterable[str] | None) -> list[Experiment]:

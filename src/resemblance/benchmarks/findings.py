@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..significance import Ranking, rank_within, summarize
+from ..documents import check_types, read_document
+from ..notebook import card
+from ..significance import Places, places, rank_within
 from ..store import write_atomically
-from .claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim
+from .claims import VERDICTS, Claim
+from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 
 FORMAT = 1
 Entry = str | float | None  # of a table; None where there is no value
@@ -65,7 +68,10 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a vertical line."""
+    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a vertical line.
+
+    ``span``: the ends of the axis, such as the first and the last rank; by default as the values need.
+    """
 
     name: str
     title: str
@@ -73,6 +79,7 @@ class Bars(NamedTuple):
     bars: tuple[Bar, ...]
     note: str = ""
     threshold: float | None = None
+    span: tuple[float, float] | None = None
 
 
 class Section(NamedTuple):
@@ -93,12 +100,16 @@ class Section(NamedTuple):
     reasons: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Findings:
     """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
 
     ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call a measure.
-    ``seconds``: the processor time of every section.
+    ``seconds``: the processor time of every section. ``facts``: by name, what it is of: data sets, models, seeds.
+    ``lead``: of a joint ranking, who leads and where suites disagree; others work that out. ``remarks``: what a reader
+    must know before the numbers, such as studies that were left out.
+
+    A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
     Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does not fit its columns,
     intervals that do not fit their points, and a verdict that does not exist.
@@ -110,15 +121,43 @@ class Findings:
     labels: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    lead: str = ""
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.is_trial:
+            silent = tuple(s._replace(claims=without_verdicts(s.claims)) for s in self.sections)
+            object.__setattr__(self, "sections", silent)
         _check_names("the findings", self.sections)
         for section in self.sections:
             _check(section)
 
+    def __repr__(self) -> str:
+        return f"<Findings: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Findings", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return {
+            "suite": self.suite,
+            "size": self.size,
+            "sections": str(len(self.sections)),
+            "claims": f"{len(self.claims)} ({told})" if told else "0",
+            "measures": str(len({measure for scores in self.scores().values() for measure in scores})),
+        }
+
     def __getitem__(self, name: str) -> Section:
         found = {section.name: section for section in self.sections}
         return found[name]
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is a run of a size that is only for trying out."""
+        return is_trial(self.suite, self.size)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -137,10 +176,25 @@ class Findings:
         cells = {c: {m: math.nan if v is None else v for m, v in s.items()} for c, s in self.scores().items()}
         return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
 
-    def standing(self) -> tuple[Ranking, ...]:
-        """Return the mean rank of every measure over the cells, best first."""
-        cells: dict[Hashable, Mapping[str, float]] = dict(self.ranks().items())
-        return tuple(sorted(summarize(cells), key=lambda r: (r.mean, r.measure)))
+    def places(self) -> Places:
+        """Return where every measure stands over the cells, best first, and which cannot be told from the leader."""
+        return places({self.suite: self.ranks()})
+
+    def headline(self) -> str:
+        """Say which measure leads, and which cannot be told from it; of a trial, that it is one."""
+        if self.is_trial:
+            return TRIAL
+        return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
+
+    def idle(self) -> str:
+        """Say which measures play no part in what was run, having no score in any cell; nothing when all do."""
+        scored = {m for scores in self.scores().values() for m in scores}
+        none = [label for spec, label in self.labels.items() if spec not in scored]
+        if not none or self.suite == "joint":
+            return ""
+        if not scored:
+            return "What was run here scores no measure of similarity, so the measures play no part in it."
+        return f"{listed(none)} {'plays' if len(none) == 1 else 'play'} no part in what was run here."
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
@@ -157,14 +211,16 @@ class Findings:
 
 def load_findings(path: str | Path) -> Findings:
     """Read findings that were saved. Raises ``ValueError`` for anything else."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+
+    def made(found: dict[str, Any]) -> Findings:
         if found.pop("format") != FORMAT:
             raise ValueError("it has another format")
-        return Findings(**{**found, "sections": tuple(_section(entry) for entry in found["sections"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        remedy = "remove it and run the suite again: what was computed is kept"
-        raise ValueError(f"{path} is not a result that can be read ({error}); {remedy}") from error
+        found = {**found, "remarks": tuple(found.get("remarks", ()))}
+        findings = Findings(**{**found, "sections": tuple(_section(entry) for entry in found["sections"])})
+        check_types(findings, Findings)
+        return findings
+
+    return read_document(Path(path), made, "a result", "remove it and run the suite again: what was computed is kept")
 
 
 def known(value: float | None) -> float | None:
@@ -179,9 +235,19 @@ def mean(values: Iterable[float | None]) -> float:
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of every measure, or its specification where others have the same label."""
-    every = Counter(labels.values())
-    return {spec: label if every[label] == 1 else spec for spec, label in labels.items()}
+    """Return the label of every measure, where others have the same one with its parameters: "CKA [kernel=rbf]".
+
+    Measures that cannot be told apart even so are called by their specifications.
+    """
+    shared = Counter(labels.values())
+    told = {spec: label if shared[label] == 1 else _with_parameters(label, spec) for spec, label in labels.items()}
+    every = Counter(told.values())
+    return {spec: name if every[name] == 1 else spec for spec, name in told.items()}
+
+
+def _with_parameters(label: str, spec: str) -> str:
+    _, bracket, parameters = spec.partition("[")
+    return f"{label} [{parameters}" if bracket else label
 
 
 def _as_json(value: Any, what: str) -> str:
@@ -203,7 +269,7 @@ def _check(section: Section) -> None:
             wrong = f"{len(line.intervals)} intervals for {len(line.points)} points"
             raise ValueError(f"section {section.name!r}, line {line.name!r}: {wrong}")
     for claim in section.claims:
-        if claim.verdict not in (REPRODUCED, PARTLY, NOT, NO_DATA):
+        if claim.verdict not in VERDICTS:
             raise ValueError(f"section {section.name!r}, claim {claim.number}: no verdict {claim.verdict!r}")
 
 
@@ -236,7 +302,7 @@ def _section(entry: dict[str, Any]) -> Section:
 def _figure(entry: dict[str, Any]) -> Chart | Bars:
     kind = entry.pop("kind")
     if kind == "Bars":
-        return Bars(**{**entry, "bars": tuple(Bar(**bar) for bar in entry["bars"])})
+        return Bars(**{**_tuples(entry), "bars": tuple(Bar(**bar) for bar in entry["bars"])})
     if kind != "Chart":
         raise ValueError(f"there is no figure of the kind {kind!r}")
     return Chart(**{**entry, "lines": tuple(map(_line, entry["lines"]))})

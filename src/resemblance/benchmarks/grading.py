@@ -17,6 +17,7 @@ from ..grounding import (
     apply,
     auprc,
     auprc_of_ratios,
+    auprc_of_similarities,
     by_anchor,
     by_distance,
     by_group,
@@ -127,10 +128,17 @@ def grade(
     check_choice("permute", permute, PERMUTATIONS)
     p_value = partial(_p_value, permute=permute, seed=seed)
     return [
-        _score(case, comparisons, info, quality, RULES[protocol][case.kind, quality.partition("_")[0]], p_value)
+        _score(case, comparisons, info, quality, rule_for(protocol, case.kind, quality, info), p_value)
         for info in comparisons[0].measures
         for quality in case.expectations
     ]
+
+
+def rule_for(protocol: str, kind: str, quality: str, info: MeasureInfo) -> Rule:
+    """Return the rule for a quality of a case of this kind: the authors' code scores similarities as they are."""
+    rule = RULES[protocol][kind, quality.partition("_")[0]]
+    as_it_is = info.larger_is_more_similar and rule.quality is auprc_of_ratios
+    return rule._replace(quality=auprc_of_similarities) if as_it_is else rule
 
 
 def check_choice(name: str, value: str, known: Sequence[str]) -> None:

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
+from ..catalogue import get_measure
 from ..comparison import environment
 from ..grounding import spearman
-from ..rng import generator
-from ..significance import summarize
-from .claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from ..significance import DECIMALS, Places, places, summarize
+from .claims import VERDICTS
 from .contests import SUITES, Contest, Ranks, read_contest
 from .findings import Bar, Bars, Entry, Findings, Section, Table, distinct, known
-
-DRAWS = 2000
-DECIMALS = 9  # of ranks: what differs by rounding is equal
-
-
-class Place(NamedTuple):
-    """Where a measure stands over all suites: the mean over suites of its mean rank, with 95 % intervals.
-
-    ``position``: 1 for the best, with the interval that bootstrap samples of the cells give. ``before``: the share of
-    the samples in which it stands before the next one, equal places half; None for the last. ``by_suite``: mean ranks.
-    """
-
-    measure: str
-    label: str
-    mean: float
-    low: float
-    high: float
-    position: int
-    best: int
-    worst: int
-    before: float | None
-    by_suite: Mapping[str, float]
+from .headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words
 
 
 def joint(folders: Iterable[str | Path]) -> Findings:
@@ -50,23 +29,59 @@ def joint(folders: Iterable[str | Path]) -> Findings:
     the same weight as any other, however many cells it has: a measure's place is the mean over suites of its mean
     rank over cells.
 
-    Intervals come from 2000 samples of the cells of every suite with replacement, the same for all measures. They say
-    how far a place depends on which cells were asked. They are too narrow for other models and data, since cells of
-    one suite share models, and for a suite of few cells (the manifold suite has three).
+    Intervals come from 2000 samples of the cells of every suite with replacement, the same for all measures (see
+    :func:`resemblance.significance.places`). They say how far a place depends on which cells were asked. They are too
+    narrow for other models and data, since cells of one suite share models, and for a suite of few cells (the manifold
+    suite has three).
+
+    A study of a size that is only for trying out is left out, and the findings say so; when fewer than two others
+    remain the whole ranking is a trial, without places, intervals and verdicts.
 
     Raises ``ValueError`` for fewer than two suites, two studies of the same suite, a folder without a result, a suite
     without a cell that tells measures apart, and when fewer than two measures take part in all.
     """
-    contests = [read_contest(folder) for folder in folders]
-    _check(contests)
+    every = [read_contest(folder) for folder in folders]
+    _check(every)
+    contests = [c for c in every if not c.is_trial]
+    is_trial = len(contests) < 2
+    contests = every if is_trial else contests
     among = set.intersection(*(set(c.labels) for c in contests))
     ranks = {c.suite: c.ranks(among) for c in contests}
     shared = {suite: _shared(suite, own) for suite, own in ranks.items()}
-    found = places(contests, shared)
-    by_suite = (_of_suite(c, shared[c.suite], len(ranks[c.suite]), found) for c in contests)
-    sections = (_standing(found, contests, shared, among), _agreement(found, contests), *by_suite)
-    labels = {place.measure: place.label for place in found}
-    return Findings("joint", " + ".join(c.suite for c in contests), sections, labels, {}, environment())
+    found = places(shared)
+    told = {spec: label for c in contests for spec, label in c.labels.items() if spec in among}
+    labels = distinct({spec: _label(spec, label) for spec, label in told.items()})
+    standing = _trial_standing if is_trial else _standing
+    by_suite = (_of_suite(c, shared[c.suite], len(ranks[c.suite]), found, labels) for c in contests)
+    sections = (standing(found, labels, contests, shared, among), _agreement(found, contests), *by_suite)
+    lead = "" if is_trial else " ".join((headline(found, labels), *_disagreement(found, labels)))
+    remarks = tuple(f"Left out of the ranking: {_study(c)}, which is a trial." for c in every if c not in contests)
+    size = "trial" if is_trial else " + ".join(c.suite for c in contests)
+    facts = {"studies": "; ".join(map(_study, contests))}
+    return Findings("joint", size, sections, labels, {}, environment(), facts, lead, remarks)
+
+
+def _study(contest: Contest) -> str:
+    return f"{contest.suite}, {size_words(contest.suite, contest.size) if contest.size else OWN}"
+
+
+def _disagreement(found: Places, labels: Mapping[str, str]) -> Iterator[str]:
+    """Yield who leads in each suite, and which two suites agree the least."""
+    leaders = {suite: min(own.values()) for suite, own in found.by_group.items()}
+    first = {
+        suite: listed([labels[m] for m, mean in own.items() if mean == leaders[suite]])
+        for suite, own in found.by_group.items()
+    }
+    if len(set(first.values())) == 1:
+        yield "The same measure leads in every suite."
+    else:
+        yield f"The suites have different leaders: {', '.join(f'{name} in {suite}' for suite, name in first.items())}."
+    pairs = {pair: _correlation(found, *pair) for pair in combinations(found.by_group, 2)}
+    known_pairs = {pair: value for pair, value in pairs.items() if not math.isnan(value)}
+    if known_pairs:
+        least = min(known_pairs, key=lambda pair: known_pairs[pair])
+        value = f"{known_pairs[least]:.2f}".replace("-", "−")
+        yield f"{least[0]} and {least[1]} agree the least on the order (correlation {value})."
 
 
 def _check(contests: Sequence[Contest]) -> None:
@@ -93,75 +108,81 @@ def _shared(suite: str, ranks: Ranks) -> Ranks:
     return found
 
 
-def places(contests: Sequence[Contest], ranks: Mapping[str, Ranks], *, seed: int = 0) -> tuple[Place, ...]:
-    """Return where every measure stands, best first. ``ranks``: by suite, of the same measures in every cell."""
-    names = sorted(next(iter(next(iter(ranks.values())).values())))
-    tables = {s: np.array([[own[m] for m in names] for own in cells.values()]) for s, cells in ranks.items()}
-    means = {suite: table.mean(axis=0) for suite, table in tables.items()}
-    whole = np.mean(list(means.values()), axis=0).round(DECIMALS)
-    drawn = np.mean([_resampled(table, suite, seed) for suite, table in tables.items()], axis=0).round(DECIMALS)
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    positions = rankdata(drawn, method="min", axis=1)
-    best, worst = np.percentile(positions, [2.5, 97.5], axis=0, method="nearest")
-    labels = distinct({spec: label for c in contests for spec, label in c.labels.items() if spec in names})
-    order = sorted(range(len(names)), key=lambda i: (whole[i], names[i]))
-    before = [float(np.mean((1 + np.sign(drawn[:, j] - drawn[:, i])) / 2)) for i, j in pairwise(order)]
-    return tuple(
-        Place(names[i], labels[names[i]], float(whole[i]), float(low[i]), float(high[i]),
-              1 + int((whole < whole[i]).sum()), int(best[i]), int(worst[i]), ahead,
-              {suite: float(own[i]) for suite, own in means.items()})
-        for i, ahead in zip(order, [*before, None])
-    )  # fmt: skip
-
-
-def _resampled(table: np.ndarray, suite: str, seed: int) -> np.ndarray:
-    """Mean rank of every measure over samples of the cells of a suite, (draws, measures)."""
-    count = len(table)
-    times = generator(seed, "joint", suite).multinomial(count, np.full(count, 1 / count), size=DRAWS)
-    means: np.ndarray = times @ table / count
-    return means
+def _label(spec: str, told: str) -> str:
+    """Return what the catalogue calls a measure, since suites differ, or what a suite calls one that is not in it."""
+    try:
+        return get_measure(spec).label
+    except ValueError:
+        return told
 
 
 # ------------------------------------------------------------------------------------------------------- the sections
 
 
 def _standing(
-    found: Sequence[Place], contests: Sequence[Contest], ranks: Mapping[str, Ranks], among: set[str]
+    found: Places, labels: Mapping[str, str], contests: Sequence[Contest], ranks: Mapping[str, Ranks], among: set[str]
 ) -> Section:
-    counts = ", ".join(f"{len(own)} in {suite}" for suite, own in ranks.items())
-    about = (
-        f"{len(found)} measures take part in all of {len(contests)} suites and are ranked among each other in every "
-        f"cell, 1 for the best; equal ones share the mean of their ranks. Cells that tell measures apart: {counts}. "
-        "Every suite has the same weight. Intervals (95 %) come from samples of the cells with replacement: they say "
-        "how far a place depends on which cells were asked. For other models and data they are too narrow, since cells "
-        "share models, and for a suite of few cells."
-    )
-    suites = [c.suite for c in contests]
-    rows: tuple[tuple[Entry, ...], ...] = tuple(
-        (p.label, p.mean, f"{p.low:.1f} to {p.high:.1f}", p.position, f"{p.best} to {p.worst}",
-         None if p.before is None else f"{p.before:.0%}", *(p.by_suite[s] for s in suites))
-        for p in found
+    rows: list[tuple[Entry, ...]] = []
+    for p, following in zip_longest(found.rows, found.rows[1:]):
+        ahead = f"{found.before[p.measure, following.measure]:.0%}" if following else ""
+        rows.append((
+            labels[p.measure], p.mean, f"{p.low:.1f} to {p.high:.1f}", p.position, f"{p.best} to {p.worst}",
+            "tied with the leader" if p.is_tied else f"{p.behind_low:.1f} to {p.behind_high:.1f}", ahead,
+            *(own[p.measure] for own in found.by_group.values()),
+        ))  # fmt: skip
+    columns = (
+        "measure", "mean rank", "95 %", "position", "95 %", "behind the leader, 95 %", "before the next",
+        *found.by_group,
     )  # fmt: skip
-    columns = ("measure", "mean rank", "95 %", "position", "95 %", "before the next", *suites)
     note = (
-        "Before the next: in how many samples of the cells a measure stands before the one below, equal places half; "
-        "50 % is no order. "
-        "Columns of suites: mean rank over its cells."
+        "Tied with the leader: the 95 % interval of the difference from the leader holds 0, in the same samples of the "
+        "cells. Before the next: in how many samples a measure has the better mean rank than the one below, equal ones "
+        "half; 50 % is no order. Columns of suites: mean rank over its cells."
     )
-    figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best",
-                  tuple(Bar(p.label, p.mean, p.low, p.high) for p in found),
-                  "The line is the mean rank of a measure that guesses.", (len(found) + 1) / 2)  # fmt: skip
-    absent = {
+    bars = tuple(Bar(labels[p.measure], p.mean, p.low, p.high) for p in found.rows)
+    figure = Bars("mean ranks", "Mean rank over suites", "mean rank, 1 is the best", bars,
+                  "The line is the mean rank of a measure that guesses.", (len(found.rows) + 1) / 2,
+                  (1.0, float(len(found.rows))))  # fmt: skip
+    about = f"{_about(found, contests, ranks)} {RESAMPLING} In a suite of few cells they are too narrow as well."
+    table = Table("places", "Where measures stand", columns, tuple(rows), note)
+    return Section("standing", "All suites together", about, (table,), (figure,), reasons=_absent(contests, among))
+
+
+def _trial_standing(
+    found: Places, labels: Mapping[str, str], contests: Sequence[Contest], ranks: Mapping[str, Ranks], among: set[str]
+) -> Section:
+    """Mean ranks without places, intervals or order, by the name of the measure."""
+    means = found.by_group.values()
+    rows: list[tuple[Entry, ...]] = [
+        (labels[p.measure], p.mean, *(own[p.measure] for own in means)) for p in found.rows
+    ]
+    columns = ("measure", "mean rank", *found.by_group)
+    note = "By name; the ranks mean nothing."
+    by_name = tuple(sorted(rows, key=lambda row: str(row[0])))
+    table = Table("mean ranks", "Mean ranks of a trial", columns, by_name, note)
+    about = f"{TRIAL} {_about(found, contests, ranks)}"
+    return Section("standing", "All suites together", about, (table,), reasons=_absent(contests, among))
+
+
+def _about(found: Places, contests: Sequence[Contest], ranks: Mapping[str, Ranks]) -> str:
+    counts = ", ".join(f"{len(own)} in {suite}" for suite, own in ranks.items())
+    return (
+        f"{len(found.rows)} measures take part in all of {len(contests)} suites and are ranked among each other in "
+        f"every cell, 1 for the best; equal ones share the mean of their ranks. Cells that tell measures apart: "
+        f"{counts}. Every suite has the same weight."
+    )
+
+
+def _absent(contests: Sequence[Contest], among: set[str]) -> dict[str, str]:
+    return {
         f"{label} ({spec})": f"takes no part in {', '.join(o.suite for o in contests if spec not in o.labels)}"
         for c in contests
         for spec, label in c.labels.items()
         if spec not in among
     }
-    table = Table("places", "Where measures stand", columns, rows, note)
-    return Section("standing", "All suites together", about, (table,), (figure,), reasons=absent)
 
 
-def _agreement(found: Sequence[Place], contests: Sequence[Contest]) -> Section:
+def _agreement(found: Places, contests: Sequence[Contest]) -> Section:
     suites = [c.suite for c in contests]
     rows: list[tuple[Entry, ...]] = []
     for one in suites:
@@ -175,22 +196,23 @@ def _agreement(found: Sequence[Place], contests: Sequence[Contest]) -> Section:
     return Section("agreement", "Agreement of the suites", about, (table,))
 
 
-def _correlation(found: Sequence[Place], one: str, other: str) -> float:
-    sides = (np.array([p.by_suite[suite] for p in found]) for suite in (one, other))
+def _correlation(found: Places, one: str, other: str) -> float:
+    sides = (np.array([found.by_group[suite][p.measure] for p in found.rows]) for suite in (one, other))
     return float(spearman(*sides).value)
 
 
-def _of_suite(contest: Contest, ranks: Ranks, asked: int, found: Sequence[Place]) -> Section:
+def _of_suite(contest: Contest, ranks: Ranks, asked: int, found: Places, labels: Mapping[str, str]) -> Section:
     tests: dict[str, dict[Hashable, Mapping[str, float]]] = defaultdict(dict)
     for cell, own in ranks.items():
         tests[cell[0]][cell] = own
     standings = {test: {r.measure: r.mean for r in summarize(cells)} for test, cells in tests.items()}
-    order = sorted(found, key=lambda p: p.by_suite[contest.suite])
+    means = found.by_group[contest.suite]
+    order = sorted(found.rows, key=lambda p: labels[p.measure] if contest.is_trial else means[p.measure])
     rows: tuple[tuple[Entry, ...], ...] = tuple(
-        (p.label, p.by_suite[contest.suite], *(standings[t][p.measure] for t in tests)) for p in order
+        (labels[p.measure], means[p.measure], *(standings[t][p.measure] for t in tests)) for p in order
     )
     columns = ("measure", "all", *(f"{test} ({len(cells)})" for test, cells in tests.items()))
-    counts = {v: sum(c.verdict == v for c in contest.claims) for v in (REPRODUCED, PARTLY, NOT, NO_DATA)}
+    counts = {v: sum(c.verdict == v for c in contest.claims) for v in VERDICTS}
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     tied = f" (in {asked - len(ranks)} more all measures are equal)" if asked > len(ranks) else ""
     about = (

@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comparison import MeasureInfo
+from ..documents import check_types, read_document
 from ..grounding import by_reference, concordance, kendall
+from ..notebook import card
 from ..store import write_atomically
+from .headlines import is_trial
 
 FORMAT = 1
 CLUSTERS = (2, 3, 4, 5, 6, 10, 12)  # of the original experiment: the order among these is graded
@@ -72,7 +75,7 @@ class Grade(NamedTuple):
     peak: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ManifoldResult:
     """Everything that a run of the manifold suite found; what grades, claims and the report are made of.
 
@@ -89,6 +92,26 @@ class ManifoldResult:
     seconds: Mapping[str, float]
     left_out: Mapping[str, str]
     provenance: Mapping[str, Any]
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is a run of the size that is only for trying out."""
+        return is_trial("manifolds", self.size)
+
+    def __repr__(self) -> str:
+        return f"<ManifoldResult: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Result of the manifold suite", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        missing = sum(math.isnan(point.value) for point in self.points)
+        return {
+            "size": self.size,
+            "measures": str(len(self.chosen)),
+            "comparisons": str(len(self.points)),
+            "without a value": str(missing),
+        }
 
     def info(self, spec: str) -> MeasureInfo:
         """Return the description of a measure; ``KeyError`` if it took no part."""
@@ -200,21 +223,22 @@ class ManifoldResult:
 
 def load_manifolds(path: str | Path) -> ManifoldResult:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        if found.pop("format") != FORMAT:
-            raise ValueError("it has another format")
-        columns = (_numbers(name, found["points"][name]) for name in Point._fields)
-        points = tuple(Point(*row) for row in zip(*columns, strict=True))
-        measures = tuple(MeasureInfo(**{**m, "range": tuple(map(float, m["range"]))}) for m in found["measures"])
-        sweeps = tuple(Sweep(*sweep) for sweep in found["sweeps"])
-        rest = {"chosen": tuple(found["chosen"]), "points": points, "measures": measures, "sweeps": sweeps}
-        if not set(found["chosen"]) <= {m.spec for m in measures}:
-            raise ValueError("it names measures that it does not describe")
-        return ManifoldResult(**{**found, **rest})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        remedy = "remove it and run the suite again: comparisons are kept"
-        raise ValueError(f"{path} is not a result that can be read ({error}); {remedy}") from error
+    return read_document(Path(path), _made, "a result", "remove it and run the suite again: comparisons are kept")
+
+
+def _made(found: dict[str, Any]) -> ManifoldResult:
+    if found.pop("format") != FORMAT:
+        raise ValueError("it has another format")
+    columns = (_numbers(name, found["points"][name]) for name in Point._fields)
+    points = tuple(Point(*row) for row in zip(*columns, strict=True))
+    measures = tuple(MeasureInfo(**{**m, "range": tuple(map(float, m["range"]))}) for m in found["measures"])
+    sweeps = tuple(Sweep(*sweep) for sweep in found["sweeps"])
+    rest = {"chosen": tuple(found["chosen"]), "points": points, "measures": measures, "sweeps": sweeps}
+    result = ManifoldResult(**{**found, **rest})
+    check_types(result, ManifoldResult)
+    if not {*result.chosen, *(p.measure for p in points)} <= {m.spec for m in measures}:
+        raise ValueError("it names measures that it does not describe")
+    return result
 
 
 def _numbers(name: str, column: list[Any]) -> list[Any]:

@@ -22,6 +22,7 @@ from ..measure import Measure, did_you_mean
 from ..representation import Representation
 from ..sources.shapes import clusters, gaussian_spots, rings, swiss_roll_s_curve, uniform_spots
 from .manifold_result import ManifoldResult, Point, Sweep
+from .study import check_folder, remember_suite
 
 MEASURES: tuple[str, ...] = (
     "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka", "cka[kernel=rbf]", "cka[kernel=rbf,bandwidth=0.45]",
@@ -174,7 +175,9 @@ def run(
     ready, save = None, None
     if folder is not None:
         ready, save = Path(folder) / "result.json", Path(folder) / "comparisons.db"
+        check_folder(ready.parent)
         ready.parent.mkdir(parents=True, exist_ok=True)
+        remember_suite(ready.parent, "manifolds", size)
     plan = [(case, _measures_of(case, chosen, SIZES[size])) for case in cases(SIZES[size])]
     done = list(_compared(plan, progress, {"save": save, "executor": executor, "memory": memory}))
     result = _result(size, chosen, sweeps, done, SIZES[size])

@@ -12,6 +12,7 @@ from ..grounding import spearman
 from ..rng import generator
 from .claims import Claim, Found, NoData, judged
 from .evaluate import Result
+from .headlines import without_verdicts
 from .published import compare_published, published_ranks
 from .ranking import Cell, Ranks
 
@@ -51,7 +52,8 @@ def claims(result: Result) -> tuple[Claim, ...]:
     own = tuple(first.values())
     ranks = result.among(own).ranks()
     table = np.array([[found.get(m, np.nan) for m in own] for found in ranks.values()])
-    return judged(_CLAIMS, Facts(result, tuple(ranks), own, table.reshape(len(ranks), len(own))))
+    found = judged(_CLAIMS, Facts(result, tuple(ranks), own, table.reshape(len(ranks), len(own))))
+    return without_verdicts(found) if result.is_trial else found
 
 
 def _order(facts: Facts, cells: Iterable[bool] | None = None) -> list[str]:

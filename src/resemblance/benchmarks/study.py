@@ -15,17 +15,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from ..documents import check_types, read_document
 from ..extras import check
 from ..measure import Measure
-from ..sources.folders import TRAITS, read_subjects
+from ..sources.folders import TRAITS, folders_left_out, read_subjects
 from ..store import open_to_read, reading, write_atomically
 from ..subject import Recipe
 from .evaluate import Progress, Result, evaluate, load_result, pooled_name
@@ -33,6 +36,14 @@ from .resi import DOMAINS, recipes
 from .training import is_trained, log, place, subjects_of, train
 
 FORMAT = 1
+Made = TypeVar("Made")
+BEGUN = re.compile(r"\.lock(-journal)?|\.study\.json-\d+")  # what a run that was killed at its start leaves
+UNFINISHED = (  # where a process that is killed leaves unfinished work, and the names that we give it
+    ("subjects", "**/.partial-*", re.compile(r"\.partial-seed\d+-\d+")),
+    ("parts", "*/.*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
+    ("probes", ".*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
+    ("", ".*", re.compile(r"\.(study\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet")),
+)
 
 
 def run(
@@ -72,6 +83,7 @@ def run(
     for package in ("pandas", "pyarrow"):
         check(package)
     folder, show = Path(folder), progress or (lambda stage, done, total: None)
+    check_folder(folder)
     wanted = Purpose(suite, (), None) if models is None else Purpose(None, (), str(Path(models).resolve()))
     plan = () if models is not None else recipes(suite, domains)
     subjects = () if models is None else read_subjects(models, verify=True)
@@ -87,6 +99,7 @@ def run(
             subjects, measures=measures, protocol=protocol, permute=permute, failures=failures,
             save=folder / "comparisons.db", executor=executor, memory=memory, progress=show,
         )  # fmt: skip
+        result = replace(result, suite=known.suite or "", left_out={} if models is None else folders_left_out(models))
         publish(folder, result)
     return result
 
@@ -104,7 +117,10 @@ def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Reci
 
 
 class Status(NamedTuple):
-    """How far a study is."""
+    """How far a study is.
+
+    ``comparisons`` of which ``alone`` are of a representation with itself; a report counts the others only.
+    """
 
     suite: str | None
     models: str | None
@@ -114,6 +130,7 @@ class Status(NamedTuple):
     scores: int
     running: bool
     last: str
+    alone: int = 0
 
 
 def status(folder: str | Path) -> Status:
@@ -123,10 +140,11 @@ def status(folder: str | Path) -> Status:
     plan = recipes(known.suite, known.domains) if known.suite else ()
     log_file, result = folder / "log.txt", folder / "result.json"
     lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines() if log_file.exists() else []
+    comparisons, alone = _count_cells(folder / "comparisons.db")
     return Status(
         known.suite, known.models, sum((place(folder, recipe) / TRAITS).exists() for recipe in plan), len(plan),
-        _count_cells(folder / "comparisons.db"), len(load_result(result).scores) if result.exists() else 0,
-        _is_running(folder), lines[-1] if lines else "",
+        comparisons, len(load_result(result).scores) if result.exists() else 0,
+        _is_running(folder), lines[-1] if lines else "", alone,
     )  # fmt: skip
 
 
@@ -140,13 +158,47 @@ class Purpose(NamedTuple):
 
 def purpose(folder: str | Path) -> Purpose:
     """Return what a study is for; ``ValueError`` for a folder that is none."""
-    try:
-        found = json.loads((Path(folder) / "study.json").read_text(encoding="utf-8"))
+
+    def made(found: dict[str, Any]) -> Purpose:
+        wanted = Purpose(found["suite"], tuple(found["domains"]), found["models"])
+        check_types(wanted, Purpose)
+        return wanted
+
+    if not (Path(folder) / "study.json").exists():
+        raise ValueError(f"{folder} is not a study: it has no study.json")
+    return read_study(Path(folder), made)
+
+
+def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """Return what ``make`` makes of the study.json in a folder; ``ValueError`` when it is not one of ours."""
+
+    def ours(found: dict[str, Any]) -> Made:
         if found["format"] != FORMAT:
-            raise ValueError("another format")
-        return Purpose(found["suite"], tuple(found["domains"]), found["models"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder} is not a study, or its study.json is damaged: {error}") from error
+            raise ValueError("it has another format")
+        return make(found)
+
+    return read_document(folder / "study.json", ours, "the description of a study", "give another folder")
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before the work whether a folder can hold a study: it must be one of ours, empty, or not there.
+
+    Raises ``ValueError`` for a folder with files of somebody else, which a study would overwrite, and for a path that
+    no file and no page could name.
+    """
+    try:
+        str(folder.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the path {str(folder)!r} cannot be written as UTF-8; give another folder") from error
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give a folder for the study, which may not be there yet")
+    if (folder / "study.json").exists():
+        read_study(folder, lambda found: found["suite"])
+    elif folder.is_dir():
+        strange = sorted(p.name for p in folder.iterdir() if not BEGUN.fullmatch(p.name))
+        if strange:
+            few = ", ".join(strange[:3]) + (", ..." if len(strange) > 3 else "")
+            raise ValueError(f"{folder} is not a study, but holds {few}: give a new or an empty folder")
 
 
 def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> Purpose:
@@ -161,10 +213,21 @@ def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> Purpose:
     return wanted
 
 
+def remember_suite(folder: Path, suite: str, size: str) -> None:
+    """Note what the folder is for; another suite needs another folder, another size does not."""
+    file = folder / "study.json"
+    if file.exists() and (had := read_study(folder, lambda found: found["suite"])) != suite:
+        raise ValueError(f"{folder} is a study of {had}; use another folder for {suite}")
+    write_atomically(file, json.dumps({"format": FORMAT, "suite": suite, "size": size}) + "\n")
+
+
 def clean(folder: Path) -> None:
-    """Remove what processes that were killed left unfinished."""
-    for left in [*folder.rglob(".partial-*"), *folder.glob(".*-*.parquet"), *folder.rglob(".*.json-*")]:
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    """Remove what processes that were killed left unfinished: only what has a name that we give, where we give it."""
+    for inside, pattern, name in UNFINISHED:
+        if not inside or not (folder / inside).is_symlink():
+            for left in (folder / inside).glob(pattern):
+                if name.fullmatch(left.name) and not left.is_symlink():
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def publish(folder: Path, result: Result) -> None:
@@ -220,10 +283,12 @@ def _is_running(folder: Path) -> bool:
         return False
 
 
-def _count_cells(path: Path) -> int:
+def _count_cells(path: Path) -> tuple[int, int]:
+    """Return how many comparisons a file has, and how many of them are of a representation with itself."""
     if not path.exists():
-        return 0
+        return 0, 0
     with reading(path), closing(open_to_read(path)) as database:
         if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'cells'").fetchone():
-            return 0  # another process is just making the file
-        return int(database.execute("SELECT count(*) FROM cells").fetchone()[0])
+            return 0, 0  # another process is just making the file
+        total, alone = database.execute("SELECT count(*), coalesce(sum(x = y), 0) FROM cells").fetchone()
+        return int(total), int(alone)

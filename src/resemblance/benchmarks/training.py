@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..compare import as_finished
+from ..documents import read_document
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
 from ..subject import Recipe, Subject
@@ -114,9 +114,9 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
 def _is_same(own: Path, recipe: Recipe) -> bool:
     """Whether a folder holds a model of this recipe, with all its parts and undamaged weights."""
     try:
-        same: bool = json.loads((own / TRAITS).read_text(encoding="utf-8")).get("recipe") == recipe.fingerprint
-        return same and is_complete(own)
-    except (ValueError, OSError, AttributeError):
+        recorded = read_document(own / TRAITS, lambda found: found.get("recipe"), "an object of traits")
+        return recorded == recipe.fingerprint and is_complete(own)
+    except (ValueError, OSError):
         return False
 
 

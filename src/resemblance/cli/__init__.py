@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -16,20 +15,21 @@ from .. import __version__
 from ..catalogue import list_measures
 from ..compare import compare
 from ..comparison import Comparison
+from ..extras import NEEDS, check
 from ..report import write_page
 from ..report.output import emit, show
 from ..store import Store
 from ..tiles import parse_bytes
 from . import manifolds, resi, sensitivity, stability
 from .drift import drift_command
+from .errors import complain, end_with
 from .joint import joint_command
-from .options import check_choice, check_targets, choose_format, chosen_measures, complain, processes
+from .options import check_choice, check_inputs, check_targets, choose_format, chosen_measures, examples, processes
+from .progress import bars
 
 DEMO: dict[bool, dict[str, int]] = {False: {}, True: {"seeds": 2, "epochs": 12, "images": 200}}  # by --small
-MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
 
 commands = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Compare neural-network representations: measures with proven claims, and one fast engine for all pairs.",
@@ -37,7 +37,12 @@ commands = typer.Typer(
 
 
 def app(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 fine, 1 some values could not be computed, 2 mistaken use, 130 interrupted."""
+    """Run the command line and exit.
+
+    0 fine, 1 the command's own no (drift, values that could not be computed), 2 mistaken use, 3 an error in a user's
+    own file, 70 a defect of this package, 130 interrupted.
+    """
+    _prepare_streams()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -45,23 +50,31 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. A mistake is one line on standard error, not a traceback."""
     try:
         return int(commands(args=list(arguments) or ["--help"], prog_name="resemblance", standalone_mode=False) or 0)
-    except MISTAKES as error:
-        return complain(str(error) or type(error).__name__)
     except KeyboardInterrupt:
         return _interrupted(None)
     except Exception as error:
-        wrong_usage = getattr(error, "format_message", None)  # typer's own errors, by whatever name it exports them
-        if wrong_usage is None:
-            raise
-        return complain(wrong_usage())
+        return end_with(error)
+
+
+def _prepare_streams() -> None:
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
+        elif hasattr(stream, "reconfigure"):  # a character that the terminal does not have is no reason to fail
+            stream.reconfigure(errors="replace")
 
 
 commands.add_typer(resi.commands, name="resi")
 commands.add_typer(manifolds.commands, name="manifolds")
 commands.add_typer(sensitivity.commands, name="sensitivity")
 commands.add_typer(stability.commands, name="stability")
-commands.command("drift")(drift_command)
-commands.command("joint")(joint_command)
+commands.command(
+    "drift", epilog=examples("drift old.npy new.npy", "drift old.npy new.npy --labels y.npy --html drift.html")
+)(drift_command)
+commands.command(
+    "joint", epilog=examples("joint resi sensitivity manifolds stability", "joint resi manifolds -o ranks.csv")
+)(joint_command)
 
 
 @commands.callback(invoke_without_command=True)
@@ -73,16 +86,23 @@ def _root(
         raise typer.Exit()
 
 
-@commands.command("compare")
+@commands.command(
+    "compare",
+    epilog=examples(
+        "compare layer1.npy layer2.npy -m cka,procrustes",
+        'compare run1/ run2/ -m "cka[estimator=debiased]" -o values.csv --html page.html',
+        'compare layers.npz -m "default,mine.py:my_measure[power=2]" --save run.comparison',
+    ),
+)
 def compare_command(
-    inputs: Annotated[list[str], typer.Argument(help=".npy files, .npz archives, or folders of them.")],
+    inputs: Annotated[
+        list[str], typer.Argument(help=".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files.")
+    ],
     measures: Annotated[
         list[str] | None,
-        typer.Option("--measures", "-m", help="Names, labels, cka\\[kernel=rbf], default, resi, or file.py:mine."),
+        typer.Option("--measures", "-m", help="Names, labels, cka\\[kernel=rbf], presets, or file.py:mine (runs it)."),
     ] = None,
-    format: Annotated[
-        str | None, typer.Option(help="table, json, csv or parquet; by default as --output says.")
-    ] = None,
+    format: Annotated[str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with heat maps.")] = None,
     save: Annotated[Path | None, typer.Option(help="Keep every result here at once; a later run continues.")] = None,
@@ -100,26 +120,24 @@ def compare_command(
     check_targets(kind, inputs, output, html, save)
     parse_bytes(memory)
     chosen = chosen_measures(measures)
+    check_inputs(inputs)
     representations = read_files(inputs)
     if len(representations) < 2:
         raise ValueError(f"two representations are needed for a comparison; {inputs[0]} is one")
     show_bar = not quiet and sys.stderr.isatty()
     try:
         with processes(jobs) as executor:
-            comparison = compare(
-                representations, measures=chosen, executor=executor, memory=memory, progress=show_bar, save=save
-            )
+            options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": show_bar, "save": save}
+            comparison = compare(representations, measures=chosen, **options)
     except KeyboardInterrupt:
         return _interrupted(save)
-    emit(comparison, kind, output)
-    if html:
-        write_page(comparison, html)
+    _write(comparison, kind, output, html)
     if not quiet and (written := [str(path) for path in (output, html, save) if path]):
         print(f"wrote {', '.join(written)}", file=sys.stderr)
-    return _verdict(comparison)
+    return _verdict(comparison, quiet)
 
 
-@commands.command("measures")
+@commands.command("measures", epilog=examples("measures --family cca", "measures --invariant-to orthogonal"))
 def measures_command(
     family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
     invariant_to: Annotated[list[str] | None, typer.Option(help="Only what is invariant to this (repeatable).")] = None,
@@ -136,16 +154,21 @@ def measures_command(
         show([measure_table(found), measure_legend()])
 
 
-@commands.command("explain")
+@commands.command(
+    "explain", epilog=examples("explain cka", 'explain "cka[estimator=debiased]"', "explain feature_split")
+)
 def explain_command(measure: Annotated[str, typer.Argument(help="Name, label, or specification.")]) -> None:
-    """Explain a measure: definition, claims, parameters, and where implementations differ."""
+    """Explain a measure or a statistic: definition, claims, parameters."""
     from ..report.explain import explain
+    from ..stability import get_statistic, list_statistics
 
-    for found in chosen_measures([measure]) or ():
+    known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
+    is_statistic = measure.partition("[")[0].strip().lower() in known
+    for found in [get_statistic(measure)] if is_statistic else chosen_measures([measure]) or ():
         show(explain(found))
 
 
-@commands.command("demo")
+@commands.command("demo", epilog=examples("demo --small", "demo -o layers"))
 def demo_command(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("layers"),
     small: Annotated[bool, typer.Option("--small", help="Fewer networks, images and epochs.")] = False,
@@ -154,11 +177,14 @@ def demo_command(
     from ..report.terminal import summary_table
     from ..sources.digits import digits
 
+    for package in ("torch", "jinja2", "matplotlib"):
+        check(package)
     output.mkdir(parents=True, exist_ok=True)
     database, page = output / "comparison.db", output / "index.html"
     try:
         print("training small convolutional networks on handwritten digits", file=sys.stderr)
-        found = digits(**DEMO[small])
+        with bars(not sys.stderr.isatty()) as progress:
+            found = digits(**DEMO[small], progress=progress)
         comparison = compare(found.representations, save=database, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         return _interrupted(database if database.exists() else None)
@@ -186,15 +212,25 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
     )
 
 
-def _verdict(comparison: Comparison) -> int:
+def _write(comparison: Comparison, kind: str, output: Path | None, html: Path | None) -> None:
+    emit(comparison, kind, output)
+    if html:
+        write_page(comparison, html)
+
+
+def _verdict(comparison: Comparison, quiet: bool) -> int:
     from ..report.data import failure_groups
 
-    if not comparison.failures:
+    groups = failure_groups(comparison)
+    for group in (g for g in groups if g.reason.startswith(NEEDS)):  # of the default list: nobody asked for it
+        if not quiet:
+            print(f"{', '.join(group.measures)} left out: {group.reason}", file=sys.stderr)
+    failed = [group for group in groups if not group.reason.startswith(NEEDS)]
+    if not failed:
         return 0
     total = len(comparison.measures) * len(comparison.rows) * len(comparison.columns)
-    reason = failure_groups(comparison)[0].reason
-    complain(f"{len(comparison.failures)} of {total} values could not be computed; most often: {reason}")
-    return 1
+    many, reason = sum(group.values for group in failed), failed[0].reason
+    return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
 
 
 def _interrupted(save: Path | None) -> int:

@@ -2,50 +2,102 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
 from ..drift import DriftReport, drift
-from ..report.output import deliver, show
+from ..drift.verdict import PURPOSES, Purpose
+from ..report.output import deliver, deliver_tables
 from ..representation import Representation
-from .options import check_choice, check_targets
+from .options import check_choice, check_targets, choose_format
+
+For = Annotated[
+    str,
+    typer.Option(
+        "--for",
+        help="What counts as drift. index: all that breaks a search among old vectors by new ones, the strictest. "
+        "head: all that breaks a classifier trained on the old version. geometry: only what no rotation, translation "
+        "or rescaling can undo; code 0 then says nothing about old vectors or heads.",
+    ),
+]
+Threshold = Annotated[
+    str,
+    typer.Option(
+        help='"calibrated" (default: from noise of size --tolerance), or one cut-off below 1 for all drifts on a 0-1 '
+        "scale; 5 % is 0.05."
+    ),
+]
+Samples = Annotated[
+    int, typer.Option(min=20, help="Samples to use, drawn at random; their neighbours are looked up among all.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the results to this file instead of standard output.")
+]
 
 
 def drift_command(
+    context: typer.Context,
     reference: Annotated[Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")],
     current: Annotated[Path, typer.Argument(help="The version in question, of the same samples in the same order.")],
-    threshold: Annotated[
-        str, typer.Option(help="calibrated (by noise of --tolerance), or a number for what lies between 0 and 1.")
-    ] = "calibrated",
+    purpose: For = "index",
+    threshold: Threshold = "calibrated",
     tolerance: Annotated[float, typer.Option(help="Size of that noise, in radii of the reference.")] = 0.05,
-    coordinates: Annotated[
-        bool, typer.Option("--coordinates", help="Rotation, translation and scale are drift too: for heads in use.")
-    ] = False,
     labels: Annotated[Path | None, typer.Option(help="A .npy file with the class of every sample.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")] = None,
-    format: Annotated[str, typer.Option(help="table or json.")] = "table",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result here, not out.")] = None,
+    format: Annotated[str | None, typer.Option(help="table or json; by default as --output says.")] = None,
+    output: Output = None,
+    samples: Samples = 1000,
+    k: Annotated[int, typer.Option("--k", min=1, help="Nearest neighbours of every sample.")] = 10,
     draws: Annotated[int, typer.Option(min=10, help="Random halves for intervals and thresholds.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
 ) -> int:
     """Say whether, how much, and in what way a representation changed between two versions of a model.
 
-    The exit code is 0 without drift beyond the threshold, 1 with drift, 2 for a mistake in the call.
+    The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call. What it covers is
+    the choice of --for: with "geometry", a rotation passes, though old and new vectors cannot be compared.
     """
-    check_choice("format", format, ("table", "json"))
+    format = choose_format(format, output, ("table", "json"))
+    check_choice("for", purpose, tuple(PURPOSES))
     files = [str(path) for path in (reference, current, labels) if path is not None]
     check_targets(format, files, output, html, None)
-    x, y = _read(reference), _read(current)
+    limit = _threshold(threshold)
     found = drift(
-        x, y, labels=_labels(labels), threshold=_threshold(threshold), tolerance=tolerance, coordinates=coordinates,
-        draws=draws, seed=seed,
+        _read(reference), _read(current), purpose=cast(Purpose, purpose), labels=_labels(labels), threshold=limit,
+        tolerance=tolerance, k=k, draws=draws, seed=seed, max_samples=samples,
+        progress=not quiet and sys.stderr.isatty(),
     )  # fmt: skip
+    made = {"command": _command(context), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    found = replace(found, provenance=_with_files(found.provenance, reference, current) | made)
     if html:
         _write_page(found, html)
     _emit(found, format, output)
+    if not quiet and (written := [str(path) for path in (output, html) if path]):
+        print(f"wrote {', '.join(written)}", file=sys.stderr)
     return int(found.drifted)
+
+
+def _command(context: typer.Context) -> str:
+    """The command line that was given, without what is the default."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.param_type_name == "argument":
+            words.append(str(value))
+        elif value != parameter.get_default(context):
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
+
+
+def _with_files(provenance: dict[str, Any], *files: Path) -> dict[str, Any]:
+    """Provenance with the names of the files as they were given; archives of one array have no path of their own."""
+    return provenance | {side: provenance[side] | {"file": str(f)} for side, f in zip(("reference", "current"), files)}
 
 
 def _read(path: Path) -> Representation:
@@ -88,15 +140,20 @@ def _write_page(found: DriftReport, path: Path) -> None:
     write_drift_page(found, path)
 
 
-def _emit(found: DriftReport, format: str, output: Path | None) -> None:
-    import io
+def _hint(found: DriftReport) -> list[str]:
+    """How to count what changed without counting, where that would change the exit code."""
+    sides = found.geometry, found.coordinates, found.index
+    if found.drifted or not any(j.drifted for j in sides):
+        return []
+    return ["Use --for index to count it."]
 
-    from ..report.drift_data import drift_table, finding_table
+
+def _emit(found: DriftReport, format: str, output: Path | None) -> None:
+    from ..report.drift_data import drift_table, finding_table, samples_used, unassessed
 
     if format == "json":
-        text = found.to_json()
+        deliver(found.to_json(), output)
     else:
-        target = io.StringIO()
-        show([drift_table(found), "", finding_table(found), "", *found.lines, found.verdict], target)
-        text = target.getvalue()
-    deliver(text, output)
+        missing = [f"Not assessed: {unassessed(found)}."] if unassessed(found) else []
+        tables = [drift_table(found), "", finding_table(found), "", *missing, samples_used(found)]
+        deliver_tables([*tables, *found.lines, found.verdict, *_hint(found)], output)

@@ -14,13 +14,24 @@ from ..extras import check
 from ..measure import Measure
 from ..report.output import show
 from ..tiles import parse_bytes
-from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
-from .resi import bars
+from .errors import complain
+from .options import (
+    beside,
+    check_choice,
+    check_targets,
+    choose_format,
+    chosen_measures,
+    examples,
+    processes,
+    warn_of_trial,
+)
+from .progress import bars
 
 Beside = Annotated[
-    list[str] | None, typer.Option(help="A measure beside the usual, such as file.py:mine (repeatable).")
+    list[str] | None,
+    typer.Option(help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it (repeatable)."),
 ]
-Measures = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the usual.")]
+Measures = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Replaces the usual measures by these.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")]
 Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
@@ -71,8 +82,18 @@ def suite_commands(
     commands = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True, help=help)
     found = Suite(suite, folder, sizes, run, experiments, usual_measures, title, introduction, domains)
     for name, make in (("run", _run), ("results", _results), ("report", _report)):
-        commands.command(name)(make(found))
+        commands.command(name, epilog=examples(*_calls(found)[name]))(make(found))
     return commands
+
+
+def _calls(suite: Suite) -> dict[str, tuple[str, ...]]:
+    call, folder = suite.name, suite.folder
+    trial = " --size small" if "small" in suite.sizes else ""
+    return {
+        "run": (f"{call} run {folder}", f"{call} run trial{trial} --measure mine.py:my_measure"),
+        "results": (f"{call} results {folder}", f"{call} results {folder} -o scores.csv"),
+        "report": (f"{call} report {folder}", f"{call} report {folder} -o page.html"),
+    }
 
 
 def _run(suite: Suite) -> Callable[..., int]:
@@ -128,10 +149,18 @@ def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[s
         typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
         return 130
     page = _write_report(suite, findings, study / "index.html")
+    if options.get("models") and not findings.scores():
+        return complain(_nothing_to_rank(findings), code=1)
     if not quiet:
         show(finding_tables(findings))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
+
+
+def _nothing_to_rank(findings: Findings) -> str:
+    """Say why models of somebody's own make no experiment, and which folders were left out."""
+    why = [f"{s.name}: {what}: {reason}" for s in findings.sections for what, reason in s.reasons.items()]
+    return f"too few models for any experiment ({'; '.join([*findings.remarks, *why]) or 'there are none'})"
 
 
 def _results(suite: Suite) -> Callable[..., None]:
@@ -147,7 +176,9 @@ def _results(suite: Suite) -> Callable[..., None]:
 
         kind = choose_format(format, output)
         check_targets(kind, (), output, None, None)
-        emit_findings(_findings_of(suite, study), kind, output)
+        found = _findings_of(suite, study)
+        warn_of_trial(found.is_trial, kind)
+        emit_findings(found, kind, output)
 
     return results_command
 
@@ -159,7 +190,7 @@ def _report(suite: Suite) -> Callable[..., None]:
     ) -> None:
         """Write the report of a study again, as one HTML file."""
         findings = _findings_of(suite, study)
-        check_targets("html", (), output, None, None)
+        check_targets("html", (), None, output, None)
         print(f"Open {_write_report(suite, findings, output or study / 'index.html').resolve()}")
 
     return report_command

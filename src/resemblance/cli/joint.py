@@ -11,7 +11,7 @@ from ..benchmarks.findings import Findings
 from ..benchmarks.joint import joint
 from ..extras import check
 from ..report.output import show
-from .options import check_targets, choose_format
+from .options import check_targets, choose_format, warn_of_trial
 
 
 def joint_command(
@@ -24,7 +24,7 @@ def joint_command(
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """
-    from ..report.findings_output import emit_findings, place_table
+    from ..report.findings_output import emit_findings, headline_lines, place_table
     from ..report.findings_page import write_findings_page
 
     kind = choose_format(format, output)
@@ -32,8 +32,9 @@ def joint_command(
     check("jinja2")
     found = joint(studies)
     write_findings_page(found, html, title="One ranking of measures", introduction=_introduction(found))
+    warn_of_trial(found.is_trial, kind)
     if kind == "table" and output is None:
-        show([place_table(found)])
+        show([*headline_lines(found), place_table(found)])
         print(f"Open {html.resolve()}")
     else:
         emit_findings(found, kind, output)

@@ -13,8 +13,18 @@ from ..benchmarks.manifolds import MEASURES, SIZES, run
 from ..extras import check
 from ..report.output import show
 from ..tiles import parse_bytes
-from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
-from .resi import bars
+from .options import (
+    beside,
+    check_choice,
+    check_page,
+    check_targets,
+    choose_format,
+    chosen_measures,
+    examples,
+    processes,
+    warn_of_trial,
+)
+from .progress import bars
 
 commands = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -24,15 +34,18 @@ commands = typer.Typer(
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 
 
-@commands.command("run")
+@commands.command(
+    "run", epilog=examples("manifolds run", "manifolds run trial --size small --measure mine.py:my_measure")
+)
 def run_command(
     study: Study = Path("manifolds"),
     size: Annotated[str, typer.Option(help="small (seconds), default (minutes), or paper (hours).")] = "default",
     measure: Annotated[
-        list[str] | None, typer.Option(help="A measure beside those of the suite, such as file.py:mine (repeatable).")
+        list[str] | None,
+        typer.Option(help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it (repeatable)."),
     ] = None,
     measures: Annotated[
-        list[str] | None, typer.Option("--measures", "-m", help="Measures in place of those of the suite.")
+        list[str] | None, typer.Option("--measures", "-m", help="Replaces those of the suite by these measures.")
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
     memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
@@ -42,7 +55,7 @@ def run_command(
 
     Run again with the same folder it continues, and computes only what is new.
     """
-    from ..report.manifolds_output import claim_table, grade_table
+    from ..report.manifolds_output import manifold_tables
 
     check_choice("size", size, tuple(SIZES))
     parse_bytes(memory)
@@ -56,12 +69,12 @@ def run_command(
         return 130
     page = _write_report(result, study / "index.html")
     if not quiet:
-        show([grade_table(result), "", claim_table(result)])
+        show(manifold_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
 
 
-@commands.command("results")
+@commands.command("results", epilog=examples("manifolds results", "manifolds results -o scores.csv"))
 def results_command(
     study: Study = Path("manifolds"),
     format: Annotated[str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")] = None,
@@ -72,15 +85,18 @@ def results_command(
 
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    emit_manifolds(_result_of(study), kind, output)
+    result = _result_of(study)
+    warn_of_trial(result.is_trial, kind)
+    emit_manifolds(result, kind, output)
 
 
-@commands.command("report")
+@commands.command("report", epilog=examples("manifolds report", "manifolds report -o page.html"))
 def report_command(
     study: Study = Path("manifolds"),
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
 ) -> None:
     """Write the report of a study again, as one HTML file."""
+    check_page(output)
     print(f"Open {_write_report(_result_of(study), output or study / 'index.html').resolve()}")
 
 

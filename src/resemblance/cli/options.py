@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import re
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..catalogue import get_measures
+from ..benchmarks.headlines import TRIAL
+from ..catalogue import get_measures, parse_parameters
 from ..extras import check
 from ..measure import Measure, did_you_mean, load_module
 from ..report.output import FORMATS
+from .errors import OWN_MODULE, OwnFileError
 
 # What a worker does first, as text so that nothing of ours is imported before. Interrupts from the keyboard reach
 # all processes, and only the parent is to answer them; and a worker ends when its parent does, however that ends.
@@ -47,24 +51,27 @@ def beside(
 
 
 def _own_measure_or_spec(spec: str) -> Measure | str:
-    own = re.fullmatch(r"(.+\.py):(\w+)", spec)
-    return own_measure(Path(own[1]), own[2]) if own else spec
+    own = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
+    if own is None:
+        return spec
+    found = own_measure(Path(own[1]), own[2])
+    return found.where(**parse_parameters(own[3])) if own[3] else found
 
 
 def own_measure(path: Path, name: str) -> Measure:
-    """Return a measure that is defined in a user's file.
+    """Return a measure that is defined in a user's file, which is run.
 
-    Raises ``ValueError`` when the file is not there or fails, or when it has no such measure.
+    Raises ``ValueError`` when the file is not there or has no such measure, ``OwnFileError`` when it fails.
     """
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
-    file = str(path.resolve())
-    module = f"measures_{hashlib.blake2b(file.encode(), digest_size=6).hexdigest()}"  # no name that can be imported
+    file = os.path.realpath(path)
+    module = f"{OWN_MODULE}{hashlib.blake2b(file.encode(), digest_size=6).hexdigest()}"  # no name that can be imported
     try:
         loaded = sys.modules.get(module) or load_module(file, module)
     except Exception as error:
         sys.modules.pop(module, None)
-        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise OwnFileError(f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}") from error
     found = getattr(loaded, name, None)
     if isinstance(found, Measure):
         return found
@@ -74,21 +81,37 @@ def own_measure(path: Path, name: str) -> Measure:
     raise ValueError(f"{path} has no measure {name!r}{did_you_mean(name, known)}")
 
 
-def choose_format(format: str | None, output: Path | None) -> str:
-    """Return the format that was asked for, by name or by the suffix of the output."""
-    suffix = output.suffix.removeprefix(".") if output else ""
-    kind = format or (suffix if suffix in FORMATS else "table")
-    check_choice("format", kind, FORMATS)
+def _line(error: Exception, file: str) -> str:
+    """The line of the file where loading it failed; a syntax error says it itself."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" (line {lines[-1]})" if lines else ""
+
+
+def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
+    """Return the format that was asked for, by name or by the suffix of the output; text is a table."""
+    suffix = output.suffix.removeprefix(".").lower() if output else ""
+    if format is None and suffix not in ("", "txt", *known):
+        suffixes = ", ".join(f".{kind}" for kind in ("txt", *known) if kind != "table")
+        raise ValueError(f"{output}: nothing is written as .{suffix}; choose one of {suffixes}, or say --format")
+    kind = format or (suffix if suffix in known else "table")
+    check_choice("format", kind, known)
     if kind == "parquet" and output is None:
         raise ValueError("--format parquet needs --output FILE: it is not text")
     return kind
 
 
+def check_page(path: Path | None) -> None:
+    """Raise ``ValueError`` for a page that is to be written to a file of another kind."""
+    if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
+        raise ValueError(f"{path}: a page is written as .html, not as {path.suffix}")
+
+
 def check_targets(kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None) -> None:
     """Find out before the work whether its results can be written, each to a file of its own."""
-    targets = (output, html, save)
-    named = [Path(i).resolve() for i in inputs] + [t.resolve() for t in targets if t is not None]
-    for target in (t for t in targets if t is not None and named.count(t.resolve()) > 1):
+    targets, real = (output, html, save), os.path.realpath
+    check_page(html)
+    named = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
+    for target in (t for t in targets if t is not None and named.count(real(t)) > 1):
         raise ValueError(f"{target} is given twice, as an input or for two outputs")
     for target in (t for t in targets if t is not None):
         if target.is_dir():
@@ -97,6 +120,25 @@ def check_targets(kind: str, inputs: Sequence[str], output: Path | None, html: P
             raise ValueError(f"the folder {target.parent} does not exist")
     for package in (*(("pandas", "pyarrow") if kind == "parquet" else ()), *(("jinja2", "matplotlib") if html else ())):
         check(package)
+
+
+def check_inputs(inputs: Sequence[str]) -> None:
+    """Raise ``ValueError`` for an input that is no file but a measure: ``-m cka procrustes`` gives ``-m`` one only."""
+    for text in inputs:
+        if not os.path.lexists(text) and _is_measure(text):
+            raise ValueError(f"{text} is a measure, not a file: give measures as one list, -m cka,{text}")
+
+
+def _is_measure(text: str) -> bool:
+    try:
+        return bool(get_measures([text]))
+    except ValueError:
+        return False
+
+
+def examples(*commands: str) -> str:
+    """Return what the help of a command ends with: calls of it, one a line."""
+    return "\n\n".join(["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)])
 
 
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:
@@ -121,6 +163,7 @@ def processes(jobs: int) -> Iterator[Executor | None]:
             raise
 
 
-def complain(message: str) -> int:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
-    return 2
+def warn_of_trial(is_trial: bool, kind: str) -> None:
+    """Say on standard error that what a program reads is a trial; a table says so itself."""
+    if is_trial and kind != "table":
+        print(TRIAL, file=sys.stderr)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,11 +15,23 @@ from ..benchmarks.evaluate import PRESETS, Result, load_result
 from ..benchmarks.grading import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..benchmarks.published import PAPERS
 from ..benchmarks.resi import DOMAINS, SUITES
-from ..extras import check
+from ..extras import check, install_hint
 from ..measure import FAMILIES
 from ..report.output import show
 from ..tiles import parse_bytes
-from .options import beside, check_choice, check_targets, choose_format, chosen_measures, processes
+from .errors import complain
+from .options import (
+    beside,
+    check_choice,
+    check_page,
+    check_targets,
+    choose_format,
+    chosen_measures,
+    examples,
+    processes,
+    warn_of_trial,
+)
+from .progress import bars
 
 commands = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -29,9 +39,14 @@ commands = typer.Typer(
     help="The ReSi benchmark: do measures of similarity find what they should? Six tests on models of three domains.",
 )
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(help="Adds a measure to the 24, or to those of --measures; file.py:mine runs it (repeatable)."),
+]
+Replaced = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Replaces the 24 by these measures.")]
 
 
-@commands.command("run")
+@commands.command("run", epilog=examples("resi run", "resi run trial --suite slice --measure mine.py:my_measure"))
 def run_command(
     study: Study = Path("resi"),
     suite: Annotated[
@@ -39,10 +54,8 @@ def run_command(
     ] = None,
     domain: Annotated[list[str] | None, typer.Option(help="graphs, language or vision (repeatable).")] = None,
     models: Annotated[Path | None, typer.Option(help="A folder of models of your own; nothing is trained.")] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option(help="A measure beside the 24, such as file.py:mine (repeatable).")
-    ] = None,
-    measures: Annotated[list[str] | None, typer.Option("--measures", "-m", help="Measures in place of the 24.")] = None,
+    measure: Beside = None,
+    measures: Replaced = None,
     protocol: Annotated[str, typer.Option(help="paper, or resi-code: what the authors' code computes.")] = "paper",
     permute: Annotated[str | None, typer.Option(help="What permutation tests permute: models or pairs.")] = None,
     failures: Annotated[
@@ -72,12 +85,14 @@ def run_command(
         print(f"interrupted: what is done is kept in {study}; the same command continues from there", file=sys.stderr)
         return 130
     page = write_report(result, study / "index.html")
+    if not result.scores:
+        return complain(nothing_to_rank(result), code=1)
     if not quiet:
         announce(result, page)
     return 0
 
 
-@commands.command("status")
+@commands.command("status", epilog=examples("resi status"))
 def status_command(
     study: Study = Path("resi"), format: Annotated[str, typer.Option(help="table or json.")] = "table"
 ) -> None:
@@ -92,10 +107,11 @@ def status_command(
     trained = f"{found.trained} of {found.planned} models trained" if found.planned else f"models from {found.models}"
     state = "running now" if found.running else "not running"
     print(f"{study}: suite {found.suite}, {state}" if found.suite else f"{study}: {state}")
-    print(f"{trained}\n{found.comparisons} comparisons\n{found.scores} scores\nlast: {found.last or '-'}")
+    alone = f", {found.alone} of them of a representation with itself" if found.alone else ""
+    print(f"{trained}\n{found.comparisons} comparisons{alone}\n{found.scores} scores\nlast: {found.last or '-'}")
 
 
-@commands.command("results")
+@commands.command("results", epilog=examples("resi results", "resi results -o scores.csv"))
 def results_command(
     study: Study = Path("resi"),
     format: Annotated[str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")] = None,
@@ -106,10 +122,12 @@ def results_command(
 
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    emit_scores(result_of(study), kind, output)
+    result = result_of(study)
+    warn_of_trial(result.is_trial, kind)
+    emit_scores(result, kind, output)
 
 
-@commands.command("report")
+@commands.command("report", epilog=examples("resi report", "resi report -o page.html"))
 def report_command(
     study: Study = Path("resi"),
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
@@ -118,13 +136,14 @@ def report_command(
     ] = None,
 ) -> None:
     """Write the report of a study again, as one HTML file."""
+    check_page(output)
     for name in family or ():
         check_choice("family", name, FAMILIES)
     result = result_of(study).only(family) if family else result_of(study)
     print(f"Open {write_report(result, output or study / 'index.html').resolve()}")
 
 
-@commands.command("compare-published")
+@commands.command("compare-published", epilog=examples("resi compare-published resi --domain vision"))
 def compare_published_command(
     study: Study = Path("resi"),
     domain: Annotated[str | None, typer.Option(help="graphs, language or vision; default: all.")] = None,
@@ -139,11 +158,19 @@ def compare_published_command(
     show([*published_table(result_of(study), domain, paper)])
 
 
-def announce(result: Result, page: Path) -> None:
-    """Print how the groups of models behave, the ranking, and where the page is."""
-    from ..report.resi_terminal import group_table, ranking_table
+def nothing_to_rank(result: Result) -> str:
+    """Say why no measure could be put to a test: which models are missing, and which folders were left out."""
+    left = [f"{folder}: {why}" for folder, why in result.left_out.items()]
+    why = [f"{a.test}: {a.reason}" for a in result.absent]
+    return f"too few models for any test ({'; '.join([*left, *why]) or 'there are none'})"
 
-    show([group_table(result), ranking_table(result), f"Open {page.resolve()}"])
+
+def announce(result: Result, page: Path) -> None:
+    """Print what was evaluated, how the groups of models behave, the ranking, and where the page is."""
+    from ..report.resi_terminal import group_table, headline_lines, ranking_table
+
+    groups = [group_table(result)] if result.groups else []
+    show([*headline_lines(result), *groups, ranking_table(result), f"Open {page.resolve()}"])
     show(["Continue, or add measures: the same command with --measure FILE.py:NAME"])
 
 
@@ -170,7 +197,7 @@ def check_options(
         try:
             check(package)
         except ImportError as error:  # one name for all it needs, not one after the other
-            raise ImportError(f'{package} is not installed: pip install "resemblance[resi]"') from error
+            raise ImportError(f"{package} is not installed: {install_hint('resi')}") from error
 
 
 def result_of(study: Path) -> Result:
@@ -187,59 +214,3 @@ def write_report(result: Result, path: Path) -> Path:
 
     write_resi_page(result, path, published=published_rows(result))
     return path
-
-
-# --------------------------------------------------------------------------------------------------------- the progress
-
-
-@contextmanager
-def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what shows progress on standard error: a bar per stage with the time left, or lines if it is a file."""
-    if quiet:
-        yield None
-        return
-    if not sys.stderr.isatty():
-        yield Lines()
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
-    jobs: dict[str, Any] = {}
-    with Progress(*columns, console=Console(stderr=True)) as shown:
-
-        def update(stage: str, done: int, total: int) -> None:
-            if stage not in jobs:
-                jobs[stage] = shown.add_task(stage, total=total)
-            shown.update(jobs[stage], completed=done, total=total)
-
-        yield update
-
-
-class Lines:
-    """Progress as lines of a log: one at the start and the end of every stage, and one for every tenth of it."""
-
-    def __init__(self) -> None:
-        self._last: tuple[str, int] = ("", -1)
-        self._started: dict[str, tuple[float, int]] = {}
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Print a line if another tenth is done."""
-        started, before = self._started.setdefault(stage, (time.monotonic(), done))
-        tenth = 10 * done // max(total, 1)
-        if (stage, tenth) == self._last:
-            return
-        self._last = (stage, tenth)
-        left = (time.monotonic() - started) / (done - before) * (total - done) if done > before else None
-        note = f", about {left:.0f} s left" if left is not None and done < total else ""
-        print(f"{stage}: {done} of {total}{note}", file=sys.stderr, flush=True)

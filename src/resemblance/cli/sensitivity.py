@@ -13,7 +13,7 @@ from ..benchmarks.sensitivity import EXPERIMENTS, MEASURES, SIZES, run
 from ..extras import check
 from ..tiles import parse_bytes
 from .findings import Beside, Jobs, Measures, Memory, Quiet, Suite, carry_out, suite_commands
-from .options import beside, check_choice, chosen_measures
+from .options import beside, check_choice, chosen_measures, examples
 
 TITLE = "Sensitivity and specificity"
 INTRODUCTION = (
@@ -30,7 +30,7 @@ commands = suite_commands(
 )  # fmt: skip
 
 
-@commands.command("evaluate")
+@commands.command("evaluate", epilog=examples("sensitivity evaluate models/ study --only layers"))
 def evaluate_command(
     models: Annotated[Path, typer.Argument(help="A folder of models of your own; nothing is trained.")],
     study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path("sensitivity"),

@@ -10,6 +10,7 @@ import typer
 from ..benchmarks.stability import EXPERIMENTS, MEASURES, SIZES, run
 from ..report.output import show
 from .findings import suite_commands
+from .options import examples
 
 commands = suite_commands(
     "stability",
@@ -28,7 +29,7 @@ commands = suite_commands(
 )
 
 
-@commands.command("transformations")
+@commands.command("transformations", epilog=examples("stability transformations layer1.npy"))
 def transformations_command(
     array: Annotated[Path, typer.Argument(help="A .npy file, (samples, features).")],
     seed: Annotated[int, typer.Option(help="Of projections, chosen features, noise and splits.")] = 320,

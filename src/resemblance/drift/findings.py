@@ -3,7 +3,7 @@
 Samples are rows of NumPy arrays of one width; both versions are centred before maps are fitted. Maps are judged on
 samples they were not fitted to, so a richer map that only fits noise explains less, not more. Where the reference has
 as many directions as samples (``is_wide``) there is no such sample: a rotation is then judged on the samples it was
-fitted to, corrected for what it fits by chance, and a linear map is not looked for.
+fitted to, corrected for what it fits by chance, and a linear map is not assessed.
 """
 
 from __future__ import annotations
@@ -13,33 +13,54 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kinds import FLOOR, Finding, interval, not_looked_for
-from .losses import classes_of, collapse_of, neighbours_of
-from .maps import MAPS, Fit, by_chance, directions, fitted, held_out, is_wide, ladder, regress, rotate, rotate_not
+from .kinds import FLOOR, Finding, interval, not_assessed, percent
+from .losses import classes_of, collapse_of
+from .maps import (
+    MAPS,
+    Affine,
+    Fit,
+    by_chance,
+    directions,
+    fitted,
+    held_out,
+    is_wide,
+    ladder,
+    regress,
+    rotate,
+    rotate_not,
+)
 from .placing import scale_of, translation_of
 
 NEARLY_ALL = 0.98  # of the change, which a rotation of a wide reference must explain
 UNDONE = 0.5  # of what a linear map does, which the map back must undo
+APART = "separate shifts of the classes explain the change better"
 UNEXPLAINED = 0.05  # of the variance, beyond which a wide reference may have gone through a linear map
 
 
 class Found(NamedTuple):
-    """All findings, the map that was chosen, and the shares of variance that nested maps leave unexplained."""
+    """All findings but that of neighbours, the map that was chosen, and what nested maps leave unexplained.
+
+    ``mapped``: where the map puts the samples, each as fitted to others; ``whole``: the map for other rows, if that is
+    known; ``beyond``: the words for what it does.
+    """
 
     findings: tuple[Finding, ...]
     fit: Fit
     scale: float
     ladder: tuple[tuple[str, float], ...]
+    mapped: np.ndarray
+    whole: Affine | None
+    beyond: str
 
 
-def find(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, k: int, seed: int) -> Found:
-    """Say what happened between x and y, both (n, d) and not constant; ``k`` neighbours are looked at."""
+def find(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Found:
+    """Say what happened between x and y, both (n, d) and not constant."""
     fits = _fits(x, y, seed)
     left, base = ladder(x, y, fits), x
     classwise = None if classes is None else held_out("classes", rotate_not, x, y, seed, classes)
     if classwise is not None and all(_better(fit, classwise, seed) for fit in fits.values()):
-        why = "each class shifts by itself, which explains more"
-        collapse, rotation, linear = (not_looked_for(kind, why) for kind in ("collapse", "rotation", "linear"))
+        why = APART
+        collapse, rotation, linear = (not_assessed(kind, why) for kind in ("collapse", "rotation", "linear"))
         chosen = classwise
     else:
         collapse, kept = collapse_of(x, y, fits.get("linear"), seed)
@@ -49,15 +70,24 @@ def find(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, k: int, seed:
     scale, factor = scale_of(base, y, chosen, seed)
     shift = translation_of(x, base, y, chosen, factor, seed)
     if chosen.name == "classes":
-        shift = not_looked_for("translation", "each class shifts by itself, which explains more")
+        shift = not_assessed("translation", APART)
     elif "linear" not in fits and chosen.residual.mean() > UNEXPLAINED:
-        shift = not_looked_for("translation", "a change that is not explained may have moved the mean")
+        shift = not_assessed("translation", "a change that is not explained may have moved the mean")
     factor = chosen.size if chosen.name == "linear" else factor
     mapped = factor * chosen.predicted + (y - chosen.target)
-    only = chosen.name != "classes" and not linear.looked_for
+    only = chosen.name != "classes" and not linear.assessed
     beyond = "a rotation and a factor of scale do" if only else "the map does"
-    lost = neighbours_of(x, mapped, y, k, beyond, seed), classes_of(x, y, classes, seed)
-    return Found((shift, scale, rotation, linear, collapse, *lost), chosen, factor, left)
+    whole = _whole(x, y, chosen, factor) if base is x else None
+    kinds = shift, scale, rotation, linear, collapse, classes_of(x, y, classes, seed)
+    return Found(kinds, chosen, factor, left, mapped, whole, beyond)
+
+
+def _whole(x: np.ndarray, y: np.ndarray, chosen: Fit, factor: float) -> Affine | None:
+    """The chosen map, fitted to all samples; of shifts of classes there is none for others."""
+    if chosen.name == "classes":
+        return None
+    u, v = x.mean(axis=0), y.mean(axis=0)
+    return Affine(u, MAPS[chosen.name](x - u, y - v), factor, v)
 
 
 def _fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Fit]:
@@ -83,12 +113,12 @@ def _nested(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit], seed: int) -> tu
         rotation = _wide_rotation(x, y, fits, seed)
         base = fits["rotation" if rotation.named else "identity"]
         why = f"{len(x)} samples cannot tell a linear map in as many directions from any other change"
-        return _angle(x, y, rotation), not_looked_for("linear", why), base
+        return _angle(x, y, rotation), not_assessed("linear", why), base
     rotation = _gain("rotation", fits["identity"], fits["rotation"], seed)
     base = fits["rotation" if rotation.named else "identity"]
     linear = _beyond_noise(x, y, base, fits["linear"], seed)
     if linear.named:
-        return not_looked_for("rotation", "part of the linear map"), linear, fits["linear"]
+        return not_assessed("rotation", "part of the linear map"), linear, fits["linear"]
     return _angle(x, y, rotation), linear, base
 
 
@@ -102,7 +132,7 @@ def _gain(kind: str, simple: Fit, rich: Fit, seed: int) -> Finding:
     gain = simple.residual - rich.residual
     low, high = interval(gain, seed, kind)
     amount = float(gain.mean())
-    said = f"it explains {max(amount, 0.0):.1%} of the variance that the {simple.name} does not"
+    said = f"it explains {percent(max(amount, 0.0))} of the variance that the {simple.name} does not"
     return Finding(kind, amount > FLOOR[kind] and low > 0, amount, low, high, said)
 
 
@@ -120,7 +150,7 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit], seed: int
     if gain.named and left <= (1 - NEARLY_ALL) * identity.residual.mean():
         return gain
     why = f"{len(x)} samples in as many directions: a rotation that does not explain all of the change explains nothing"
-    return not_looked_for("rotation", why)
+    return not_assessed("rotation", why)
 
 
 def _beyond_noise(x: np.ndarray, y: np.ndarray, base: Fit, linear: Fit, seed: int) -> Finding:

@@ -1,4 +1,4 @@
-"""A kind of change that was looked for: whether it is named, how much of it there is, and how sure that is."""
+"""A kind of change that was assessed: whether it is named, how much of it there is, and how sure that is."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ FLOOR = {  # changes smaller than this are not named, however certain they are
 }  # fmt: skip
 KINDS = tuple(FLOOR)
 LOSSES = ("collapse", "neighbours", "classes")
+WORDS = dict(zip(KINDS, ("translation", "change of scale", "rotation", "anisotropic linear map", "loss of dimensions",
+                         "loss of neighbours", "loss of class structure")))  # fmt: skip
+ROUNDING = 1e-9  # what is smaller is shown as 0
 
 
 @dataclass(frozen=True)
 class Finding:
     """One kind of change: whether it is named, how much of it there is, its interval, and a sentence about it.
 
-    ``amount`` is ``None`` when the kind was not looked for or has no number: the sentence says why. ``threshold`` is
-    that of a loss, ``exceeds`` whether a loss that is named lies beyond it.
+    ``amount`` is ``None`` when the kind was not assessed or has no number: the sentence says why. ``threshold`` is that
+    of a loss, ``exceeds`` whether the loss is above it. ``explained``: there is a loss, and it is not named because the
+    map that was chosen accounts for it.
     """
 
     kind: str
@@ -35,22 +39,39 @@ class Finding:
     level: float = LEVEL  # of the interval
     threshold: float | None = None
     exceeds: bool = False
+    explained: bool = False
 
     @property
-    def looked_for(self) -> bool:
+    def assessed(self) -> bool:
         """Whether the data could show this kind of change."""
         return self.named or self.amount is not None
 
 
-def not_looked_for(kind: str, why: str) -> Finding:
+def not_assessed(kind: str, why: str) -> Finding:
     """A kind of change that these data, or this call, cannot show."""
     return Finding(kind, False, None, None, None, why)
 
 
-def interval(values: np.ndarray, seed: int, *labels: str) -> tuple[float, float]:
-    """Bootstrap interval of the mean of one number per sample."""
-    chosen = generator(seed, "interval", *labels).integers(len(values), size=(DRAWS, len(values)))
-    low, high = np.quantile(values[chosen].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+def brief(value: float | None) -> str:
+    """Write a number with three digits, rounding noise as 0, a missing one as a dash."""
+    if value is None:
+        return "–"
+    return "0" if abs(value) < ROUNDING else f"{value:.3g}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage, one that is not 0 never as 0."""
+    if ROUNDING < share < 1e-3:
+        return "under 0.1 %"
+    return f"{100 * share:.1f} %" if 0.0995 > share > ROUNDING else f"{100 * share:.0f} %"
+
+
+def interval(
+    values: np.ndarray, seed: int, *labels: str, level: float = LEVEL, size: int | None = None
+) -> tuple[float, float]:
+    """Bootstrap interval of the mean of one number per sample, or of ``size`` of them."""
+    chosen = generator(seed, "interval", *labels).integers(len(values), size=(DRAWS, size or len(values)))
+    low, high = np.quantile(values[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..representation import Representation
-from ..views.neighbours import neighbours
-from .kinds import FLOOR, Finding, interval, margin, not_looked_for
+from .kinds import FLOOR, Finding, interval, margin, not_assessed, percent
 from .maps import Fit, components, folds, held_out, regress, variances
+from .retrieval import Lost
 
 FEW = 3  # with fewer samples per direction than this, a linear discriminant is shrunk
 
@@ -48,7 +47,7 @@ def _kept(x: np.ndarray, y: np.ndarray, linear: Fit, seed: int) -> tuple[Parts, 
     if count >= components(x) or lost.mean() <= 0.01 or interval(lost, seed, "collapse")[0] <= 0:
         return (), ""
     parts = tuple(a @ basis @ basis.T for basis in (right[:count].T, left[:, :count]))
-    return parts, f"; {lost.mean():.0%} of the variance of the reference cannot be recovered"
+    return parts, f"; {percent(lost.mean())} of the variance of the reference cannot be recovered"
 
 
 def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
@@ -59,31 +58,33 @@ def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
     return (u @ (u.T @ (x - x.mean(axis=0))),), f"; {after} of {before} components are left"
 
 
-def shared_neighbours(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """Share of the k nearest neighbours that every sample has in both, 0 where chance would do as well."""
-    a, b = (neighbours(Representation(data), k=k, metric="euclidean") for data in (x, y))
-    shared = (a[:, :, None] == b[:, None, :]).any(axis=2).mean(axis=1)
-    chance = k / (len(x) - 1)
-    return np.asarray((shared - chance) / (1 - chance))
-
-
-def neighbours_of(x: np.ndarray, mapped: np.ndarray, y: np.ndarray, k: int, beyond: str, seed: int) -> Finding:
-    """Neighbours that are lost both from the reference as it is and as the chosen map puts it, the fewer of them."""
-    lost = min((1 - shared_neighbours(data, y, k) for data in (x, mapped)), key=lambda found: float(found.mean()))
-    low, high = interval(lost, seed, "neighbours")
-    said = f"{lost.mean():.0%} of the {k} nearest neighbours are lost, corrected for chance, beyond what {beyond}"
-    return Finding("neighbours", low > FLOOR["neighbours"], float(lost.mean()), low, high, said)
+def neighbours_of(found: Lost, k: int, beyond: str, seed: int) -> Finding:
+    """Neighbours that are lost when everything is embedded again; named if they are lost beyond the chosen map too."""
+    least = min((found.reembedded, found.mapped), key=lambda lost: float(lost.mean()))
+    low, high = interval(found.reembedded, seed, "neighbours")
+    named = interval(least, seed, "neighbours")[0] > FLOOR["neighbours"]
+    old = "" if found.old_index is None else f", {percent(found.old_index.mean())} by new queries on old vectors"
+    among = "" if found.among == found.mapped_among else f" among {found.mapped_among:,} samples"
+    said = (
+        f"of the {k} nearest (Euclidean; {len(found.reembedded):,} queries among {found.among:,} samples) "
+        f"{percent(found.reembedded.mean())} are lost when everything is embedded again{old}, "
+        f"and {percent(found.mapped.mean())}{among} beyond what {beyond}"
+    )
+    most = max((found.reembedded, found.old_index), key=lambda lost: 0.0 if lost is None else float(lost.mean()))
+    explained = not named and most is not None and interval(most, seed, "neighbours")[0] > FLOOR["neighbours"]
+    amount = float(found.reembedded.mean())
+    return Finding("neighbours", bool(named), amount, low, high, said, explained=explained)
 
 
 def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Finding:
     """Loss of accuracy of a linear discriminant, which no invertible linear map changes (unless it is shrunk)."""
     if classes is None:
-        return not_looked_for("classes", "without labels it cannot be looked for")
+        return not_assessed("classes", "it needs labels")
     shrunk = len(x) < FEW * max(components(x), components(y))
     right = [discriminated(data, classes, shrunk, seed) for data in (x, y)]
     lost = right[0] - right[1]
     low, high = interval(lost, seed, "classes")
-    said = f"accuracy of a linear discriminant from {right[0].mean():.1%} to {right[1].mean():.1%}"
+    said = f"accuracy of a linear discriminant from {percent(right[0].mean())} to {percent(right[1].mean())}"
     named = lost.mean() > FLOOR["classes"] and low > 0
     return Finding("classes", bool(named), float(lost.mean()), low, high, said)
 

@@ -30,6 +30,18 @@ class Fit(NamedTuple):
         return len(self.matrices) == 1
 
 
+class Affine(NamedTuple):
+    """A map for any rows: a linear map about the mean of the reference, to the mean of the current version."""
+
+    before: np.ndarray  # (d,)
+    matrix: np.ndarray | None  # (d, d), None for the map that changes nothing
+    factor: float
+    after: np.ndarray  # (d,)
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return self.after + self.factor * apply(rows - self.before, self.matrix)
+
+
 def rotate_not(x: np.ndarray, y: np.ndarray) -> None:
     """The map that changes nothing."""
 

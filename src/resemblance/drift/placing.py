@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kinds import FLOOR, LEVEL, Finding, margin, not_looked_for
+from .kinds import FLOOR, LEVEL, Finding, margin, not_assessed
 from .maps import FOLDS, Fit, apply, by_chance, components, directions, folds, rotate
 
 
@@ -64,7 +64,7 @@ def shift(
 def scale_of(x: np.ndarray, y: np.ndarray, chosen: Fit, seed: int) -> tuple[Finding, float]:
     """The factor of scale, named when it is beyond what noise in either version and other samples would give."""
     if chosen.name == "linear":
-        return not_looked_for("scale", "part of the linear map"), chosen.size
+        return not_assessed("scale", "part of the linear map"), chosen.size
     matrix = _whole(x, y, chosen)
     found = factors(x, y, matrix, chosen.size)
     parts = [np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(chosen))]
@@ -81,7 +81,7 @@ def translation_of(x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit, 
     ``kept`` is the part of x that the chosen map was fitted to, all of it unless dimensions were lost.
     """
     if chosen.name == "linear":
-        return not_looked_for("translation", "a linear map may shift the samples too, by any choice of its origin")
+        return not_assessed("translation", "a linear map may shift the samples too, by any choice of its origin")
     matrix, is_scaled = _whole(kept, y, chosen), factor != 1.0
     basis = None if matrix is None or components(kept) == x.shape[1] else directions(kept)
     radius = float(np.sqrt(y.var(axis=0).sum()))

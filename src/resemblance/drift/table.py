@@ -17,9 +17,11 @@ from ..rng import generator
 from ..views.distributions import effective_rank, participation_ratio
 from ..views.points import size
 from ..views.spectra import decomposition
+from .kinds import interval
 from .maps import NEGLIGIBLE
+from .retrieval import Lost
 
-Verdict = Literal["geometry", "coordinates"]
+Side = Literal["geometry", "coordinates", "index"]
 COMPONENTS = 5
 
 
@@ -27,9 +29,10 @@ COMPONENTS = 5
 class Drift:
     """One number for how far the current version is from the reference: 0 for none.
 
-    ``judges`` is the verdict it counts for: "geometry" if no rotation, translation or factor of scale changes it, else
-    "coordinates". ``paired`` says whether it matters which sample is which; ``is_share`` that a number can judge it.
-    ``value`` is ``None``, with the ``reason``, where there is no number.
+    ``judges`` is the side it is on: "geometry" if no rotation, translation or factor of scale changes it, "index" for
+    the neighbours that new queries lose among old vectors, else "coordinates". ``paired`` says whether it matters which
+    sample is which; ``is_share`` that a number can judge it. ``value`` is ``None``, with the ``reason``, where there is
+    no number.
     """
 
     name: str
@@ -39,7 +42,7 @@ class Drift:
     high: float | None
     threshold: float | None
     exceeds: bool
-    judges: Verdict
+    judges: Side
     paired: bool
     is_share: bool
     reason: str = ""
@@ -48,20 +51,29 @@ class Drift:
 
 def _relative(x: Representation, y: Representation, value: Callable[[Representation], Any]) -> float:
     low, high = sorted(scalar(value(r)) for r in (x, y))
-    return 1 - low / high
+    return 1 - low / high if high > 0 else math.nan
 
 
 def _carried(x: Representation, y: Representation) -> float:
-    return float(sliced_wasserstein.evaluate(x, y)) * math.sqrt(x.shape[0]) / scalar(size(x))
+    return float(sliced_wasserstein.evaluate(x, y)) * math.sqrt(x.shape[0]) / _size(x)
 
 
 def _displaced(x: Representation, y: Representation) -> float:
-    return float(((y.array - x.array) ** 2).sum()) / scalar(size(x)) ** 2
+    return float(((y.array - x.array) ** 2).sum()) / _size(x) ** 2
+
+
+def _size(x: Representation) -> float:
+    found = scalar(size(x))
+    if found**2 == 0:
+        raise Undefined("the reference, or half of it, is constant (all its rows are equal): it has no radius")
+    return found
 
 
 def _subspace(x: Representation, y: Representation) -> float:
     """Of as many components as the reference has: those of rounding are none."""
     variance = to_numpy(decomposition(x).singular) ** 2
+    if 0 in (len(variance), len(decomposition(y).singular)):
+        raise Undefined("all components of one version are rounding")
     k = int((variance > NEGLIGIBLE * variance.sum()).sum())
     return 1 - float(subspace_overlap.where(k=min(COMPONENTS, k)).evaluate(x, y))
 
@@ -71,7 +83,7 @@ class _Row(NamedTuple):
 
     name: str
     label: str
-    judges: Verdict
+    judges: Side
     paired: bool
     is_share: bool
     of: Callable[[Any, Any], float]
@@ -99,6 +111,12 @@ ROWS = (
 )  # fmt: skip
 
 
+LOOKED_UP: tuple[tuple[tuple[str, str], Side], ...] = (
+    (("neighbours", "Neighbours lost, everything embedded again"), "geometry"),
+    (("old_index", "Neighbours lost, new queries on old vectors"), "index"),
+)
+
+
 class Rules(NamedTuple):
     """How drifts are judged: by a number or, without one, by what noise of size ``tolerance`` gives the reference."""
 
@@ -113,18 +131,29 @@ def noisy(x: np.ndarray, rules: Rules, draws: int) -> Iterator[np.ndarray]:
 
     The noise turns with the data: it is W U Vᵀ with W random and U S Vᵀ the centred data.
     """
-    centred = x - x.mean(axis=0)
-    u, s, vt = np.linalg.svd(centred, full_matrices=False)
-    kept = s**2 > NEGLIGIBLE * (s**2).sum()
-    frame = u[:, kept] @ vt[kept]
-    length = rules.tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * int(kept.sum()))
+    u, vt, length = _spanned(x, rules.tolerance)
+    frame = u @ vt
     for draw in range(draws):
         random = generator(rules.seed, "noise of the tolerance", len(x), draw)
         yield x + length * (random.standard_normal((len(x), len(x))) @ frame)
 
 
-def table(x: np.ndarray, y: np.ndarray, rules: Rules) -> tuple[Drift, ...]:
-    """The drifts with intervals from halves of the samples, compared with their thresholds.
+def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
+    """The same directions times the size of the noise in each, for noise in any number of rows; shape (r, d)."""
+    u, vt, length = _spanned(x, tolerance)
+    largest = np.abs(u).argmax(axis=0)
+    return np.asarray(length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt)
+
+
+def _spanned(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:
+    u, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    kept = s**2 > NEGLIGIBLE * (s**2).sum()
+    length = tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * max(1, int(kept.sum())))
+    return u[:, kept], vt[kept], length
+
+
+def table(x: np.ndarray, y: np.ndarray, rules: Rules, tick: Callable[[float], None]) -> tuple[Drift, ...]:
+    """The drifts with intervals from halves of the samples, compared with their thresholds; ``tick`` after each draw.
 
     Calibrated thresholds are the 95th percentile of each drift of the reference against itself with noise, and where
     samples are not paired of one half of it against the other, whichever is larger.
@@ -143,6 +172,7 @@ def table(x: np.ndarray, y: np.ndarray, rules: Rules) -> tuple[Drift, ...]:
         if rules.threshold is None:
             _add(halves, (first, Representation(x[rest])), [row for row in ROWS if not row.paired])
             _add(noise, (whole[0], Representation(other)), ROWS)
+        tick(1)
     limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in ROWS}
     return tuple(_row(row, whole, around[row.name], limits[row.name]) for row in ROWS)
 
@@ -161,26 +191,60 @@ def _add(found: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None
     with comparing(*pair):
         for row in rows:
             try:
-                found[row.name].append(float(row.of(*pair)))
+                found[row.name].append(_value(row, pair))
             except Undefined:
                 continue
+
+
+def _value(row: _Row, pair: Any) -> float:
+    with np.errstate(all="ignore"):
+        value = float(row.of(*pair))
+    if not math.isfinite(value):
+        raise Undefined("one version is constant up to rounding, or its numbers overflow")
+    return value
 
 
 def _row(row: _Row, whole: Any, around: list[float], limit: float | None) -> Drift:
     about = row.judges, row.paired, row.is_share
     try:
-        value = max(0.0, float(row.of(*whole)))
+        value = max(0.0, _value(row, whole))
     except Undefined as error:
         lost = _is_defined(row, whole[0])  # the reference has a value, the current version has not
         return Drift(row.name, row.label, None, None, None, None, lost, *about, str(error))
-    spread = np.array(around) - np.mean(around) if around else np.zeros(1)
+    if not around:
+        return Drift(row.name, row.label, value, None, None, limit, _above(value, limit), *about)
+    spread = np.array(around) - np.mean(around)
     low, high = (max(0.0, value + float(np.quantile(spread, q))) for q in (0.025, 0.975))
-    return Drift(row.name, row.label, value, low, high, limit, limit is not None and value > limit, *about)
+    return Drift(row.name, row.label, value, low, high, limit, _above(value, limit), *about)
+
+
+def _above(value: float, limit: float | None) -> bool:
+    return limit is not None and value > limit
 
 
 def _is_defined(row: _Row, reference: Representation) -> bool:
     try:
-        row.of(reference, reference)
+        _value(row, (reference, reference))
     except Undefined:
         return False
     return True
+
+
+def neighbour_rows(found: Lost | None, rules: Rules) -> tuple[Drift, ...]:
+    """The losses of neighbours as drifts; ``None`` when all samples of the current version are one point."""
+    if found is None:
+        why = "all samples of the current version are one point: none is nearer than another"
+        return tuple(Drift(*about, None, None, None, None, True, side, True, True, why) for about, side in LOOKED_UP)
+    parts = (found.reembedded, found.noise_reembedded), (found.old_index, found.noise_old_index)
+    return tuple(_looked_up(about, side, *part, rules) for (about, side), part in zip(LOOKED_UP, parts))
+
+
+def _looked_up(about: tuple[str, str], side: Side, lost: np.ndarray | None, noise: np.ndarray, rules: Rules) -> Drift:
+    if lost is None:
+        why = "new queries have another width than old vectors"
+        return Drift(*about, None, None, None, None, True, side, True, True, why)
+    value, limit = float(lost.mean()), rules.threshold
+    if limit is None:
+        limit = max(1e-6, interval(noise, rules.seed, "noise", about[0], level=0.9, size=len(lost))[1])
+    low, high = interval(lost, rules.seed, about[0], level=0.95)
+    return Drift(*about, value, low, high, limit, value > limit, side, True, True)

@@ -7,20 +7,33 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, epsilon, inner, like, namespace, norm, root, scalar, svd, to_numpy
+from ..arrays import (
+    Array,
+    at_most_one,
+    carries_gradient,
+    detach,
+    epsilon,
+    inner,
+    like,
+    namespace,
+    norm,
+    root,
+    scalar,
+    svd,
+    to_numpy,
+)
 from ..measure import measure, when
-from ..representation import Representation, Undefined
+from ..representation import Representation, Undefined, title
 from ..views.pairs import (
     assignment,
     correlations,
     cross_products,
-    feature_products,
     nuclear_norm,
     rotated_residual,
     row_direction_products,
 )
-from ..views.points import norm_of, preshape, row_norms, size, unit
-from ..views.spectra import orthonormal_basis
+from ..views.points import comparable_columns, preshape, row_norms, size
+from ..views.spectra import need_derivative, orthonormal_basis
 from .chance import of_matched_columns, of_predictor, of_rotations, of_row_directions
 
 RIGID = {"orthogonal", "translation"}
@@ -38,19 +51,40 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
         Q = \arg\min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
 
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows that are all zero
-    on either side have no direction and are left out of the mean. Raises ``Undefined`` when no row is left. Without a
-    gradient when both have dead units, which the best rotation may turn anywhere.
+    on either side have no direction and are left out of the mean. Raises ``Undefined`` when no row is left. Raises
+    ``Undefined`` when it is left to rounding how the best rotation turns the rows, which is so when rows are of very
+    different sizes, and, if a gradient is asked for, also when it may turn something else anywhere (dead units on both
+    sides) or singular values of the product of both are equal.
 
     Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two unrelated
     representations with large means are similar under it.
     """
-    xp = x.xp
     directed = (row_norms(x) > 0) & (row_norms(y) > 0)
-    count = int(xp.sum(xp.astype(directed, xp.int64)))
+    count = int(to_numpy(directed).sum())
     if count == 0:
         raise Undefined("aligned_cosine: no sample has a direction (a non-zero row) in both representations")
-    u, _, vt = svd(cross_products(x, y, centered=False))
-    return at_most_one(inner(u @ vt, row_direction_products(x, y)) / count)
+    return at_most_one(inner(_best_rotation(x, y), row_direction_products(x, y)) / count)
+
+
+def _best_rotation(x: Representation, y: Representation) -> Array:
+    """The best rotation of the rows as they are, on the directions that it is determined on.
+
+    Raises :class:`Undefined` when another rotation, as good but for rounding, would turn the directions of the rows.
+    """
+    cross, rows = cross_products(x, y, centered=False), row_direction_products(x, y)
+    u, s, vt = svd(cross)
+    rank = int(to_numpy(s > max(cross.shape) * epsilon(s) * s[0]).sum())
+    if carries_gradient(cross):
+        need_derivative(s, f"the product of {title(x)} and {title(y)}")
+    u, vt = u[:, :rank], vt[:rank, :]
+    if rank < s.shape[0]:
+        free = rows - u @ (x.xp.matrix_transpose(u) @ rows)
+        free = detach(free - (free @ x.xp.matrix_transpose(vt)) @ vt)
+        if scalar(norm(free)) > epsilon(free) ** 0.4 * x.shape[0]:
+            raise Undefined(
+                "aligned_cosine: rounding decides on the best rotation (scales too far apart, or no overlap)"
+            )
+    return u @ vt
 
 
 @measure(
@@ -76,7 +110,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="HardCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"},
+    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
     uninformative=of_matched_columns,
 )  # fmt: skip
 def hard_correlation_match(
@@ -159,13 +193,11 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
 
     Reference: Williams et al. 2021.
     """
-    a, b = norm_of(x), norm_of(y)
-    if scalar(a) == 0 or scalar(b) == 0:
-        return a + b
-    products = feature_products(x, y, centered=False)
-    rows, columns = assignment(products)
-    chord = _distance(2 - 2 * _sum_at(products, rows, columns), lambda: _matched_residual(x, y, rows, columns))
-    return _with_sizes(chord, a, b)
+    a, b, scale = comparable_columns(x, y)
+    if scalar(scale) == 0:
+        return scale
+    rows, columns = assignment(_gains(to_numpy(a), to_numpy(b)))
+    return scale * _matched_residual(a, b, rows, columns)
 
 
 @measure(
@@ -193,7 +225,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="SoftCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"},
+    reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
     uninformative=of_matched_columns,
 )  # fmt: skip
 def soft_correlation_match(x: Representation, y: Representation) -> Array:
@@ -246,9 +278,20 @@ def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     return inner(matrix, like(chosen, matrix))
 
 
-def _matched_residual(x: Representation, y: Representation, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Norm of the difference of the matched columns of two unit-size representations, unmatched ones included."""
-    xp, a, b = x.xp, unit(x, centered=False), unit(y, centered=False)
+def _gains(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Inner products of all columns, up to what every matching has: that of a common offset would drown the rest.
+
+    All columns of the narrower side are matched, so that its products with what is subtracted are in every matching.
+    """
+    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    left = a - common if a.shape[1] >= b.shape[1] else a
+    right = b - common if b.shape[1] >= a.shape[1] else b
+    return np.asarray(left.T @ right)
+
+
+def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+    """Norm of the difference of the matched columns, unmatched ones included."""
+    xp = namespace(a, b)
     difference = xp.take(a, like(rows, a), axis=1) - xp.take(b, like(columns, b), axis=1)
     wide, used = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
     left_over = np.setdiff1d(np.arange(wide.shape[1]), used)

@@ -11,14 +11,14 @@ from ..measure import measure, when
 from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
 from ..views.pairs import basis_overlap, canonical_decomposition, principal_overlap
-from ..views.spectra import basis_coordinates, components_for
+from ..views.spectra import basis_coordinates, components_for, with_tied
 from .chance import of_leading_spans, of_spans, of_weighted_spans
 
 
 @measure(
     label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
-    uninformative=of_spans,
+    changes=(when({"divisor": "width"}, identity=False),), uninformative=of_spans,
 )  # fmt: skip
 def mean_cca(
     x: Representation,
@@ -67,7 +67,8 @@ def svcca(
     .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of } U_{X,1:k}^\top U_{Y,1:l}
 
     where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the smallest number whose
-    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y.
+    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y. Components tied with
+    the last one are taken, too.
 
     X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
 
@@ -81,6 +82,7 @@ def svcca(
         k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
     else:
         k, l = (resi_svcca_components(r, explained_variance=explained_variance) for r in (x, y))
+    k, l = with_tied(x, count=k), with_tied(y, count=l)
     return x.xp.mean(canonical_correlations(principal_overlap(x, y)[:k, :l]))
 
 
@@ -90,7 +92,7 @@ def svcca(
     changes=(
         when({"weights": "symmetric"}, symmetric=True),
         when({"directions": "all"}, differentiable=False),
-        when({"directions": "resi"}, invariant_to={"isotropic_scaling"}, differentiable=False),
+        when({"directions": "resi"}, symmetric=False, invariant_to={"isotropic_scaling"}, differentiable=False),
     ),
     uninformative=of_weighted_spans,
 )  # fmt: skip
@@ -120,10 +122,12 @@ def pwcca(
     (their distance is 1 minus this). Theirs takes for them whatever basis LAPACK returns, on which the weights depend;
     here it is that of their principal directions. ``directions="resi"`` is what the ReSi code computes: directions
     without the whitening factor, with the column means added back, orthonormalised by QR and projected on the
-    uncentred columns, so it depends on translation and, slightly, on the signs LAPACK happens to choose. It is
-    undefined for d > e and for n <= d.
+    uncentred columns, so it depends on translation and, by up to a hundredth, on the signs LAPACK happens to choose. It
+    takes ``weights="first"`` only, and is undefined for d > e and for n <= d.
     """
     if directions == "resi":
+        if weights != "first":
+            raise ValueError(f"pwcca: directions='resi' takes its weights from X, not weights={weights!r}")
         return resi_pwcca(x, y)
     every = directions == "all"
     if weights == "symmetric":

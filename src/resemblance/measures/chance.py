@@ -22,10 +22,11 @@ from ..views.flatness import (
     leading_flatness,
     root_flatness,
 )
-from ..views.neighbour_graphs import in_degrees
-from ..views.neighbours import own_cosines
+from ..views.neighbour_graphs import spread
+from ..views.neighbours import Nearest, nearest, own_cosines
 from ..views.points import size, unit_rows
 from ..views.scalars import uniformity
+from ..views.shared_neighbours import mean_product
 from ..views.spectra import components_for, decomposition, rank
 
 NEAR = 0.8
@@ -187,15 +188,15 @@ def of_returns(x: Representation, y: Representation, k: int, metric: Any, index:
         return fixed(n)
     if n > k * k:
         return ""
-    return near(n, chance_of_return(in_degrees(x, k=k, metric=metric, index=index), k))
+    return near(n, chance_of_return(nearest(x, k=k, metric=metric, index=index)))
 
 
-def chance_of_return(in_degree: np.ndarray, k: int) -> float:
-    """Mean probability that k of the n - 1 other samples, drawn without order, hold one of ``in_degree`` samples."""
-    others = len(in_degree) - 1
-    draws = np.arange(k)
-    missed = np.clip((others - in_degree[:, None] - draws) / (others - draws), 0, None)
-    return float(np.mean(1 - np.prod(missed, axis=1)))
+def chance_of_return(near: Nearest) -> float:
+    """Mean probability that a step to k of the other samples, drawn without order, and a step to a neighbour return."""
+    n, k = near.listed.shape
+    entries = spread(near, np.ones((n, k))).T.tocoo()
+    missed = mean_product(1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k))
+    return float(np.mean(1 - missed))
 
 
 def of_profiles(x: Representation, y: Representation, k: int, of: str, index: Any) -> str:

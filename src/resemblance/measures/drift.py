@@ -13,7 +13,7 @@ from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.distributions import pooled_distances, sorted_projections, spectra
 from ..views.pairs import principal_overlap
-from ..views.spectra import components_for, decomposition
+from ..views.spectra import components_for, decomposition, with_tied
 from .chance import of_components, of_leading_grams
 
 RIGID = {"orthogonal", "translation", "isotropic_scaling"}
@@ -46,7 +46,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
         raise Undefined("mmd: the median distance between samples is zero, so the kernel has no width")
     kernel = np.exp((distances / sigma) ** 2 / -2)
     within = kernel[:n, :n].sum() + kernel[n:, n:].sum() - 2 * n  # without each sample to itself
-    return float(np.sqrt(max(0.0, within / (n * (n - 1)) - 2 * kernel[:n, n:].mean())))
+    return float(np.sqrt(np.maximum(0.0, within / (n * (n - 1)) - 2 * kernel[:n, n:].mean())))
 
 
 @measure(
@@ -84,17 +84,18 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     r"""Subspace overlap: how much the k leading principal components of the samples span the same space.
 
     .. math:: \frac{1}{\max(k_X, k_Y)} \left\lVert U_{X,1:k_X}^\top U_{Y,1:k_Y} \right\rVert_F^2, \qquad
-        k_X = \min(k, \operatorname{rank} X)
+        k_X \ge \min(k, \operatorname{rank} X)
 
     with :math:`U` the left singular vectors of the centred representation, in sample space. X is (n, d), Y is (n, e),
-    of any widths. For independent representations it is about k/n. From k >= rank on, the whole column
-    spaces are compared, and no invertible linear map changes anything. Ill defined when the k-th and the next singular
-    value coincide. Raises ``Undefined`` for a constant representation.
+    of any widths. :math:`k_X` is ``k``, or more where the k-th singular value and those after it are equal but for
+    rounding: all tied with the last are taken, since their order is arbitrary. For independent representations it is
+    about k/n. From k >= rank on, the whole column spaces are compared, and no invertible linear map changes anything.
+    Raises ``Undefined`` for a constant representation.
 
     Reference: Raju 2026, Section 10. Its code takes as many components of both sides as the narrower one has; here
     all k of the wider side count, so that lost dimensions lower the value.
     """
-    leading = principal_overlap(x, y)[:k, :k]
+    leading = principal_overlap(x, y)[: with_tied(x, count=k), : with_tied(y, count=k)]
     return at_most_one(inner(leading, leading) / max(leading.shape))
 
 
@@ -129,13 +130,15 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
     .. math:: \frac{\lVert S_X U_X^\top U_Y S_Y \rVert_F^2}{\lVert S_X^2 \rVert_F \, \lVert S_Y^2 \rVert_F}
 
     where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y, and k is the smallest number
-    of components that hold at least ``explained_variance`` of the variance of X, or of Y if these are fewer. X is
-    (n, d), Y is (n, e). With all components it is ``cka``. Raises ``Undefined`` for a constant representation.
+    of components that hold at least ``explained_variance`` of the variance of X, or of Y if these are fewer; on each
+    side, components tied with the k-th are taken, too. X is (n, d), Y is (n, e). With all components it is ``cka``.
+    Raises ``Undefined`` for a constant representation.
 
     Reference: Raju 2026, who calls it PWCKA. Despite the name, and the citation of PWCCA, nothing in its code is
     projection weighted: components weigh by their variance, as in CKA, and the rest is cut off.
     """
     k = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
-    s, t = decomposition(x).singular[:k], decomposition(y).singular[:k]
-    scores = s[:, None] * principal_overlap(x, y)[:k, :k] * t[None, :]
+    k, l = with_tied(x, count=k), with_tied(y, count=k)
+    s, t = decomposition(x).singular[:k], decomposition(y).singular[:l]
+    scores = s[:, None] * principal_overlap(x, y)[:k, :l] * t[None, :]
     return at_most_one(inner(scores, scores) / (inner(s**2, s**2) * inner(t**2, t**2)) ** 0.5)

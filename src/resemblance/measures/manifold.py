@@ -32,7 +32,7 @@ Product = Callable[["csr_array", "csr_array"], float]
 @measure(
     label="MKA", family="similarity_matrix", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="islam2025manifold", invariant_to=SIMILARITIES, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(
         when({"metric": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
         when({"baseline": "permutation"}, range=(-np.inf, 1)),
@@ -63,8 +63,9 @@ def mka(
     are at the smallest distance (duplicates, categories; always for k = 1) no :math:`\sigma_i` exists: these have
     weight 1, the others 0, and the row is centred by its own mean.
 
-    X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties by index. ``metric``:
-    ``"euclidean"`` or ``"cosine"`` (1 - cos). ``diagonal=False`` leaves out :math:`K_{ii}`. ``symmetrize=True`` is
+    X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself. Samples that tie for the last places
+    share the weights of these equally, so the sums of the rows stay what they are. ``metric``: ``"euclidean"`` or
+    ``"cosine"`` (1 - cos). ``diagonal=False`` leaves out :math:`K_{ii}`. ``symmetrize=True`` is
     Appendix D: K + Kᵀ - K∘Kᵀ, centred on both sides. O(n^2 d) time once per representation, O(n k) per pair and in
     memory. Raises ``Undefined`` when k >= n, for a constant representation, and when K is constant along its rows.
 
@@ -97,8 +98,8 @@ def mka(
 @measure(
     label="kCKA", family="similarity_matrix", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="islam2025manifold", invariant_to=SIMILARITIES, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
-    changes=(when({"variant": "code"}, range=(-np.inf, np.inf)), APPROXIMATE), remarks=recall_of_both,
+    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    changes=(when({"variant": "code"}, range=(-np.inf, np.inf), identity=False), APPROXIMATE), remarks=recall_of_both,
 )  # fmt: skip
 def kcka(
     x: Representation,
@@ -118,7 +119,7 @@ def kcka(
     :math:`K_{ii} = 1`, and tr(KHLH) for the inner products, which counts only what is a neighbour in both directions
     and may exceed 1.
 
-    X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties by index; ``index`` as in
+    X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties and ``index`` as in
     :func:`mka`. O(n^2 d) time once per representation, O(n k) per pair and in memory. Raises ``Undefined`` when k >= n,
     for a constant representation, when more than half of the distances are zero, and when a self-similarity is not
     positive.

@@ -1,7 +1,7 @@
 """Neighbourhoods: do the same samples lie close to each other in both representations?
 
-Neighbours never include the sample itself, and are ordered by decreasing similarity, then by index. They are exact
-unless ``index`` says otherwise.
+Neighbours never include the sample itself. Samples that tie for the last places share them (see :func:`mutual_knn`), so
+no value depends on the order of the samples. They are exact unless ``index`` says otherwise.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import numpy as np
 
 from ..measure import measure, when
 from ..representation import Representation
-from ..views.neighbours import Index, Metric, cosines_to, neighbours, own_cosines
+from ..views.distances import row_blocks
+from ..views.neighbour_graphs import spread
+from ..views.neighbours import Index, Metric, Nearest, cosines_of, cosines_to, nearest, own_cosines
 from ..views.recall import recall_of_both
+from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, shared, tied_rows
 from .chance import of_neighbour_unions, of_profiles
 
 APPROXIMATE = when({"index": "hnsw"}, extra="neighbours")
@@ -24,7 +27,7 @@ COSINE = {"orthogonal", "isotropic_scaling"}
 @measure(
     label="Jaccard", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="wang2020towards", invariant_to=COSINE, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
     uninformative=of_neighbour_unions,
@@ -36,20 +39,28 @@ def jaccard(
 
     .. math:: \frac{1}{n} \sum_i \frac{|N_X(i) \cap N_Y(i)|}{|N_X(i) \cup N_Y(i)|}
 
-    X is (n, d), Y is (n, e), n > k. For independent representations the expected overlap is about k/(2n).
-    ``metric`` is ``"cosine"`` or ``"euclidean"``; ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n.
+    X is (n, d), Y is (n, e), n > k. Without ties independent representations overlap by about k/(2n). ``metric`` is
+    ``"cosine"`` or ``"euclidean"``; ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n.
+
+    With ties (see :func:`mutual_knn`) the size of the intersection is its mean over all ways to break them, and that of
+    the union is 2k minus this. The mean over samples is divided by the geometric mean of what it is for X with itself
+    and for Y with itself: 1 for the same neighbours, and for independent representations more than without ties.
 
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour instead of the sample
     itself, which differs when samples are duplicated.
     """
-    shared = _positions(x, y, k, metric, index)[0].any(axis=2).sum(axis=1)
-    return float(np.mean(shared / (2 * k - shared)))
+    return relative(_overlap, x, y, k, metric, index)
+
+
+def _overlap(a: Nearest, b: Nearest) -> float:
+    k, count = a.listed.shape[1], shared(a, b)
+    return float(np.mean(count / (2 * k - count)))
 
 
 @measure(
     label="RankSim", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="wang2020towards", invariant_to=COSINE, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
 )  # fmt: skip
@@ -69,19 +80,62 @@ def rank_similarity(
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
     Raises ``Undefined`` when k >= n.
 
+    With ties, equally near samples share their mean rank, and common neighbours count by the product of their weights
+    on both sides. :math:`H_m`, with m their total weight but at least 1, is the geometric mean over both sides of the
+    largest sum of weights over ranks that a total weight of m allows. The mean over samples is divided as in
+    :func:`jaccard`, so it is 1 for the same neighbours, and for independent representations more than without ties.
+
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
-    match, ranks = _positions(x, y, k, metric, index)
-    r, s = ranks[None, :, None], ranks[None, None, :]
-    score = np.where(match, 2 / ((1 + np.abs(r - s)) * (r + s)), 0).sum(axis=(1, 2))
+    return relative(_ranked_alike, x, y, k, metric, index)
+
+
+def _ranked_alike(a: Nearest, b: Nearest) -> float:
+    n, tied = len(a.listed), tied_rows(a, b)
+    scores, plain = np.empty(n), np.ones(n, dtype=bool)
+    plain[tied] = False
+    scores[plain] = _alike(a.listed[plain], b.listed[plain])
+    for part, found in common_of(a, b, tied):
+        first, second = (_ranks(begins_of(near, tied[part])) for near in (a, b))
+        r, s = first[found.row, found.first], second[found.row, found.second]
+        total, weight = (
+            np.bincount(found.row, weights=values, minlength=len(first))
+            for values in (found.weight * _closeness(r, s), found.weight)
+        )
+        scores[tied[part]] = total / np.sqrt(_largest_sum(1 / first, weight) * _largest_sum(1 / second, weight))
+    return float(np.mean(scores))
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Scores of rows without ties."""
+    match, ranks = a[:, :, None] == b[:, None, :], np.arange(1, a.shape[1] + 1)
+    score = np.where(match, _closeness(ranks[None, :, None], ranks[None, None, :]), 0).sum(axis=(1, 2))
     harmonic = np.concatenate([[1.0], np.cumsum(1 / ranks)])  # no common neighbour: score 0 over 1
-    return float(np.mean(score / harmonic[match.any(axis=2).sum(axis=1)]))
+    return np.asarray(score / harmonic[match.any(axis=2).sum(axis=1)])
+
+
+def _closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return np.asarray(2 / ((1 + np.abs(r - s)) * (r + s)))
+
+
+def _ranks(begins: np.ndarray) -> np.ndarray:
+    """Mean rank of the group of every place, of which ``begins`` is the first place."""
+    return np.asarray(begins + (lengths_of(begins) + 1) / 2)
+
+
+def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Sum of the first ``weight`` entries of every row, at least of the first one; of a fraction its share."""
+    k = decreasing.shape[1]
+    sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
+    weight, rows = np.clip(weight, 1, k), np.arange(len(decreasing))
+    whole = np.minimum(weight.astype(np.int64), k - 1)
+    return np.asarray(sums[rows, whole] + (weight - whole) * decreasing[rows, whole])
 
 
 @measure(
     label="2nd-Cos", family="neighbours", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016cultural", invariant_to=COSINE, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
+    reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,
+    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),
     uninformative=of_profiles,
 )  # fmt: skip
@@ -102,26 +156,46 @@ def second_order_cosine(
     as the ReSi code does: those are all positive, so even independent representations score high (0.89 instead of
     -0.02 for Gaussian ones). A sample whose profile is all zero on one side contributes 0.
 
-    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n.
+    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n. With ties every
+    entry of the profiles counts by the probability that the sample is in :math:`U_i` when ties are broken at random.
 
     Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """
-    a, b = (neighbours(r, k=k, metric="cosine", index=index) for r in (x, y))
-    in_x = np.concatenate([own_cosines(x, k=k, index=index), cosines_to(x, b)], axis=1)
-    in_y = np.concatenate([cosines_to(y, a), own_cosines(y, k=k, index=index)], axis=1)
-    if of == "distance":
-        rounding = 8 * np.finfo(in_x.dtype).eps  # a sample in the same direction is at distance 0, not at 1e-16
-        in_x, in_y = (np.where(1 - c > rounding, 1 - c, 0) for c in (in_x, in_y))
-    counted = np.concatenate([np.ones_like(a, dtype=bool), ~(b[:, :, None] == a[:, None, :]).any(axis=2)], axis=1)
-    in_x, in_y = in_x * counted, in_y * counted  # a common neighbour counts once
+    a, b = (nearest(r, k=k, metric="cosine", index=index) for r in (x, y))
+    in_x = np.concatenate([own_cosines(x, k=k, index=index), cosines_to(x, b.listed)], axis=1)
+    in_y = np.concatenate([cosines_to(y, a.listed), own_cosines(y, k=k, index=index)], axis=1)
+    both = (b.listed[:, :, None] == a.listed[:, None, :]).any(axis=2)
+    counted = np.concatenate([np.ones_like(a.listed, dtype=bool), ~both], axis=1)  # a common neighbour counts once
+    in_x, in_y = (_profile(part, of) * counted for part in (in_x, in_y))
     lengths = np.linalg.norm(in_x, axis=1) * np.linalg.norm(in_y, axis=1)
-    products = np.einsum("ij,ij->i", in_x, in_y)
-    return float(np.mean(np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)))
+    values = _ratios(np.einsum("ij,ij->i", in_x, in_y), lengths)
+    tied = np.union1d(*(near.ties.rows[near.ties.crowded] for near in (a, b)))
+    if len(tied):
+        values[tied] = _of_ties(x, y, a, b, tied, of)
+    return float(np.mean(values))
 
 
-def _positions(
-    x: Representation, y: Representation, k: int, metric: Metric, index: Index
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which neighbour of x is which neighbour of y, shape (n, k, k), and the ranks 1..k."""
-    a, b = (neighbours(r, k=k, metric=metric, index=index) for r in (x, y))
-    return a[:, :, None] == b[:, None, :], np.arange(1, k + 1)
+def _of_ties(x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, of: str) -> np.ndarray:
+    """Cosines of the profiles of rows where samples tie: every entry counts by its weight in the union."""
+    values, graphs = np.empty(len(rows)), [spread(near, np.ones(near.listed.shape)) for near in (a, b)]
+    for start, stop in row_blocks(len(rows)):
+        w, v = (graph[rows[start:stop]] for graph in graphs)
+        union = (w + v - w.multiply(v)).tocoo()
+        at, samples = union.row, union.col
+        p, q = (_profile(cosines_of(r, rows[start:stop][at], samples), of) for r in (x, y))
+        products, first, second = (
+            np.bincount(at, weights=union.data * part, minlength=stop - start) for part in (p * q, p * p, q * q)
+        )
+        values[start:stop] = _ratios(products, np.sqrt(first) * np.sqrt(second))
+    return values
+
+
+def _profile(cosines: np.ndarray, of: str) -> np.ndarray:
+    if of == "similarity":
+        return cosines
+    rounding = 8 * np.finfo(cosines.dtype).eps  # a sample in the same direction is at distance 0, not at 1e-16
+    return np.where(1 - cosines <= rounding, 0, 1 - cosines)
+
+
+def _ratios(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return np.asarray(np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0))

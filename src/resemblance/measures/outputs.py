@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
+
 from ..arrays import Array, namespace, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined
@@ -21,12 +23,11 @@ def accuracy_difference(x: Representation, y: Representation, *, labels: tuple[i
         - \tfrac{1}{n} \sum_i [\arg\max_c Y_{ic} = l_i] \right|
 
     X and Y are outputs (n, classes): logits or probabilities; ties go to the first class. ``labels`` are the n true
-    classes. Raises ``ValueError`` without them.
+    classes, whole numbers from 0, each the column of its class. Raises ``ValueError`` without them.
 
     Reference: Klabunde et al. 2025, Section 3.1.
     """
-    if len(labels) != x.shape[0]:
-        raise ValueError(f"accuracy_difference needs labels=, one class per sample; got {len(labels)} for {x.shape[0]}")
+    _check_labels(labels, x.shape[0])
     correct = [(to_numpy(r.array).argmax(axis=1) == labels).mean() for r in (x, y)]
     return float(abs(correct[0] - correct[1]))
 
@@ -72,6 +73,16 @@ def jensen_shannon(
     return x.xp.mean(divergence) / math.log(2)  # nats to bits
 
 
+def _check_labels(labels: object, samples: int) -> None:
+    if not isinstance(labels, tuple) or len(labels) != samples:
+        got = f"{len(labels)} for {samples}" if isinstance(labels, tuple) else repr(labels)
+        raise ValueError(f"accuracy_difference needs labels=, one class per sample; got {got}")
+    wrong = [v for v in labels if isinstance(v, bool) or not isinstance(v, int | np.integer) or v < 0]
+    if wrong:
+        remedy = "number the classes as the columns of X and Y, from 0"
+        raise ValueError(f"accuracy_difference: labels are whole numbers from 0; got {wrong[0]!r}: {remedy}")
+
+
 def _check_classes(name: str, x: Representation, y: Representation) -> None:
     if x.shape[1] != y.shape[1]:
         raise Undefined(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
@@ -91,5 +102,5 @@ def _checked(x: Representation) -> Array:
 
 def _relative_entropy(p: Array, m: Array) -> Array:
     xp = namespace(p)
-    safe = xp.where(p > 0, p, xp.ones_like(p))
-    return xp.where(p > 0, p * xp.log(safe / xp.where(p > 0, m, xp.ones_like(m))), xp.zeros_like(p))
+    zero, one = p == 0, xp.ones_like(p)
+    return xp.where(zero, xp.zeros_like(p), p * xp.log(xp.where(zero, one, p) / xp.where(zero, one, m)))

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, detach, inner, like, namespace, norm, scalar, to_numpy
+from ..arrays import Array, at_least_zero, at_most_one, detach, device, inner, like, namespace, norm, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation
 from ..views.pairs import cross_products, nuclear_norm
-from ..views.points import centered, column_norms, norm_of, preshape
+from ..views.points import centered, column_norms, comparable_columns, preshape, size
 from ..views.spectra import decomposition, energy
 from ..views.transport import transport_plan
 from ..views.whitening import partly_whitened, rotated_chord
@@ -83,7 +83,7 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
     a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, n, shrinkage) for p in points)
     up, down = _ratios(a, b), xp.flip(_ratios(b, a), axis=0)
-    larger = up > 1  # of two reciprocal eigenvalues only the larger one is accurate
+    larger = ~(up <= 1)  # of two reciprocal eigenvalues only the larger one is accurate; NaN is neither
     one = xp.ones_like(up)
     return norm(xp.log(xp.where(larger, up, one)) - xp.log(xp.where(larger, one, down)))
 
@@ -100,7 +100,7 @@ def _ratios(a: Array, b: Array) -> Array:
 def _shrunk(points: Array, n: int, shrinkage: float) -> Array:
     """(1 - shrinkage) n P P^T + shrinkage I: the Gram matrix in the coordinates of the points."""
     xp = namespace(points)
-    identity = xp.eye(points.shape[0], dtype=points.dtype, device=points.device)
+    identity = xp.eye(points.shape[0], dtype=points.dtype, device=device(points))
     return (1 - shrinkage) * n * (points @ xp.matrix_transpose(points)) + shrinkage * identity
 
 
@@ -135,12 +135,10 @@ def soft_matching(x: Representation, y: Representation, *, units: Literal["raw",
 
 def _columns(x: Representation, y: Representation, units: str) -> tuple[Array, Array, Array]:
     """Columns of both in a size that neither overflows nor underflows, and the factor that brings it back."""
-    if units == "unit":
-        a, b = (centered(r) / _nonzero(column_norms(r)) for r in (x, y))
-        return a, b, x.xp.ones_like(norm_of(x))
-    sizes = detach(norm_of(x)), detach(norm_of(y))
-    scale = x.xp.where(sizes[0] > sizes[1], *sizes)
-    return x.array / _nonzero(scale), y.array / _nonzero(scale), scale
+    if units == "raw":
+        return comparable_columns(x, y)
+    a, b = (centered(r) / _nonzero(column_norms(r)) for r in (x, y))
+    return a, b, x.xp.ones_like(size(x))
 
 
 def _nonzero(lengths: Array) -> Array:
@@ -149,7 +147,9 @@ def _nonzero(lengths: Array) -> Array:
 
 
 def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distances between columns."""
+    """Squared Euclidean distances between columns, from what is left of them without a common offset."""
+    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    a, b = a - common, b - common
     squares = (a * a).sum(axis=0)[:, None] + (b * b).sum(axis=0)[None, :] - 2 * (a.T @ b)
     return np.asarray(np.maximum(squares, 0))
 
@@ -183,8 +183,7 @@ def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
 
 @measure(
     label="ENSD", family="similarity_matrix", larger_is_more_similar=True, range=(0, np.inf), symmetric=True,
-    reference="giaffar2024effective", invariant_to=SHAPE,
-    uninformative=of_grams,
+    reference="giaffar2024effective", invariant_to=SHAPE, identity=False, uninformative=of_grams,
 )  # fmt: skip
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -207,7 +206,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="LinPred", family="alignment", larger_is_more_similar=True, range=(0, 1), symmetric=False,
-    reference="schrimpf2018brainscore", invariant_to=SHAPE, differentiable=False,
+    reference="schrimpf2018brainscore", invariant_to=SHAPE, identity=False, differentiable=False,
 )  # fmt: skip
 def linear_predictivity(x: Representation, y: Representation) -> Array:
     r"""Linear predictivity: the variance of left-out samples of Y that ridge regression on X explains.
@@ -229,7 +228,7 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     mean_error = (n / (n - 1)) ** 2  # of predicting the mean, for targets in unit size
     errors = [_left_out_error(parts.basis, parts.singular, targets, ridge) / mean_error for ridge in RIDGES]
     explained = x.xp.max(1 - x.xp.stack(errors))
-    return at_most_one(x.xp.where(explained > 0, explained, x.xp.zeros_like(explained)))
+    return at_most_one(at_least_zero(explained))
 
 
 def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:

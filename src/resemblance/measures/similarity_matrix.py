@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, epsilon, inner, namespace, root, scalar, to_numpy
+from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespace, root, scalar, to_numpy
 from ..measure import measure, when
 from ..representation import Representation, Undefined
 from ..rng import generator
@@ -110,14 +110,13 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     """
     product = inner(double_centered_distances(x), double_centered_distances(y))
     value = product / (distance_deviation(x) * distance_deviation(y))
-    value = x.xp.where(value > 0, value, x.xp.zeros_like(value))  # non-negative but for rounding
-    value = at_most_one(value)
+    value = at_most_one(at_least_zero(value))  # non-negative but for rounding
     return value if squared else root(value)
 
 
 @measure(
     label="EOS", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="may2019downstream", invariant_to={"invertible_linear"},
+    reference="may2019downstream", invariant_to={"invertible_linear"}, identity=False,
     uninformative=of_column_spaces,
 )  # fmt: skip
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
@@ -169,7 +168,7 @@ def gulp(x: Representation, y: Representation, *, ridge: float = 0.0, squared: b
     overlap = root(a)[:, None] * bases * root(b)[None, :]
     total = inner(a, a) + inner(b, b)
     value = total - 2 * inner(overlap, overlap)
-    value = x.xp.where(value > 64 * epsilon(total) * total, value, x.xp.zeros_like(value))  # below is rounding
+    value = x.xp.where(value <= 64 * epsilon(total) * total, x.xp.zeros_like(value), value)  # below is rounding
     return value if squared else root(value)
 
 

@@ -38,5 +38,5 @@ def rtd_lite(x: Representation, y: Representation, *, sample: int = 5000, trials
     for t in range(rounds):
         apart = [spanning_length(r, sample=size, seed=seed, trial=t) for r in (x, y)]
         joined = tree_length(*(normalized_distances(r, sample=size, seed=seed, trial=t) for r in (x, y)))
-        values.append(max(0.0, sum(apart) / 2 - joined))
+        values.append(np.maximum(0.0, sum(apart) / 2 - joined))
     return float(np.mean(values))

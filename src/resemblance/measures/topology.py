@@ -19,7 +19,7 @@ WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 @measure(
     label="IMD", family="topology", larger_is_more_similar=False, range=(0, 1e6 * float(np.exp(-4))), symmetric=True,
     reference="tsitsulin2020shape", invariant_to=SIMILARITIES, differentiable=False, metric=True,
-    min_samples=lambda k, **_: k + 1,
+    version=2, min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
 )  # fmt: skip
 def imd(
@@ -39,7 +39,8 @@ def imd(
         - \operatorname{tr} e^{-t L_Y} \right|
 
     over 256 temperatures t, logarithmic in [0.1, 10], where L is the normalised Laplacian of the undirected graph of
-    the ``k`` nearest neighbours (Euclidean, itself excluded by index, ties by index). The factor 10^6 is the authors'.
+    the ``k`` nearest neighbours (Euclidean, itself excluded by index). The factor 10^6 is the authors'. Samples that
+    tie for the last places share them (see :func:`mutual_knn`): an edge has the larger weight of both directions.
 
     X is (n, d), Y is (n, e), n > k. ``estimator="exact"`` computes the traces to rounding by Chebyshev polynomials in
     O(n^2 k) time and O(n) memory; it depends on no seed. ``"stochastic"`` is the authors' stochastic Lanczos

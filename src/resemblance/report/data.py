@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..catalogue import get_measure
-from ..comparison import Comparison, MeasureInfo
+from ..comparison import ORDINARY, Comparison, MeasureInfo, without_rounding
 from ..measure import Measure
 from ..views.distances import average_ranks
 
@@ -24,15 +24,15 @@ class Span(NamedTuple):
     stop: int
 
 
-class ColourLimits(NamedTuple):
-    """The ends of a colour scale."""
+class ColourScale(NamedTuple):
+    """The values at the ends of a colour scale, and what it spans if that is not the range of the measure."""
 
     limits: tuple[float, float]
-    is_stretched: bool
+    note: str = ""
 
 
 class HeatMap(NamedTuple):
-    """One matrix to be coloured: NaN where there is no value, ``limits`` for the ends of the colour scale."""
+    """One matrix to be coloured: NaN where there is no value."""
 
     name: str
     label: str
@@ -40,8 +40,7 @@ class HeatMap(NamedTuple):
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: np.ndarray
-    limits: tuple[float, float]
-    is_stretched: bool  # the colours span the values, far less than the range
+    scale: ColourScale
     larger_is_more_similar: bool
     reasons: Mapping[tuple[int, int], str]
 
@@ -101,15 +100,15 @@ def summary(comparison: Comparison) -> tuple[MeasureRow, ...]:
     return tuple(_measure_row(comparison, info) for info in comparison.measures)
 
 
-def heat_map(comparison: Comparison, measure: str | Measure) -> HeatMap:
-    """Return the matrix of a measure with the limits of its colours and the reasons of what is missing."""
+def heat_map(comparison: Comparison, measure: str | Measure, *, stretch: bool = False) -> HeatMap:
+    """Return the matrix of a measure with the scale of its colours and the reasons of what is missing."""
     info = comparison.info(measure)
     values = comparison.values[info.spec]
     row, column = ({name: i for i, name in enumerate(side)} for side in (comparison.rows, comparison.columns))
     reasons = {(row[f.x], column[f.y]): f.reason for f in comparison.failures if f.measure == info.spec}
     return HeatMap(
         info.spec, info.label, definition(info), comparison.rows, comparison.columns, values,
-        *colour_limits(values, info.range), info.larger_is_more_similar, reasons,
+        colour_scale(values, info.range, stretch=stretch), info.larger_is_more_similar, reasons,
     )  # fmt: skip
 
 
@@ -130,7 +129,7 @@ def agreement(comparison: Comparison) -> HeatMap | None:
     reasons = {(int(i), int(j)): constant for i, j in np.argwhere(np.isnan(values))}
     return HeatMap(
         "agreement", "Agreement", "Spearman correlation between the differences two measures find.", titles, titles,
-        values, *colour_limits(values, (-1, 1)), True, reasons,
+        values, colour_scale(values, (-1, 1)), True, reasons,
     )  # fmt: skip
 
 
@@ -183,22 +182,20 @@ def spans(names: Sequence[str]) -> tuple[Span, ...]:
     return tuple(Span(models[start], start, stop) for start, stop in zip(starts, [*starts[1:], len(names)]))
 
 
-def colour_limits(values: np.ndarray, bounds: tuple[float, float]) -> ColourLimits:
-    """Return the values at the ends of the colour scale, and whether they are those of the values instead of the range.
+def colour_scale(values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False) -> ColourScale:
+    """Return the scale of the colours: the range of the measure, so that a colour means the same in every map.
 
-    An infinite end becomes that of the values, and a lower end of -1 becomes 0 if nothing is negative. If three or more
-    representations fill less than a third of what is left, the scale is stretched to their values.
+    An end that is infinite or far away (IMD reaches 18316) is that of the values, or 0; ``stretch`` makes both ends
+    those of the values. Then the scale has a note.
     """
     finite = values[np.isfinite(values)]
-    if not finite.size:
-        return ColourLimits((0.0, 1.0), False)
-    least, most = float(finite.min()), float(finite.max())
-    low = 0.0 if bounds[0] == -1 and least >= 0 else bounds[0]
-    low, high = (low if np.isfinite(low) else least), (bounds[1] if np.isfinite(bounds[1]) else most)
-    is_stretched = min(values.shape) > 2 and most - least < (high - low) / 3
-    if is_stretched:
-        low, high = least, most
-    return ColourLimits((float(low), float(high) if high > low else float(low) + 1.0), is_stretched)
+    least, most = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
+    if stretch and least < most:
+        return ColourScale((least, most), "colours span the values only")
+    known = [bool(np.isfinite(end)) and abs(end) < ORDINARY for end in bounds]
+    low, high = bounds[0] if known[0] else min(least, 0.0), bounds[1] if known[1] else max(most, 0.0)
+    note = "" if all(known) else "scale ends at the largest value" if known[0] else "scale ends at the values"
+    return ColourScale((float(low), float(high) if high > low else float(low) + 1.0), note)
 
 
 def definition(info: MeasureInfo) -> str:
@@ -233,7 +230,7 @@ def _measure_row(comparison: Comparison, info: MeasureInfo) -> MeasureRow:
     pairs = off_diagonal(comparison)
     if info.symmetric and is_square(comparison):
         pairs = np.triu(pairs)
-    values = comparison.values[info.spec][pairs]
+    values = without_rounding(comparison.values[info.spec][pairs], info)
     known = values[~np.isnan(values)]
     least, middle, most = (float(f(known)) if known.size else None for f in (np.min, np.median, np.max))
     return MeasureRow(

@@ -2,34 +2,70 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..drift import Drift, DriftReport
-from .drift_data import ROUNDING, number
+from ..drift.kinds import ROUNDING, brief
 from .resi_figures import tag, text, title
 
-BAR, SIDE = 320.0, 440.0
+BAR, SIDE = 240.0, 440.0
 Cloud = Sequence[tuple[float, float]]
 
 
-def bar(found: Drift) -> str:
-    """Draw a drift with its interval, and its threshold as a line; the scale ends at 1, or where all of it is in."""
-    if found.value is None:
-        return ""
-    largest = max(found.value, found.high or 0.0, found.threshold or 0.0)
-    end = 1.0 if largest < ROUNDING or (found.is_share and largest <= 1) else 1.08 * largest
-    value, low, high = (BAR * (v or 0.0) / end for v in (found.value, found.low, found.high))
-    kind = "over" if found.exceeds else "under"
-    parts = [
-        tag("rect", x=0, y=6, width=BAR, height=12, rx=3, class_="rail"),
-        tag("rect", x=0, y=6, width=max(value, 1.0), height=12, rx=3, class_=kind),
-        tag("path", d=f"M{low:.1f} 12H{high:.1f}", class_="range"),
+class Scale(NamedTuple):
+    """One logarithmic scale for all drifts, in thresholds: powers of ten from the first to the last."""
+
+    first: int
+    last: int
+
+    def place(self, ratio: float) -> float:
+        """Where a drift of so many thresholds is, at an end of the scale if it lies beyond."""
+        power = math.log10(ratio) if ratio > 0 else self.first
+        share = (power - self.first) / (self.last - self.first)
+        return BAR * min(max(share, 0.0), 1.0)
+
+    @property
+    def ticks(self) -> list[float]:
+        """The powers of ten."""
+        return [10.0**power for power in range(self.first, self.last + 1)]
+
+
+def scale_of(report: DriftReport) -> Scale:
+    """Return the scale that holds every drift of a report: from 0.1 to at least 100 thresholds."""
+    ratios = [d.value / d.threshold for d in report.drifts if d.value and d.threshold]
+    return Scale(-1, max([2, *(min(6, math.ceil(math.log10(r))) for r in ratios)]))
+
+
+def axis(scale: Scale) -> str:
+    """Draw the ticks of the scale with their numbers."""
+    marks = [
+        text(f"{tick:,g}", scale.place(tick), 13, text_anchor=_anchor(scale, tick))
+        + tag("path", d=f"M{scale.place(tick):.1f} 17V24", class_="tick")
+        for tick in scale.ticks
     ]
-    if found.threshold is not None:
-        at = BAR * found.threshold / end
-        parts += [tag("path", d=f"M{at:.1f} 1V23", class_="limit")]
-    said = f"{found.label}: {number(found.value)}, threshold {number(found.threshold)}"
+    return _svg(BAR, 24, "".join(marks), "scale of the drifts, in thresholds", "bar")
+
+
+def bar(found: Drift, scale: Scale) -> str:
+    """Draw how far a drift is above its threshold, to the right of the line at 1, or below it, to the left."""
+    if found.value is None or not found.threshold:
+        return ""
+    value, low, high = (scale.place((v or 0.0) / found.threshold) for v in (found.value, found.low, found.high))
+    one, kind = scale.place(1), "over" if found.exceeds else "under"
+    parts = [tag("path", d="".join(f"M{scale.place(t):.1f} 0V24" for t in scale.ticks), class_="tick")]
+    parts += [tag("rect", x=round(min(one, value), 1), y=6, width=round(abs(value - one), 1), height=12, class_=kind)]
+    if found.low is not None and found.value > ROUNDING:
+        parts += [tag("path", d=f"M{low:.1f} 12H{high:.1f}", class_="range")]
+    parts += [tag("path", d=f"M{one:.1f} 0V24", class_="limit")]
+    ratio = found.value / found.threshold
+    said = f"{found.label}: {brief(found.value)}, {brief(ratio)} times the threshold of {brief(found.threshold)}"
     return _svg(BAR, 24, tag("g", title(said), *parts), said, "bar")
+
+
+def _anchor(scale: Scale, tick: float) -> str:
+    return "start" if tick == scale.ticks[0] else "end" if tick == scale.ticks[-1] else "middle"
 
 
 def ladder(report: DriftReport) -> str:
@@ -73,4 +109,6 @@ def _cloud(before: Cloud, after: Cloud, reach: float, said: str) -> str:
 
 
 def _svg(width: float, height: float, inside: str, said: str, kind: str) -> str:
-    return tag("svg", inside, viewBox=f"0 0 {width:g} {height:g}", class_=kind, role="img", aria_label=said)
+    return tag(
+        "svg", title(said), inside, viewBox=f"0 0 {width:g} {height:g}", class_=kind, role="img", aria_label=said
+    )

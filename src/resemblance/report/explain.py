@@ -1,4 +1,4 @@
-"""A measure explained in a terminal: its docstring with readable formulas, its claims, its parameters."""
+"""A measure or statistic explained in a terminal: its docstring with readable formulas, its claims, its parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 import textwrap
 from typing import Any
 
-from ..measure import INVARIANCES, Measure
+from ..extras import install_hint, packages_of
+from ..measure import INVARIANCES, Measure, choices_of
+from ..statistic import Statistic
 from .terminal import bounds, plain_table
 
 WIDTH = 79
@@ -22,7 +24,7 @@ RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 LOWERED = str.maketrans("0123456789ij", "₀₁₂₃₄₅₆₇₈₉ᵢⱼ")
 
 
-def explain(measure: Measure) -> list[Any]:
+def explain(measure: Measure | Statistic) -> list[Any]:
     """Return what to print: heading, definition, claims, and parameters."""
     from rich.text import Text
 
@@ -30,13 +32,13 @@ def explain(measure: Measure) -> list[Any]:
     shown: list[Any] = [heading, ""]
     for paragraph in paragraphs(measure):
         shown += [Text(paragraph), ""]
-    shown += [claims_table(measure), ""]
+    shown += [statistic_table(measure) if isinstance(measure, Statistic) else claims_table(measure), ""]
     if measure.defaults:
         shown += [parameter_table(measure)]
     return shown
 
 
-def paragraphs(measure: Measure) -> list[str]:
+def paragraphs(measure: Measure | Statistic) -> list[str]:
     """Return the docstring as wrapped text, formulas set apart."""
     found = []
     for block in (inspect.getdoc(measure.function) or "").split("\n\n"):
@@ -96,20 +98,37 @@ def claims_table(measure: Measure) -> Any:
         "range": bounds(measure.range),
         "symmetric": _yes(measure.symmetric),
         "metric": _yes(measure.metric),
+        "X with itself": _extreme(measure) if measure.identity else "not always the most similar value",
         "unchanged by": _words(invariant),
         "changed by": _words(others),
         "differentiable": _yes(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
         "says little": measure.uninformative_when,
-        "needs": f'pip install "resemblance[{measure.extra}]"' if measure.extra else "",
+        "needs": f"{', '.join(packages_of(measure.extra))} ({install_hint(measure.extra)})" if measure.extra else "",
         "reference": measure.reference,
     }
     return plain_table(("", ""), [(name, value) for name, value in lines.items() if value], header_row=False)
 
 
-def parameter_table(measure: Measure) -> Any:
+def statistic_table(statistic: Statistic) -> Any:
+    """Return the claims of a statistic, one line each."""
+    better = {True: "larger", False: "smaller", None: "neither"}[statistic.larger_is_more_stable]
+    lines = {
+        "called with": ", ".join(("X", *statistic.needs)),
+        "more stable is": better,
+        "range": bounds(statistic.range),
+        "unchanged by": _words([name for name in INVARIANCES if name in statistic.invariant_to]),
+        "changed by": _words([name for name in INVARIANCES if name not in statistic.invariant_to]),
+        "samples": f"at least {statistic.min_samples}",
+        "caution": statistic.caution,
+        "reference": statistic.reference,
+    }
+    return plain_table(("", ""), [(name, value) for name, value in lines.items() if value], header_row=False)
+
+
+def parameter_table(measure: Measure | Statistic) -> Any:
     """Return the parameters with their values here and what else they can be."""
-    choices = measure.choices
+    choices = choices_of(measure.function)
     fixed = dict(measure.parameters)
     rows = [
         (name, repr(fixed.get(name, default)), " ".join(map(repr, choices.get(name, ()))))
@@ -120,6 +139,10 @@ def parameter_table(measure: Measure) -> Any:
 
 def _words(names: list[str]) -> str:
     return ", ".join(name.replace("_", " ") for name in names) or "nothing listed"
+
+
+def _extreme(measure: Measure) -> str:
+    return f"{measure.range[measure.larger_is_more_similar]:.4g}, the most similar value"
 
 
 def _yes(claim: bool) -> str:

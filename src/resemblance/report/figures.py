@@ -1,4 +1,4 @@
-"""Heat maps as inline SVG: dark is similar, whatever the direction of the measure; what has no value is striped."""
+"""Heat maps as inline SVG: dark blue is similar, whatever the direction of the measure; no value is striped."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..extras import need
 from .data import HeatMap, spans
 
 WIDTH = 350.0  # points; a page scales the figure
+SCALE = 54.0  # room for the colour scale at the right
 FONT, SMALLEST_FONT = 7.5, 3.6
 CHARACTER = 0.6  # of the font size: mean width of a character of the usual sans-serif fonts
 LONGEST = 24  # characters of a label
@@ -70,7 +71,7 @@ def draw(heat_map: HeatMap) -> Figure:
     rows, columns = heat_map.values.shape
     left = axis_labels(heat_map.rows, (WIDTH - 130) / columns, turn=False)
     bottom = axis_labels(heat_map.columns, (WIDTH - 130) / columns, turn=True)
-    side = WIDTH - left.room - 44
+    side = WIDTH - left.room - SCALE
     tall = min(max(side * rows / columns, 20), 3 * WIDTH)
     height = tall + bottom.room + 8
     box = Box(left.room / WIDTH, 6 / height, side / WIDTH, tall / height)
@@ -119,21 +120,39 @@ def shortened(name: str) -> str:
 
 def colours(heat_map: HeatMap) -> np.ndarray:
     """Return the colour of every cell, (rows, columns, 3) in 0..1: the darker, the more similar."""
-    low, high = heat_map.limits
-    position = np.clip((heat_map.values - low) / (high - low), 0, 1)
-    position = position if heat_map.larger_is_more_similar else 1 - position
-    table = colour_table()
-    chosen: np.ndarray = table[np.rint(np.nan_to_num(position) * (len(table) - 1)).astype(int)]
+    return shades(heat_map.values, heat_map.scale.limits, larger_is_more_similar=heat_map.larger_is_more_similar)
+
+
+def shades(values: np.ndarray, limits: tuple[float, float], *, larger_is_more_similar: bool) -> np.ndarray:
+    """Return the colours of values on a scale, (..., 3) in 0..1.
+
+    Where the scale crosses 0, colours go from 0 both ways, blue for similar and brown for opposite, with equal steps:
+    that few values are below 0 takes nothing from the contrast of the others.
+    """
+    low, high = limits
+    direction = 1 if larger_is_more_similar else -1
+    if low < 0 < high:
+        position = direction * values / max(-low, high)
+    else:
+        position = np.clip((values - low) / (high - low), 0, 1)
+        position = position if larger_is_more_similar else 1 - position
+    position = np.nan_to_num(np.clip(position, -1, 1))
+    similar, opposite = colour_table(), colour_table(opposite=True)
+    level = np.rint(np.abs(position) * (len(similar) - 1)).astype(int)
+    chosen: np.ndarray = np.where((position < 0)[..., None], opposite[level], similar[level])
     return chosen
 
 
-def colour_table(size: int = 256) -> np.ndarray:
+def colour_table(size: int = 256, *, opposite: bool = False) -> np.ndarray:
     """Return colours from pale sand by green to deep blue whose lightness falls evenly, (size, 3) in 0..1.
 
     Even in the perceptual space Oklab (Ottosson 2020), so that equal steps look equal, also in grey and in print.
+    With ``opposite``, from the same sand to brown.
     """
     t = np.linspace(0, 1, size)
     lightness, chroma, hue = 0.975 - 0.685 * t, 0.025 + 0.2 * t * (1 - t) + 0.06 * t, np.radians(100 + 165 * t)
+    if opposite:
+        lightness, chroma, hue = 0.975 - 0.575 * t, 0.025 + 0.2 * t * (1 - t) + 0.075 * t, np.radians(100 - 55 * t)
     lab = np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)], axis=1)
     to_cones = np.array(
         [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.2914855480]]
@@ -172,7 +191,7 @@ def _write_values(axes: Any, heat_map: HeatMap, font: float) -> None:
             axes.text(
                 j,
                 i,
-                brief(value, heat_map.limits),
+                brief(value, heat_map.scale.limits),
                 ha="center",
                 va="center",
                 fontsize=font,
@@ -216,16 +235,23 @@ def _write(axes: Any, text: Text, position: tuple[float, float], **alignment: An
 
 
 def _scale(figure: Any, heat_map: HeatMap, box: Box) -> None:
-    """Draw the colour scale at the right, the similar end on top."""
-    width, top = 8 / WIDTH, 1 - box.top
+    """Draw the colour scale at the right with the numbers at its ends, the similar one on top, and what it spans."""
     tall = min(box.height, 1.6 * box.width * WIDTH / (figure.get_figheight() * 72))
-    axes = figure.add_axes((box.left + box.width + 8 / WIDTH, top - tall, width, tall))
-    low, high = heat_map.limits if heat_map.larger_is_more_similar else heat_map.limits[::-1]
-    axes.imshow(colour_table()[:, None], aspect="auto", origin="lower", extent=(0, 1, low, high), interpolation="none")
+    axes = figure.add_axes((box.left + box.width + 8 / WIDTH, 1 - box.top - tall, 8 / WIDTH, tall))
+    low, high = heat_map.scale.limits if heat_map.larger_is_more_similar else heat_map.scale.limits[::-1]
+    numbers = np.linspace(low, high, 256)[:, None]
+    bar = shades(numbers, heat_map.scale.limits, larger_is_more_similar=heat_map.larger_is_more_similar)
+    axes.imshow(bar, aspect="auto", origin="lower", extent=(0, 1, low, high), interpolation="none")
+    points = tall * figure.get_figheight() * 72
+    ticks = np.linspace(low, high, 5 if points > 70 else 3 if points > 36 else 2)
     axes.set(xticks=[])
+    axes.set_yticks(ticks, [f"{tick:.3g}".replace("-", "−") for tick in ticks])
     axes.yaxis.tick_right()
-    axes.locator_params(axis="y", nbins=5)
     axes.tick_params(length=2, width=0.5, pad=2, labelsize=FONT - 0.5, color=MUTED, labelcolor=INK)
+    if heat_map.scale.note:
+        font = min(FONT - 1, points / (CHARACTER * len(heat_map.scale.note)))
+        place = {"ha": "right", "va": "top", "rotation": 270, "fontsize": font, "color": MUTED}
+        figure.text(1 - 2 / WIDTH, 1 - box.top, heat_map.scale.note, **place)
     for spine in axes.spines.values():
         spine.set_visible(False)
 

@@ -167,8 +167,7 @@ def _below(x: Axis, found: Chart) -> list[str]:
 
 
 def _threshold_across(y: Axis, at: float) -> str:
-    line = tag("path", d=f"M{LEFT:g} {y(at):.1f}H{WIDTH - RIGHT:g}")
-    return tag("g", title(f"threshold {number(at)}"), line, class_="limit")
+    return _limit(at, f"M{LEFT:g} {y(at):.1f}H{WIDTH - RIGHT:g}")
 
 
 def _line(line: Line, key: Key, found: Chart, x: Axis, y: Axis, are_few: bool) -> str:
@@ -210,12 +209,14 @@ def bars(found: Bars) -> str:
         return '<p class="note">There is nothing to draw: nothing has a value.</p>'
     ends = [v for b in shown for v in (b.value, b.low, b.high) if v is not None and math.isfinite(v)]
     level = () if found.threshold is None else (found.threshold,)
-    names = min(NAMES, 14 + CHARACTER * max(len(shortened(b.name)) for b in found.bars))
-    x = Axis(*reach([*ends, *level]), names, WIDTH - NUMBERS - 10)
+    names = min(NAMES, 20 + CHARACTER * max(len(shortened(b.name)) for b in found.bars))
+    low, high = found.span or reach([*ends, *level])
+    x = Axis(*apart(min(low, *ends), max(high, *ends)), names, WIDTH - NUMBERS - 10)
     tall = ROW * len(found.bars)
-    parts = _columns(x, tall, found.x) + [_threshold_down(x, t, tall) for t in level]
+    base = found.span[0] if found.span else 0.0
+    parts = _columns(x, tall, found.x, base) + [_threshold_down(x, t, tall) for t in level]
     places = decimals([abs(bar.value) for bar in shown])
-    parts += [_bar(bar, x, ROW * i, digits(bar.value, places)) for i, bar in enumerate(found.bars)]
+    parts += [_bar(bar, x, ROW * i, digits(bar.value, places), base) for i, bar in enumerate(found.bars)]
     return _svg(WIDTH, tall + 42, parts, f"{found.title}: {found.x} of {len(found.bars)}")
 
 
@@ -224,27 +225,33 @@ def shortened(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"
 
 
-def _columns(x: Axis, tall: float, name: str) -> list[str]:
-    parts = []
-    for tick in ticks(x.low, x.high, 8):
-        kind = "grid zero" if tick == 0 else "grid"
+def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
+    parts, width = [], (x.high - x.low) / 8
+    for tick in [base] * bool(base) + [t for t in ticks(x.low, x.high, 8) if not base or t > base + width / 2]:
+        kind = "grid zero" if tick == base else "grid"
         parts += [tag("path", d=f"M{x(tick):.1f} 0V{tall:g}", class_=kind)]
         parts += [text(number(tick), round(x(tick), 1), tall + 16, class_="mid")]
     return [*parts, text(name, round((x.start + x.end) / 2, 1), tall + 36, class_="mid axis")]
 
 
 def _threshold_down(x: Axis, at: float, tall: float) -> str:
-    return tag("g", title(f"threshold {number(at)}"), tag("path", d=f"M{x(at):.1f} 0V{tall:g}"), class_="limit")
+    return _limit(at, f"M{x(at):.1f} 0V{tall:g}")
 
 
-def _bar(bar: Bar, x: Axis, top: float, told: str) -> str:
+def _limit(at: float, d: str) -> str:
+    """Draw the line of a threshold, and a broad one that is not seen, which the pointer finds more easily."""
+    wide = tag("path", d=d, class_="reach")
+    return tag("g", title(f"threshold {number(at)}"), wide, tag("path", d=d), class_="limit")
+
+
+def _bar(bar: Bar, x: Axis, top: float, told: str, base: float) -> str:
     middle, has_value = top + ROW / 2, math.isfinite(bar.value)
     has_span = bar.low is not None and bar.high is not None
     span = f", {number(bar.low)} to {number(bar.high)}" if has_span else ""
     parts = [title(f"{bar.name}: {number(bar.value)}{span}")]
     parts += [text(shortened(bar.name), round(x.start - 12, 1), middle + 3.5, class_="end name")]
-    if has_value and x.low <= 0 <= x.high:
-        parts.append(tag("path", d=f"M{x(0):.1f} {middle:g}H{x(bar.value):.1f}", class_="stem"))
+    if has_value and x.low <= base <= x.high:
+        parts.append(tag("path", d=f"M{x(base):.1f} {middle:g}H{x(bar.value):.1f}", class_="stem"))
     if has_value and bar.low is not None and bar.high is not None:
         low, high = x(bar.low), x(bar.high)
         ends = f"M{low:.1f} {middle - 3:g}v6M{high:.1f} {middle - 3:g}v6"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 ROUNDING = 1e-12  # smaller numbers are 0 but for rounding errors
@@ -15,6 +16,11 @@ def number(value: float | None) -> str:
     value = 0.0 if abs(value) < ROUNDING else value
     told = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
     return told.replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
+
+
+def minus(text: str) -> str:
+    """Return a text with real minus signs before its numbers; hyphens in words, and between numbers, stay."""
+    return re.sub(r"(?<![\w.)\]-])-(?=\.?\d)", "−", text)
 
 
 def decimals(sizes: Sequence[float]) -> int | None:

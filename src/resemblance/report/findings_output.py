@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..benchmarks.claims import NO_DATA, Claim
 from ..benchmarks.findings import Findings
+from ..benchmarks.headlines import size_words
 from ..extras import need
-from .output import deliver, show
+from ..significance import Place
+from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
 COLUMNS = (
@@ -25,40 +27,66 @@ def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
     """
     if kind == "parquet":
         frame = need("pandas").DataFrame(finding_records(findings), columns=COLUMNS)
-        frame.astype({"value": float, "rank": float}).to_parquet(output, index=False)
-        return
-    text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](findings)
-    deliver(text, output)
+        write_parquet(frame.astype({"value": float, "rank": float}), output, index=False)
+    elif kind == "table":
+        deliver_tables(finding_tables(findings), output)
+    else:
+        deliver({"json": _as_json, "csv": _as_csv}[kind](findings), output)
 
 
 def claim_table(findings: Findings) -> Any:
-    """Return a line per claim with the paper's number, ours, and the verdict."""
-    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in findings.claims]
-    return plain_table(("claim", "verdict", "what is claimed", "the paper", "this run"), rows, right=())
+    """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
+    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in findings.claims if c.verdict != NO_DATA]
+    return plain_table(("claim", "verdict", "what is claimed", "the paper", "this run"), rows, as_blocks=True)
+
+
+def without_data(claims: Iterable[Claim]) -> list[str]:
+    """Return the line that names the claims on which this run has no data; none if there is no such claim."""
+    numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
+    if not numbers:
+        return []
+    count = "1 claim" if len(numbers) == 1 else f"{len(numbers)} claims"
+    return [f"No data on {count}: {', '.join(dict.fromkeys(numbers))}."]
 
 
 def standing_table(findings: Findings) -> Any:
-    """Return the mean rank of every measure over the cells that have scores, best first."""
-    header = ("measure", "mean rank", "95 %", "median", "cells")
-    rows = [
-        (findings.labels.get(r.measure, r.measure), f"{r.mean:.1f}", f"{r.low:.1f}-{r.high:.1f}", f"{r.median:.1f}",
-         str(len(r.ranks)))
-        for r in findings.standing()
-    ]  # fmt: skip
-    return plain_table(header, rows, right=range(1, len(header)))
+    """Return the mean rank of every measure over the cells that have scores, best first.
+
+    Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no order either.
+    """
+    found, labels = findings.places(), findings.labels
+    is_sure = found.is_settling and not findings.is_trial
+    header = ("measure", "mean rank", *(("95 %", "behind the leader, 95 %") if is_sure else ()))
+    rows = [(labels.get(p.measure, p.measure), f"{p.mean:.1f}", *(_spans(p) if is_sure else ())) for p in found.rows]
+    return plain_table(header, sorted(rows) if findings.is_trial else rows, right=range(1, len(header)))
+
+
+def _spans(place: Place) -> tuple[str, str]:
+    behind = "tied with the leader" if place.is_tied else f"{place.behind_low:.1f} to {place.behind_high:.1f}"
+    return f"{place.low:.1f} to {place.high:.1f}", behind
 
 
 def place_table(findings: Findings) -> Any:
     """Return the table of a joint ranking, rounded."""
     (table,) = findings["standing"].tables
-    rows = [[f"{e:.1f}" if isinstance(e, float) else str(e) for e in row] for row in table.rows]
+    rows = [["–" if e is None else f"{e:.1f}" if isinstance(e, float) else str(e) for e in row] for row in table.rows]
     return plain_table(table.columns, rows, right=range(1, len(table.columns)))
 
 
+def headline_lines(findings: Findings) -> list[str]:
+    """Return what must be read before the numbers: what was run, a trial, what was left out, and what leads."""
+    told = "; ".join(f"{name} {value}" for name, value in findings.facts.items())
+    where = "" if findings.suite == "joint" else f"{findings.suite}, {size_words(findings.suite, findings.size)}; "
+    return [f"{where}{told}".rstrip("; "), *findings.remarks, *filter(None, (findings.idle(), findings.headline())), ""]
+
+
 def finding_tables(findings: Findings) -> list[Any]:
-    """Return what a terminal shows: the claims, and how the measures stand; of each only what there is."""
-    parts = [claim_table(findings)] if findings.claims else []
-    return [*parts, *(["", standing_table(findings)] if findings.ranks() else [])]
+    """Return what a terminal shows: what was run, the claims, how the measures stand; of each only what there is."""
+    judged = any(claim.verdict != NO_DATA for claim in findings.claims) and not findings.is_trial
+    claims = [*([claim_table(findings)] if judged else []), *without_data(findings.claims)]
+    standing = ["", standing_table(findings)] if findings.ranks() and findings.suite != "joint" else []
+    places = ["", place_table(findings)] if findings.suite == "joint" else []
+    return [*headline_lines(findings), *claims, *standing, *places]
 
 
 def finding_records(findings: Findings) -> list[dict[str, Any]]:
@@ -76,19 +104,9 @@ def finding_records(findings: Findings) -> list[dict[str, Any]]:
     return [{name: record.get(name) for name in COLUMNS} for record in records]
 
 
-def _as_table(findings: Findings) -> str:
-    target = io.StringIO()
-    show(finding_tables(findings), target)
-    return target.getvalue()
-
-
 def _as_json(findings: Findings) -> str:
     return json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict) + "\n"
 
 
 def _as_csv(findings: Findings) -> str:
-    target = io.StringIO()
-    writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(finding_records(findings))
-    return target.getvalue()
+    return csv_text(COLUMNS, finding_records(findings))

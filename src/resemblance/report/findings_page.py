@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,11 +11,16 @@ from typing import Any, NamedTuple
 
 from ..benchmarks.claims import NO_DATA, REPRODUCED, Claim
 from ..benchmarks.findings import Bar, Bars, Chart, Entry, Findings, Section, Table
+from ..benchmarks.headlines import RESAMPLING, size_words
+from ..catalogue import get_measure
 from ..store import write_atomically
 from .findings_figures import Key, bars, chart
-from .findings_numbers import decimals, digits, number
+from .findings_numbers import decimals, digits, minus, number
+from .strip import strip
 from .template import SIGNS, template
 
+NUMBER = r"[-−]?\d[\d.]*"
+NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")  # a number or an interval, with or without %
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
 
 
@@ -64,13 +70,48 @@ def _content(findings: Findings) -> dict[str, Any]:
     count = Counter(claim.verdict for claim in findings.claims)
     standing, sections = _standing(findings), shown(findings.sections)
     return {
-        "findings": findings, "tested": len(findings.claims) - count[NO_DATA],
+        "findings": findings, "strip": strip_of(findings), "headline": headline_of(findings),
+        "command": command_of(findings), "tested": len(findings.claims) - count[NO_DATA],
         "verdicts": [(v, count[v]) for v in SIGNS if count[v]], "verdict": verdict(findings),
         "sections": sections, "standing": standing and (standing, bars(standing)),
         "numbers": sorted({key.number for s in sections for _, key in s.keys}),
         "seconds": [(name, _time(seconds)) for name, seconds in findings.seconds.items()],
-        "total": _time(sum(findings.seconds.values())),
+        "total": _time(sum(findings.seconds.values())), "meanings": _meanings(findings),
     }  # fmt: skip
+
+
+def strip_of(findings: Findings) -> Any:
+    """Return what stands under the title: suite, size, data sets, models, seeds; that a trial is one; remarks."""
+    facts = {"suite": findings.suite, "size": size_words(findings.suite, findings.size)}
+    if findings.suite == "joint":
+        facts = {}
+    return strip(facts | dict(findings.facts), is_trial=findings.is_trial, remarks=remarks_of(findings))
+
+
+def remarks_of(findings: Findings) -> tuple[str, ...]:
+    """Return what a reader must know before the numbers."""
+    return tuple(filter(None, (*findings.remarks, findings.idle())))
+
+
+def headline_of(findings: Findings) -> str:
+    """Return which measure leads; nothing for a trial, which has a banner instead."""
+    return "" if findings.is_trial else findings.headline()
+
+
+def command_of(findings: Findings) -> str:
+    """Return the command that makes such a page."""
+    return "resemblance joint STUDY ..." if findings.suite == "joint" else f"resemblance {findings.suite} run"
+
+
+def _meanings(findings: Findings) -> dict[str, str]:
+    """Return the sentence that defines a measure, by its label; of those in the catalogue."""
+    found = {}
+    for spec, label in findings.labels.items():
+        try:
+            found[label] = get_measure(spec).summary.replace("``", "")
+        except ValueError:
+            continue
+    return found
 
 
 def verdict(findings: Findings) -> str:
@@ -91,7 +132,7 @@ def shown(sections: Iterable[Section]) -> tuple[Shown, ...]:
     for position, section in enumerate(sections):
         keys = line_keys(section, numbers)
         figures = tuple((f, bars(f) if isinstance(f, Bars) else chart(f, keys)) for f in section.figures)
-        tables = tuple((t, _is_number(t), tuple(zip(*_columns(t)))) for t in section.tables)
+        tables = tuple(_shown(t) for t in section.tables)
         found.append(Shown(section, f"section-{position + 1}", tuple(keys.items()), figures, tables, section.claims))
     return tuple(found)
 
@@ -114,9 +155,18 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, Key]:
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
+def _shown(table: Table) -> tuple[Table, tuple[bool, ...], tuple[tuple[Cell, ...], ...]]:
+    """Return a table with which of its columns are numbers, and its cells by row."""
+    columns = _columns(table)
+    return table, tuple(any(cell.value is not None for cell in c) for c in columns), tuple(zip(*columns))
+
+
 def _columns(table: Table) -> list[list[Cell]]:
     columns = [[row[i] for row in table.rows] for i in range(len(table.columns))]
-    return [_numbers(c) if is_number else [_words(e) for e in c] for c, is_number in zip(columns, _is_number(table))]
+    return [
+        _numbers(c) if is_number else (_counts(c) if i else None) or [_words(e) for e in c]
+        for i, (c, is_number) in enumerate(zip(columns, _is_number(table)))
+    ]
 
 
 def _is_number(table: Table) -> tuple[bool, ...]:
@@ -129,7 +179,16 @@ def _is_number(table: Table) -> tuple[bool, ...]:
 
 
 def _words(entry: Entry) -> Cell:
-    return Cell(entry if isinstance(entry, str) else number(entry), None)
+    return Cell(minus(entry) if isinstance(entry, str) else number(entry), None)
+
+
+def _counts(column: Sequence[Entry]) -> list[Cell] | None:
+    """Return a column of texts that are numbers, such as "97%" and "1.2 to 3.4", by the first; None for any other."""
+    texts = ["" if entry is None else str(entry) for entry in column]
+    found = [NUMBERS.fullmatch(text) for text in texts]
+    if not any(found) or any(text and not match for text, match in zip(texts, found)):
+        return None
+    return [Cell(minus(t) if m else "–", m[1].replace("−", "-") if m else "") for t, m in zip(texts, found)]
 
 
 def _numbers(column: Sequence[Entry]) -> list[Cell]:
@@ -149,17 +208,21 @@ def _time(seconds: float) -> str:
 
 
 def _standing(findings: Findings) -> Bars | None:
-    found, cells = findings.standing(), len(findings.ranks())
-    if not found:
+    found = findings.places()
+    if not found.rows:
         return None
-    several = cells > 1
+    is_sure = found.is_settling and not findings.is_trial
+    labels = findings.labels
     rows = [
-        Bar(findings.labels.get(r.measure, r.measure), r.mean, *((r.low, r.high) if several else (None, None)))
-        for r in found
+        Bar(labels.get(p.measure, p.measure), p.mean, *((p.low, p.high) if is_sure else (None, None)))
+        for p in found.rows
     ]
+    if findings.is_trial:
+        rows.sort(key=lambda row: row.name)
+    cells = f"{found.cells} cell{'' if found.cells == 1 else 's'}"
     note = (
-        f"Rank among all measures, 1 for the best, averaged over {cells} cell{'s' if several else ''} of this run; a "
-        "measure without a value in a cell stands behind all that have one. The intervals hold 95 % of the means over "
-        "bootstrap samples of the cells."
+        f"Rank among all measures, 1 for the best, averaged over {cells} of this run; a measure without a value in a "
+        "cell stands behind all that have one."
     )
-    return Bars("standing", "Mean ranks", "mean rank", tuple(rows), note)
+    told = f"{note} {RESAMPLING}" if is_sure else note
+    return Bars("standing", "Mean ranks", "mean rank, 1 is the best", tuple(rows), told, span=(1.0, float(len(rows))))

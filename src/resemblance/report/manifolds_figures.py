@@ -42,7 +42,8 @@ def cloud(found: Cloud) -> str:
 
 def _svg(width: float, height: float, inside: str, class_: str, label: str) -> str:
     box = f'viewBox="0 0 {width:g} {height:g}"'
-    return f'<svg {box} class="{class_}" role="img" aria-label="{escape(label)}">{inside}</svg>'
+    said = f"<title>{escape(label)}</title>" if class_ == "cloud" else ""
+    return f'<svg {box} class="{class_}" role="img" aria-label="{escape(label)}">{said}{inside}</svg>'
 
 
 def _text(content: str, x: float, y: float, class_: str) -> str:

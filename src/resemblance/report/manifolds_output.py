@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from pathlib import Path
 from typing import Any
 
+from ..benchmarks.claims import NO_DATA
+from ..benchmarks.headlines import TRIAL, size_words
 from ..benchmarks.manifold_claims import claims
 from ..benchmarks.manifold_result import Grade, ManifoldResult, Point
 from ..extras import need
-from .output import deliver, show
+from .findings_output import without_data
+from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
 
@@ -22,10 +23,11 @@ def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> No
     JSON also has the claims of the paper and every comparison; Parquet has the comparisons.
     """
     if kind == "parquet":
-        need("pandas").DataFrame(_records(result.points), columns=Point._fields).to_parquet(output, index=False)
-        return
-    text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](result)
-    deliver(text, output)
+        write_parquet(need("pandas").DataFrame(_records(result.points), columns=Point._fields), output, index=False)
+    elif kind == "table":
+        deliver_tables(manifold_tables(result), output)
+    else:
+        deliver({"json": _as_json, "csv": _as_csv}[kind](result), output)
 
 
 def grade_table(result: ManifoldResult) -> Any:
@@ -36,9 +38,17 @@ def grade_table(result: ManifoldResult) -> Any:
 
 
 def claim_table(result: ManifoldResult) -> Any:
-    """Return a line per claim of the paper with the verdict."""
-    rows = [(c.number, c.verdict, c.claim, c.ours) for c in claims(result)]
-    return plain_table(("claim", "verdict", "the paper says", "this run"), rows, right=())
+    """Return a line per claim of the paper that was judged, with the verdict."""
+    rows = [(c.number, c.verdict, c.claim, c.ours) for c in claims(result) if c.verdict != NO_DATA]
+    return plain_table(("claim", "verdict", "the paper says", "this run"), rows, as_blocks=True)
+
+
+def manifold_tables(result: ManifoldResult) -> list[Any]:
+    """Return what a terminal shows: what was run, the grades, and the claims unless it is a trial."""
+    told = f"manifolds, {size_words('manifolds', result.size)}"
+    if result.is_trial:
+        return [told, TRIAL, "", grade_table(result)]
+    return [told, "", grade_table(result), "", claim_table(result), *without_data(claims(result))]
 
 
 def _records(rows: Any) -> list[dict[str, Any]]:
@@ -50,23 +60,13 @@ def _none_for_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _as_table(result: ManifoldResult) -> str:
-    target = io.StringIO()
-    show([grade_table(result), "", claim_table(result)], target)
-    return target.getvalue()
-
-
 def _as_json(result: ManifoldResult) -> str:
     document = {
-        "size": result.size, "grades": _records(result.grades()), "claims": _records(claims(result)),
-        "comparisons": _records(result.points), "provenance": result.provenance,
+        "size": result.size, "trial": result.is_trial, "grades": _records(result.grades()),
+        "claims": _records(claims(result)), "comparisons": _records(result.points), "provenance": result.provenance,
     }  # fmt: skip
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _as_csv(result: ManifoldResult) -> str:
-    target = io.StringIO()
-    writer = csv.DictWriter(target, Grade._fields, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_records(result.grades()))
-    return target.getvalue()
+    return csv_text(Grade._fields, _records(result.grades()))

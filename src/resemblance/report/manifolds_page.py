@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..benchmarks.headlines import size_words
 from ..benchmarks.manifold_claims import claims
 from ..benchmarks.manifold_result import Grade, ManifoldResult
 from ..store import write_atomically
 from .manifolds_data import Line, failure_rows, figures, lines
 from .manifolds_figures import cloud, panel
+from .strip import strip
 from .template import SIGNS, template
 
 TITLE = "The manifold suite: measures on shapes whose similarity is known"
@@ -67,9 +69,20 @@ def _content(result: ManifoldResult) -> dict[str, Any]:
         "lines": list(drawn.values()), "claims": found, "verdicts": verdicts,
         "figures": [(f, [(c, cloud(c)) for c in f.clouds], [(p, panel(p)) for p in f.panels]) for f in figures(result)],
         "grades": [(drawn[g.measure], _entries(g, drawn[g.measure])) for g in result.grades()], "columns": COLUMNS,
-        "verdict": _verdict(result, drawn), "size": result.size, "comparisons": len(result.points), "times": times,
+        "strip": strip(facts(result), is_trial=result.is_trial),
+        "is_trial": result.is_trial, "verdict": _verdict(result, drawn), "size": result.size,
+        "comparisons": len(result.points), "times": times,
         "left_out": {drawn[s].text: why for s, why in result.left_out.items()}, "failed": failure_rows(result),
         "settings": result.provenance,
+    }  # fmt: skip
+
+
+def facts(result: ManifoldResult) -> dict[str, str]:
+    """Return what a run is of: suite, size, data, seeds."""
+    seeds = len({p.seed for p in result.points if p.experiment == "perturbed"})
+    return {
+        "suite": "manifolds", "size": size_words("manifolds", result.size), "data": "point clouds drawn here",
+        "models": "none", "seeds": str(seeds),
     }  # fmt: skip
 
 
@@ -77,7 +90,8 @@ def _verdict(result: ManifoldResult, drawn: Mapping[str, Line]) -> str:
     both = [g.measure for g in result.grades() if min(g.rings, g.clusters) == 1]
     middle = [g.measure for g in result.grades() if abs(g.peak - 0.5) <= 0.1]
     if not both:
-        return f"None of {len(drawn)} measures puts both the rings and the clusters in the right order."
+        count = "1 measure" if len(drawn) == 1 else f"{len(drawn)} measures"
+        return f"None of {count} puts both the rings and the clusters in the right order."
     named = [drawn[m].text for m in both]
     also = [drawn[m].text for m in both if m in middle]
     said = f"Of {len(drawn)} measures, only {_listed(named)} put{'' if len(both) > 1 else 's'} both the rings and the "

@@ -110,7 +110,8 @@
         const level = v === null ? "missing" : "q" + Math.round((data.levels - 1) * (1 - Math.min(1, Math.max(0, (v - low) / (high > low ? high - low : 1)))));
         paths[level] = (paths[level] ?? "") + `M${(left + j * pitch).toFixed(2)} ${(i * pitch).toFixed(2)}h${(pitch + .25).toFixed(2)}v${(pitch + .25).toFixed(2)}h${(-pitch - .25).toFixed(2)}z`;
       }));
-      const svg = make("svg", { viewBox: `0 0 ${left + side + 2} ${side + left}`, class: "chart matrix", role: "img", tabindex: 0, "aria-label": `${title}: arrow keys read single values` });
+      const wide = left + side + data.room;
+      const svg = make("svg", { viewBox: `0 0 ${wide} ${side + left}`, class: "chart matrix", role: "img", tabindex: 0, "aria-label": `${title}: arrow keys read single values` });
       svg.append(...Object.entries(paths).map(([level, d]) => make("path", { class: level, d })));
       labels.forEach((label, i) => {
         if (i && label.includes("/") && label.split("/")[0] !== labels[i - 1].split("/")[0])
@@ -120,12 +121,17 @@
         svg.append(make("text", { x: left - 6, y: middle, class: "tick end" }, short[i]),
           make("text", { x: left + middle, y: side + 8, class: "tick end", transform: `rotate(-90 ${left + middle} ${side + 8})` }, short[i]));
       });
+      const step = side / data.levels;  // the colours with their numbers, what is alike on top
+      for (let i = 0; i < data.levels; i++)
+        svg.append(make("path", { class: "q" + (data.levels - 1 - i), d: `M${left + side + 12} ${i * step}h10v${step + .25}h-10z` }));
+      for (const [value, y] of [[low, 9], [(low + high) / 2, side / 2 + 3.5], [high, side]])
+        svg.append(make("text", { x: left + side + 26, y, class: "tick" }, two(value)));
       const cursor = make("path", { class: "cursor" });
       svg.append(cursor);
       let here = [0, 0];
       const mark = (i, j) => { here = [i, j]; cursor.setAttribute("d", `M${left + j * pitch} ${i * pitch}h${pitch}v${pitch}h${-pitch}z`); report(i, j); };
       svg.addEventListener("pointermove", event => {
-        const box = svg.getBoundingClientRect(), scale = (left + side + 2) / box.width;
+        const box = svg.getBoundingClientRect(), scale = wide / box.width;
         const j = Math.floor(((event.clientX - box.left) * scale - left) / pitch), i = Math.floor((event.clientY - box.top) * scale / pitch);
         if (i >= 0 && j >= 0 && i < n && j < n) mark(i, j);
       });
@@ -167,7 +173,7 @@
   for (const plate of document.querySelectorAll(".plate")) {
     const readout = plate.querySelector(".readout"), rest = readout.textContent;
     plate.addEventListener("pointerover", event => {
-      const found = event.target.closest("svg *")?.closest("g, rect, circle")?.querySelector("title");
+      const found = event.target.closest(":has(> title)")?.querySelector(":scope > title");
       readout.textContent = found ? found.textContent : rest;
     });
     plate.addEventListener("pointerleave", () => { readout.textContent = rest; });

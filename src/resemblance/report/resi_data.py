@@ -11,12 +11,14 @@ import numpy as np
 
 from ..benchmarks.evaluate import PRESETS, Result
 from ..benchmarks.groups import Group
+from ..benchmarks.headlines import OWN, TRIAL, few_models, size_words
+from ..benchmarks.headlines import headline as headline_of
 from ..benchmarks.ranking import ranking
 from ..benchmarks.resi import DOMAINS, TESTS
 from ..catalogue import get_measure, preset
 from ..comparison import MeasureInfo
 from ..measure import Measure
-from ..significance import Duel, duels
+from ..significance import Duel, Places, duels, places
 
 
 class Name(NamedTuple):
@@ -37,7 +39,11 @@ class Family(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where a measure stands over all cells; ``None`` when it has no rank."""
+    """Where a measure stands over all cells; ``None`` when it has no rank, and for what few cells cannot tell.
+
+    ``behind``: the 95 % interval of its distance from the leader, in the same cells. ``is_tied``: it leads, or cannot
+    be told from what does.
+    """
 
     name: Name
     mean: float | None
@@ -46,6 +52,8 @@ class Standing(NamedTuple):
     median: float | None
     cells: int
     by_domain: Mapping[str, float]
+    behind: tuple[float, float] | None = None
+    is_tied: bool = False
 
 
 class Headline(NamedTuple):
@@ -58,7 +66,10 @@ class Headline(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The ranks of a measure in the cells of a domain: median, quartiles, and the farthest within 1.5 of their span."""
+    """The ranks of a measure in the cells of a domain: median, quartiles, and the farthest within 1.5 of their span.
+
+    ``cells`` says of every rank in which cell it is.
+    """
 
     name: Name
     median: float
@@ -68,6 +79,7 @@ class Box(NamedTuple):
     least: float
     most: float
     ranks: tuple[float, ...]
+    cells: tuple[str, ...] = ()
 
 
 class Panel(NamedTuple):
@@ -134,54 +146,96 @@ def family_text(family: Family) -> str:
 
 def headline(result: Result) -> Headline:
     """Return how many models, measures, ranked cells and comparisons there are."""
-    models, pairs = set[tuple[str, ...]](), set[tuple[str, ...]]()
+    pairs = set[tuple[str, ...]]()
     for m in result.maps:
         where = (m.domain, m.dataset, m.architecture)
-        models |= {(*where, name) for name in (("/".join(common_start(m.names)),) if m.test == "layers" else m.names)}
         pairs |= {(*where, m.pooling, *sorted(pair)) for pair in combinations(m.names, 2)}
     orders = sum(1 if info.symmetric else 2 for info in result.measures)
-    return Headline(len(models), len(result.measures), len(result.ranks()), len(pairs) * orders)
+    return Headline(len(models_of(result)), len(result.measures), len(result.ranks()), len(pairs) * orders)
+
+
+def places_of(result: Result) -> Places:
+    """Return where measures stand, and how sure that is."""
+    return places({"resi": result.ranks()})
 
 
 def standings(result: Result) -> tuple[Standing, ...]:
-    """Return where every measure stands, best mean rank first; those without a rank at the end."""
-    names, ranks = names_of(result), result.ranks()
+    """Return where every measure stands, best mean rank first; those without a rank at the end.
+
+    A trial, and too few cells to settle anything, have no intervals and no ties; a trial has no order either.
+    """
+    names, ranks, found = names_of(result), result.ranks(), places_of(result)
     by_domain = {d: {r.measure: r.mean for r in ranking(ranks, d)} for d in domains_of(result)}
     overall = {r.measure: r for r in ranking(ranks)}
-    ranked = [
-        Standing(names[m], r.mean, r.low, r.high, r.median, len(r.ranks),
-                 {d: means[m] for d, means in by_domain.items() if m in means})
-        for m, r in sorted(overall.items(), key=lambda item: (item[1].mean, item[1].median, item[0]))
-    ]  # fmt: skip
-    rest = [Standing(name, None, None, None, None, 0, {}) for spec, name in names.items() if spec not in overall]
-    return (*ranked, *rest)
+    is_sure = found.is_settling and not result.is_trial
+    rows = []
+    for p in found.rows:
+        own = overall[p.measure]
+        low, high, behind = (p.low, p.high, (p.behind_low, p.behind_high)) if is_sure else (None, None, None)
+        means = {d: known[p.measure] for d, known in by_domain.items() if p.measure in known}
+        rows.append(Standing(names[p.measure], own.mean, low, high, own.median, len(own.ranks), means, behind,
+                             is_sure and p.is_tied))  # fmt: skip
+    if result.is_trial:  # whose order says nothing
+        rows.sort(key=lambda row: list(names).index(row.name.spec))
+    ranked = {p.measure for p in found.rows}
+    rest = [Standing(name, None, None, None, None, 0, {}) for spec, name in names.items() if spec not in ranked]
+    return (*rows, *rest)
 
 
-def verdict(rows: Sequence[Standing]) -> str:
-    """Say which measure has the best mean rank, and which others it cannot be told apart from."""
-    ranked = [row for row in rows if row.mean is not None]
-    if not ranked:
-        return "No measure has a rank: there is no cell in which measures were ranked."
-    if len(ranked) == 1:
-        return f"{ranked[0].name.text} is the only measure with a rank, so its rank says nothing."
-    best, *others = ranked
-    if best.cells == 1:
-        return f"{best.name.text} is first in the only cell; one cell says little about measures."
-    said = (
-        f"{best.name.text} has the best mean rank of {len(ranked)} measures: {_interval(best)} over {best.cells} cells."
-    )
-    near = [row for row in others if (row.low or 0) <= (best.high or 0)]
-    if not near:
-        return f"{said} No other interval overlaps with its own; the next is {_rank(others[0])}."
-    listed = ", ".join(_rank(row) for row in near[:4]) + (f", and {len(near) - 4} more" if len(near) > 4 else "")
-    some = "The interval of 1 other overlaps" if len(near) == 1 else f"The intervals of {len(near)} others overlap"
-    return f"{said} {some} with its own, so these cells do not settle the order among them: {listed}."
+def verdict(result: Result) -> str:
+    """Say which measure leads, and which others cannot be told from it; of a trial, that it is one."""
+    if result.is_trial:
+        return TRIAL
+    said = headline_of(places_of(result), {spec: name.text for spec, name in names_of(result).items()})
+    families = {cell[2:] for cell in result.ranks()}
+    alone = " All cells are on the models of one architecture." if len(families) == 1 else ""
+    return f"{said}{alone}"
+
+
+def facts(result: Result) -> dict[str, str]:
+    """Return what was evaluated: suite, data sets, models, seeds."""
+    known = dict.fromkeys((m.domain, m.dataset, m.architecture) for m in result.maps)
+    told = {"suite": size_words("resi", result.suite) if result.suite else OWN}
+    told["data sets"] = ", ".join(dict.fromkeys(dataset for _, dataset, _ in known)) or "none"
+    told["models"] = f"{len(models_of(result))}: " + (", ".join(dict.fromkeys(a for *_, a in known)) or "none")
+    seeds = {name.rpartition("/seed")[2] for *_, name in models_of(result) if "/seed" in name}
+    return told | ({"seeds": str(len(seeds))} if seeds else {})
+
+
+def remarks(result: Result) -> tuple[str, ...]:
+    """Return what a reader must know before the numbers: few models, and folders of models that were left out."""
+    most = max((len(m.names) for m in result.maps if m.test != "layers"), default=0)
+    few = "" if result.suite else few_models(most)
+    left = "; ".join(f"{folder} ({why})" for folder, why in result.left_out.items())
+    return tuple(filter(None, (few, f"Left out: {left}." if left else "")))
+
+
+def models_of(result: Result) -> set[tuple[str, ...]]:
+    """Return domain, data set, architecture and name of every model that was compared."""
+    found = set[tuple[str, ...]]()
+    for m in result.maps:
+        names = ("/".join(common_start(m.names)),) if m.test == "layers" else m.names
+        found |= {(m.domain, m.dataset, m.architecture, name) for name in names}
+    return found
 
 
 def boxes(result: Result, domain: str) -> tuple[Box, ...]:
     """Return the ranks of every measure in a domain, best median first, then best mean."""
     names = names_of(result)
-    return tuple(_box(names[r.measure], r.ranks) for r in ranking(result.ranks(), domain))
+    cells = {cell: own for cell, own in result.ranks().items() if cell[2] == domain}
+    return tuple(
+        _box(names[r.measure], {_cell_text(cell): own[r.measure] for cell, own in cells.items() if r.measure in own})
+        for r in ranking(cells)
+    )
+
+
+def before(result: Result) -> Mapping[tuple[str, str], float]:
+    """Return for two measures in what share of the samples of the cells the first has the better mean rank.
+
+    Nothing for a trial, and where cells are too few to settle anything.
+    """
+    found = places_of(result)
+    return found.before if found.is_settling and not result.is_trial else {}
 
 
 def wins(result: Result) -> dict[tuple[str, str], Duel]:
@@ -255,16 +309,17 @@ def _in_catalogue(info: MeasureInfo) -> Measure | None:
     return found if (found.label, found.version) == (info.label, info.version) else None
 
 
-def _rank(row: Standing) -> str:
-    return f"{row.name.text} {row.mean:.2f}"
+def _cell_text(cell: Sequence[str]) -> str:
+    """Return the name of a cell: its test and quality, then its models."""
+    test, quality, *family = cell
+    word = quality.removeprefix("spearman").strip("_")
+    told = "" if word in test else f" ({word})"
+    return f"{TESTS.get(test, test)}{told}, {family_text(Family(*family))}"
 
 
-def _interval(row: Standing) -> str:
-    return f"{row.mean:.2f} (95 % interval {row.low:.2f} to {row.high:.2f})"
-
-
-def _box(name: Name, ranks: Sequence[float]) -> Box:
+def _box(name: Name, found: Mapping[str, float]) -> Box:
+    ranks = tuple(found.values())
     lower, median, upper = (float(q) for q in np.percentile(ranks, [25, 50, 75]))
     reach = 1.5 * (upper - lower)
     inside = [r for r in ranks if lower - reach <= r <= upper + reach]
-    return Box(name, median, float(np.mean(ranks)), lower, upper, min(inside), max(inside), tuple(ranks))
+    return Box(name, median, float(np.mean(ranks)), lower, upper, min(inside), max(inside), ranks, tuple(found))

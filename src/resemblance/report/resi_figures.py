@@ -16,6 +16,7 @@ from .resi_data import Box, Name, Panel, Standing
 
 LEVELS = 24  # colours of a matrix; the style sheet has one class for each
 CHARACTER = 5.9  # mean width of a character in the size of labels
+ROOM = 64.0  # of the colour scale beside a matrix
 INTERVAL = 340.0  # width of the drawing of one interval
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
@@ -57,8 +58,11 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 def interval(row: Standing, worst: float) -> str:
     """Draw the mean rank of a measure with its interval; the scale is that of :func:`interval_scale`."""
     grid = "".join(tag("path", d=f"M{_rank_x(t, worst):.1f} 0v20", class_="grid") for t in _rank_ticks(worst))
-    if row.mean is None or row.low is None or row.high is None:
+    if row.mean is None:
         return _interval_svg(grid)
+    if row.low is None or row.high is None:
+        dot = tag("circle", cx=_rank_x(row.mean, worst), cy=10, r=4.5, class_="dot")
+        return _interval_svg(grid, tag("g", title(f"{row.name.text}: mean rank {row.mean:.2f}"), dot))
     low, mean, high = (_rank_x(v, worst) for v in (row.low, row.mean, row.high))
     said = f"{row.name.text}: mean rank {row.mean:.2f}, 95 % interval {row.low:.2f} to {row.high:.2f}"
     line = tag("path", d=f"M{low:.1f} 10H{high:.1f}", class_="range")
@@ -98,8 +102,15 @@ def _one_box(box: Box, x: float, pitch: float, worst: float, tall: float) -> str
     )
     middle = tag("path", d=f"M{x - half:.1f} {y['median']:.1f}h{2 * half:.1f}", class_="median")
     points = "".join(
-        tag("circle", cx=x + (i % 5 - 2) * 0.1 * pitch, cy=_rank_y(rank, worst, tall), r=2.2, class_="point")
-        for i, rank in enumerate(box.ranks)
+        tag(
+            "circle",
+            title(f"{box.name.text}: rank {rank:.4g} in {cell}"),
+            cx=x + (i % 5 - 2) * 0.1 * pitch,
+            cy=_rank_y(rank, worst, tall),
+            r=2.2,
+            class_="point",
+        )
+        for i, (rank, cell) in enumerate(zip(box.ranks, box.cells))
     )
     return tag("g", title(said), tag("path", d=whisker, class_="whisker"), frame, middle, points)
 
@@ -123,8 +134,10 @@ def _interval_svg(*parts: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- matrices
 
 
-def duel_map(names: Sequence[Name], found: Mapping[tuple[str, str], Duel]) -> str:
-    """Draw in how many cells the measure of a row is ranked before that of a column; ties count half for the colour."""
+def duel_map(
+    names: Sequence[Name], before: Mapping[tuple[str, str], float], found: Mapping[tuple[str, str], Duel]
+) -> str:
+    """Draw how sure it is that the measure of a row has a better mean rank than that of a column, in percent."""
     left = _room(names)
     size, pitch = 26.0 * len(names), 26.0
     parts = [text(n.text, left - 7, left + pitch * (i + 0.66), class_="tick end") for i, n in enumerate(names)]
@@ -132,18 +145,19 @@ def duel_map(names: Sequence[Name], found: Mapping[tuple[str, str], Duel]) -> st
         x = left + pitch * (j + 0.66)
         parts += [text(name.text, x, left - 7, class_="tick", transform=f"rotate(-90 {x:.1f} {left - 7:.1f})")]
     for (i, a), (j, b) in ((x, y) for x in enumerate(names) for y in enumerate(names) if x != y):
-        duel = found.get((a.spec, b.spec))
-        if duel is None:
+        duel, share = found.get((a.spec, b.spec)), before.get((a.spec, b.spec), np.nan)
+        if duel is None or np.isnan(share):
             continue
-        said = f"{a.text} ranked before {b.text} in {duel.better} of {duel.cells} cells ({duel.tied} tied)"
-        share = (duel.better + duel.tied / 2) / duel.cells
+        said = f"{a.text} before {b.text} in {share:.0%} of the samples of the cells; ranked before it in "
+        said += f"{duel.better} of {duel.cells} cells ({duel.tied} tied)"
         shade = tag(
             "rect", title(said), x=left + pitch * j, y=left + pitch * i, width=pitch - 1, height=pitch - 1,
             class_="win" if share >= 0.5 else "loss", fill_opacity=round(0.06 + 0.9 * abs(2 * share - 1), 2),
         )  # fmt: skip
         x, y = left + pitch * (j + 0.48), left + pitch * (i + 0.63)
-        parts += [shade, text(duel.better, x, y, class_="count mid" + (" strong" if abs(2 * share - 1) > 0.75 else ""))]
-    return drawing(left + size + 4, left + size + 4, *parts, label="How often each measure is ranked before each other")
+        strong = " strong" if abs(2 * share - 1) > 0.75 else ""
+        parts += [shade, text(round(100 * share), x, y, class_=f"count mid{strong}")]
+    return drawing(left + size + 4, left + size + 4, *parts, label="How sure each measure is before each other")
 
 
 def matrix(labels: Sequence[str], values: np.ndarray, label: str) -> str:
@@ -163,7 +177,20 @@ def matrix(labels: Sequence[str], values: np.ndarray, label: str) -> str:
         at, x = pitch * (i + 0.5), left + pitch * (i + 0.5) + 3.5
         lines += [text(name, left - 6, at + 3.5, class_="tick end")]
         lines += [text(name, x, side + 8, class_="tick end", transform=f"rotate(-90 {x:.1f} {side + 8:.1f})")]
-    return drawing(left + side + 2, side + left, *paths, *lines, label=label, class_="chart matrix")
+    bar = _scale(left + side + 12, side, limits(values))
+    return drawing(left + side + ROOM, side + left, *paths, *lines, *bar, label=label, class_="chart matrix")
+
+
+def _scale(x: float, side: float, ends: tuple[float, float]) -> list[str]:
+    """Draw the colours of a matrix with their numbers, what is alike on top."""
+    step = side / LEVELS
+    parts = [
+        tag("path", d=f"M{x:.1f} {i * step:.2f}h10v{step + 0.25:.2f}h-10z", class_=f"q{LEVELS - 1 - i}")
+        for i in range(LEVELS)
+    ]
+    low, high = ends
+    numbers = [(low, 9.0), ((low + high) / 2, side / 2 + 3.5), (high, side)]
+    return [*parts, *(text(f"{value:.3g}".replace("-", "−"), x + 14, y, class_="tick") for value, y in numbers)]
 
 
 def limits(values: np.ndarray) -> tuple[float, float]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import numpy as np
 from ..benchmarks.evaluate import Result
 from ..benchmarks.grading import Score
 from ..extras import need
-from .output import deliver, show
+from .output import csv_text, deliver, deliver_tables, write_parquet
 
 COLUMNS = tuple(name for name in (*Score._fields, "rank") if name != "parts")
 
@@ -21,10 +19,11 @@ COLUMNS = tuple(name for name in (*Score._fields, "rank") if name != "parts")
 def emit_scores(result: Result, kind: str, output: Path | None) -> None:
     """Write the scores in one of the formats of the command line, to a file or to standard output."""
     if kind == "parquet":
-        need("pandas").DataFrame(score_records(result), columns=COLUMNS).to_parquet(output, index=False)
-        return
-    text = {"table": _as_table, "json": _as_json, "csv": _as_csv}[kind](result)
-    deliver(text, output)
+        write_parquet(need("pandas").DataFrame(score_records(result), columns=COLUMNS), output, index=False)
+    elif kind == "table":
+        deliver_tables(_tables(result), output)
+    else:
+        deliver({"json": _as_json, "csv": _as_csv}[kind](result), output)
 
 
 def score_records(result: Result) -> list[dict[str, Any]]:
@@ -37,22 +36,19 @@ def score_records(result: Result) -> list[dict[str, Any]]:
     return records
 
 
-def _as_table(result: Result) -> str:
-    from .resi_terminal import group_table, ranking_table, score_tables
+def _tables(result: Result) -> list[Any]:
+    from .resi_terminal import group_table, headline_lines, ranking_table, score_tables
 
-    target = io.StringIO()
-    show([ranking_table(result), *score_tables(result), "", group_table(result)], target)
-    return target.getvalue()
+    return [*headline_lines(result), ranking_table(result), *score_tables(result), "", group_table(result)]
 
 
 def _as_json(result: Result) -> str:
-    document = {"protocol": result.protocol, "failures": result.failures, "scores": score_records(result)}
+    document = {
+        "suite": result.suite, "trial": result.is_trial, "protocol": result.protocol, "failures": result.failures,
+        "scores": score_records(result),
+    }  # fmt: skip
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _as_csv(result: Result) -> str:
-    target = io.StringIO()
-    writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(score_records(result))
-    return target.getvalue()
+    return csv_text(COLUMNS, score_records(result))

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..benchmarks.evaluate import Result
+from ..benchmarks.headlines import RESAMPLING
 from ..benchmarks.published import RankRow, order_agreement
 from ..benchmarks.resi import TESTS
 from ..extras import need
 from ..measure import INVARIANCES
 from ..store import write_atomically
 from . import resi_cells, resi_data, resi_figures
-from .data import number
+from .data import definition, number
 from .figures import colour_table
+from .strip import strip
 
 TITLE = "The ReSi benchmark of similarity measures"
 PROTOCOLS: Mapping[str, str] = {
@@ -112,15 +114,17 @@ def _ranks(result: Result) -> dict[str, Any]:
     rows, domains = resi_data.standings(result), resi_data.domains_of(result)
     worst = float(max([*(rank for cell in result.ranks().values() for rank in cell.values()), len(rows), 2]))
     found = [(domain, resi_data.boxes(result, domain)) for domain in domains]
-    ordered = [row.name for row in rows if row.mean is not None]
+    ordered, sure = [row.name for row in rows if row.mean is not None], resi_data.before(result)
     return {
-        "headline": resi_data.headline(result), "verdict": resi_data.verdict(rows), "domains": domains,
+        "headline": resi_data.headline(result), "verdict": resi_data.verdict(result), "domains": domains,
+        "strip": strip(resi_data.facts(result), is_trial=result.is_trial, remarks=resi_data.remarks(result)),
+        "resampling": RESAMPLING if any(row.behind for row in rows) else "", "is_trial": result.is_trial,
         "protocol": PROTOCOLS.get(result.protocol, result.protocol),
         "permute": result.permute,
         "failures": FAILURES.get(result.failures, result.failures), "standings": rows,
         "intervals": [resi_figures.interval(row, worst) for row in rows], "scale": resi_figures.interval_scale(worst),
         "boxes": [(d, resi_figures.boxes(b, worst, f"Ranks in the domain {d}"), b) for d, b in found if b],
-        "duels": resi_figures.duel_map(ordered, resi_data.wins(result)) if len(ordered) > 1 else "",
+        "duels": resi_figures.duel_map(ordered, sure, resi_data.wins(result)) if sure else "",
     }  # fmt: skip
 
 
@@ -142,21 +146,23 @@ def _cells(result: Result) -> dict[str, Any]:
     told = [[n.text, n.text + (" (added)" if n.is_added else "")] for n in names.values()]
     return {
         "table": resi_cells.score_table(result), "examples": examples, "families": resi_data.families_of(result),
-        "data": {**data, "measures": told, "tests": dict(TESTS), "qualities": qualities, "levels": resi_figures.LEVELS},
+        "data": {**data, "measures": told, "tests": dict(TESTS), "qualities": qualities, "levels": resi_figures.LEVELS,
+                 "room": resi_figures.ROOM},
     }  # fmt: skip
 
 
 def _rest(result: Result) -> dict[str, Any]:
     """Return what the page shows of groups, times, failures, claims and provenance."""
     panels = [(panel, resi_figures.strips(panel)) for panel in resi_data.panels(result)]
-    times = resi_data.times(result)
+    times, claims = resi_data.times(result), resi_data.claims(result)
     spent = [ms for _, by_domain in times for ms in by_domain.values() if ms > 0]
     representations = result.provenance.get("representations", {})
     settings = {k: v for k, v in result.provenance.items() if k != "representations"}
     return {
         "panels": panels, "times": times, "fastest": min(spent, default=1), "slowest": max(spent, default=1),
         "time_domains": tuple(result.seconds), "failed": resi_data.failure_rows(result),
-        "claims": resi_data.claims(result), "invariances": INVARIANCES, "settings": settings,
+        "claims": claims, "meaning": {c.name.spec: text for c in claims if (text := definition(c.info))},
+        "invariances": INVARIANCES, "settings": settings,
         "representations": representations, "absent": result.absent,
     }  # fmt: skip
 
@@ -177,7 +183,8 @@ def _template() -> Any:
     environment.globals |= {
         "tests": TESTS, "qualities": resi_cells.QUALITIES, "reading": READING, "short": SHORT,
         "family_text": resi_data.family_text, "version_text": _as_text, "ramp": _ramp(),
-        "css": (here / "resi.css").read_text(encoding="utf-8"), "js": (here / "resi.js").read_text(encoding="utf-8"),
+        "css": "".join((here / name).read_text(encoding="utf-8") for name in ("resi.css", "strip.css")),
+        "js": (here / "resi.js").read_text(encoding="utf-8"),
     }  # fmt: skip
     return environment.from_string((here / "resi.html.j2").read_text(encoding="utf-8"))
 

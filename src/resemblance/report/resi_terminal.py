@@ -12,6 +12,7 @@ from ..benchmarks.published import KEYS, RankRow, compare_published, order_agree
 from ..benchmarks.ranking import ranking
 from ..benchmarks.resi import TESTS
 from ..significance import stars
+from .resi_data import Standing, domains_of, facts, remarks, standings, verdict
 from .terminal import plain_table
 
 SHORT = {
@@ -21,18 +22,31 @@ SHORT = {
 
 
 def ranking_table(result: Result) -> Any:
-    """Return the mean rank of every measure with its interval, overall and by domain, best first."""
-    ranks = result.ranks()
-    domains = list(dict.fromkeys(cell[2] for cell in ranks))
-    by_domain = {d: {r.measure: r.mean for r in ranking(ranks, d)} for d in domains}
-    labels = {m.spec: m.label for m in result.measures}
-    header = ("measure", "mean rank", "95 %", "median", "cells", *domains)
-    rows = [
-        (labels[r.measure], f"{r.mean:.1f}", f"{r.low:.1f}-{r.high:.1f}", f"{r.median:.1f}", str(len(r.ranks)),
-         *(_rank(by_domain[d].get(r.measure)) for d in domains))
-        for r in sorted(ranking(ranks), key=lambda r: (r.mean, r.measure))
+    """Return the mean rank of every measure with its intervals, overall and by domain, best first."""
+    domains, rows = domains_of(result), [row for row in standings(result) if row.mean is not None]
+    sure = any(row.behind for row in rows)
+    spans = ("95 %", "behind the leader, 95 %") if sure else ()
+    header = ("measure", "mean rank", *spans, "median", "cells", *domains)
+    lines = [
+        (row.name.text, _rank(row.mean), *((_span(row.low, row.high), _behind(row)) if sure else ()),
+         _rank(row.median), str(row.cells), *(_rank(row.by_domain.get(d)) for d in domains))
+        for row in rows
     ]  # fmt: skip
-    return plain_table(header, rows, right=range(1, len(header)))
+    return plain_table(header, lines, right=range(1, len(header)))
+
+
+def headline_lines(result: Result) -> list[str]:
+    """Return what must be read before the numbers: what was evaluated, a trial or few models, and what leads."""
+    told = "; ".join(f"{name} {value}" for name, value in facts(result).items())
+    return [told, *remarks(result), verdict(result), ""]
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return f"{_rank(low)} to {_rank(high)}"
+
+
+def _behind(row: Standing) -> str:
+    return "tied with the leader" if row.is_tied else _span(*row.behind) if row.behind else "-"
 
 
 def score_tables(result: Result) -> Iterable[Any]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from ..benchmarks.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..extras import need
+from .findings_numbers import minus
 
-SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", NO_DATA: "–"}
-KINDS: Mapping[str, str] = {REPRODUCED: "yes", PARTLY: "part", NOT: "no", NO_DATA: "dim"}
+SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
+KINDS: Mapping[str, str] = {REPRODUCED: "yes", PARTLY: "part", NOT: "no", CONTRADICTED: "part", NO_DATA: "dim"}
 
 
 def template(name: str) -> Any:
@@ -22,8 +23,10 @@ def template(name: str) -> Any:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.globals |= {"css": _read("study.css") + _read(f"{name}.css"), "js": _read("study.js")}
+    css = "".join(map(_read, ("study.css", "strip.css", f"{name}.css")))
+    environment.globals |= {"css": css, "js": _read("study.js")}
     environment.globals |= {"written": written, "signs": SIGNS, "kinds": KINDS}
+    environment.filters["minus"] = minus
     environment.filters["badge"] = lambda verdict: need("markupsafe").Markup(badge(verdict))
     return environment.from_string(_read(f"{name}.html.j2"))
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo, remark_notes
+from ..comparison import Comparison, MeasureInfo, remark_notes, without_rounding
 from ..measure import INVARIANCES, Measure
 from .data import extremes, is_square, number, summary
+from .tables import Table
 
 MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
 LETTERS = {name: name[0].upper() for name in INVARIANCES} | {"invertible_linear": "L", "isotropic_scaling": "S"}
@@ -37,12 +38,14 @@ def pair_table(comparison: Comparison) -> Any:
     asymmetric = any(not info.symmetric for info in comparison.measures)
     rows = []
     for info in comparison.measures:
-        forward, backward = (_value(comparison.values[info.spec][i, 1 - i]) for i in (0, 1))
+        values = without_rounding(comparison.values[info.spec], info)
+        forward, backward = (_value(values[i, 1 - i]) for i in (0, 1))
         orders = [forward, "" if info.symmetric else backward] if asymmetric else [forward]
-        rows.append((info.label, info.spec, *orders, bounds(info.range), _direction(info), reasons.get(info.spec, "")))
-    values = (f"{x}, {y}", f"{y}, {x}") if asymmetric else (f"{x}, {y}",)
-    header = ("label", "measure", *values, "range", "more similar is", "why not" if reasons else "")
-    return plain_table(header, rows, right=range(2, 3 + len(values)))
+        why = [reasons.get(info.spec, "")] if reasons else []
+        rows.append((info.label, info.spec, *orders, bounds(info.range), _direction(info), *why))
+    pairs = (f"{x}, {y}", f"{y}, {x}") if asymmetric else (f"{x}, {y}",)
+    header = ("label", "measure", *pairs, "range", "more similar is", *(["why not"] if reasons else []))
+    return plain_table(header, rows, right=range(2, 3 + len(pairs)))
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
@@ -51,38 +54,43 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
     numbers = [str(j + 1) for j in range(len(comparison.columns))]
     header = ["", *(numbers if square else comparison.columns)]
     names = [f"{i + 1} {name}" if square else name for i, name in enumerate(comparison.rows)]
-    rows = [(name, *map(_value, values)) for name, values in zip(names, comparison.values[info.spec])]
+    shown = without_rounding(comparison.values[info.spec], info)
+    rows = [(name, *map(_value, values)) for name, values in zip(names, shown)]
     return plain_table(header, rows, right=range(1, len(header)))
 
 
 def summary_table(comparison: Comparison) -> Any:
     """Return one line per measure: its values over the pairs, and the most and least similar pair."""
-    header = ("label", "measure", "smallest", "median", "largest", "most similar", "least similar", "failed")
+    found = summary(comparison)
+    failed = ["failed"] if any(m.failed for m in found) else []
+    header = ("label", "measure", "smallest", "median", "largest", "most similar", "least similar", *failed)
     rows = []
-    for m in summary(comparison):
+    for m in found:
         most, least = map(_pair, extremes(comparison, m.name))
         values = (number(v) for v in (m.smallest, m.median, m.largest))
-        rows.append((m.label, m.name, *values, most, least, str(m.failed or "")))
+        rows.append((m.label, m.name, *values, most, least, *(str(m.failed or "") for _ in failed)))
     return plain_table(header, rows, right=(2, 3, 4, 7))
 
 
 def measure_table(measures: Sequence[Measure]) -> Any:
     """Return the claims of measures, one line each."""
-    header = ("measure", "label", "family", "similar", "range", "sym", "metric", "invariant", "grad", "n")
+    header = ("measure", "label", "family", "similar", "range", "sym", "metric", "self", "invariant", "grad", "n")
     rows = [
         (
             m.name, m.label, m.family, "larger" if m.larger_is_more_similar else "smaller", bounds(m.range),
-            _tick(m.symmetric), _tick(m.metric), invariance_letters(m), _tick(m.differentiable), f"≥{m.min_samples}",
+            _tick(m.symmetric), _tick(m.metric), _tick(m.identity), invariance_letters(m), _tick(m.differentiable),
+            f"≥{m.min_samples}",
         )
         for m in measures
     ]  # fmt: skip
-    return plain_table(header, rows)
+    return plain_table(header, rows, right=(header.index("range"),))
 
 
 def measure_legend() -> str:
     """Return what the columns of :func:`measure_table` mean."""
     words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
-    return f"invariant: {words}\nsym: symmetric, grad: differentiable, n: samples needed"
+    columns = "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: samples needed"
+    return f"invariant: {words}\n{columns}"
 
 
 def invariance_letters(measure: Measure) -> str:
@@ -96,7 +104,8 @@ def measure_record(measure: Measure) -> dict[str, Any]:
         "name": measure.spec, "label": measure.label, "family": measure.family,
         "larger_is_more_similar": measure.larger_is_more_similar,
         "range": [float(end) if np.isfinite(end) else None for end in measure.range],
-        "symmetric": measure.symmetric, "metric": measure.metric, "invariant_to": sorted(measure.invariant_to),
+        "symmetric": measure.symmetric, "metric": measure.metric, "identity": measure.identity,
+        "invariant_to": sorted(measure.invariant_to),
         "differentiable": measure.differentiable, "min_samples": measure.min_samples, "version": measure.version,
         "uninformative": measure.uninformative_when,
         "reference": measure.reference, "extra": measure.extra, "summary": measure.summary,
@@ -114,17 +123,10 @@ def plain_table(
     *,
     right: Iterable[int] = (),
     header_row: bool = True,
-) -> Any:
-    """Return a table with one line, below its header."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD if header_row else None, show_header=header_row, pad_edge=False)
-    for i, name in enumerate(header):
-        table.add_column(name, justify="right" if i in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    as_blocks: bool = False,
+) -> Table:
+    """Return a table with one line, below its header; see :class:`resemblance.report.tables.Table`."""
+    return Table(tuple(header), tuple(tuple(row) for row in rows), frozenset(right), header_row, as_blocks)
 
 
 def _title(info: MeasureInfo) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -33,7 +33,14 @@ class Digits(NamedTuple):
     accuracies: Mapping[str, float]
 
 
-def digits(*, seeds: int = 3, shuffled: int = 1, epochs: int = 30, images: int = 500) -> Digits:
+def digits(
+    *,
+    seeds: int = 3,
+    shuffled: int = 1,
+    epochs: int = 30,
+    images: int = 500,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Digits:
     """Train networks on the handwritten digits of scikit-learn and collect the outputs of all their layers.
 
     A network is three 3 x 3 convolutions, each followed by a ReLU (16, 32 and 64 channels; the second and third halve
@@ -44,7 +51,8 @@ def digits(*, seeds: int = 3, shuffled: int = 1, epochs: int = 30, images: int =
     The representations are named "seed 0/conv1" to "shuffled 0/linear" and describe the same ``images`` test images:
     the outputs of the convolutions after the ReLU, averaged over the positions, and those of the linear layer as they
     are. Accuracies are on these images too. PyTorch runs on one thread and its random state is left as it was, so the
-    result is the same in every run on a machine. Needs the extra ``torch``.
+    result is the same in every run on a machine. ``progress`` is called with "training", the number of epochs of all
+    networks that are done, and that of all. Needs the extra ``torch``.
 
     Raises ``ValueError`` when no image would be left to train with.
     """
@@ -53,8 +61,8 @@ def digits(*, seeds: int = 3, shuffled: int = 1, epochs: int = 30, images: int =
     mislabelled = split._replace(train_labels=split.train_labels[noise])
     plan = {f"seed {i}": split for i in range(seeds)} | {f"shuffled {i}": mislabelled for i in range(shuffled)}
     representations, accuracies = {}, {}
-    for name, data in plan.items():
-        outputs = train(data, name, epochs)
+    for position, (name, data) in enumerate(plan.items()):
+        outputs = train(data, name, epochs, done=_counting(progress, position * epochs, len(plan) * epochs))
         accuracies[name] = float((outputs["linear"].argmax(axis=1) == split.test_labels).mean())
         for layer, values in outputs.items():
             title = f"{name}/{layer}"
@@ -63,6 +71,13 @@ def digits(*, seeds: int = 3, shuffled: int = 1, epochs: int = 30, images: int =
                 from_maps(values, pool="mean", name=title) if is_map else Representation(values, title)
             )
     return Digits(representations, accuracies)
+
+
+def _counting(
+    progress: Callable[[str, int, int], None] | None, before: int, total: int
+) -> Callable[[int], None] | None:
+    """Return what tells the progress of one network as that of all."""
+    return None if progress is None else lambda done: progress("training", before + done, total)
 
 
 def split_digits(images: int) -> Split:
@@ -78,8 +93,13 @@ def split_digits(images: int) -> Split:
     return Split(x[images:], y[images:], x[:images], y[:images])
 
 
-def train(split: Split, name: str, epochs: int, batch: int = 64) -> dict[str, np.ndarray]:
-    """Train one network and return what each of its layers makes of the test images."""
+def train(
+    split: Split, name: str, epochs: int, batch: int = 64, *, done: Callable[[int], None] | None = None
+) -> dict[str, np.ndarray]:
+    """Train one network and return what each of its layers makes of the test images.
+
+    ``done`` is called after every epoch with how many there were.
+    """
     torch = need("torch")
     with torch.random.fork_rng(devices=[]), _one_thread(torch):
         torch.manual_seed(int(generator(0, "digits", name).integers(2**32)))
@@ -87,12 +107,14 @@ def train(split: Split, name: str, epochs: int, batch: int = 64) -> dict[str, np
         weights = [w for layer in (*convolutions, linear) for w in layer.parameters()]
         optimizer = torch.optim.Adam(weights, lr=2e-3)
         x, y = torch.from_numpy(split.train), torch.from_numpy(split.train_labels)
-        for _ in range(epochs):
+        for epoch in range(epochs):
             for rows in torch.randperm(len(x)).split(batch):
                 optimizer.zero_grad()
                 logits = _forward(torch, convolutions, linear, x[rows])["linear"]
                 torch.nn.functional.cross_entropy(logits, y[rows]).backward()
                 optimizer.step()
+            if done:
+                done(epoch + 1)
         with torch.no_grad():
             outputs = _forward(torch, convolutions, linear, torch.from_numpy(split.test))
     return {layer: values.numpy() for layer, values in outputs.items()}

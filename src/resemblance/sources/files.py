@@ -1,22 +1,38 @@
-"""Files: .npy arrays, .npz archives and folders of them, as named representations."""
+"""Files of arrays, tables or tensors, and folders of them, as named representations."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import to_numpy
+from ..extras import check, need
+from ..inputs import explained, open_array
 from ..representation import Representation
 
-SUFFIXES = (".npy", ".npz")
+SUFFIXES = (".npy", ".npz")  # what is read from folders
+READABLE = (*SUFFIXES, ".parquet", ".safetensors")
+UNPACKED = 4 * 2**30  # bytes: an archive is held in memory, and a small one may be made to unpack without end
+SAVE = 'save the array by np.save("x.npy", array)'
+REMEDIES = {
+    ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
+    ".csv": "which of its columns and lines are numbers is yours to say: "
+    'np.save("x.npy", pandas.read_csv(...).to_numpy())',
+    ".h5": f"it may hold anything; {SAVE}",
+}
+ALIASES = {
+    ".pth": ".pt", ".ckpt": ".pt", ".bin": ".pt", ".pkl": ".pt", ".pickle": ".pt", ".tsv": ".csv", ".txt": ".csv",
+    ".hdf5": ".h5", ".mat": ".h5",
+}  # fmt: skip
 
 
 class Found(NamedTuple):
@@ -33,10 +49,13 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
 
     A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An ``.npz`` archive
     holds one per array, named "archive/key". A folder stands for all such files inside it, in natural order ("conv2"
-    before "conv10"), named by their path inside the folder. Names leave the suffix out; those that would be used twice
-    become the path as it was given. Files with Python objects are refused, because reading them would run code.
+    before "conv10"), named by their path inside the folder. A ``.parquet`` file is a data frame, whose index names the
+    samples, and a ``.safetensors`` file holds one representation per tensor; both only by their own name. Names leave
+    the suffix out; those that would be used twice become the path as it was given. Files with Python objects are
+    refused, because reading them would run code.
 
-    Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features) numbers.
+    Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features) numbers, and for an
+    archive whose arrays take more than 4 GiB; ``.npy`` files may be of any size.
     """
     found = [one for path in paths for one in _found(Path(path))]
     uses = Counter(one.name for one in found)
@@ -64,18 +83,19 @@ def _found(path: Path) -> Iterator[Found]:
             yield from _in_file(file, file.relative_to(path).with_suffix("").as_posix())
     elif not path.exists():
         raise ValueError(f"{path} does not exist")
-    elif path.suffix not in SUFFIXES:
-        raise ValueError(f"{path} is neither a .npy nor a .npz file nor a folder")
+    elif path.suffix not in READABLE:
+        remedy = REMEDIES.get(ALIASES.get(path.suffix, path.suffix), SAVE)
+        raise ValueError(f"{path} is neither a .npy nor a .npz file nor a folder: {remedy}")
     else:
         yield from _in_file(path, path.stem)
 
 
 def _in_file(path: Path, name: str) -> Iterator[Found]:
     longer = path.with_suffix("").as_posix()
-    if path.suffix == ".npy":
+    if path.suffix in (".npy", ".parquet"):
         yield Found(name, longer, path)
         return
-    keys = _archive_keys(path)
+    keys = _archive_keys(path) if path.suffix == ".npz" else _tensor_names(path)
     if not keys:
         raise ValueError(f"{path} is an empty archive")
     for key in keys:
@@ -85,41 +105,57 @@ def _in_file(path: Path, name: str) -> Iterator[Found]:
 def _archive_keys(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > UNPACKED:
+                limit = f"more than {UNPACKED / 2**30:g} GiB"
+                raise ValueError(f"{path} unpacks to {size / 2**30:.1f} GiB, {limit}; save its arrays as .npy files")
             return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     except (zipfile.BadZipFile, OSError) as error:
         raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
 
 
 def _read(one: Found, name: str) -> Representation:
+    if one.path.suffix == ".parquet":
+        check("pyarrow")
+        with explained(str(one.path)):
+            table = need("pandas").read_parquet(one.path)
+        return Representation(table, name)
     if one.key is None:
         return Representation(readable(one.path), name)
-    with _explained(f"{one.path}, array {one.key!r},"):
+    if one.path.suffix == ".safetensors":
+        with _tensors(one.path) as file:
+            return Representation(to_numpy(file.get_tensor(one.key)), name)
+    with explained(f"{one.path}, array {one.key!r},"):
         return Representation(_from_archive(one.path, one.key), name)
 
 
 def readable(path: Path) -> Path:
     """Return the path of a ``.npy`` file if it holds numbers; ``ValueError``, naming the file, if it does not."""
-    with _explained(str(path)):
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)
-        np.load(path, mmap_mode="r", allow_pickle=False)
+    open_array(path)
     return path
-
-
-@contextmanager
-def _explained(where: str) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        holds_objects = "allow_pickle" in str(error) or "Python objects" in str(error)
-        reason = "it holds Python objects, not numbers" if holds_objects else str(error)
-        raise ValueError(f"{where} cannot be read: {reason}") from error
 
 
 def _from_archive(path: Path, key: str) -> np.ndarray:
     with np.load(path, allow_pickle=False) as archive:
         data: np.ndarray = archive[key]
         return data
+
+
+def _tensor_names(path: Path) -> list[str]:
+    with _tensors(path) as file:
+        return list(file.keys())
+
+
+@contextmanager
+def _tensors(path: Path) -> Iterator[Any]:
+    """Open a file of tensors; with PyTorch, for the types that NumPy does not have."""
+    safetensors = need("safetensors")
+    framework = "np" if importlib.util.find_spec("torch") is None else "pt"
+    try:
+        with safetensors.safe_open(path, framework=framework) as file:
+            yield file
+    except (safetensors.SafetensorError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
 
 
 def natural(path: Path) -> list[tuple[int, int, str]]:

@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..documents import read_document
 from ..representation import Representation
 from ..subject import DEFAULTS, SETTINGS, Extraction, Subject, subject_name
 from .files import natural, readable
@@ -44,6 +46,17 @@ def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject,
     if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
     return tuple(s for file in files for s in read_subject(file.parent, verify=verify))
+
+
+def folders_left_out(folder: str | Path) -> dict[str, str]:
+    """Return the folders with arrays that :func:`read_subjects` does not take for models, and why."""
+    root = Path(folder)
+    holding = sorted({file.parent for file in root.rglob("*.npy")}, key=natural)
+    return {
+        str(own.relative_to(root)): f"no {TRAITS} beside its arrays"
+        for own in holding
+        if not (own / TRAITS).exists() and not _is_partial(own.relative_to(root))
+    }
 
 
 def read_subject(folder: str | Path, *, verify: bool = False, name: str | None = None) -> tuple[Subject, ...]:
@@ -110,10 +123,9 @@ def is_complete(folder: Path) -> bool:
 def _recorded(path: Path) -> str | None:
     """Return the checksum that lies beside a file; a JSON file of another kind is none of ours."""
     try:
-        found = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_document(path.with_suffix(".json"), lambda found: found.get("sha256"), "a checksum")  # type: ignore[no-any-return]
+    except ValueError:
         return None
-    return found.get("sha256") if isinstance(found, dict) else None
 
 
 def _is_partial(folder: Path) -> bool:
@@ -122,10 +134,7 @@ def _is_partial(folder: Path) -> bool:
 
 def _traits(folder: Path) -> dict[str, Any]:
     file = folder / TRAITS
-    try:
-        given = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{file} cannot be read: {error}") from error
+    given = read_document(file, lambda found: found, "an object of traits")
     if not isinstance(given, dict):
         raise ValueError(f"{file} must hold an object of traits; got {type(given).__name__}")
     traits = {**DEFAULTS, **given}
@@ -144,12 +153,15 @@ def _traits(folder: Path) -> dict[str, Any]:
     more = traits.get("accuracies", {})
     if not isinstance(more, dict) or not all(isinstance(v, int | float) and 0 <= v <= 1 for v in more.values()):
         raise ValueError(f"{file}: accuracies must be an object of numbers between 0 and 1; got {more!r}")
+    for name in more:
+        if not name.isprintable() or not name:
+            raise ValueError(f"{file}: accuracies are by a name that can be printed; got {name!r}")
     return traits
 
 
 def _check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
-    if labels is not None and labels.ndim != 1:
-        raise ValueError(f"{folder / 'labels.npy'} must be (n_samples,) classes; got shape {labels.shape}")
+    if labels is not None:
+        _check_labels(folder / "labels.npy", labels)
     if outputs is None:
         return
     if outputs.ndim != 2 or not np.issubdtype(outputs.dtype, np.number) or not np.isfinite(outputs).all():
@@ -157,6 +169,18 @@ def _check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray 
         raise ValueError(f"{folder / 'outputs.npy'} must be (n_samples, n_classes) finite numbers; got {got}")
     if labels is not None and labels.shape != outputs.shape[:1]:
         raise ValueError(f"{folder}: outputs.npy has {len(outputs)} samples and labels.npy the shape {labels.shape}")
+    if labels is not None and labels.max(initial=0) >= outputs.shape[1]:
+        got = f"labels.npy has the class {labels.max()} and outputs.npy {outputs.shape[1]} columns"
+        raise ValueError(f"{folder}: {got}; a label is the number, from 0, of the column of its class")
+
+
+def _check_labels(file: Path, labels: np.ndarray) -> None:
+    if labels.ndim != 1:
+        raise ValueError(f"{file} must be (n_samples,) classes; got shape {labels.shape}")
+    if not np.issubdtype(labels.dtype, np.integer) or labels.min(initial=0) < 0:
+        got = f"the dtype {labels.dtype}" if labels.dtype.kind not in "iu" else f"the class {labels.min()}"
+        remedy = "number the classes as the columns of outputs.npy (numpy.unique(labels, return_inverse=True) does)"
+        raise ValueError(f"{file} must hold classes as whole numbers from 0; got {got}: {remedy}")
 
 
 def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
@@ -165,7 +189,8 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
         found = sorted((f for f in folder.glob("*.npy") if f.stem not in NOT_LAYERS), key=natural)
         by_pooling = {"": {file.stem: file for file in found}}
     elif isinstance(layers, Mapping):
-        by_pooling = {p: {n: folder / f"{p}.{n}.npy" for n in _names(folder, names)} for p, names in layers.items()}
+        poolings = _names(folder, list(layers), "pooling")
+        by_pooling = {p: {n: folder / f"{p}.{n}.npy" for n in _names(folder, layers[p])} for p in poolings}
     else:
         by_pooling = {"": {name: folder / f"{name}.npy" for name in _names(folder, layers)}}
     if not by_pooling or not all(by_pooling.values()):
@@ -173,13 +198,15 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
     return by_pooling
 
 
-def _names(folder: Path, names: Any) -> list[str]:
+def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
+    """Return the names of layers, or poolings, that can be part of the name of a file in this folder, each once."""
     file = folder / TRAITS
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{file}: layers must be a list of names, or an object of lists by pooling")
-    for name in names:
-        if names.count(name) > 1 or not name.isprintable() or {"/", "\\"} & set(name) or not 0 < len(name) < 200:
-            raise ValueError(f"{file}: the layer {name!r} must be there once, as the name of a file in this folder")
+    fewest = 0 if what == "pooling" else 1  # a model with one pooling need not name it
+    for name, count in Counter(names).items():
+        if count > 1 or not name.isprintable() or {"/", "\\"} & set(name) or not fewest <= len(name) < 200:
+            raise ValueError(f"{file}: the {what} {name!r} must be there once, as the name of a file in this folder")
     return names
 
 

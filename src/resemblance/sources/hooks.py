@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -11,27 +11,20 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..arrays import to_numpy
 from ..extras import need
+from ..progress import Progress, counted, reporting
 from ..representation import Representation
 from ..subject import Subject
+from .batches import Batch, batch_of, inputs_of
 from .layouts import from_maps, from_tokens
 
 MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
 TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
-NOT_INPUTS = ("labels", "label")  # with them, models of transformers compute a loss as well
 WHOLE = "model"  # the name of a model without parts, which its own list of modules calls ""
 
 Layers = tuple[str, ...] | None  # names and patterns
 Pool = str | Mapping[str, str] | None
-
-
-class Batch(NamedTuple):
-    """Arguments of one call of the model, its number of samples, and which tokens are real, if it is known."""
-
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any]
-    samples: int
-    mask: np.ndarray | None
 
 
 class Seen(NamedTuple):
@@ -49,6 +42,9 @@ def subject_from_model(
     name: str = "",
     pool: str | Mapping[str, str] | None = None,
     outputs: bool = True,
+    samples: str | None = None,
+    rows: Any = None,
+    progress: Progress = True,
     traits: Mapping[str, Any] | None = None,
 ) -> Subject:
     """Run a PyTorch model over fixed inputs and return what its layers make of them, as a subject.
@@ -60,12 +56,14 @@ def subject_from_model(
     Parameters
     ----------
     model : any ``torch.nn.Module``.
-    loader : the batches, of a ``DataLoader`` that does not shuffle, or of a list. A batch is a tensor, a tuple or list
-        whose first element is the input, or a mapping of keyword arguments, of which "labels" and "label" are dropped.
+    loader : the batches, of a ``DataLoader`` that does not shuffle, or of a list. A batch is a tensor; a tuple or list
+        that begins with the input, or with as many tensors as the model cannot do without; a mapping of keyword
+        arguments, of which "labels" and "label" are dropped; or a graph of PyTorch Geometric.
     layers : names of ``model.named_modules()``, or patterns such as ``"encoder.layer.*.output"``. A layer may return a
         tensor, or a tuple or output of ``transformers`` that begins with one. A layer that is called several times for
         one batch, because its weights are shared or it has none, becomes ``name#1``, ``name#2`` ... Without ``layers``:
-        every module without parts of its own that returns one floating tensor with a row per sample.
+        every module without parts of its own, and every graph convolution, that returns one floating tensor with a row
+        per sample.
     name : of the subject; by default that of the model's class.
     pool : how rows (n, d) are made of tokens (n, tokens, d): ``"mean"``, ``"max"``, ``"cls"`` or ``"first"``,
         ``"last"``, ``"flatten"``; and of maps (n, channels, height, width): ``"mean"``, ``"max"``, ``"flatten"``. One
@@ -74,27 +72,36 @@ def subject_from_model(
         and decoders by ``"last"``, but a model does not say which it is. An ``attention_mask`` in the batch keeps
         padding out. Other shapes need ``"flatten"``; so does what a one-dimensional convolution returns, (n, channels,
         length), which looks like tokens.
-    outputs : whether to keep the logits (n, classes): what the model returns, its ``logits``, or the first element.
+    outputs : whether to keep the logits (n, classes), if the model returns any: what it returns, its ``logits``, or
+        the first element.
+    samples : the entry of a mapping or graph that has one row per sample. By default the nodes of a graph, ``x`` of a
+        mapping, or its first tensor; ``"y"`` for graphs that have one label each.
+    rows : which samples to keep: n booleans, such as ``data.test_mask``, or numbers of rows.
+    progress : show a bar on standard error, if that is a terminal, or call ``progress(done, total)`` after every batch;
+        total is 0 for a loader of unknown length.
     traits : of the subject.
 
     Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample; for tokens, maps or
-    outputs that cannot become rows of equal length; and for a loader that is empty or shuffles, because rows would not
-    be the same samples for the next model.
+    outputs that cannot become rows of equal length; for rows that do not exist; and for a loader that is empty or
+    shuffles, because rows would not be the same samples for the next model.
     """
     torch = need("torch")
     asked = (layers,) if isinstance(layers, str) else None if layers is None else tuple(layers)
     _check_pool(pool)
     _check_loader(torch, loader)
     chosen = _chosen(model, asked)
-    with _evaluating(torch, model) as device:
-        seen = [_run(model, _batch(torch, raw, device), chosen, asked is None, pool, outputs) for raw in loader]
+    inputs, total = inputs_of(model), len(loader) if isinstance(loader, Sized) else None
+    with _evaluating(torch, model) as device, reporting(progress, total, "running the model") as show:
+        batches = (batch_of(torch, raw, device, inputs, samples) for raw in counted(loader, show))
+        seen = [_run(model, batch, chosen, asked is None, pool, outputs) for batch in batches]
     if not seen:
         raise ValueError("the loader gave no batch; an iterator that was used before is empty: pass a list or a loader")
     found = _joined_layers([s.rows for s in seen], asked is None)
     _check_used(asked, pool, chosen, found)
-    logits = _joined("outputs", [s.logits for s in seen if s.logits is not None]) if outputs else None
-    named = {layer: Representation(rows, layer) for layer, rows in found.items()}
-    return Subject(name or type(model).__name__, named, logits, dict(traits or {}))
+    logits = _joined_logits([s.logits for s in seen])
+    kept = slice(None) if rows is None else _checked_rows(rows, len(next(iter(found.values()))))
+    named = {layer: Representation(array[kept], layer) for layer, array in found.items()}
+    return Subject(name or type(model).__name__, named, None if logits is None else logits[kept], dict(traits or {}))
 
 
 # --------------------------------------------------------------------------------------------------------- checking
@@ -119,13 +126,35 @@ def _chosen(model: Any, asked: Layers) -> dict[str, Any]:
     """The modules to watch, by name; one that has several names goes by the first that was asked for."""
     modules = {name: module for name, module in model.named_modules(remove_duplicate=False) if name} or {WHOLE: model}
     if asked is None:
-        names = [name for name, module in modules.items() if not any(module.children())]
+        modules = {WHOLE: model} if _passes_messages(model) else modules
+        names = [name for name, module in modules.items() if _is_whole(name, module, modules)]
     else:
         names = [name for pattern in asked for name in _matching(pattern, modules) or _no_layer(pattern, modules)]
     if not names:
         raise ValueError("layers is empty; name at least one, or leave it out for all modules without parts")
     first = {id(modules[name]): name for name in reversed(names)}
     return {name: modules[name] for name in first.values()}
+
+
+def _is_whole(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
+    """Whether a module has no parts, or is a graph convolution, and is not itself a part of one."""
+    around = (name[:i] for i, letter in enumerate(name) if letter == ".")
+    inside = any(_passes_messages(modules[outer]) for outer in around)
+    return not inside and (_passes_messages(module) or not any(module.children()))
+
+
+def _passes_messages(module: Any) -> bool:
+    return hasattr(module, "propagate") and hasattr(module, "message")
+
+
+def _checked_rows(rows: Any, n: int) -> np.ndarray:
+    """Return the numbers of the rows to keep."""
+    found = to_numpy(rows) if hasattr(rows, "__dlpack__") else np.asarray(rows)
+    if found.dtype == bool and found.shape == (n,):
+        found = np.flatnonzero(found)
+    if found.dtype.kind not in "iu" or found.ndim != 1 or not len(found) or not (-1 < found.min() <= found.max() < n):
+        raise ValueError(f"rows must be {n} booleans or numbers of rows from 0 to {n - 1}; got shape {found.shape}")
+    return found
 
 
 def _matching(pattern: str, names: Iterable[str]) -> list[str]:
@@ -169,21 +198,6 @@ def _evaluating(torch: Any, model: Any) -> Iterator[Any]:
     finally:
         for module in training:
             module.training = True
-
-
-def _batch(torch: Any, raw: Any, device: Any) -> Batch:
-    if isinstance(raw, tuple | list) and raw:
-        raw = raw[0]
-    if isinstance(raw, torch.Tensor):
-        return Batch((raw.to(device),), {}, len(raw), None)
-    tensors = [v for v in raw.values() if isinstance(v, torch.Tensor) and v.ndim] if isinstance(raw, Mapping) else []
-    if not tensors:
-        raise ValueError(f"batches must be tensors, tuples that begin with one, or dicts of tensors; got {type(raw)}")
-    kept = {key: value for key, value in raw.items() if key not in NOT_INPUTS}
-    moved = {key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in kept.items()}
-    mask = raw.get("attention_mask")
-    usable = isinstance(mask, torch.Tensor) and mask.ndim == 2
-    return Batch((), moved, len(tensors[0]), mask.cpu().numpy() if usable else None)
 
 
 def _run(model: Any, batch: Batch, chosen: Mapping[str, Any], lenient: bool, pool: Pool, outputs: bool) -> Seen:
@@ -231,7 +245,8 @@ def _rows(tensor: Any, layer: str, word: str, batch: Batch) -> np.ndarray:
         raise ValueError(f"layer {layer!r} returns {type(tensor).__name__}, not a floating tensor; leave it out")
     if len(tensor) != batch.samples:
         shape = tuple(tensor.shape)
-        raise ValueError(f"layer {layer!r} returns {shape}, not one row for each of {batch.samples}; leave it out")
+        counts = 'leave it out, or say by samples="y" which entry of a batch has one row per sample'
+        raise ValueError(f"layer {layer!r} returns {shape}, not one row for each of {batch.samples}; {counts}")
     array = _numpy(tensor)
     try:
         return _pooled(array, word, batch.mask).astype(array.dtype)
@@ -260,17 +275,22 @@ def _numpy(tensor: Any) -> np.ndarray:
     return np.asarray((tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy())
 
 
-def _logits(result: Any, samples: int) -> np.ndarray:
+def _logits(result: Any, samples: int) -> np.ndarray | None:
+    """The logits that a model returned, (n, classes), if it did."""
     found = getattr(result, "logits", None)
     if found is None and isinstance(result, Mapping):
         found = result.get("logits")
     elif found is None:
         found = result[0] if isinstance(result, tuple | list) and result else result
     shape = tuple(getattr(found, "shape", ()))
-    if len(shape) != 2 or shape[0] != samples:
-        what = f"outputs of shape {shape}" if shape else f"{type(result).__name__} without logits"
-        raise ValueError(f"the model returns {what}, not logits (n_samples, n_classes); pass outputs=False")
-    return _numpy(found).copy()
+    return _numpy(found).copy() if len(shape) == 2 and shape[0] == samples else None
+
+
+def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:
+    known = [logits for logits in batches if logits is not None]
+    if known and len(known) < len(batches):
+        raise ValueError("the model returns logits (n_samples, n_classes) for some batches only; pass outputs=False")
+    return _joined("outputs", known) if known else None
 
 
 def _joined_layers(batches: list[dict[tuple[str, int], np.ndarray]], lenient: bool) -> dict[str, np.ndarray]:

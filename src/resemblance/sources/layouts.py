@@ -9,11 +9,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..arrays import Array, like, namespace, to_numpy
+from ..inputs import array_file, open_array, order_of
 from ..representation import Representation, as_array, working_precision
 
 TokenPool = Literal["first", "last", "mean", "max", "flatten"]
 MapPool = Literal["mean", "max", "flatten", "positions"]
 TrialPool = Literal["mean", "max", "flatten"]
+AXES = {  # what the axes of responses are called, in the singular
+    "trial": "trials", "bin": "bins", "time": "bins", "unit": "units", "neuron": "units", "channel": "units",
+    "cell": "units",
+}  # fmt: skip
 ROWS = 512  # samples averaged at a time: the computing precision is held for these only
 
 
@@ -34,6 +39,7 @@ def from_tokens(
     Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for ``"flatten"`` with
     padding, because its columns would mean different tokens in different rows.
     """
+    ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
     _check_pool("from_tokens", pool, get_args(TokenPool))
     real = None if mask is None else _real_tokens(mask, X, ids)
@@ -69,6 +75,7 @@ def from_maps(
     Raises ``ValueError`` for another shape or pooling, for a size that is not two positive integers, and for ids that
     do not fit.
     """
+    ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
     _check_pool("from_maps", pool, get_args(MapPool))
     if size is not None and _checked_size(size) != tuple(X.shape[2:]):
@@ -86,7 +93,7 @@ def from_trials(
     *,
     pool: TrialPool,
     window: tuple[int, int] | None = None,
-    axes: str = "trials bins units",
+    axes: str | None = None,
     name: str = "",
     ids: Sequence[Hashable] | None = None,
 ) -> Representation:
@@ -94,17 +101,20 @@ def from_trials(
 
     Parameters
     ----------
-    X : (n_trials, bins, units), of any library, or the path of a ``.npy`` file.
+    X : responses with axes for trials, bins and units, of any library, or the path of a ``.npy`` file.
     pool : ``"mean"`` or ``"max"`` over the bins, or ``"flatten"``: all bins side by side, (n_trials, bins * units).
     window : (start, stop), the bins ``start`` to ``stop - 1`` that count; all without one. Raju 2026 (Section 13) takes
         the mean of bins 50 to 99, the decision epoch: ``pool="mean", window=(50, 100)``.
-    axes : the order of the axes of X, where it is another: ``"units trials bins"``.
-    name, ids : as in :class:`Representation`; one id per trial.
+    axes : what the axes of X are, in their order: ``"trials bins units"`` or ``"trials units bins"``. It must be said,
+        because responses come in both orders, unless X is a DataArray of xarray with such dimensions. Bins may be
+        called time or times, and units neurons, channels or cells.
+    name, ids : as in :class:`Representation`; one id per trial, by default the coordinate of the trials of a DataArray.
 
     Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for another shape, pooling or
     order of axes, and for a window that is empty or not inside the trial.
     """
-    X, name = as_trials(X, axes, "from_trials", name)
+    X, name, known = as_trials(X, axes, "from_trials", name)
+    ids = known if ids is None else ids
     _check_pool("from_trials", pool, get_args(TrialPool))
     start, stop = (0, X.shape[1]) if window is None else _checked_window(window, X.shape[1])
     X = X[:, start:stop, :]
@@ -113,21 +123,38 @@ def from_trials(
     return Representation(_in_blocks(_mean_token if pool == "mean" else _max_token, X), name, ids=ids)
 
 
-def as_trials(X: Any, axes: str, function: str, name: str = "") -> tuple[Array, str]:
-    """Return responses as (n_trials, bins, units), and their name; errors name the function they are for."""
-    X, name = _opened(X, name, function, f"({', '.join(axes.split())})", 3)
-    if sorted(axes.split()) != ["bins", "trials", "units"]:
-        raise ValueError(f"{function}: axes must be 'trials', 'bins' and 'units' in the order of X; got {axes!r}")
-    return namespace(X).permute_dims(X, tuple(axes.split().index(axis) for axis in ("trials", "bins", "units"))), name
+def as_trials(
+    X: Any, axes: str | None, function: str, name: str = ""
+) -> tuple[Array, str, tuple[Hashable, ...] | None]:
+    """Return responses as (n_trials, bins, units), their name, and the ids of trials that a DataArray has."""
+    named = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
+    order = [AXES.get(axis.lower().rstrip("s"), axis) for axis in named]
+    data, name = _opened(X, name, function, f"({', '.join(named or ('trials', 'bins', 'units'))})", 3)
+    if sorted(order) != ["bins", "trials", "units"]:
+        wanted = "'trials', 'bins' and 'units' in the order of X"
+        shape = tuple(data.shape)
+        raise ValueError(
+            f"{function}: axes must be {wanted}; got {axes!r}" if named else
+            f'{function} needs axes, {wanted}: axes="trials bins units" if {shape} is that'
+        )  # fmt: skip
+    trials, bins, units = (order.index(axis) for axis in ("trials", "bins", "units"))
+    ids = _known_ids(X.transpose(X.dims[trials], ...)) if hasattr(X, "dims") else None
+    return namespace(data).permute_dims(data, (trials, bins, units)), name, ids
 
 
 # --------------------------------------------------------------------------------------------------------- checking
 
 
+def _known_ids(data: Any) -> tuple[Hashable, ...] | None:
+    """The ids of samples that a DataArray has."""
+    order = order_of(data, "X")
+    return order if isinstance(order, tuple) else None
+
+
 def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:
     """Return the array and its name, or raise an error that names the function for the layout it has."""
     is_path = isinstance(data, str | Path)
-    X = as_array(np.load(data, mmap_mode="r") if is_path else data, name)
+    X = as_array(open_array(array_file(data)) if is_path else data, name)
     X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
     shape = tuple(X.shape)
     if len(shape) != dimensions:

@@ -18,7 +18,7 @@ def from_conditions(
     times: Mapping[Hashable, Any] | Sequence[Any] | None = None,
     pool: TrialPool | None = None,
     window: tuple[int, int] | None = None,
-    axes: str = "trials bins units",
+    axes: str | None = None,
     name: str = "",
 ) -> tuple[Representation, np.ndarray]:
     """Return all trials of several conditions as one representation, and the condition of each.
@@ -64,7 +64,7 @@ def _named(given: Any, role: str) -> dict[Hashable, Any]:
     return named
 
 
-def _part(label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: str) -> Representation:
+def _part(label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: str | None) -> Representation:
     try:
         if pool is not None:
             return from_trials(X, pool=pool, window=window, axes=axes)

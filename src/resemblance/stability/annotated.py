@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..extras import need
+from ..inputs import check_order, order_of
 from ..measure import did_you_mean
 from ..representation import Representation, as_array
 
@@ -67,6 +68,8 @@ def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
             "perturbations: layer, obsm and names of columns are for AnnData; with an array give labels, and match, as "
             "arrays, one entry per sample"
         )
+    order = X.order if isinstance(X, Representation) else order_of(X, "X")
+    check_order("perturbations", "X", order, "labels", order_of(labels, "labels"))
     source = _source(X)
     n = source.shape[0]
     names, label = _coded(labels, n, "labels")

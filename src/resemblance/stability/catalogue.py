@@ -39,6 +39,7 @@ def list_statistics(*, family: str | None = None, invariant_to: str | set[str] |
 
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
+    family = None if family is None else family.lower()
     wanted = wanted_invariances(family, STATISTIC_FAMILIES, invariant_to)
     return [s for s in STATISTICS if family in (None, s.family) and wanted <= s.invariant_to]
 

@@ -55,7 +55,7 @@ def input_noise_stability(
 
 
 def _encoded(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
-    found = Representation(encoder(inputs), "encoder(X)")
+    found = Representation(encoder(inputs.copy()), "encoder(X)")  # an encoder may write into what it is given
     if found.shape[0] != len(inputs):
         raise ValueError(f"input_noise_stability: the encoder returned {found.shape[0]} rows for {len(inputs)} inputs")
     finite(found)

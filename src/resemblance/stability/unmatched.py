@@ -15,7 +15,7 @@ from .splits import MANY
 @statistic(
     label="Shesha-SS", family="splits", larger_is_more_stable=None, range=(-1, 1), reference="raju2026geometric",
     invariant_to={"orthogonal", "isotropic_scaling"}, min_samples=13,
-    limits=MANY | {"fraction": (0.1, 1)},
+    limits=MANY | {"fraction": (0.1, 1), "max_samples": (5, np.inf)},
     changes=(
         when({"rdm": "correlation"}, invariant_to={"permutation", "isotropic_scaling"}),
         when({"rdm": "euclidean"}, invariant_to={"orthogonal", "isotropic_scaling", "translation"}),
@@ -60,7 +60,7 @@ def sample_split(
 @statistic(
     label="Shesha-Anchor", family="splits", larger_is_more_stable=None, range=(-1, 1), reference="raju2026geometric",
     invariant_to={"orthogonal", "isotropic_scaling"}, min_samples=50,
-    limits=MANY | {"anchors": (2, np.inf), "probes": (3, np.inf)},
+    limits=MANY | {"anchors": (2, np.inf), "probes": (3, np.inf), "max_samples": (50, np.inf)}, version=2,
     caution="correlates distances to different probes: 0 on average whatever the data; use anchor_profile",
 )  # fmt: skip
 def anchor(
@@ -82,7 +82,7 @@ def anchor(
     distances to the same probes.
 
     With fewer than ``anchors`` + 2 ``probes`` samples both numbers shrink in proportion, to 0.9 of what there is, but
-    to at least 10 and 20. X is (n, d) with n >= 50, the value in [-1, 1].
+    to at least 10 and 20 where so many are asked for. X is (n, d) with n >= 50, the value in [-1, 1].
 
     Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. Without the ranks, Euclidean distances give
     0.2 to 0.3 on pure noise: anchors far from the middle are far from all probes.
@@ -91,7 +91,8 @@ def anchor(
     n = len(points)
     if n < anchors + 2 * probes:
         shrink = 0.9 * n / (anchors + 2 * probes)
-        anchors, probes = max(10, int(anchors * shrink)), max(20, int(probes * shrink))
+        anchors = max(min(10, anchors), int(anchors * shrink))
+        probes = min(max(min(20, probes), int(probes * shrink)), (n - anchors) // 2)
     order = generator(seed, "anchor", "anchors").permutation(n)
     fixed, others = points[order[:anchors]], order[anchors:]
     return float(np.mean([_anchor_split(points, fixed, others, probes, seed, split) for split in range(k)]))

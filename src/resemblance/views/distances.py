@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..arrays import Array, assign, epsilon, inner, namespace, root, scalar, scatter
+from ..arrays import Array, assign, device, epsilon, inner, namespace, root, scalar, scatter, stacked
 from ..representation import Representation, Undefined, title, view
 from .points import preshape, standardized_rows, unit_rows
 
 ROWS = 256  # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
+GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
 
 
-def row_blocks(n: int, height: int = ROWS) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of rows."""
+def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of consecutive blocks of ``height`` rows, by default ``ROWS``."""
+    height = ROWS if height is None else height
     return ((start, min(start + height, n)) for start in range(0, n, height))
+
+
+def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of consecutive blocks of rows for each of which ``width`` numbers are gathered."""
+    return row_blocks(n, max(1, GATHERED // width))
 
 
 def squared_distance_block(points: Array, start: int, stop: int) -> Array:
@@ -30,16 +37,14 @@ def squared_distance_block(points: Array, start: int, stop: int) -> Array:
     squares = xp.sum(points * points, axis=1)
     both = squares[start:stop, None] + squares[None, :]
     block = both - 2 * (points[start:stop, :] @ xp.matrix_transpose(points))
-    return xp.where(block > 4 * epsilon(points) * both, block, xp.zeros_like(block))
+    return xp.where(block <= 4 * epsilon(points) * both, xp.zeros_like(block), block)  # NaN stays NaN
 
 
 def distance_matrix(points: Array) -> Array:
     """Euclidean distances between all rows, shape (n, n)."""
     xp, n = namespace(points), points.shape[0]
-    result = xp.empty((n, n), dtype=points.dtype, device=points.device)
-    for start, stop in row_blocks(n):
-        result[start:stop, :] = root(squared_distance_block(points, start, stop))
-    return result
+    blocks = (root(squared_distance_block(points, start, stop)) for start, stop in row_blocks(n))
+    return stacked(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
 
 
 @view
@@ -51,11 +56,15 @@ def distances(x: Representation) -> Array:
 @view
 def double_centered_distances(x: Representation) -> Array:
     """Distances minus their row and column means plus their mean, shape (n, n)."""
-    xp, a = x.xp, distance_matrix(preshape(x))
+    return double_centered(distance_matrix(preshape(x)))
+
+
+def double_centered(a: Array) -> Array:
+    """A symmetric matrix minus its row and column means plus their mean, in its place where its library can."""
+    xp = namespace(a)
     means = xp.mean(a, axis=0)
-    for start, stop in row_blocks(a.shape[0]):
-        a[start:stop, :] = a[start:stop, :] - means[start:stop, None] - (means - xp.mean(means))[None, :]
-    return a
+    rest = (means - xp.mean(means))[None, :]
+    return stacked((a[i:j, :] - means[i:j, None] - rest for i, j in row_blocks(a.shape[0])), a)
 
 
 @view
@@ -81,14 +90,10 @@ def rdm(x: Representation, kind: str) -> Array:
     ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine), "euclidean",
     "sqeuclidean". A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
     """
-    rows, n, device = _dissimilarity(x, kind), x.shape[0], x.array.device
-    index = x.xp.arange(n, device=device)
-    vector, filled = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device), 0
-    for start, stop in row_blocks(n):
-        above = rows(start, stop)[index[None, :] > index[start:stop, None]]
-        vector[filled : filled + above.shape[0]] = above
-        filled += above.shape[0]
-    return vector
+    rows, n = _dissimilarity(x, kind), x.shape[0]
+    index = x.xp.arange(n, device=device(x.array))
+    above = (rows(i, j)[index[None, :] > index[i:j, None]] for i, j in row_blocks(n))
+    return stacked(above, x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array)))
 
 
 @view
@@ -96,7 +101,7 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks), "cosine" (unit norm),
-    "kendall" (average ranks). Raises :class:`Undefined` when all dissimilarities are equal.
+    "kendall" (average ranks). Raises ``Undefined`` when all dissimilarities are equal.
     """
     vector = rdm(x, kind)
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
@@ -119,7 +124,7 @@ def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
     ordered = xp.take(vector, order)
     new = ordered[1:] - ordered[:-1] > rounding
     del ordered  # as large as all distances: at most four such vectors are alive at a time
-    ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=vector.device)
+    ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=device(vector))
     if not bool(xp.all(new)):
         ranks = _with_means_of_ties(ranks, new)
     return scatter(ranks, order)

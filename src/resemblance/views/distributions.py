@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, like, namespace, scalar, to_numpy
+from ..arrays import Array, device, like, namespace, scalar, to_numpy
 from ..representation import Representation, view
 from ..rng import generator
 from .distances import distance_matrix
@@ -58,5 +58,5 @@ def spectra(x: Representation, y: Representation) -> tuple[Array, Array]:
 
 def _filled(values: Array, length: int) -> Array:
     xp = namespace(values)
-    zeros = xp.zeros(length - values.shape[0], dtype=values.dtype, device=values.device)
+    zeros = xp.zeros(length - values.shape[0], dtype=values.dtype, device=device(values))
     return xp.concat([values, zeros])

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
+from ..arrays import (
+    Array,
+    carries_gradient,
+    device,
+    epsilon,
+    inner,
+    like,
+    namespace,
+    norm,
+    root,
+    scalar,
+    stacked,
+    to_numpy,
+)
 from ..representation import Representation, Undefined, title, view
-from .distances import rdm, row_blocks, squared_distance_block
+from .distances import double_centered, rdm, row_blocks, squared_distance_block
 from .points import preshape, row_directions
 from .spectra import energy
 
@@ -17,7 +30,7 @@ def median_distance(x: Representation) -> Array:
     distances = to_numpy(rdm(x, "euclidean"))
     if carries_gradient(x.source):
         return _differentiable_median(preshape(x), distances)
-    return like(np.median(distances, overwrite_input=True), x.array)
+    return like(np.median(distances, overwrite_input=distances.flags.writeable), x.array)
 
 
 def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
@@ -39,15 +52,10 @@ def distance_gram(x: Representation, kernel: str, bandwidth: float) -> Array:
     if scalar(sigma) == 0:
         raise Undefined(f"the median distance between samples of {title(x)} is zero, so the kernel has no width")
     points, n = preshape(x), x.shape[0]
-    gram = x.xp.empty((n, n), dtype=points.dtype, device=points.device)
-    for start, stop in row_blocks(n):
-        squares = squared_distance_block(points, start, stop)
-        exponent = root(squares) / -sigma if kernel == "laplace" else squares / (-2 * sigma**2)
-        gram[start:stop, :] = x.xp.exp(exponent)
-    means = x.xp.mean(gram, axis=0)
-    for start, stop in row_blocks(n):
-        gram[start:stop, :] = gram[start:stop, :] - means[start:stop, None] - (means - x.xp.mean(means))[None, :]
-    return gram
+    squares = (squared_distance_block(points, start, stop) for start, stop in row_blocks(n))
+    exponents = (root(block) / -sigma if kernel == "laplace" else block / (-2 * sigma**2) for block in squares)
+    gram = x.xp.empty((n, n), dtype=points.dtype, device=device(points))
+    return double_centered(stacked(map(x.xp.exp, exponents), gram))
 
 
 @view

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..representation import Representation, view
 from ..rng import generator
-from .neighbours import neighbours
+from .neighbour_graphs import graph
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 TEMPERATURES = np.logspace(-1, 1, 256)
 DEGREE = 24  # Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
 COLUMNS = 64  # columns of the identity propagated at a time
+PROBES = 256  # random vectors drawn at a time: changing it changes which vectors these are
 
 
 def neighbour_operator(x: Representation, k: int) -> csr_array:
-    """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean)."""
+    """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean).
+
+    An edge has the larger weight of both directions, which is 1 unless samples tie for the last places.
+    """
     from scipy.sparse import csr_array
 
-    found = neighbours(x, k=k, metric="euclidean")
-    n = len(found)
-    ones = np.ones(n * k)
-    directed = csr_array((ones, (np.repeat(np.arange(n), k), found.ravel())), shape=(n, n))
-    graph = directed.maximum(directed.T).tocoo()
-    weight = 1 / np.sqrt(np.bincount(graph.row, minlength=n))
-    return csr_array((weight[graph.row] * weight[graph.col], (graph.row, graph.col)), shape=(n, n))
+    directed = graph(x, k=k, metric="euclidean")
+    directed.sort_indices()
+    edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
+    weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))
+    return csr_array((weight[edges.row] * weight[edges.col] * edges.data, (edges.row, edges.col)), shape=(n, n))
 
 
 @view
@@ -40,7 +42,9 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
     """
     from scipy.special import ive
 
-    moments = chebyshev_traces(neighbour_operator(x, k))
+    a = neighbour_operator(x, k)
+    crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)  # only samples that tie make so many edges
+    moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
     degrees = np.arange(DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
     return np.asarray(coefficients @ moments / x.shape[0])
@@ -67,6 +71,12 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
     return traces
 
 
+def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
+    """The same of a matrix with so many entries that all eigenvalues take less time."""
+    angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
+    return np.array([np.cos(degree * angles).sum() for degree in range(DEGREE + 1)])
+
+
 @view
 def stochastic_heat_traces(x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int) -> np.ndarray:
     """The same by stochastic Lanczos quadrature with Gaussian probes, as published; shape (repeats, 256)."""
@@ -80,8 +90,8 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
     rng = generator(seed, "imd", repeat)
     steps = min(steps, n)
     nodes, weights = [], []
-    for start in range(0, probes, 256):
-        vectors = rng.standard_normal((n, min(256, probes - start)))
+    for start in range(0, probes, PROBES):
+        vectors = rng.standard_normal((n, min(PROBES, probes - start)))
         alpha, beta = _lanczos(a, vectors / np.linalg.norm(vectors, axis=0), steps)
         tridiagonal = np.zeros((vectors.shape[1], steps, steps))
         diagonal = np.arange(steps)
@@ -108,6 +118,6 @@ def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.nd
             for q in basis:
                 w -= q * np.einsum("ij,ij->j", q, w)
         beta[step] = np.linalg.norm(w, axis=0)
-        safe = np.where(beta[step] > 1e-12, beta[step], np.inf)  # an exhausted Krylov space continues with zeros
+        safe = np.where(beta[step] <= 1e-12, np.inf, beta[step])  # an exhausted Krylov space continues with zeros
         basis.append(w / safe)
-    return alpha, np.where(beta > 1e-12, beta, 0)
+    return alpha, np.where(beta <= 1e-12, 0, beta)

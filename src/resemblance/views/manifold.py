@@ -1,4 +1,4 @@
-"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries.
+"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries, and more with ties.
 
 A kernel is the same for a representation of any size: distances come in unit size, and every width is relative to them.
 """
@@ -11,8 +11,9 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view
-from .distances import row_blocks
-from .neighbours import Index, Metric, neighbours
+from .distances import gathered_blocks, row_blocks
+from .neighbour_graphs import spread
+from .neighbours import Index, Metric, Nearest, nearest
 from .points import preshape, unit_rows
 
 if TYPE_CHECKING:
@@ -24,29 +25,39 @@ def neighbour_distances(x: Representation, k: int, metric: Metric, index: Index 
     """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in float64.
 
     Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep their digits. A
-    distance that differs from the smallest of its row, or from 0, by rounding only is set equal to it.
+    distance that differs from the smallest of its row, or from 0, by rounding only is set equal to it. The places for
+    which more samples tie than there are have the same distance, their mean.
     """
     rows = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
-    nearest = neighbours(x, k=k, metric=metric, index=index)
-    squares = _squared_distances(rows, nearest)
+    near = nearest(x, k=k, metric=metric, index=index)
+    squares = _squared_distances(rows, near.listed)
     lengths = np.linalg.norm(rows, axis=1)
     if metric == "cosine":
         missing = (lengths == 0) / 2  # a zero row has cosine 0 with every sample
-        found = squares / 2 + missing[:, None] + missing[nearest]
+        found = squares / 2 + missing[:, None] + missing[near.listed]
         lengths = np.ones_like(lengths)
     else:
         found = np.sqrt(squares)
     rounding = 16 * np.finfo(rows.dtype).eps * (lengths[:, None] + found)
-    found = np.where(found <= rounding, 0, found)
+    found = _level(np.where(found <= rounding, 0, found), near)
     smallest = found.min(axis=1, keepdims=True)
     return np.where(found - smallest <= rounding, smallest, found)
+
+
+def _level(values: np.ndarray, near: Nearest) -> np.ndarray:
+    """Give the places for which more samples tie than there are the mean of their values."""
+    crowded = near.ties.crowded
+    rows, certain = near.ties.rows[crowded], near.ties.certain[crowded]
+    last = np.arange(values.shape[1]) >= certain[:, None]
+    means = np.where(last, values[rows], 0).sum(axis=1) / (values.shape[1] - certain)
+    values[rows] = np.where(last, means[:, None], values[rows])
+    return values
 
 
 def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Squared distances between every row and the rows listed for it, shape of ``indices``."""
     squares = np.empty(indices.shape)
-    height = max(1, 2**17 // (indices.shape[1] * rows.shape[1]))  # gathered rows stay in the processor's cache
-    for start, stop in row_blocks(len(indices), height):
+    for start, stop in gathered_blocks(len(indices), indices.shape[1] * rows.shape[1]):
         difference = rows[indices[start:stop]] - rows[start:stop, None, :]
         squares[start:stop] = np.einsum("ijk,ijk->ij", difference, difference)
     return squares
@@ -65,7 +76,7 @@ def fuzzy_kernel(
     weights = np.empty_like(distances)
     for start, stop in row_blocks(len(distances)):
         weights[start:stop] = fuzzy_weights(distances[start:stop])
-    kernel = _sparse(neighbours(x, k=k, metric=metric, index=index), weights, diagonal)
+    kernel = _sparse(nearest(x, k=k, metric=metric, index=index), weights, diagonal)
     return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
 
 
@@ -125,15 +136,18 @@ def local_rbf_kernel(x: Representation, k: int, squared: bool, diagonal: bool, i
     sigma = np.median(distances)
     if sigma == 0:
         raise Undefined(f"the median distance to {k} nearest neighbours in {title(x)} is zero: the kernel has no width")
-    nearest = neighbours(x, k=k, metric="euclidean", index=index)
-    return _sparse(nearest, np.exp(distances / (-2 * sigma)), diagonal)
+    near = nearest(x, k=k, metric="euclidean", index=index)
+    return _sparse(near, np.exp(distances / (-2 * sigma)), diagonal)
 
 
-def _sparse(indices: np.ndarray, weights: np.ndarray, diagonal: bool) -> csr_array:
-    """The matrix with these weights at these columns, and 1 on the diagonal or not; columns in order."""
-    from scipy.sparse import csr_array
+def _sparse(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
+    """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in order."""
+    from scipy.sparse import csr_array, eye_array
 
-    n = len(indices)
+    indices, n = near.listed, len(near.listed)
+    if near.ties.crowded.any():
+        kernel: csr_array = spread(near, weights)
+        return (kernel + eye_array(n, format="csr")).tocsr() if diagonal else kernel
     if diagonal:
         indices = np.concatenate([np.arange(n)[:, None], indices], axis=1)
         weights = np.concatenate([np.ones((n, 1)), weights], axis=1)

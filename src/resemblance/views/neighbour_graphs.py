@@ -1,6 +1,8 @@
-"""Views of neighbourhoods as sparse graphs, in O(n k) memory: which samples they hold, and what a kernel says of them.
+"""Views of neighbourhoods as sparse graphs: which samples they hold, and what a kernel says of them.
 
-Row i of a graph holds the k nearest neighbours of sample i, so it is not symmetric. Computed by NumPy and SciPy.
+Row i of a graph holds the k nearest neighbours of sample i, so it is not symmetric. Samples that tie for the last
+places share what is in these places equally. The memory is O(n k), and one entry for every tied sample. Computed by
+NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -11,16 +13,11 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..representation import Representation, view
-from .distances import row_blocks
-from .neighbours import Affinity, Index, neighbours
+from .distances import gathered_blocks
+from .neighbours import Affinity, Index, Nearest, nearest, neighbours
 from .points import unit, unit_rows
 
 Kernel = Literal["cosine", "linear"]
-
-
-def in_degrees(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> np.ndarray:
-    """How many samples have each sample among their neighbours, shape (n,)."""
-    return np.bincount(neighbours(x, k=k, metric=metric, index=index).ravel(), minlength=x.shape[0])
 
 
 @view
@@ -33,21 +30,20 @@ def kernel_values(x: Representation, k: int, kernel: Kernel, centered: bool, ind
     rows = to_numpy(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
     indices = neighbours(x, k=k, metric=affinity(kernel), index=index)
     values = np.empty(indices.shape, dtype=rows.dtype)
-    height = max(1, 2**17 // (k * rows.shape[1]))  # gathered rows stay in the processor's cache
-    for start, stop in row_blocks(len(indices), height):
+    for start, stop in gathered_blocks(len(indices), k * rows.shape[1]):
         values[start:stop] = np.einsum("ikd,id->ik", rows[indices[start:stop]], rows[start:stop])
     return np.asarray(values - (rows @ rows.mean(axis=0))[:, None] if centered else values)
 
 
 def graph(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> Any:
-    """Neighbour graph with weight 1, a sparse array of shape (n, n)."""
-    return _sparse(neighbours(x, k=k, metric=metric, index=index), np.ones((x.shape[0], k)))
+    """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
+    return spread(nearest(x, k=k, metric=metric, index=index), np.ones((x.shape[0], k)))
 
 
 def kernel_graph(x: Representation, k: int, kernel: Kernel, centered: bool, index: Index = "exact") -> Any:
-    """Neighbour graph of a kernel with its values as weights, a sparse array of shape (n, n)."""
+    """Neighbour graph of a kernel: its values times the weights of :func:`graph`, a sparse array of shape (n, n)."""
     values = kernel_values(x, k=k, kernel=kernel, centered=centered, index=index)
-    return _sparse(neighbours(x, k=k, metric=affinity(kernel), index=index), values)
+    return spread(nearest(x, k=k, metric=affinity(kernel), index=index), values)
 
 
 def affinity(kernel: Kernel) -> Affinity:
@@ -55,9 +51,24 @@ def affinity(kernel: Kernel) -> Affinity:
     return "cosine" if kernel == "cosine" else "inner"
 
 
-def _sparse(indices: np.ndarray, values: np.ndarray) -> Any:
+def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
+    """Sparse array of these values at the nearest neighbours; samples that tie share those of their places equally.
+
+    A row for every row of ``near``, a column for every one of the ``samples`` if these are others.
+    """
     from scipy.sparse import csr_array
 
-    n, k = indices.shape
-    # A copy, because SciPy sorts the indices of a sparse array where they are, and the neighbours have their order.
-    return csr_array((values.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n), copy=True)
+    (n, k), ties = near.listed.shape, near.ties
+    shape = (n, samples or n)
+    crowded = ties.crowded
+    if not crowded.any():
+        # A copy, because SciPy sorts the indices of a sparse array where they are, and the neighbours have their order.
+        starts = np.arange(0, n * k + 1, k)
+        return csr_array((values.ravel(), near.listed.ravel(), starts), shape=shape, copy=True)
+    rows, sizes, last = ties.rows[crowded], ties.sizes[crowded], np.arange(k) >= ties.certain[crowded][:, None]
+    own = np.ones((n, k), dtype=bool)
+    own[rows] = ~last
+    shares = np.where(last, values[rows], 0).sum(axis=1) / sizes
+    at = np.concatenate([np.nonzero(own)[0], np.repeat(rows, sizes)])
+    columns = np.concatenate([near.listed[own], ties.members[np.repeat(crowded, ties.sizes)]])
+    return csr_array((np.concatenate([values[own], np.repeat(shares, sizes)]), (at, columns)), shape=shape)

@@ -1,7 +1,13 @@
-"""Views of the k nearest neighbours of every sample: exact or approximate, with a stated order for ties."""
+"""Views of the k nearest neighbours of every sample: exact or approximate, and which of them are equally near.
+
+Samples as near as the k-th nearest *tie* for the places that the nearer ones leave, and share them equally: with p
+places for t samples each is a neighbour with weight p / t, so the weights of every row sum to k. No order of the
+samples then makes a difference. Distances that differ by rounding only are equal.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -9,7 +15,7 @@ import numpy as np
 from ..arrays import scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .approximate import proposed
-from .distances import row_blocks
+from .distances import gathered_blocks, row_blocks
 from .points import preshape, size, unit, unit_rows
 
 Metric = Literal["cosine", "euclidean"]
@@ -17,16 +23,52 @@ Affinity = Literal["cosine", "euclidean", "inner"]
 Index = Literal["exact", "hnsw"]
 
 
+class Ties(NamedTuple):
+    """The rows that have equally near neighbours; all of it is empty without any."""
+
+    rows: np.ndarray  # (m,), in order
+    begins: np.ndarray  # (m, k): the place, from 0, where the group of equally near samples of every place begins
+    starts: np.ndarray  # (m + 1,): where the members of every row start
+    members: np.ndarray  # for every row all samples as near as the k-th nearest, listed or not, in order of index
+
+    @property
+    def certain(self) -> np.ndarray:
+        """How many samples are nearer than the k-th nearest."""
+        return np.asarray(self.begins[:, -1])
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many samples are as near as the k-th nearest."""
+        return np.diff(self.starts)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """How much of a neighbour each of them is."""
+        return np.asarray((self.begins.shape[1] - self.certain) / self.sizes)
+
+    @property
+    def crowded(self) -> np.ndarray:
+        """Whether there are more of them than places."""
+        return np.asarray(self.sizes > self.begins.shape[1] - self.certain)
+
+
+class Nearest(NamedTuple):
+    """The nearest neighbours of every row, nearest first and equally near ones by index, shape (n, k); and the ties."""
+
+    listed: np.ndarray
+    ties: Ties
+
+
 @view
-def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> np.ndarray:
-    """Indices of the k nearest other samples of every sample, nearest first, shape (n, k).
+def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> Nearest:
+    """The k nearest other samples of every sample, with their ties.
 
     Nearest by Euclidean distance, cosine, or inner product. The sample itself is left out by its index, so duplicates
-    of it count as neighbours. Equal similarities, up to rounding, are ordered by index. A zero row has cosine 0 with
-    every sample. Blocks of rows bound the memory; computed by NumPy.
+    of it count as neighbours. A zero row has cosine 0 with every sample. Blocks of rows bound the memory: it is O(n k)
+    and one number for every sample that is as near as the k-th nearest. Computed by NumPy.
 
-    ``index="hnsw"``: those found by an approximate search, in the same order; :func:`.recall.recall` says how many of
-    the nearest these are.
+    ``index="hnsw"``: those found by an approximate search; ``recall.recall`` says how many of the nearest these
+    are. Only samples that the search proposes, somewhat more than k, can tie.
     """
     n = x.shape[0]
     if not 1 <= k < n:
@@ -35,18 +77,39 @@ def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exac
     similarity = similarity_of(x, metric)
     if index == "hnsw":
         return _best_proposed(x, similarity, k)
-    found = np.empty((n, k), dtype=np.int64)
-    for start, stop in row_blocks(n):
-        found[start:stop] = nearest_to(np.arange(start, stop), similarity, k)
-    return found
+    return _stacked(nearest_to(np.arange(start, stop), similarity, k) for start, stop in row_blocks(n))
 
 
-def nearest_to(rows: np.ndarray, similarity: Similarity, k: int) -> np.ndarray:
-    """The k nearest neighbours of these rows, by comparing them with all others, shape (len(rows), k)."""
+def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> np.ndarray:
+    """Indices of the k nearest other samples of every sample, nearest first, equally near ones by index, (n, k).
+
+    Those that tie for the last places with others that are not listed have the smallest indices.
+    """
+    return nearest(x, k=k, metric=metric, index=index).listed
+
+
+def nearest_to(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
+    """The k nearest neighbours of these rows, by comparing them with all others; rows are numbered as listed here."""
     return largest(similarity.to_others(rows), k, similarity.terms[rows])
 
 
-def _best_proposed(x: Representation, similarity: Similarity, k: int) -> np.ndarray:
+def _stacked(blocks: Iterable[Nearest]) -> Nearest:
+    """Put blocks of rows together."""
+    listed, ties = zip(*blocks)
+    firsts = np.cumsum([0] + [len(block) for block in listed])
+    counts = np.concatenate([part.sizes for part in ties])
+    return Nearest(
+        np.concatenate(listed),
+        Ties(
+            np.concatenate([part.rows + first for part, first in zip(ties, firsts)]),
+            np.concatenate([part.begins for part in ties]),
+            np.concatenate([[0], np.cumsum(counts)]),
+            np.concatenate([part.members for part in ties]),
+        ),
+    )
+
+
+def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest:
     """The k nearest among somewhat more than k that an approximate search proposes."""
     n, more = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
     listed = np.sort(proposed(similarity.points, min(n, k + 1 + more), inner=similarity.squares is None), axis=1)
@@ -56,11 +119,13 @@ def _best_proposed(x: Representation, similarity: Similarity, k: int) -> np.ndar
     if few < k:
         problem = f'the approximate search found {few} of {k} neighbours of a sample; take index="exact"'
         raise Undefined(f"neighbours of {title(x)}: {problem} (many duplicates cut its graph into parts)")
-    return np.take_along_axis(listed, largest(values, k, similarity.terms), axis=1)
+    columns, ties = largest(values, k, similarity.terms)
+    members = listed[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
+    return Nearest(np.take_along_axis(listed, columns, axis=1), ties._replace(members=members))
 
 
-def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> np.ndarray:
-    """Column indices of the k largest entries of every row, largest first; entries equal up to rounding by index.
+def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
+    """Columns of the k largest entries of every row, and which entries are equal up to rounding.
 
     ``terms``: magnitude of the numbers whose difference the entries of a row are, if larger than the entries. Without
     a tolerance rounding would order the many equal similarities of binary, categorical or duplicated data.
@@ -69,25 +134,46 @@ def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> np.nd
     columns = np.argpartition(block, n - k, axis=1)[:, n - k :]
     values = np.take_along_axis(block, columns, axis=1)
     rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
-    enough = values.min(axis=1) - rounding
+    level = values.min(axis=1)
     # More entries reach the k-th largest value than there is room for: which of them the partition kept is arbitrary.
-    crowded = (block >= enough[:, None]).sum(axis=1) > k
-    for row in np.flatnonzero(crowded):
-        candidates = np.flatnonzero(block[row] >= enough[row])
-        columns[row] = candidates[_descending(block[row : row + 1, candidates], rounding[row : row + 1])[0, :k]]
+    crowded = np.flatnonzero((block >= (level - rounding)[:, None]).sum(axis=1) > k)
     columns.sort(axis=1)
-    order = _descending(np.take_along_axis(block, columns, axis=1), rounding)
-    return np.asarray(np.take_along_axis(columns, order, axis=1))
+    order, begins = _descending(np.take_along_axis(block, columns, axis=1), rounding)
+    columns = np.take_along_axis(columns, order, axis=1)
+    members = {}
+    for row in crowded:
+        columns[row], begins[row], members[row] = _with_ties(block[row], k, level[row], rounding[row])
+    rows = np.flatnonzero((begins < np.arange(k)).any(axis=1) | np.isin(np.arange(len(block)), crowded))
+    groups = [members[row] if row in members else np.sort(columns[row, begins[row, -1] :]) for row in rows]
+    starts = np.cumsum([0] + [len(group) for group in groups])
+    flat = np.concatenate([np.empty(0, dtype=np.int32), *groups], dtype=np.int32, casting="same_kind")
+    return Nearest(columns, Ties(rows, begins[rows], starts, flat))
 
 
-def _descending(values: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Positions that sort every row, largest first, and leave values that differ by rounding only in their order."""
+def _with_ties(entries: np.ndarray, k: int, level: float, rounding: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k largest entries, where their groups begin, and all that equal the k-th largest, which is ``level``."""
+    larger = np.flatnonzero(entries > level + rounding)
+    equal = np.flatnonzero(np.abs(entries - level) <= rounding)
+    count = len(larger)
+    order, begins = _descending(entries[None, larger], np.array([rounding]))
+    last = np.full(k - count, count)
+    return np.concatenate([larger[order[0]], equal[: k - count]]), np.concatenate([begins[0], last]), equal
+
+
+def _descending(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions that sort every row, largest first, and leave values that differ by rounding only in their order.
+
+    Also the place where the group of such values begins, of every place.
+    """
     order = np.argsort(-values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
-    group = np.cumsum(ordered[:, :-1] - ordered[:, 1:] > rounding[:, None], axis=1)
-    order[:, 1:] += group * values.shape[1]  # the group first, then the position
+    begins = np.zeros(order.shape, dtype=np.int32)
+    places = np.arange(1, values.shape[1], dtype=np.int32)
+    begins[:, 1:] = np.where(ordered[:, :-1] - ordered[:, 1:] > rounding[:, None], places, 0)
+    np.maximum.accumulate(begins, axis=1, out=begins)
+    order += begins * np.int64(values.shape[1])  # the group first, then the position
     order.sort(axis=1)
-    return np.asarray(order % values.shape[1])
+    return np.asarray(order % values.shape[1]), begins
 
 
 class Similarity(NamedTuple):
@@ -127,11 +213,19 @@ def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
     return _products(to_numpy(unit_rows(x)), indices)
 
 
+def cosines_of(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Cosine similarities in x between pairs of samples."""
+    rows = to_numpy(unit_rows(x))
+    found = np.empty(len(first), dtype=rows.dtype)
+    for start, stop in gathered_blocks(len(first), rows.shape[1]):
+        found[start:stop] = np.einsum("ij,ij->i", rows[first[start:stop]], rows[second[start:stop]])
+    return found
+
+
 def _products(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Inner products of every row with the rows listed for it, shape of ``indices``."""
     products = np.empty(indices.shape, dtype=rows.dtype)
-    height = max(1, 2**17 // (indices.shape[1] * rows.shape[1]))  # gathered rows stay in the processor's cache
-    for start, stop in row_blocks(len(indices), height):
+    for start, stop in gathered_blocks(len(indices), indices.shape[1] * rows.shape[1]):
         gathered = rows[indices[start:stop]]
         products[start:stop] = np.matmul(gathered, rows[start:stop, :, None])[:, :, 0]
     return products
@@ -143,32 +237,43 @@ def own_cosines(x: Representation, k: int, index: Index = "exact") -> np.ndarray
     return cosines_to(x, neighbours(x, k=k, metric="cosine", index=index))
 
 
-def ranks_of(x: Representation, indices: np.ndarray, metric: Metric) -> np.ndarray:
-    """Rank in x of the samples listed for every sample, 1 for the nearest, shape of ``indices``.
+def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
+    """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape (n, k).
 
-    It is the place that :func:`neighbours` with k = n - 1 would give them, without sorting; among distances that
-    differ by rounding only it may be another.
+    Equally near samples share their mean rank. The places for which samples tie have the mean of the ranks of these.
     """
     not_constant(x)
-    similarity = similarity_of(x, metric)
-    ranks = np.empty(indices.shape, dtype=np.int64)
-    for start, stop in row_blocks(len(indices)):
-        block = similarity.to_others(np.arange(start, stop))
-        for column, listed in enumerate(indices[start:stop].T):
-            ranks[start:stop, column] = _rank(block, listed, similarity.terms[start:stop])
+    similarity, ties = similarity_of(x, metric), those.ties
+    ranks, crowded = np.empty(those.listed.shape), np.flatnonzero(ties.crowded)
+    for start, stop in row_blocks(len(ranks)):
+        block, terms = similarity.to_others(np.arange(start, stop)), similarity.terms[start:stop]
+        for place, listed in enumerate(those.listed[start:stop].T):
+            ranks[start:stop, place] = _rank(block, listed, terms)
+        first, last = np.searchsorted(ties.rows[crowded], (start, stop))
+        for tie in crowded[first:last]:
+            row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
+            ranks[row, ties.certain[tie] :] = _ranks(block[row - start], members, terms[row - start]).mean()
     return ranks
 
 
 def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Rank of one entry of every row among all, largest first; entries equal up to rounding by index."""
+    """Rank of one entry of every row among all, largest first; entries equal up to rounding share their mean rank."""
     values = np.take_along_axis(block, listed[:, None], axis=1)
     rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values), terms[:, None])
-    earlier = np.arange(block.shape[1])[None, :] < listed[:, None]
-    ahead = np.where(earlier, block >= values - rounding, block > values + rounding)
-    return np.asarray(1 + ahead.sum(axis=1))
+    larger, no_less = ((block > values + rounding).sum(axis=1), (block >= values - rounding).sum(axis=1))
+    return np.asarray((larger + no_less + 1) / 2)
+
+
+def _ranks(entries: np.ndarray, listed: np.ndarray, terms: float) -> np.ndarray:
+    """The same of many entries of one row, by sorting it."""
+    ordered, values = np.sort(entries), entries[listed]
+    rounding = 16 * np.finfo(entries.dtype).eps * np.maximum(np.abs(values), terms)
+    no_larger = np.searchsorted(ordered, values + rounding, side="right")
+    less = np.searchsorted(ordered, values - rounding, side="left")
+    return np.asarray((2 * len(entries) - no_larger - less + 1) / 2)
 
 
 def not_constant(x: Representation) -> None:
-    """Raise :class:`Undefined` when no sample is nearer than another."""
+    """Raise ``Undefined`` when no sample is nearer than another."""
     if scalar(size(x)) == 0:
         raise Undefined(f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours")

@@ -16,10 +16,10 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..representation import Representation, pair_view
+from ..representation import Representation, pair_view, title
 from .grams import centered_directions, distance_gram
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
-from .spectra import decomposition, orthonormal_basis
+from .spectra import need_derivative, orthonormal_basis, principal_directions
 
 
 def _transpose(matrix: Array) -> Array:
@@ -38,7 +38,7 @@ def feature_products(x: Representation, y: Representation, centered: bool = True
 
 @pair_view(swap=_transpose)
 def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """:func:`feature_products` up to rotations of both: never more than n rows or columns."""
+    """``feature_products`` up to rotations of both: never more than n rows or columns."""
     if is_rotated(x) or is_rotated(y):
         return _transpose(preshape(x, centered=centered)) @ preshape(y, centered=centered)
     return feature_products(x, y, centered=centered)
@@ -74,7 +74,7 @@ def principal_overlap(x: Representation, y: Representation) -> Array:
     """:func:`basis_overlap` for the bases of principal components, in the order of their variance."""
     if not (carries_gradient(x.source) or carries_gradient(y.source)):
         return basis_overlap(x, y)
-    return _transpose(decomposition(x).basis) @ decomposition(y).basis
+    return _transpose(principal_directions(x).basis) @ principal_directions(y).basis
 
 
 def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
@@ -86,6 +86,8 @@ def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
     """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates of y (rows)."""
     left, rho, right = svd(principal_overlap(x, y))
+    if carries_gradient(x.source) or carries_gradient(y.source):
+        need_derivative(rho, f"the overlap of {title(x)} and {title(y)}")
     return left, at_most_one(rho), right
 
 

@@ -37,7 +37,7 @@ def norm_of(x: Representation) -> Array:
 
 @view
 def unit(x: Representation, centered: bool = True) -> Array:
-    """The points with unit Frobenius norm, centred unless told otherwise; :class:`Undefined` when that norm is 0."""
+    """The points with unit Frobenius norm, centred unless told otherwise; ``Undefined`` when that norm is 0."""
     points, length = (_centered(x), size(x)) if centered else (x.array, norm_of(x))
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
@@ -93,6 +93,14 @@ def standardized_rows(x: Representation) -> Array:
 def _scaled_rows(rows: Array) -> Array:
     xp, lengths = namespace(rows), norm(rows, axis=1)[:, None]
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
+    """Both as they are, in a common size that neither overflows nor underflows, and the factor that brings it back."""
+    sizes = detach(norm_of(x)), detach(norm_of(y))
+    scale = x.xp.where(sizes[0] > sizes[1], *sizes)
+    divisor = x.xp.where(scale > 0, scale, x.xp.ones_like(scale))
+    return x.array / divisor, y.array / divisor, scale
 
 
 @view

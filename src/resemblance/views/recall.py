@@ -9,7 +9,7 @@ import numpy as np
 from ..representation import Representation, as_representation, finite, view
 from ..rng import generator
 from .distances import row_blocks
-from .neighbours import Affinity, Index, nearest_to, neighbours, similarity_of
+from .neighbours import Affinity, Index, Nearest, nearest_to, neighbours, similarity_of
 
 SAMPLE = 1000  # samples whose neighbours are searched exactly as well: the standard error is at most 0.016
 
@@ -20,8 +20,9 @@ def neighbour_recall(X: Any, *, k: int, metric: Affinity = "euclidean", index: I
     .. math:: \frac{1}{|S| k} \sum_{i \in S} |N(i) \cap \tilde N(i)|
 
     with the exact k nearest neighbours :math:`N(i)` and those found :math:`\tilde N(i)`, over 1,000 samples drawn
-    without replacement (all if there are fewer), the same for all data of as many samples. 1 is every one; a neighbour
-    as far away as the k-th counts as missed unless it is the one with the smaller index.
+    without replacement (all if there are fewer), the same for all data of as many samples. 1 is every one. Of samples
+    as far away as the k-th any will do, as many as there are places for: 1 does not say that all of them were found, to
+    share these places.
 
     X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product; ``index``: how the
     measures that have this parameter search. :func:`compare` records it beside their values. Raises ``ValueError`` for
@@ -48,10 +49,22 @@ def recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     shared = 0
     for start, stop in row_blocks(len(sample)):
         rows = sample[start:stop]
-        is_nearest = np.zeros((len(rows), n), dtype=bool)
-        np.put_along_axis(is_nearest, nearest_to(rows, similarity, k), True, axis=1)
-        shared += int(np.count_nonzero(np.take_along_axis(is_nearest, found[rows], axis=1)))
+        shared += _places_filled(nearest_to(rows, similarity, k), found[rows], n)
     return shared / (len(sample) * k)
+
+
+def _places_filled(exact: Nearest, found: np.ndarray, n: int) -> int:
+    """Count the places among the k nearest that have a right sample among those found."""
+    ties, k = exact.ties, found.shape[1]
+    crowded = ties.crowded
+    near, tied = np.zeros((2, len(found), n), dtype=bool)
+    np.put_along_axis(near, exact.listed, True, axis=1)
+    at = np.repeat(ties.rows, ties.sizes), ties.members
+    tied[at] = np.repeat(crowded, ties.sizes)
+    places = np.zeros(len(found), dtype=np.int64)
+    places[ties.rows[crowded]] = k - ties.certain[crowded]
+    hits = (np.count_nonzero(np.take_along_axis(part, found, axis=1), axis=1) for part in (near & ~tied, tied))
+    return int((next(hits) + np.minimum(next(hits), places)).sum())
 
 
 def recall_of_both(

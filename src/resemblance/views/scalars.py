@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..arrays import Array, detach, namespace, norm, scalar
+from ..arrays import Array, detach, device, namespace, norm, scalar
 from ..representation import Representation, view
 from .distances import row_blocks, squared_distance_block
 from .points import centered, mean, preshape, size, unit_rows
@@ -32,7 +32,7 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     """
     xp, n = x.xp, x.shape[0]
     points, scale = (unit_rows(x), 2.0) if unit else _raw_points(x)
-    index = xp.arange(n, device=points.device)
+    index = xp.arange(n, device=device(points))
     parts = []
     for start, stop in row_blocks(n):
         exponent = -scale * squared_distance_block(points, start, stop)
@@ -49,7 +49,7 @@ def _raw_points(x: Representation) -> tuple[Array, Array]:
     if scalar(length) == 0:
         return centered(x), length
     largest = x.xp.finfo(length.dtype).max ** 0.5 / 2
-    bounded = x.xp.where(length < largest, length, x.xp.full_like(length, largest))
+    bounded = x.xp.where(length > largest, x.xp.full_like(length, largest), length)
     return preshape(x), 2 * bounded * bounded
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd
-from ..representation import Representation, view
+import numpy as np
+
+from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd, to_numpy
+from ..representation import Representation, Undefined, title, view
 from .points import norm_of, preshape, size, unit
 
 
 class Decomposition(NamedTuple):
-    """Thin singular value decomposition restricted to the numerical rank r."""
+    """Thin singular value decomposition of the pre-shape, restricted to the numerical rank r.
 
-    basis: Array  # (n, r), orthonormal columns
-    singular: Array  # (r,), decreasing; squares sum to 1
-    directions: Array  # (r, min(n, d)), orthonormal rows
+    ``basis`` (n, r) has orthonormal columns; ``singular`` (r,) decreases, and its squares sum to 1; ``directions``
+    (r, min(n, d)) has orthonormal rows. ``basis * singular @ directions`` is the pre-shape.
+    """
+
+    basis: Array
+    singular: Array
+    directions: Array
 
 
 @view
@@ -22,13 +28,16 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """Thin SVD of the pre-shape, cut at the numerical rank.
 
     A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule, and the
-    rounding noise of the precision the data came in: dead directions of float32 data stay dead in float64. The
-    covariance is never formed, so a condition number of kappa costs kappa, not kappa squared.
+    rounding noise of the precision the data came in: dead directions of float32 data stay dead in float64. Where none
+    does, as in a saturated layer in half precision, ``Undefined`` is raised. The covariance is never formed, so a
+    condition number of kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
     tolerance = max(max(x.shape) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
-    rank = int(x.xp.sum(x.xp.astype(s > tolerance, x.xp.int64)))
+    rank = int(to_numpy(s > tolerance).sum())
+    if rank == 0:
+        raise Undefined(f"{title(x)} varies by no more than the rounding of {x.source.dtype}: it has no directions")
     if rank < s.shape[0] and carries_gradient(points):
         # The derivative of an SVD divides by all singular values, so directions without variance are projected out.
         spanned = detach(vt[:rank, :])
@@ -48,6 +57,24 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     (n, d), length = x.shape, scalar(norm_of(x))
     relative = length / scalar(size(x) if centered else norm_of(x))
     return float(epsilon(x.source) * relative * (n**-0.5 + d**-0.5))
+
+
+def need_derivative(singular: Array, what: str) -> None:
+    """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal or zero.
+
+    What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its gradient.
+    """
+    gaps = -np.diff(to_numpy(singular), append=0)
+    if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
+        raise Undefined(f"{what} has equal or zero singular values, where there is no gradient; detach it or add noise")
+
+
+def principal_directions(x: Representation) -> Decomposition:
+    """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if gradients pass."""
+    parts = decomposition(x)
+    if carries_gradient(x.source):
+        need_derivative(parts.singular, title(x))
+    return parts
 
 
 @view
@@ -76,13 +103,24 @@ def rank(x: Representation, centered: bool = True) -> int:
 
 
 @view
+def with_tied(x: Representation, count: int) -> int:
+    """Number of the leading principal components, at least ``count`` (or all), with all that are tied with the last.
+
+    Of components with the same singular value any rotation is as good, so a cut among them would be arbitrary.
+    """
+    singular = to_numpy(decomposition(x).singular)
+    last = singular[min(count, len(singular)) - 1]
+    return int(np.count_nonzero(singular >= last - 64 * np.finfo(singular.dtype).eps * singular[0]))
+
+
+@view
 def components_for(x: Representation, explained_variance: float) -> int:
-    """Smallest number of principal components whose variance is at least this fraction of the total."""
+    """Smallest number of principal components whose variance is at least this fraction of the total, ties aside."""
     variance = decomposition(x).singular ** 2
     explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
     # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
-    missing = x.xp.astype(explained < explained_variance - 8 * epsilon(variance), x.xp.int64)
-    return min(int(x.xp.sum(missing)) + 1, rank(x))
+    missing = to_numpy(explained < explained_variance - 8 * epsilon(variance))
+    return min(int(missing.sum()) + 1, rank(x))
 
 
 @view

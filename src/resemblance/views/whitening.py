@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..arrays import Array, detach, epsilon, namespace, norm, root, scalar, singular_values, svd
 from ..representation import Representation, view
 from .points import preshape
-from .spectra import decomposition, orthonormal_basis
+from .spectra import orthonormal_basis, principal_directions
 
 
 @view
@@ -19,7 +19,7 @@ def partly_whitened(x: Representation, alpha: float) -> Array:
     if alpha == 0:
         basis = orthonormal_basis(x)
         return basis / basis.shape[1] ** 0.5
-    parts = decomposition(x)
+    parts = principal_directions(x)
     singular = parts.singular * parts.singular.shape[0] ** 0.5
     points = parts.basis * (alpha * singular + (1 - alpha))[None, :]
     return points / norm(points)
@@ -36,4 +36,4 @@ def rotated_chord(a: Array, b: Array) -> Array:
         return root(squared)
     u, _, vt = svd(detach(cross))  # near zero the formula above cancels
     residual = norm(a @ (u @ vt) - b)
-    return xp.where(residual > 64 * epsilon(residual), residual, xp.zeros_like(residual))  # rounding has no direction
+    return xp.where(residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual)  # rounding has no direction

@@ -10,14 +10,16 @@ from typing import Any
 
 from ...catalogue import get_measures
 from ...measure import Measure, did_you_mean
+from ...sources.folders import folders_left_out
 from ..experiments import Experiment, Progress, chosen, run_experiments
 from ..findings import Findings, load_findings
+from ..headlines import OWN, few_models
 from ..resi import DOMAINS
 from . import claims, deletion, figures, finetuning, layers, pretraining
 from .frame import Benchmark, experiment
 from .sections import Finding, name_of
 from .settings import MEASURES, SIZES, Size
-from .subjects import Models
+from .subjects import Models, families
 from .summary import summary
 
 __all__ = ["BENCHMARKS", "EXPERIMENTS", "MEASURES", "SIZES", "Size", "run"]
@@ -89,6 +91,8 @@ def run(
     )  # fmt: skip
     labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
     findings = replace(findings, sections=(summary(found), *findings.sections), labels=labels)
+    if source.folder:
+        findings = replace(findings, facts=_own(found), remarks=_remarks(source, source.folder))
     if folder is not None:
         findings.save(Path(folder) / "result.json")
     return findings
@@ -121,6 +125,22 @@ def _kind(study: Path) -> str:
         return ""
     provenance = load_findings(study / "result.json").provenance
     return "own" if "models" in provenance else "trained" if "domains" in provenance else ""
+
+
+def _own(found: dict[str, list[Finding]]) -> dict[str, str]:
+    """Return what models of somebody's own are: data sets and architectures."""
+    families = list(dict.fromkeys(family for own in found.values() for family, _ in own))
+    return {
+        "data sets": ", ".join(dict.fromkeys(f.dataset for f in families)) or "none",
+        "models": f"{OWN}: " + (", ".join(dict.fromkeys(f.architecture for f in families)) or "none that fit"),
+    }
+
+
+def _remarks(source: Models, folder: str) -> tuple[str, ...]:
+    """Return what a reader must know of models of somebody's own: that they are few, and what was left out."""
+    most = max(map(len, families(source.read(Path())).values()), default=0)
+    left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(folder).items())
+    return tuple(filter(None, (few_models(most), f"Left out: {left}." if left else "")))
 
 
 def _models(size: str, domains: Sequence[str]) -> Models:

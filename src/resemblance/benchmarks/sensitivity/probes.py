@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...documents import read_document
 from ...representation import Representation, fingerprint
 from ...sensitivity import delete_principal_components, probe
 from ...sensitivity.probing import PROBE_VERSION
@@ -32,7 +33,7 @@ def probed(folder: Path, x: Representation, labels: np.ndarray, splits: int, del
 
 def _kept(file: Path) -> float | None:
     try:
-        found: Any = json.loads(file.read_text(encoding="utf-8"))
-        return found if isinstance(found, float) else None
-    except (OSError, ValueError):
+        found: Any = read_document(file, lambda value: value, "an accuracy")
+    except ValueError:
         return None
+    return found if isinstance(found, float) else None

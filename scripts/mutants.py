@@ -1,0 +1,153 @@
+"""Do the tests notice a fault? Put faults into a copy of the tree, one at a time, and run the tests that should fail.
+
+``make mutants`` runs all, ``make mutants ARGS="cka ranking"`` those whose name contains a word. There are two kinds of
+faults: a line that is replaced (``MUTANTS``), and a measure or statistic whose value is a thousandth too large, which
+the test that is said to prove its value (``tests/test_values.py``) must notice. The exit code is 1 when a fault
+survives, or when a line to replace is no longer there.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+LEFT_BEHIND = (".*", "demo", "_build", "__pycache__", "*.egg-info", "shared")
+
+
+class Mutant(NamedTuple):
+    """A fault: in this file of the package the old text, which occurs once, becomes the new one."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+# fmt: off
+MUTANTS = (
+    Mutant("HSIC with n - 1", "measures/similarity_matrix.py",
+           "diagonal * n / (n - 2) +", "diagonal * n / (n - 1) +", "test_identities.py"),
+    Mutant("rank similarity of squares", "measures/neighbours.py",
+           "(1 + np.abs(r - s))", "(1 + np.abs(r - s) ** 2)", "test_identities.py"),
+    Mutant("small distances by a difference of ones", "measures/alignment.py",
+           "return residual() if scalar(squared) < epsilon(squared) ** 0.4 else root(squared)", "return root(squared)",
+           "test_identities.py"),
+    Mutant("duplicates are apart", "views/distances.py",
+           "block > 4 * epsilon(points) * both", "block > 0", "test_claims.py test_hostile.py"),
+    Mutant("stochastic IMD is the largest repeat", "measures/topology.py",
+           "np.mean(np.max(WEIGHT * difference, axis=1))", "np.max(WEIGHT * difference)", "test_blocks.py"),
+    Mutant("mean without an offset", "views/points.py",
+           "x.xp.mean(x.array - first, axis=0) + first[0, :]", "x.xp.mean(x.array, axis=0)", "test_identities.py"),
+    Mutant("distances centred by the first block", "views/distances.py",
+           "a[start:stop, :] - means[start:stop, None]", "a[start:stop, :] - means[: stop - start, None]",
+           "test_blocks.py"),
+    Mutant("kernels centred by the first block", "views/grams.py",
+           "gram[start:stop, :] - means[start:stop, None]", "gram[start:stop, :] - means[: stop - start, None]",
+           "test_blocks.py"),
+    Mutant("Spearman of two pairs undefined", "grounding.py",
+           "    a, b = (rankdata(v) -",
+           "    if len(measured) < 3:\n        return Agreement(np.nan)\n    a, b = (rankdata(v) -",
+           "test_grounding.py"),
+    Mutant("blocks weigh the same", "grounding.py",
+           "weights=[a.weight for a in known]", "weights=[1 for a in known]", "test_grounding.py"),
+    Mutant("equal correlations are no evidence", "significance.py",
+           "(drawn >= observed - 1e-12)", "(drawn > observed + 1e-12)", "test_grounding.py test_evaluate.py"),
+    Mutant("rounding decides ranks", "significance.py",
+           "{m: round(v, 9) for", "{m: v for", "test_evaluate.py"),
+    Mutant("failures share the last rank", "significance.py",
+           "1.0 + len(complete))", "0.0 + len(complete))", "test_evaluate.py"),
+    Mutant("two stars below 0.01 only", "significance.py",
+           '"**" if p_value <= 0.01', '"**" if p_value < 0.01', "test_evaluate.py test_resi_report.py"),
+    Mutant("ranking: interval of 90 %", "significance.py",
+           "[2.5, 97.5]", "[5, 95]", "test_grounding.py test_evaluate.py"),
+    Mutant("ranking: of the architectures only the first", "benchmarks/ranking.py",
+           "known[:5] != cell[:5]", "known[:4] != cell[:4]", "test_grounding.py test_evaluate.py"),
+    Mutant("ranking: conformity counts", "benchmarks/ranking.py",
+           '"auprc", "spearman")', '"auprc", "spearman", "conformity")', "test_grounding.py test_evaluate.py"),
+)
+# fmt: on
+
+
+def main(words: list[str]) -> int:
+    """Run the faults whose name contains one of the words, or all; return the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "tree"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
+        faults = {m.name: functools.partial(outcome_of, m, copy) for m in MUTANTS}
+        faults |= {f"value of {n}": functools.partial(outcome_of_value, n, test, copy) for n, test in proofs().items()}
+        chosen = {name: run for name, run in faults.items() if not words or any(word in name for word in words)}
+        outcomes = []
+        for name, run in chosen.items():
+            outcomes.append(run())
+            print(f"{outcomes[-1]:<10}{name}", flush=True)
+    killed = outcomes.count("killed")
+    print(f"{killed} of {len(outcomes)} killed")
+    return int(killed < len(outcomes))
+
+
+def outcome_of(mutant: Mutant, copy: Path) -> str:
+    """Replace the line in the copy, run the tests, put it back."""
+    path = copy / "src/resemblance" / mutant.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        return "gone"
+    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    try:
+        return outcome(["-m", "pytest", *(f"tests/{file}" for file in mutant.tests.split())], copy)
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def outcome_of_value(name: str, proof: str, copy: Path) -> str:
+    """Run the proof of a value with that value a thousandth too large."""
+    module, _, test = proof.partition(".")
+    return outcome(["scripts/mutants.py", "--wrong", name, f"tests/{module}.py::{test}"], copy)
+
+
+def outcome(arguments: list[str], copy: Path) -> str:
+    """Run tests in the copy until one fails: killed, survived, or broken when they could not be run."""
+    options = ["-x", "-p", "no:cacheprovider", "--no-header"] if arguments[0] == "-m" else []
+    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(
+        [sys.executable, *arguments, *options], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+    return {0: "survived", 1: "killed"}.get(run.returncode, f"broken ({run.returncode})")
+
+
+def proofs() -> dict[str, str]:
+    """Return for every measure and statistic the test that proves its value."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    import test_values
+
+    return test_values.MEASURES | test_values.STATISTICS
+
+
+def test_wrong(name: str, test: str) -> int:
+    """Run a test while a measure or statistic returns a thousandth too much."""
+    import pytest
+
+    import resemblance as rs
+    from resemblance import stability
+
+    (wrong,) = [m for m in (*rs.list_measures(), *stability.list_statistics()) if m.name == name]
+    right = wrong.function
+
+    @functools.wraps(right)
+    def function(*arguments: Any, **parameters: Any) -> Any:
+        return 1.001 * right(*arguments, **parameters)
+
+    for declared in (wrong, wrong.base):
+        object.__setattr__(declared, "function", function)
+    return int(pytest.main([test, "-x", "-p", "no:cacheprovider", "--no-header"]))
+
+
+if __name__ == "__main__":
+    sys.exit(test_wrong(*sys.argv[2:]) if sys.argv[1:2] == ["--wrong"] else main(sys.argv[1:]))

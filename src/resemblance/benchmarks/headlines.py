@@ -1,0 +1,110 @@
+"""What a run may say at its top: whether it is a trial, what it is of, and which measure leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..significance import SETTLING, Place, Places
+from ..subject import Recipe
+from .claims import NO_DATA, Claim
+
+TRIALS: Mapping[str, str] = {
+    "resi": "slice", "sensitivity": "small", "manifolds": "small", "stability": "small", "joint": "trial",
+}  # fmt: skip
+TRIAL = "Trial run: the scores mean nothing."
+OWN, STANDARD = "models of your own", "small models on data that comes with the package; not the paper's"
+SIZES: Mapping[tuple[str, str], str] = {
+    ("resi", "mini"): "small stand-in models; not the paper's",
+    ("resi", "standard"): STANDARD,
+    ("sensitivity", "default"): STANDARD,
+    ("sensitivity", "paper"): "as many models and samples as the paper, but small ones on data of the package",
+    ("stability", "default"): STANDARD,
+    ("stability", "paper"): "as many seeds as the paper, on small models and data of the package",
+    ("manifolds", "default"): "up to 1,000 points, where the paper has 5,000",
+    ("manifolds", "paper"): "up to 5,000 points, as in the paper",
+}
+FEW = 5  # names that are listed
+RESAMPLING = (
+    "Cells are resampled: a cell is one test by one quality on one set of models. Every sample draws as many cells as "
+    "there are, with replacement, each with the ranks of all measures: measures are compared in the same cells. "
+    "A measure cannot be told from the leader when the 95 % interval of their difference contains 0, not corrected for "
+    "the number of measures. Cells that share models are not independent, so all intervals are too narrow."
+)
+ENOUGH_MODELS = 10  # that are compared with each other: as many as the ReSi benchmark has
+
+
+def is_trial(suite: str, size: str) -> bool:
+    """Return whether a size is only for trying out whether everything works."""
+    return TRIALS.get(suite) == size
+
+
+def without_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """Return claims as a trial run has them: no numbers and no verdict."""
+    return tuple(c._replace(ours="–", verdict=NO_DATA, note="a trial run puts no claim to the test") for c in claims)
+
+
+def size_words(suite: str, size: str) -> str:
+    """Return the size of a run and what that is: "mini: small stand-in models; not the paper's"."""
+    told = "for trying out" if is_trial(suite, size) else SIZES.get((suite, size), "")
+    return f"{size}: {told}" if told else size
+
+
+def facts_of(recipes: Sequence[Recipe]) -> dict[str, str]:
+    """Return the data sets, models and seeds of models that are trained."""
+    if not recipes:
+        return {"models": "none are trained"}
+    architectures = ", ".join(dict.fromkeys(r.architecture for r in recipes))
+    return {
+        "data sets": ", ".join(dict.fromkeys(r.dataset for r in recipes)),
+        "models": f"{len(recipes)}: {architectures}",
+        "seeds": str(len({r.seed for r in recipes})),
+    }
+
+
+def few_models(most: int) -> str:
+    """Return what to say when at most so many models are compared with each other; nothing when they are enough."""
+    if most >= ENOUGH_MODELS:
+        return ""
+    return (
+        f"Few models: at most {most} are compared with each other, where the benchmark has {ENOUGH_MODELS}. Other "
+        "models may order the measures otherwise, which no interval here shows."
+    )
+
+
+def headline(places: Places, labels: Mapping[str, str]) -> str:
+    """Say which measure leads, and which others cannot be told from it."""
+    if not places.rows:
+        return "No measure has a rank: there is no cell in which measures were ranked."
+    first, count = places.rows[0], len(places.rows)
+    names = {p.measure: labels.get(p.measure, p.measure) for p in places.rows}
+    leading = [p for p in places.rows if p.mean == first.mean]
+    who = listed([names[p.measure] for p in leading])
+    if count == 1:
+        return f"{who} is the only measure with a rank, so its rank says nothing."
+    if not places.is_settling:
+        cells = "1 cell does" if places.cells == 1 else f"{places.cells} cells do"
+        return (
+            f"{cells} not settle the order of {count} measures: with fewer than {SETTLING}, even the first in all of "
+            f"them may be so by chance. Here the best mean rank is that of {who}, {first.mean:.2f}."
+        )
+    leads = "leads" if len(leading) == 1 else "lead together"
+    said = f"{who} {leads} with a mean rank of {first.mean:.2f} among {count} measures over {places.cells} cells"
+    return f"{said}; {_behind([p for p in places.rows if p.mean > first.mean], names, len(leading) > 1)}"
+
+
+def _behind(others: Sequence[Place], names: Mapping[str, str], several: bool) -> str:
+    them = "them" if several else "it"
+    tied = [names[p.measure] for p in others if p.is_tied]
+    if not others:
+        return "there is no other measure."
+    if not tied:
+        return f"every other measure is behind {them}, the next being {names[others[0].measure]} {others[0].mean:.2f}."
+    if len(tied) == len(others) > 1:
+        return f"none of the {len(others)} others can be told from {them}."
+    return f"{listed(tied)} cannot be told from {them}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in words, the first few of many."""
+    shown = [*names[:FEW], f"{len(names) - FEW} more"] if len(names) > FEW + 1 else list(names)
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,71 @@
+"""How a command ends when something goes wrong: what it says on standard error, and its exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import sys
+import traceback
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+
+from ..report.tables import printable
+
+USAGE, OWN, INTERNAL = 2, 3, 70
+MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
+OWN_MODULE = "measures_"  # how the modules begin that are made of users' files
+DEBUG = "RESEMBLANCE_DEBUG"  # with it in the environment, errors come with their full traceback
+FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
+
+
+class OwnFileError(ValueError):
+    """The file of a user cannot be loaded."""
+
+
+def complain(message: str, code: int = USAGE) -> int:
+    """Print a mistake as one line, and return the exit code."""
+    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
+    return code
+
+
+def end_with(error: Exception) -> int:
+    """Say what went wrong, and return the exit code: a mistake in the call, in a user's file, or a defect of ours."""
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    wrong_usage = getattr(error, "format_message", None)  # typer's own errors, by whatever name it exports them
+    if wrong_usage is not None:
+        return complain(wrong_usage())
+    if isinstance(error, OwnFileError):
+        return complain(str(error), OWN)
+    if frames := own_frames(error):
+        print(f"error: {type(error).__name__}: {error}", *frames, sep="\n  ", file=sys.stderr)
+        return OWN
+    if isinstance(error, MISTAKES):
+        return complain(str(error) or type(error).__name__)
+    return _internal(error)
+
+
+def own_frames(error: Exception) -> list[str]:
+    """The places in users' files that an error came through, also in a worker; none for an error of another origin."""
+    files = {getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith(OWN_MODULE)}
+    # The frames of a worker travel as text only, as the cause of the error.
+    found = FRAME.findall("".join(traceback.format_exception(error)))
+    lines = [f"{_short(file)}:{line}, in {name}: {code}" for file, line, name, code in found if file in files]
+    return list(dict.fromkeys(lines))
+
+
+def _internal(error: Exception) -> int:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    print(
+        f"internal error: {what} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})\n"
+        f"This is a defect of resemblance. Please report it, with what the command prints with {DEBUG}=1.",
+        file=sys.stderr,
+    )
+    return INTERNAL
+
+
+def _short(file: str) -> str:
+    path, here = Path(file), Path(os.path.realpath(Path.cwd()))
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file

@@ -1,0 +1,72 @@
+"""The one reader of JSON files that we wrote, or that a user wrote for us: what is wrong with one names the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+# What reading, and making something of what was read, can raise for a file that is damaged or of another kind.
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError)
+Made = TypeVar("Made")
+
+
+def read_document(path: Path, make: Callable[[Any], Made], what: str, remedy: str = "") -> Made:
+    """Return what ``make`` makes of the JSON in a file.
+
+    Raises ``ValueError`` with the file, what it should be, and the remedy, whatever is wrong with it.
+    """
+    try:
+        return make(json.loads(path.read_text(encoding="utf-8")))
+    except DAMAGED as error:
+        why = f"no entry {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
+        raise ValueError(f"{path} is not {what} that can be read ({why}){f'; {remedy}' if remedy else ''}") from error
+
+
+def check_types(value: Any, kind: Any, where: str = "") -> None:
+    """Raise ``ValueError`` unless a value, and everything in it, is of the kind that annotations promise.
+
+    Knows what the results are made of: named tuples and dataclasses, tuples, mappings, unions, and plain values. A
+    whole number is also a float; True and False are no numbers.
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return
+    if origin in (Union, UnionType):
+        return _check_any(value, parts, where)
+    if origin is tuple and isinstance(value, tuple):
+        kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
+        if len(kinds) == len(value):
+            for i, (part, own) in enumerate(zip(value, kinds)):
+                check_types(part, own, f"{where}[{i}]")
+            return
+    elif origin is not None and isinstance(value, Mapping) and issubclass(origin, Mapping):
+        for name, part in value.items():
+            check_types(name, parts[0], f"{where} key")
+            check_types(part, parts[1], f"{where}[{name!r}]")
+        return
+    elif origin is None and _is_plain(value, kind):
+        names = get_type_hints(kind) if hasattr(kind, "__annotations__") else {}
+        for name, own in names.items():
+            check_types(getattr(value, name), own, f"{where}.{name}" if where else name)
+        return
+    raise ValueError(f"{where or 'it'} cannot be {type(value).__name__}")
+
+
+def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
+    for kind in kinds:
+        try:
+            return check_types(value, kind, where)
+        except ValueError:
+            continue
+    raise ValueError(f"{where} cannot be {type(value).__name__}")
+
+
+def _is_plain(value: Any, kind: Any) -> bool:
+    if kind is None or kind is NoneType:
+        return value is None
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)

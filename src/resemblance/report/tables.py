@@ -1,0 +1,175 @@
+"""Tables of text: one line per row in a file, and no wider than the terminal on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
+from typing import NamedTuple
+
+INDENT, GAP, NARROW_GAPS = 1, 3, (2, 1)  # spaces before a table and between its columns
+CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
+
+
+class Table(NamedTuple):
+    """Rows of texts below a header.
+
+    What does not fit a terminal is folded between words, then cut into parts that repeat the first column. With
+    ``as_blocks`` each row becomes a block of lines instead, as suits rows of sentences.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()  # columns of numbers, which are never folded
+    has_header: bool = True
+    as_blocks: bool = False
+
+
+class Line(NamedTuple):
+    """A line of a table as it is printed."""
+
+    text: str
+    is_heading: bool = False
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """Return a text in which control characters, which could steer a terminal, are written as escapes."""
+    return text.translate({code: escape for code, escape in ESCAPED.items() if chr(code) not in keep})
+
+
+def render(table: Table, width: int | None = None) -> Iterator[Line]:
+    """Yield the lines of a table; without a width, one for every row."""
+    clean = table._replace(
+        header=tuple(map(printable, table.header)), rows=tuple(tuple(map(printable, row)) for row in table.rows)
+    )
+    yield Line("")
+    yield from _laid_out(clean, width)
+    yield Line("")
+
+
+def fold(text: str, width: int, *, cut: bool = True) -> list[str]:
+    """Return a text as lines of at most this width, broken between words; only a word that is wider may be cut."""
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if measured(joined) <= width:
+            lines[-1] = joined
+            continue
+        first, *rest = _cut(word, width) if cut else [word]
+        lines[-1:] = [lines[-1], first, *rest] if lines[-1] else [first, *rest]
+    return lines
+
+
+def measured(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    from rich.cells import cell_len
+
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def _cut(word: str, width: int) -> list[str]:
+    parts = [""]
+    for character in word:
+        if measured(parts[-1] + character) > width and parts[-1]:
+            parts.append("")
+        parts[-1] += character
+    return parts
+
+
+def _laid_out(table: Table, width: int | None) -> Iterator[Line]:
+    natural = _widths(table, folded=False)
+    if width is None or INDENT + sum(natural) + GAP * (len(natural) - 1) <= width:
+        yield from _grid(table, natural, GAP)
+    elif table.as_blocks:
+        yield from _blocks(table, width)
+    elif fitting := next(((w, gap) for gap in NARROW_GAPS if (w := _fitted(table, width, gap))), None):
+        yield from _grid(table, *fitting)
+    else:
+        yield from _parts(table, width)
+
+
+def _widths(table: Table, *, folded: bool) -> list[int]:
+    """Return the width of every column, or the least to which it can be folded."""
+    found = []
+    for i, name in enumerate(table.header):
+        heads = (name.split() if folded else [name]) if table.has_header else []
+        cells = [row[i] for row in table.rows]
+        words = chain.from_iterable(cell.split() for cell in cells) if folded and i not in table.right else cells
+        found.append(max(map(measured, chain(heads, words)), default=0))
+    return found
+
+
+def _fitted(table: Table, width: int, gap: int) -> list[int] | None:
+    """Return widths that fill the terminal, more for the columns that need it most; None if no word may be cut."""
+    natural, widths = _widths(table, folded=False), _widths(table, folded=True)
+    room = width - INDENT - gap * (len(widths) - 1) - sum(widths)
+    if room < 0:
+        return None
+    for _ in range(room):
+        needed = [wanted - given for wanted, given in zip(natural, widths)]
+        if max(needed) <= 0:
+            break
+        widths[needed.index(max(needed))] += 1
+    return widths
+
+
+def _grid(table: Table, widths: Sequence[int], gap: int) -> Iterator[Line]:
+    if table.has_header:
+        yield from (Line(text, True) for text in _row(table.header, widths, gap, table.right))
+        yield Line(" " * INDENT + "─" * (sum(widths) + gap * (len(widths) - 1)))
+    for row in table.rows:
+        yield from map(Line, _row(row, widths, gap, table.right))
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], gap: int, right: Iterable[int]) -> Iterator[str]:
+    columns = [[cell] if measured(cell) <= width else fold(cell, width) for cell, width in zip(cells, widths)]
+    for parts in zip_longest(*columns, fillvalue=""):
+        spaces = [" " * (width - measured(part)) for part, width in zip(parts, widths)]
+        padded = [space + part if i in right else part + space for i, (part, space) in enumerate(zip(parts, spaces))]
+        yield (" " * INDENT + (" " * gap).join(padded)).rstrip()
+
+
+def _blocks(table: Table, width: int) -> Iterator[Line]:
+    """Yield a block for every row: its first two cells as a heading, the others below with their names."""
+    names, gap = table.header[2:], NARROW_GAPS[0]
+    indent = INDENT + gap + max((measured(row[0]) for row in table.rows), default=0)
+    side = max(map(measured, names), default=0) + gap
+    for position, row in enumerate(table.rows):
+        if position:
+            yield Line("")
+        start = " " * INDENT + row[0]
+        yield Line(start + " " * (indent - measured(start)) + row[1], True)
+        for name, cell in zip(names, row[2:]):
+            told = fold(cell, max(width - indent - side, 1)) if cell else []
+            for i, part in enumerate(told):
+                head = name if i == 0 else ""
+                yield Line(" " * indent + head + " " * (side - measured(head)) + part)
+
+
+def _only(table: Table, kept: Sequence[int]) -> Table:
+    header, *rows = (tuple(row[i] for i in kept) for row in (table.header, *table.rows))
+    right = frozenset(position for position, i in enumerate(kept) if i in table.right)
+    return table._replace(header=header, rows=tuple(rows), right=right)
+
+
+def _parts(table: Table, width: int) -> Iterator[Line]:
+    """Yield as many columns at a time as fit beside the first, which is cut if it leaves no room for others."""
+    gap, least = NARROW_GAPS[0], _widths(table, folded=True)
+    room = width - INDENT - min(least[0], width // 2)
+    others = list(range(1, len(table.header)))
+    while others:
+        fitting = [sum(least[i] + gap for i in others[: k + 1]) <= room for k in range(len(others))]
+        taken = max(sum(fitting), 1)
+        part = _only(table, [0, *others[:taken]])
+        yield from _grid(part, _fitted(part, width, gap) or _cut_to(part, width, gap), gap)
+        others = others[taken:]
+        if others:
+            yield Line("")
+
+
+def _cut_to(table: Table, width: int, gap: int) -> list[int]:
+    """Return widths for a terminal in which the longest words must be cut."""
+    least, room = _widths(table, folded=True), width - INDENT - gap * (len(table.header) - 1)
+    first = max(min(least[0], width // 2), room - sum(least[1:]), 1)
+    share = max((room - first) // max(len(least) - 1, 1), 1)
+    return [first, *(min(w, share) for w in least[1:])]

@@ -1,0 +1,189 @@
+"""What two representations share of their nearest neighbours, with ties: computed per pair, by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..representation import Representation, view
+from .distances import row_blocks
+from .neighbour_graphs import spread
+from .neighbours import Affinity, Index, Nearest, Ties, nearest
+
+ENTRIES = 2**21  # entries of the rows that are compared at a time
+Score = Callable[[Nearest, Nearest], float]
+
+
+def relative(
+    score: Score, x: Representation, y: Representation, k: int, metric: Affinity, index: Index = "exact"
+) -> float:
+    """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1 without ties."""
+    a, b = (nearest(r, k=k, metric=metric, index=index) for r in (x, y))
+    return min(1.0, score(a, b) / attainable(score, x, y, k, metric, index))
+
+
+def attainable(
+    score: Score, x: Representation, y: Representation, k: int, metric: Affinity, index: Index = "exact"
+) -> float:
+    """The geometric mean of the scores of each of two representations with itself, the largest that ties allow."""
+    own = [_with_itself(r, score=score, k=k, metric=metric, index=index) for r in (x, y)]
+    return float((own[0] * own[1]) ** 0.5)
+
+
+@view
+def _with_itself(x: Representation, score: Score, k: int, metric: Affinity, index: Index) -> float:
+    near = nearest(x, k=k, metric=metric, index=index)
+    return score(near, near) if len(near.ties.rows) else 1.0
+
+
+def shared(a: Nearest, b: Nearest) -> np.ndarray:
+    """Total weight of the common neighbours of every sample, products of the weights on both sides, shape (n,)."""
+    n, k = a.listed.shape
+    height = max(1, ENTRIES // (k + _most(a, b)))  # all rows at once unless many samples tie
+    blocks = row_blocks(n, height)
+    return np.concatenate([_shared(part(a, start, stop), part(b, start, stop), n) for start, stop in blocks])
+
+
+def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
+    w, v = (spread(near, np.ones(near.listed.shape), n) for near in (a, b))
+    return np.asarray(w.multiply(v).sum(axis=1))
+
+
+def part(near: Nearest, start: int, stop: int) -> Nearest:
+    """The neighbours of some rows, which are numbered from 0."""
+    ties = near.ties
+    first, last = np.searchsorted(ties.rows, (start, stop))
+    members = ties.members[ties.starts[first] : ties.starts[last]]
+    starts = ties.starts[first : last + 1] - ties.starts[first]
+    return Nearest(
+        near.listed[start:stop], Ties(ties.rows[first:last] - start, ties.begins[first:last], starts, members)
+    )
+
+
+def _most(a: Nearest, b: Nearest) -> int:
+    """The largest number of samples that tie."""
+    return int(max(near.ties.sizes.max(initial=0) for near in (a, b)))
+
+
+def mean_share(a: Nearest, b: Nearest) -> float:
+    """Mean share of the neighbours that are common."""
+    return float(shared(a, b).sum() / a.listed.size)
+
+
+class Common(NamedTuple):
+    """Samples that are neighbours of the same sample on both sides, for some rows."""
+
+    row: np.ndarray  # which of the rows, from 0
+    weight: np.ndarray  # product of the weights on both sides
+    first: np.ndarray  # place where the group of equally near samples begins, from 0: in x
+    second: np.ndarray  # in y
+
+
+def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
+    """The rows with equally near neighbours on either side."""
+    return np.union1d(a.ties.rows, b.ties.rows)
+
+
+def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
+    """The common neighbours of these rows, by blocks small enough for all of them and for tables of k by k places."""
+    for start, stop in row_blocks(len(rows), max(1, ENTRIES // (a.listed.shape[1] ** 2 + _most(a, b)))):
+        yield slice(start, stop), common(a, b, rows[start:stop])
+
+
+def common(a: Nearest, b: Nearest, rows: np.ndarray) -> Common:
+    """The common neighbours of these rows, with their weights."""
+    (keys, first, left), (others, second, right) = (_members(near, rows) for near in (a, b))
+    both, i, j = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
+    return Common(both // len(a.listed), left[i] * right[j], first[i], second[j])
+
+
+def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All neighbours of these rows: a number of row and sample, the place where their group begins, their weight."""
+    (n, k), ties = near.listed.shape, near.ties
+    _, at, which = np.intersect1d(ties.rows, rows, assume_unique=True, return_indices=True)
+    begins, certain = begins_of(near, rows), np.full(len(rows), k)
+    certain[which] = ties.certain[at]
+    own = np.arange(k) < certain[:, None]
+    sizes = ties.sizes[at]
+    inside = np.arange(sizes.sum()) + np.repeat(ties.starts[at] - np.cumsum(sizes) + sizes, sizes)
+    row = np.concatenate([np.nonzero(own)[0], np.repeat(which, sizes)])
+    sample = np.concatenate([near.listed[rows][own], ties.members[inside]])
+    first = np.concatenate([begins[own], np.repeat(ties.certain[at], sizes)])
+    weight = np.concatenate([np.ones(own.sum()), np.repeat(ties.weights[at], sizes)])
+    return row * n + sample, first, weight
+
+
+def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
+    """The place, from 0, where the group of equally near samples of every place begins, shape (len(rows), k)."""
+    begins = np.tile(np.arange(near.listed.shape[1]), (len(rows), 1))
+    _, at, which = np.intersect1d(near.ties.rows, rows, assume_unique=True, return_indices=True)
+    begins[which] = near.ties.begins[at]
+    return begins
+
+
+def lengths_of(begins: np.ndarray) -> np.ndarray:
+    """How many places the group of every place has, shape of ``begins``."""
+    flat = (np.arange(len(begins))[:, None] * begins.shape[1] + begins).ravel()
+    return np.asarray(np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape))
+
+
+def table(common: Common, rows: int, k: int) -> np.ndarray:
+    """Total weight of the common neighbours, by the groups in x and in y, at their first places: (rows, k, k)."""
+    flat = (common.row * k + common.first) * k + common.second
+    return np.asarray(np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k))
+
+
+def mean_product(values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    r"""Mean of the product of numbers from 0 to 1 that are drawn without replacement, by row.
+
+    ``drawn`` of the ``total`` numbers of a row are; ``values`` has those, of these ``rows``, that are not 1. Exact: the
+    mean over subsets of m of the first r numbers is r - m in r times that of m of the first r - 1, and m in r times the
+    r-th number times that of m - 1 of the first r - 1.
+    """
+    zero = np.bincount(rows[values == 0], minlength=len(total))
+    draws = np.arange(drawn.max(initial=1))
+    avoided = np.clip((total[:, None] - zero[:, None] - draws) / np.maximum(total[:, None] - draws, 1), 0, None)
+    missed = np.prod(np.where(draws < drawn[:, None], avoided, 1), axis=1)
+    possible = missed > 0
+    some = (values > 0) & possible[rows]
+    if some.any():
+        left, drawn = (np.where(possible, count, 0) for count in (total - zero, drawn))
+        missed *= _of_fractions(values[some], rows[some], left, drawn)
+    return np.asarray(missed)
+
+
+def _of_fractions(values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """The same of numbers above 0: over how many of them are among the drawn, and over the subsets of so many."""
+    counts = np.bincount(rows, minlength=len(total))
+    by_count = np.argsort(-counts, kind="stable")
+    ends = np.cumsum(counts[by_count])
+    values = values[np.argsort(np.argsort(by_count)[rows], kind="stable")]
+    sizes = np.arange(drawn.max(initial=1) + 1)
+    means = np.zeros((len(total), len(sizes)))
+    means[:, 0] = 1
+    for r in range(1, counts.max() + 1):
+        active = np.count_nonzero(counts >= r)
+        number = values[ends[:active] - counts[by_count[:active]] + r - 1]
+        before = means[:active]
+        means[:active, 1:] = ((r - sizes[1:]) * before[:, 1:] + sizes[1:] * number[:, None] * before[:, :-1]) / r
+    chances = _hypergeometric(sizes, counts[by_count], total[by_count], drawn[by_count])
+    result = np.empty(len(total))
+    result[by_count] = (chances * means).sum(axis=1)
+    return result
+
+
+def _hypergeometric(m: np.ndarray, some: np.ndarray, total: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Probability that m of ``some`` are among ``drawn`` of ``total``, shape (len(some), len(m))."""
+    from scipy.special import gammaln
+
+    some, total, drawn = (part[:, None].astype(float) for part in (some, total, drawn))
+    possible = (m <= some) & (m <= drawn) & (drawn - m <= total - some)
+    m = np.where(possible, m, np.maximum(0, drawn + some - total))
+
+    def log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
+        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+    logs = log_choose(some, m) + log_choose(total - some, drawn - m) - log_choose(total, drawn)
+    return np.where(possible, np.exp(logs), 0)

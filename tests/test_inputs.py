@@ -1,0 +1,278 @@
+"""What users hand in: tables with the samples they name, models with layers, and a remedy for everything else."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import torch
+import xarray as xr
+
+import resemblance as rs
+from resemblance import stability as st
+
+G = np.random.default_rng(0)
+X, Y = G.standard_normal((30, 5)), G.standard_normal((30, 4))
+NAMES = [f"image {i}" for i in range(30)]
+SHUFFLED = G.permutation(30)
+NAMED, DEFAULT = pd.DataFrame(X, index=NAMES), pd.DataFrame(X)
+LABELS = np.arange(30) % 3
+
+
+def compared(x, y):
+    return rs.compare({"x": x}, {"y": y}, measures="cka", progress=False)["cka"].item()
+
+
+ENTRANCES = {
+    "a measure": rs.cka,
+    "compare": compared,
+    "drift": lambda x, y: rs.drift(x, y, draws=10),
+    "a statistic": st.replicate,
+}
+entrance = pytest.mark.parametrize("enter", ENTRANCES.values(), ids=ENTRANCES)
+
+
+# ---------------------------------------------------------------------------------------------- samples that have names
+
+
+@entrance
+@pytest.mark.parametrize("frame", [NAMED, DEFAULT], ids=["names", "numbers"])
+def test_the_same_samples_in_another_order_are_an_error(enter, frame):
+    """Numbers count, too: a frame that was never given an index is numbered, and shuffling keeps the numbers."""
+    shuffled = frame.iloc[SHUFFLED]
+    for x, y in [(frame, shuffled), (shuffled, frame)]:
+        with pytest.raises(ValueError, match=r"in another order; .*rs\.join_samples.*\.loc\[") as error:
+            enter(x, y)
+        assert not isinstance(error.value, rs.Undefined)
+    enter(frame, shuffled.loc[frame.index])
+    enter(*rs.join_samples(frame, shuffled))
+
+
+@entrance
+def test_other_samples_are_an_error_that_names_one(enter):
+    other = pd.DataFrame(X, index=[*NAMES[:-1], "elsewhere"])
+    with pytest.raises(ValueError, match=r"such as 'elsewhere'.*rs\.join_samples"):
+        enter(NAMED, other)
+    enter(*rs.join_samples(NAMED, other))
+
+
+@entrance
+def test_ids_on_one_side_only_are_no_error(enter):
+    """Predictions come as plain arrays, or as a frame with a fresh index, of samples that have names."""
+    some = DEFAULT.set_index(np.arange(100, 130)[::-1])
+    for x, y in [(NAMED, X), (NAMED, DEFAULT), (some, DEFAULT), (DEFAULT.iloc[SHUFFLED], X[SHUFFLED]), (X, NAMED)]:
+        enter(x, y)
+
+
+def test_values_of_tables_are_those_of_their_arrays():
+    expected = rs.cka(X, Y)
+    for y in (pd.DataFrame(Y), pd.DataFrame(Y, index=NAMES), pd.DataFrame(Y).convert_dtypes(), xr.DataArray(Y)):
+        assert rs.cka(NAMED, y) == expected
+        assert compared(NAMED, y) == expected
+    assert rs.Representation(NAMED).ids == tuple(NAMES)
+    assert rs.Representation(DEFAULT).ids is None
+    assert rs.Representation(NAMED, ids=range(30)).ids == tuple(range(30))
+    mixed = pd.DataFrame({"whole": [1, 2, 4], "real": [0.5, 1, 2], "yes": [True, False, True]})
+    assert rs.Representation(mixed).array.tolist() == [[1, 0.5, 1], [2, 1, 0], [4, 2, 1]]
+
+
+def test_missing_numbers_of_tables_are_found_in_their_place():
+    frame = pd.DataFrame(X).convert_dtypes()
+    frame.iloc[3, 2] = pd.NA
+    with pytest.raises(rs.Undefined, match="row 3, column 2"):
+        rs.cka(frame, Y)
+
+
+@entrance
+def test_coordinates_of_xarray(enter):
+    array = xr.DataArray(X, dims=("image", "unit"), coords={"image": NAMES})
+    enter(array, NAMED)
+    with pytest.raises(ValueError, match="in another order"):
+        enter(array, array[SHUFFLED])
+    a, b = rs.join_samples(array, array[SHUFFLED])
+    assert np.array_equal(a.source, np.asarray(b.source))
+
+
+def test_a_hierarchy_of_names():
+    index = pd.MultiIndex.from_product([["a", "b"], range(15)])
+    frame = pd.DataFrame(X, index=index)
+    assert rs.Representation(frame).ids[16] == ("b", 1)
+    with pytest.raises(ValueError, match="in another order"):
+        rs.cka(frame, frame.iloc[::-1])
+
+
+def test_repeated_names_can_be_compared_but_not_joined():
+    frame = pd.DataFrame(X, index=["twice", *NAMES[:28], "twice"])
+    assert rs.cka(frame, frame.to_numpy()) == pytest.approx(1)
+    assert rs.cka(frame, pd.DataFrame(X, index=frame.index)) == pytest.approx(1)
+    with pytest.raises(ValueError, match="in another order"):
+        rs.cka(frame, frame.iloc[::-1].iloc[SHUFFLED])
+    with pytest.raises(ValueError, match=r"one unique id per sample; 'twice' is there several times"):
+        rs.join_samples(frame, frame)
+
+
+def test_an_index_with_missing_values_is_refused():
+    with pytest.raises(ValueError, match="missing values in its index"):
+        rs.cka(pd.DataFrame(X, index=[math.nan, *range(29)]), Y)
+
+
+def test_labels_belong_to_samples():
+    """By position, unless both have names, or both are numbered, and those say something else."""
+    plain = st.variance_ratio(X, LABELS)
+    for frame in (NAMED, DEFAULT):
+        column = pd.Series(LABELS, index=frame.index)
+        assert st.variance_ratio(frame, column) == st.variance_ratio(frame, LABELS) == plain
+        for call in (st.variance_ratio, lambda x, y: rs.drift(x, x, labels=y, draws=10), st.perturbations):
+            with pytest.raises(ValueError, match=r"labels has the samples of .* in another order"):
+                call(frame, column.iloc[SHUFFLED])
+    assert st.variance_ratio(X, pd.Series(LABELS, index=SHUFFLED)) == plain
+    assert st.variance_ratio(NAMED, pd.Series(LABELS)) == plain
+
+
+def test_names_survive_a_worker():
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as executor:
+        found = rs.compare({"a": NAMED, "b": NAMED + 1}, measures="cka", executor=executor, progress=False)
+    assert found["cka"][0, 1] == pytest.approx(1)
+
+
+# --------------------------------------------------------------------------------------------------- models with layers
+
+
+def model(name, *layers):
+    return rs.Subject(name, {layer: rs.Representation(X + i, layer) for i, layer in enumerate(layers)})
+
+
+def names(*given, **options):
+    found = rs.compare(*given, measures="magnitude_difference", progress=False, **options)
+    return list(found.rows), list(found.columns)
+
+
+def test_models_are_compared_by_their_layers():
+    a, b, c = model("small", "conv", "head"), model("large", "conv", "head"), model("small", "conv")
+    left, right = ["small/conv", "small/head"], ["large/conv", "large/head"]
+    assert names(a, b) == (left, right)
+    assert names([a, b]) == (left + right, left + right)
+    assert names(a) == (left, left)
+    assert names({"first": a, "second": b})[0] == ["first/conv", "first/head", "second/conv", "second/head"]
+    assert names([a, X]) == ([*left, "x1"],) * 2
+    assert names({"net": a, "pixels": Y}, b)[0] == ["net/conv", "net/head", "pixels"]
+    assert names(a, c) == (left, ["small 2/conv"])
+    assert names([a, c])[0] == [*left, "small 2/conv"]
+    assert names(a, a) == (left, left)
+    assert a.layers["conv"].name == "conv"
+
+
+def test_names_of_models_are_on_the_page(tmp_path):
+    from resemblance.report import write_page
+
+    found = rs.compare(model("small", "conv"), model("large", "head"), measures="cka", progress=False)
+    write_page(found, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "small/conv" in text
+    assert "large/head" in text
+
+
+def test_mappings_of_layers_pairs_and_tables():
+    nested = {"a": {"conv": X, "head": Y}, "b": X}
+    assert names(nested)[0] == ["a/conv", "a/head", "b"]
+    assert names([("first", X), ("second", Y)])[0] == ["first", "second"]
+    assert names(NAMED)[0] == ["x0"]
+    assert names([NAMED, pd.DataFrame(Y, index=NAMES)])[0] == ["x0", "x1"]
+    assert names(xr.Dataset({"one": (("n", "d"), X), "two": (("n", "e"), Y)}))[0] == ["one", "two"]
+
+
+def test_a_mistake_is_told_of_the_layer_that_has_it():
+    with pytest.raises(ValueError, match="'layer 17' is a masked array"):
+        rs.compare({"layer 3": X, "layer 17": np.ma.masked_greater(X, 1)})
+    with pytest.raises(ValueError, match="'x1' has columns that are not numbers"):
+        rs.compare([X, pd.DataFrame({"species": ["a"] * 30})])
+
+
+# ------------------------------------------------------------------------------------------------------ everything else
+
+
+class Dataset:
+    """What a data set of the library datasets looks like."""
+
+    column_names = ("text", "embedding")
+
+    def __iter__(self):
+        yield {"text": "a", "embedding": [1.0, 2.0]}
+
+
+class Annotated:
+    obs_names, obsm = NAMES, {}
+
+
+RECORDS = np.array([(1, 2.0), (3, 4.0)], dtype=[("a", int), ("b", float)])
+TEXT = pd.DataFrame({"a": [1.0, 2], "species": ["x", "y"]})
+KINDS = {
+    "text": (TEXT, r"columns that are not numbers: 'species'; .*X.drop\(.*X.set_index\("),
+    "time": (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 2)}), "columns that are not numbers: 'day'"),
+    "mapping": ({"conv": X, "head": Y}, r"is a mapping with 'conv', 'head'; pass one"),
+    "model": (model("net", "conv"), r"is a model with layers 'conv'; pass one, X.layers"),
+    "module": (torch.nn.Linear(2, 2), "rs.subject_from_model"),
+    "dataset": (Dataset(), r"columns 'text', 'embedding'; pass one, np.asarray\(X\['text'\]\)"),
+    "generator": ((row for row in X), r"is a generator.*np.stack\(list\(X\)\)"),
+    "pairs": ([("a", X), ("b", Y)], r"list of names and arrays.*dict\(X\)"),
+    "annotated": (Annotated(), r"is an AnnData; .*ids=adata.obs_names"),
+    "numbers as objects": (X.astype(object), r"X.astype\(float\)"),
+    "objects": (np.array([[{}]]), "Python objects, the first of type dict"),
+    "rows of several lengths": (pd.Series([np.ones(2), np.ones(3)]), "rows have different lengths"),
+    "records": (RECORDS, r"fields a, b: np.lib.recfunctions.structured_to_unstructured\(X\)"),
+    "sparse": (scipy.sparse.csr_array(X), "toarray"),
+    "sparse tensor": (torch.eye(3).to_sparse(), r"X.to_dense\(\)"),
+    "nested tensor": (torch.nested.nested_tensor([torch.ones(2, 3)], layout=torch.jagged), "to_padded_tensor"),
+    "no values": (torch.empty(3, 2, device="meta"), "device 'meta'"),
+    "tiny numbers": (torch.ones(3, 2).to(torch.float8_e4m3fn), r"X.float\(\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "message"), KINDS.values(), ids=KINDS)
+def test_each_kind_has_its_remedy(data, message):
+    for call in (lambda: rs.cka(data, data), lambda: rs.Representation(data, "X"), lambda: rs.drift(data, data)):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_rows_that_are_kept_as_objects():
+    rows = np.empty(30, dtype=object)
+    rows[:] = list(X)
+    column = pd.Series(list(X), index=NAMES)
+    for given in (rows, column, list(X)):
+        assert rs.cka(given, Y) == rs.cka(X, Y)
+    assert rs.Representation(column).ids == tuple(NAMES)
+
+
+def test_files_that_hold_no_array(tmp_path):
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    (tmp_path / "text.npy").write_text("hello")
+    (tmp_path / "loop.npy").symlink_to(tmp_path / "loop.npy")
+    head = np.lib.format.magic(1, 0) + b"v\x00"
+    text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 5), }".ljust(117) + b"\n"
+    (tmp_path / "negative.npy").write_bytes(head + text + bytes(160))
+    for name, message in [
+        ("objects", "it holds Python objects, not numbers$"), ("text", "cannot be read"), ("loop", "cannot be read"),
+        ("negative", "cannot be read"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=message) as error:
+            rs.Representation(tmp_path / f"{name}.npy")
+        assert "allow_pickle" not in str(error.value)
+    with pytest.raises(ValueError, match=r"is not a .npy file"):
+        rs.Representation("a\0b.npy")
+    with pytest.raises(FileNotFoundError):
+        rs.Representation(tmp_path / "missing.npy")
+    assert os.path.islink(tmp_path / "loop.npy")
+
+
+def test_trials_against_conditions():
+    with pytest.raises(ValueError, match=r"480 is 12 x 40: .*average"):
+        rs.cka(np.ones((40, 3)), np.ones((480, 3)))
+    with pytest.raises(ValueError, match=r"480 is 12 x 40: .*average"):
+        rs.compare([np.ones((480, 3)), np.ones((40, 4))])
