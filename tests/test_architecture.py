@@ -16,7 +16,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py"))
 
 # Left may not import right. Modules of one entry may import each other.
 LAYERS = [
-    {"arrays", "rng", "extras", "progress", "documents", "notebook"},
+    {"arrays", "rng", "extras", "compiled", "progress", "documents", "notebook"},
     {"inputs"},
     {"representation"},
     {"subject"},
@@ -66,7 +66,7 @@ HEAVY = {
     "pyarrow",
     "anndata",
 }
-COMPILED = {"_cone.py", "_radix.py"}
+COMPILED = {"_cone.py", "_radix.py", "compiled.py"}
 HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers", "faiss"}
 
 

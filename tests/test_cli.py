@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -650,6 +651,41 @@ def test_control_c(folder, jobs):
     assert err.startswith("interrupted: ")
     assert "saved in r.db; the same command continues from there" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("after", [0.0, 0.3, 1.0])
+def test_control_c_while_workers_start(folder, after):
+    running = process(
+        "compare", "a.npy", "b.npy", "-m", "own.py:slow", "--save", "r.db", "--jobs", "2",
+        start_new_session=True, preexec_fn=heed_interrupts,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not (folder / "r.db").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(after)  # the file is made before the workers
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert re.fullmatch(r"interrupted: \d+ results are saved in r\.db; .*\n", err)
+
+
+def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_write", interrupt)
+    code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--save", "r.db")
+    assert code == 130
+    assert err == "interrupted: 3 results are saved in r.db; the same command continues from there\n"
+
+
+def test_a_warning_is_one_plain_line(folder):
+    words = ("compare", "a.npy", "b.npy", "-m", "distance_correlation", "--memory", "10kB")
+    out, err = process(*words).communicate(timeout=60)
+    assert "distance_correlation" in out
+    assert re.fullmatch(r"warning: compare: one pair needs more than memory='10kB': distance_correlation .* kB\n", err)
+    assert process(*words, "--quiet").communicate(timeout=60)[1] == ""
 
 
 def heed_interrupts():

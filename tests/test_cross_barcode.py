@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -310,3 +314,23 @@ def test_without_numba_the_extra_is_named(monkeypatch):
     monkeypatch.delattr(views, "_cone", raising=False)
     with pytest.raises(ImportError, match=r"resemblance\[topology\]"):
         cross_barcode_totals(np.zeros((3, 3)), np.zeros((3, 3)))
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
+    """A copy of the package and a home with files where folders for compiled code would be: root cannot write there."""
+    shutil.copytree(Path(views.__file__).parents[1], tmp_path / "resemblance", ignore=shutil.ignore_patterns("__py*"))
+    place = tmp_path / "file"
+    place.write_text("")
+    for part in ("views", "stability"):
+        (tmp_path / "resemblance" / part / "__pycache__").write_text("")
+    code = (
+        "import numpy as np, resemblance as rs; x, y = np.random.default_rng(0).standard_normal((2, 12, 3));"
+        "from resemblance.stability._radix import mean_ranks;"
+        "print(rs.rtd(x, y) > 0, mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
+    )
+    environment = {"NUMBA_CACHE_DIR": "", "HOME": f"{place}/home", "XDG_CACHE_HOME": f"{place}/cache"}
+    environment |= {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "True [3. 1. 2.]\n", done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -22,7 +23,7 @@ from ..store import Store
 from ..tiles import parse_bytes
 from . import manifolds, resi, sensitivity, stability
 from .drift import drift_command
-from .errors import complain, end_with
+from .errors import complain, end_with, plain_warnings
 from .joint import joint_command
 from .options import check_choice, check_inputs, check_targets, choose_format, chosen_measures, examples, processes
 from .progress import bars
@@ -49,9 +50,11 @@ def app(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. A mistake is one line on standard error, not a traceback."""
     try:
-        return int(commands(args=list(arguments) or ["--help"], prog_name="resemblance", standalone_mode=False) or 0)
+        with plain_warnings():
+            return int(commands(list(arguments) or ["--help"], prog_name="resemblance", standalone_mode=False) or 0)
     except KeyboardInterrupt:
-        return _interrupted(None)
+        print("interrupted", file=sys.stderr)
+        return 130
     except Exception as error:
         return end_with(error)
 
@@ -125,13 +128,15 @@ def compare_command(
     if len(representations) < 2:
         raise ValueError(f"two representations are needed for a comparison; {inputs[0]} is one")
     show_bar = not quiet and sys.stderr.isatty()
+    if quiet:
+        warnings.simplefilter("ignore", UserWarning)
     try:
         with processes(jobs) as executor:
             options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": show_bar, "save": save}
             comparison = compare(representations, measures=chosen, **options)
+        _write(comparison, kind, output, html)
     except KeyboardInterrupt:
         return _interrupted(save)
-    _write(comparison, kind, output, html)
     if not quiet and (written := [str(path) for path in (output, html, save) if path]):
         print(f"wrote {', '.join(written)}", file=sys.stderr)
     return _verdict(comparison, quiet)

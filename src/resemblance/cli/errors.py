@@ -7,7 +7,10 @@ import re
 import sqlite3
 import sys
 import traceback
+import warnings
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..report.tables import printable
@@ -27,6 +30,18 @@ def complain(message: str, code: int = USAGE) -> int:
     """Print a mistake as one line, and return the exit code."""
     print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print warnings as one line, like mistakes, without the line of Python that they come from."""
+
+    def show(message: Warning | str, *where: object, **named: object) -> None:
+        print(f"warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def end_with(error: Exception) -> int:

@@ -145,10 +145,10 @@ def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[s
     try:
         with processes(jobs) as executor, bars(quiet) as progress:
             findings = suite.run(study, executor=executor, progress=progress, **options)
+        page = _write_report(suite, findings, study / "index.html")
     except KeyboardInterrupt:
         typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
         return 130
-    page = _write_report(suite, findings, study / "index.html")
     if options.get("models") and not findings.scores():
         return complain(_nothing_to_rank(findings), code=1)
     if not quiet:

@@ -64,10 +64,10 @@ def run_command(
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = run(study, measures=chosen, size=size, executor=executor, memory=memory, progress=progress)
+        page = _write_report(result, study / "index.html")
     except KeyboardInterrupt:
         typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
         return 130
-    page = _write_report(result, study / "index.html")
     if not quiet:
         show(manifold_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")

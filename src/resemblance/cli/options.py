@@ -6,12 +6,16 @@ import hashlib
 import multiprocessing
 import os
 import re
+import signal
 import sys
+import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..benchmarks.headlines import TRIAL
 from ..catalogue import get_measures, parse_parameters
@@ -155,12 +159,37 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     with ProcessPoolExecutor(
         jobs, multiprocessing.get_context("spawn"), initializer=exec, initargs=(WORKER, {})
     ) as executor:
+        executor.submit = partial(_held, executor.submit)  # type: ignore[method-assign]
         try:
             yield executor
         except BaseException:
-            for process in multiprocessing.active_children():
-                process.terminate()
+            _end(executor)
             raise
+
+
+def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Submit a task while interrupts from the keyboard wait: a worker that this starts never gets one.
+
+    A worker ignores interrupts from its first line on, but it takes a second to come to that line.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        return submit(*args, **named)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return submit(*args, **named)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end(executor: ProcessPoolExecutor) -> None:
+    """End the workers. Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own."""
+    executor.shutdown(wait=False, cancel_futures=True)
+    deadline = time.monotonic() + 1
+    waiting = executor._pending_work_items
+    while any(item.future.cancelled() for item in list(waiting.values())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for process in multiprocessing.active_children():
+        process.terminate()
 
 
 def warn_of_trial(is_trial: bool, kind: str) -> None:

@@ -81,10 +81,10 @@ def run_command(
                 protocol=protocol, permute=permute, failures=failures, executor=executor, memory=memory,
                 progress=progress,
             )  # fmt: skip
+        page = write_report(result, study / "index.html")
     except KeyboardInterrupt:
         print(f"interrupted: what is done is kept in {study}; the same command continues from there", file=sys.stderr)
         return 130
-    page = write_report(result, study / "index.html")
     if not result.scores:
         return complain(nothing_to_rank(result), code=1)
     if not quiet:

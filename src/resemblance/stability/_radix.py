@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiled import compiled
 
 BITS, POSITION, HALF = np.uint64(11), np.uint64(0xFFFFFFFF), np.uint64(32)
 DIGIT = np.uint64(2047)
@@ -12,7 +13,7 @@ LOW = np.uint64(32 + 10)  # the leading 22 bits of the steps are above
 MOVES = 8  # per key, up to which keys with the same leading bits are sorted by insertion
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compiled
 def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
     """Ranks from 1 to n of fewer than 2^32 values, low < high; neighbours within ``rounding`` share their mean rank."""
     keys, ordered = _ranked(vector, low, high, rounding)
@@ -22,7 +23,7 @@ def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> 
     return result
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compiled
 def _ranked(vector: np.ndarray, low: float, high: float, rounding: float) -> tuple[np.ndarray, np.ndarray]:
     """Keys in the order of the values, the position in their lower half, and the mean ranks in the same order.
 
@@ -48,7 +49,7 @@ def _ranked(vector: np.ndarray, low: float, high: float, rounding: float) -> tup
     return keys, ranks
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compiled
 def _by_leading_bits(vector: np.ndarray, low: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Steps and position of each value in one integer, in the order of the leading bits, and a spare array."""
     n = len(vector)
@@ -72,7 +73,7 @@ def _by_leading_bits(vector: np.ndarray, low: float, scale: float) -> tuple[np.n
     return keys, other
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compiled
 def _finish(keys: np.ndarray) -> None:
     """Sort keys that are sorted by their leading bits: few move, and not far, unless values crowd together."""
     moved, most = 0, MOVES * len(keys)
@@ -88,7 +89,7 @@ def _finish(keys: np.ndarray) -> None:
             return
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@compiled
 def _rank_near(vector: np.ndarray, keys: np.ndarray, ranks: np.ndarray, start: int, stop: int, rounding: float) -> None:
     """Sort keys that are near each other by their values, and write their mean ranks."""
     values = np.empty(stop - start)

@@ -40,18 +40,18 @@ Sets of points and vectors over :math:`\mathbb{F}_2` are rows of a matrix of 64-
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from ..compiled import compiled
 
 Ints: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 NOTHING = np.uint64(0)
 ONE = np.uint64(1)
@@ -69,11 +69,6 @@ class Links(NamedTuple):
 
     starts: Ints
     points: Ints
-
-
-def compiled(function: Function) -> Function:
-    """Compile when first called, once per machine; threads may run it at the same time."""
-    return cast(Function, njit(cache=True, nogil=True)(function))
 
 
 # ------------------------------------------------------------------------------------------------------ bits
