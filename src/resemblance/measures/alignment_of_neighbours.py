@@ -22,7 +22,7 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
 
 
 @measure(
-    label="MutualKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="MutualKNN", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE), remarks=recall_of_both,
@@ -57,7 +57,7 @@ def mutual_knn(
 
 @measure(
     label="CycleKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=False, identity=False,
-    reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
+    version=2, reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE), remarks=recall_of_both,
 )  # fmt: skip
@@ -94,7 +94,7 @@ def cycle_knn(
 
 
 @measure(
-    label="LCSKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="LCSKNN", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
     remarks=recall_of_both,
@@ -117,7 +117,7 @@ def lcs_knn(
 
 
 @measure(
-    label="EditKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="EditKNN", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
     remarks=recall_of_both,
@@ -141,7 +141,7 @@ def edit_distance_knn(
 
 @measure(
     label="CKNNA", family="neighbours", larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False,
-    identity=False,
+    version=2, identity=False,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, **_: max(k + 1, 4), limits={"k": (1, np.inf)},
     changes=(when({"estimator": "centered"}, symmetric=True, range=(-1, 1), identity=True), APPROXIMATE),
@@ -190,7 +190,7 @@ def cknna(
 
 @measure(
     label="InfImb", family="neighbours", larger_is_more_similar=False, range=(0, 2), symmetric=False, identity=False,
-    reference="glielmo2022ranking", invariant_to=COSINE | {"translation"}, differentiable=False,
+    version=2, reference="glielmo2022ranking", invariant_to=COSINE | {"translation"}, differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(when({"metric": "cosine"}, invariant_to=COSINE), when({"corrected": True}, identity=True)),
 )  # fmt: skip

@@ -21,7 +21,7 @@ COSINE = {"orthogonal", "isotropic_scaling"}
 
 
 @measure(
-    label="Jaccard", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="Jaccard", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="wang2020towards", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
@@ -45,7 +45,7 @@ def jaccard(
 
 
 @measure(
-    label="RankSim", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="RankSim", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="wang2020towards", invariant_to=COSINE, differentiable=False,
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
@@ -77,7 +77,7 @@ def rank_similarity(
 
 
 @measure(
-    label="2nd-Cos", family="neighbours", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    label="2nd-Cos", family="neighbours", version=2, larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,
     min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),

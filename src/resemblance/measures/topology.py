@@ -18,7 +18,7 @@ WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 
 @measure(
     label="IMD", family="topology", larger_is_more_similar=False, range=(0, 1e6 * float(np.exp(-4))), symmetric=True,
-    reference="tsitsulin2020shape", invariant_to=SIMILARITIES, differentiable=False, metric=True,
+    version=2, reference="tsitsulin2020shape", invariant_to=SIMILARITIES, differentiable=False, metric=True,
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
 )  # fmt: skip
