@@ -97,6 +97,7 @@ def plain(x, y):
         (lambda: rs.get_measure("cka[estimator=unbiased]"), "must be one of 'biased', 'debiased', 'lange'"),
         (lambda: rs.get_measure("cka[debiased]"), "parameter=value"),
         (lambda: rs.get_measure("cka["), "not a measure"),
+        (lambda: rs.get_measure("cka[estimator=biased,estimator=lange]"), "a parameter is given twice"),
         (lambda: rs.procrustes.where(k=3), "no parameter 'k'"),
         (lambda: rs.list_measures(family="ccaa"), "did you mean 'cca'"),
         (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import resemblance as rs
-from resemblance.comparison import Comparison
+from resemblance.comparison import Comparison, describe
 from resemblance.store import Cell, Store
 
 ENGINE = sys.modules["resemblance.compare"]
@@ -364,6 +365,62 @@ def test_mistakes_in_data_name_the_entry():
         rs.compare([np.eye(4), np.ones(4)])
 
 
+@rs.measure(label="Wild", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+            reference="nobody2026nothing")  # fmt: skip
+def wild(x, y, *, value: float = 1.0) -> float:
+    """Wild: whatever it is told."""
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (-175.2, "the value -175.2 is outside the declared range, 0 to 1"),
+        (1.01, "the value 1.01 is outside the declared range, 0 to 1"),
+        (float("inf"), "returned inf; where there is no value, raise resemblance.Undefined"),
+    ],
+)
+def test_the_declared_range_of_a_measure_is_checked(reps, value, reason):
+    measure = wild.where(value=value)
+    with pytest.raises(ValueError, match=reason):
+        measure(reps["net/0"], reps["net/1"])
+    result = rs.compare(reps, measures=[measure, "cka"], progress=False)
+    assert np.isfinite(result["cka"]).all()
+    assert len(result.failures) == 25
+    assert reason in result.failures[0].reason
+
+
+def test_rounding_is_not_outside_the_range(reps):
+    assert wild.where(value=1 + 1e-9)(reps["net/0"], reps["net/1"]) > 1
+
+
+@rs.measure(label="Void", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+            reference="nobody2026nothing")  # fmt: skip
+def void(x, y) -> float:
+    """Void: no number."""
+    return float("nan")
+
+
+def test_a_nan_of_ones_own_measure_is_called_that(reps):
+    with pytest.raises(ValueError, match="void returned nan; where there is no value"):
+        void(reps["net/0"], reps["net/1"])
+
+
+def unlike(x, y):
+    """Unlike: labelled like another."""
+    return 0.0
+
+
+UNLIKE = rs.measure(label="CKA", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+                    reference="nobody2026nothing")(unlike)  # fmt: skip
+
+
+def test_two_measures_of_one_label_are_refused_but_variants_of_one_are_not(reps):
+    with pytest.raises(ValueError, match=r"cka and unlike are both labelled 'CKA'|unlike and cka are both"):
+        rs.compare(reps, measures=["cka", UNLIKE], progress=False)
+    assert len(rs.compare(reps, measures=["cka", "cka[kernel=rbf]"], progress=False).measures) == 2
+
+
 def cka(x, y):
     """CKA of another kind."""
     return 0.0
@@ -532,8 +589,6 @@ def test_kill_minus_nine_loses_at_most_the_pair_in_flight(tmp_path):
 
 
 def _count(path) -> int:
-    import sqlite3
-
     try:
         connection = sqlite3.connect(path, timeout=10)
         try:
@@ -574,6 +629,119 @@ def test_loading_does_not_write(plain, tmp_path):
     assert (tmp_path / "result.db").read_bytes() == before
 
 
+def test_a_finished_comparison_is_one_plain_file(plain, reps, tmp_path):
+    path = tmp_path / "run.db"
+    rs.compare(reps, measures="cka", save=path, progress=False)
+    with ThreadPoolExecutor(2) as pool:
+        rs.compare(reps, measures="rsa", executor=pool, save=path, progress=False)
+    assert os.listdir(tmp_path) == ["run.db"]
+    assert path.read_bytes()[18:20] == b"\x01\x01"  # what SQLite writes there for a file without a log
+    plain.save(path)
+    assert os.listdir(tmp_path) == ["run.db"]
+
+
+def _left_open(path, reps) -> None:
+    """Write a comparison and end without closing the file, as after a kill."""
+    process = get_context("fork").Process(target=_compute_and_die, args=(path, reps))
+    process.start()
+    process.join()
+    assert path.with_name(f"{path.name}-wal").stat().st_size > 0
+
+
+def _compute_and_die(path, reps) -> None:
+    store = Store(path)
+    plain = rs.compare(reps, measures="cka", progress=False)
+    store.put(plain.cells)
+    store.describe(describe(plain.rows, plain.columns, plain.measures, plain.provenance))
+    os._exit(9)
+
+
+def test_what_a_kill_left_in_the_log_is_taken_in(reps, plain, tmp_path):
+    path = tmp_path / "run.db"
+    _left_open(path, reps)
+    assert np.array_equal(rs.load(path)["cka"], plain["cka"])
+    rs.compare(reps, measures="cka", save=path, progress=False)
+    assert os.listdir(tmp_path) == ["run.db"]
+    assert np.array_equal(rs.load(path)["cka"], plain["cka"])
+
+
+def test_where_nothing_can_be_written(reps, plain, tmp_path):
+    """A folder in the place of what SQLite would create has the effect of a medium that is read only."""
+    path = tmp_path / "run.db"
+    rs.compare(reps, measures="cka", save=path, progress=False)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = WAL")  # a file from before there was one without a log
+    connection.close()
+    (tmp_path / "run.db-shm").mkdir()
+    assert np.array_equal(rs.load(path)["cka"], plain["cka"])
+
+
+def test_a_log_is_never_passed_over_where_nothing_can_be_written(reps, plain, tmp_path):
+    path = tmp_path / "run.db"
+    _left_open(path, reps)
+    (tmp_path / "run.db-shm").unlink()
+    (tmp_path / "run.db-shm").mkdir()
+    assert np.array_equal(rs.load(path)["cka"], plain["cka"])
+    (tmp_path / "run.db-wal").unlink()
+    (tmp_path / "run.db-wal").mkdir()  # a log that cannot be opened
+    with pytest.raises(ValueError, match=r"run\.db was not closed: copy it with run\.db-wal to a folder"):
+        rs.load(path)
+
+
+SABOTAGE = {
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON cells BEGIN UPDATE cells SET value = 0.5; END",
+    "view": "CREATE VIEW v AS SELECT * FROM cells",
+    "table": "CREATE TABLE more (x)",
+    "index": "CREATE INDEX i ON cells (value)",
+    "range": "UPDATE cells SET value = 7 WHERE measure = 'cka'",
+    "own range": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', '\"range\": [0, 9]')",
+    "infinite": "UPDATE cells SET value = 9e999",
+    "seconds": "UPDATE cells SET seconds = 'soon'",
+    "reason": "UPDATE cells SET value = NULL, reason = x'00'",
+    "version": "UPDATE cells SET version = 'first'",
+    "no measures": 'UPDATE header SET description = \'{"rows": [], "columns": []}\'',
+    "a list": "UPDATE header SET description = '[]'",
+    "deep": "UPDATE header SET description = printf('%.*c', 200000, '[')",
+    "other rows": "UPDATE header SET description = replace(description, 'net/0', 'net/9')",
+    "wrong types": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', '\"range\": 3')",
+    "no header": "DROP TABLE header",
+}
+
+
+@pytest.mark.parametrize("what", SABOTAGE)
+def test_a_damaged_or_forged_file_is_refused_by_its_name(what, reps, tmp_path):
+    path = tmp_path / "run.db"
+    rs.compare(reps, measures="cka", save=path, progress=False)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(SABOTAGE[what])
+    if what == "own range":
+        connection.execute(SABOTAGE["range"])
+    if what == "other rows":
+        connection.execute("UPDATE header SET description = replace(description, 'fingerprint', 'print')")
+    connection.close()
+    with pytest.raises(ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"):
+        rs.load(path)
+    if what in ("trigger", "view", "table", "index", "range", "infinite", "seconds", "reason"):
+        with pytest.raises(ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"):
+            rs.compare(reps, measures="cka", save=path, progress=False)
+
+
+def test_an_empty_file_is_no_comparison(tmp_path):
+    (tmp_path / "empty.db").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"empty\.db is empty"):
+        rs.load(tmp_path / "empty.db")
+
+
+def test_a_full_disk_names_the_file(reps, tmp_path):
+    path = tmp_path / "run.db"
+    with Store(path) as store:
+        store._db.execute("PRAGMA max_page_count = 4")
+        store._pending = [Cell("m", 1, str(i), "y" * 1000, 1.0, 0.0, None) for i in range(1000)]
+        with pytest.raises(OSError, match=r"run\.db cannot be written: database or disk is full"):
+            store.flush()
+        store._pending = []
+
+
 def _put_twenty(path, barrier, number: int) -> None:
     barrier.wait()
     with Store(path) as store:
@@ -600,8 +768,6 @@ def test_files_that_are_not_comparisons(tmp_path):
     (tmp_path / "text.db").write_text("hello " * 1000)
     with pytest.raises(ValueError, match="cannot be used as a comparison file"):
         rs.load(tmp_path / "text.db")
-    import sqlite3
-
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE t (x)")
     connection.close()

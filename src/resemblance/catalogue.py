@@ -116,7 +116,10 @@ def parse_parameters(parameters: str) -> dict[str, Any]:
         call = ast.parse(f"f({parameters})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise SyntaxError
-        given = {str(k.arg): k.value for k in call.keywords}
-        return {k: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for k, v in given.items()}
+        pairs = [(str(k.arg), k.value) for k in call.keywords]
+        given = {name: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for name, v in pairs}
     except (ValueError, SyntaxError) as error:
         raise ValueError(f"expected parameter=value, separated by commas; got {parameters!r}") from error
+    if len(given) < len(pairs):
+        raise ValueError(f"a parameter is given twice in {parameters!r}")
+    return given

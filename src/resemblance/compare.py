@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from .arrays import library, on_processor, scalar
 from .catalogue import get_measures, list_measures, preset
 from .caveat import transposition
-from .comparison import Comparison, assemble, describe, info_of, provenance_of
+from .comparison import Comparison, MeasureInfo, assemble, check_ranges, describe, info_of, provenance_of
 from .extras import NEEDS, install_hint
 from .failures import reason_of
 from .given import named_sides
@@ -99,7 +99,7 @@ def compare(
 
     with ExitStack() as stack:
         store = stack.enter_context(Store(save)) if save is not None else None
-        done = _done_before(store, every)
+        done = _done_before(store, every, infos)
         if store:
             store.describe(describe(names, column_names, infos, provenance))
         stack.enter_context(single_threaded())
@@ -228,9 +228,12 @@ def _budget(memory: int | str, tile: int | None) -> int:
     return parse_bytes(memory)
 
 
-def _done_before(store: Store | None, every: Sequence[Representation]) -> dict[Key, Cell]:
+def _done_before(store: Store | None, every: Sequence[Representation], infos: Sequence[MeasureInfo]) -> dict[Key, Cell]:
     """Return what the file holds of these data, but for what only this machine, or another, had no memory for."""
-    kept = store.cells(map(fingerprint, every)) if store else []
+    if store is None:
+        return {}
+    kept = store.cells(map(fingerprint, every))
+    check_ranges(kept, infos, store.path)
     return {key_of(c): c for c in kept if not (c.reason or "").startswith(NO_MEMORY)}
 
 
@@ -286,6 +289,10 @@ def _choose(measures: Any) -> tuple[list[Measure], list[Measure]]:
         twin = next((other for other in [*list_measures(), *chosen] if other.name == m.name), m)
         if twin.function is not m.function:
             raise ValueError(f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is taken")
+        other = next((o for o in chosen if o.label == m.label and o.name != m.name), None)
+        if other:
+            names = f"{m.name} and {other.name}"
+            raise ValueError(f"compare: {names} are both labelled {m.label!r}; give one of them another label")
     return chosen, []
 
 

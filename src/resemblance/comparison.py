@@ -15,11 +15,11 @@ import numpy as np
 import scipy
 
 from .arrays import library
-from .catalogue import parse_parameters
+from .catalogue import get_measure, parse_parameters
 from .extras import need
-from .measure import Measure, did_you_mean
+from .measure import SLACK, Measure, did_you_mean, outside
 from .representation import Representation, fingerprint, title
-from .store import Cell, Store, remarks_of
+from .store import Cell, Store, reading, remarks_of
 
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
 ORDINARY = 10.0  # the width of a range whose values are of the order of 1
@@ -209,12 +209,31 @@ def load(path: str | Path) -> Comparison:
 
     Raises ``ValueError`` for a file that is not there or not a comparison.
     """
-    if not Path(path).is_file():
+    path = Path(path)
+    if not path.is_file():
         raise ValueError(f"no comparison at {path}")
-    with Store(path, read_only=True) as store:
+    with Store(path, read_only=True) as store, reading(path):
         description, cells = store.description(), store.cells()
-    infos = tuple(_info_from(entry) for entry in description["measures"])
-    return assemble(description["rows"], description["columns"], infos, cells, description["provenance"])
+        infos = tuple(_info_from(entry) for entry in description["measures"])
+        check_ranges(cells, infos, path)
+        return assemble(description["rows"], description["columns"], infos, cells, description["provenance"])
+
+
+def check_ranges(cells: Iterable[Cell], infos: Iterable[MeasureInfo], path: Path) -> None:
+    """Raise ``ValueError`` for values in a file that a measure cannot have; a known measure says so, not the file."""
+    ranges = {(m.spec, m.version): _declared_range(m) for m in infos}
+    for cell in cells:
+        ends = ranges.get(cell[:2])
+        if ends and cell.value is not None and outside(cell.value, ends, max(SLACK.values())):
+            raise ValueError(f"{path} is damaged: {cell.measure} cannot be {cell.value:g}")
+
+
+def _declared_range(info: MeasureInfo) -> tuple[float, float]:
+    try:
+        found = get_measure(info.spec)
+    except ValueError:  # a user's own
+        return info.range
+    return found.range if (found.label, found.version) == (info.label, info.version) else info.range
 
 
 def assemble(

@@ -44,6 +44,7 @@ ALIASES = {  # what others call things that have another name here
     "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]", "mantel": "rsa",
     "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
 }  # fmt: skip
+SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a range, by precision: a value further outside is wrong
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 
 
@@ -328,14 +329,15 @@ def specification(name: str, parameters: tuple[tuple[str, Any], ...], defaults: 
 def in_range(value: Any, claimed: Any, precision: str) -> Any:
     """Return a value without the rounding errors that brought it out of the claimed range.
 
-    Raises :class:`~resemblance.Undefined` for NaN and infinity. What is further outside stays: the claim is wrong then.
+    Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for a value that is outside by more than rounding:
+    the claim is wrong then.
     """
     number = scalar(value)
-    if math.isnan(number):
-        raise Undefined(f"{claimed}: the value is not a number (NaN) for these data")
-    if math.isinf(number):
-        raise Undefined(f"{claimed}: the value overflows for these data; rescale them")
     low, high = claimed.range
+    if not math.isfinite(number):
+        raise Undefined(_no_number(claimed, number))
+    if outside(number, claimed.range, SLACK[precision]):
+        raise Undefined(f"{claimed}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}")
     excess = number - min(max(number, low), high)
     rounding = 64 * float(np.finfo(precision).eps) * max(1.0, abs(number))
     return value - excess if 0 < abs(excess) <= rounding else value
@@ -367,6 +369,20 @@ def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(function)
     arrays = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("X", "Y")]
     return signature.replace(parameters=[*arrays, *list(signature.parameters.values())[2:]])
+
+
+def outside(value: float, ends: tuple[float, float], rounding: float) -> bool:
+    """Say whether a value is out of a range by more than rounding."""
+    low, high = ends
+    return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
+
+
+def _no_number(claimed: Any, value: float) -> str:
+    if claimed.function.__module__.partition(".")[0] != __package__:
+        return f"{claimed} returned {value}; where there is no value, raise resemblance.Undefined with the reason"
+    if math.isnan(value):
+        return f"{claimed}: the value is not a number (NaN) for these data"
+    return f"{claimed}: the value overflows for these data; rescale them"
 
 
 def holds(value: Any, wanted: Any) -> bool:

@@ -23,6 +23,14 @@ INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, rem
 UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
   SET value = excluded.value, seconds = excluded.seconds, reason = excluded.reason, remarks = excluded.remarks
   WHERE cells.reason LIKE '{NO_MEMORY}%'"""
+# The tables, as SQLite writes them down: of this format, and of the first.
+_OLD = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
+_KEY = "PRIMARY KEY (measure, version, x, y)"
+CELLS = (
+    f"CREATE TABLE cells ({_OLD}, remarks TEXT, {_KEY}) WITHOUT ROWID",
+    f"CREATE TABLE cells ({_OLD}, {_KEY}) WITHOUT ROWID",
+)
+HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
 TIMEOUT = 60.0  # seconds to wait for another process
 
 
@@ -74,47 +82,47 @@ class Store:
 
     A cell is found again whenever the same measure, version and data are asked for, in whatever comparison. Writes are
     atomic (SQLite in WAL mode), so a process killed at any moment leaves a file that can be read and continued, and two
-    processes may write at once. On network file systems, which WAL does not support, use one process.
+    processes may write at once. On network file systems, which WAL does not support, use one process. While it is open,
+    and after a kill, what was written last is in a second file, ``-wal``, which the next one to open it takes in.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False):
         self.path = Path(path)
+        self._read_only = read_only
         self._pending: list[Cell] = []
         self._written = 0.0
-        try:
-            location = self.path.resolve().as_uri() + ("?mode=ro" if read_only else "")
-            self._db = sqlite3.connect(location, uri=True, timeout=TIMEOUT, check_same_thread=False)
+        with reading(self.path):
+            self._db = open_to_read(self.path) if read_only else _connected(self.path)
             self._check_format()
-            if read_only:
-                return
-            self._write_ahead()
-            self._create()
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.path} cannot be used as a comparison file: {error}") from error
+            if not read_only:
+                self._write_ahead()
+                self._create()
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._pending:
-            self.flush()
-        self._db.close()
+        try:
+            if self._pending:
+                self.flush()
+        finally:
+            if not self._read_only:
+                self._leave_one_file()
+            self._db.close()
 
     def describe(self, description: dict[str, Any]) -> None:
         """Say which comparison the cells are for (the last description counts)."""
-        with self._db:
+        with self._writing():
             self._db.execute("INSERT OR REPLACE INTO header VALUES (0, ?)", [json.dumps(description)])
 
     def description(self) -> dict[str, Any]:
         """Return the description; ``ValueError`` if the file has none."""
-        row = self._db.execute("SELECT description FROM header").fetchone()
-        if row is None:
-            raise ValueError(f"{self.path} holds no comparison")
-        try:
+        with reading(self.path):
+            row = self._db.execute("SELECT description FROM header").fetchone()
+            if row is None:
+                raise ValueError(f"{self.path} holds no comparison")
             found: dict[str, Any] = json.loads(row[0])
             return {name: found[name] for name in ("rows", "columns", "measures", "provenance")}
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"{self.path} is damaged: it does not say what it compares") from error
 
     def put(self, cells: Iterable[Cell]) -> None:
         """Add cells; a value that is already there stays as it is. They are on disk within half a second of work."""
@@ -124,38 +132,50 @@ class Store:
 
     def flush(self) -> None:
         """Write what was put, in one transaction."""
-        with self._db:
+        with self._writing():
             self._db.executemany(f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}", self._pending)
         self._pending, self._written = [], time.monotonic()
 
     def cells(self, of: Iterable[str] | None = None) -> list[Cell]:
         """Return all cells, or those whose two sides are both among the fingerprints ``of``.
 
-        Raises ``ValueError`` if their remarks cannot be read.
+        Raises ``ValueError`` for what cannot be a cell.
         """
-        if of is None:
-            return self._checked(self._db.execute("SELECT * FROM cells"))
-        sides = json.dumps(sorted(set(of)))
-        among = "IN (SELECT value FROM json_each(?))"
-        query = f"SELECT * FROM cells WHERE x {among} AND y {among}"
-        return self._checked(self._db.execute(query, [sides, sides]))
-
-    def _checked(self, found: Iterable[tuple[Any, ...]]) -> list[Cell]:
-        cells = [Cell(*row) for row in found]
-        try:
+        query = "SELECT * FROM cells"
+        sides: tuple[str, ...] = ()
+        if of is not None:
+            among = "IN (SELECT value FROM json_each(?))"
+            query, sides = f"{query} WHERE x {among} AND y {among}", (json.dumps(sorted(set(of))),) * 2
+        with reading(self.path):
+            cells = [Cell(*row) for row in self._db.execute(query, sides)]
             for cell in cells:
-                remarks_of(cell)
-        except ValueError as error:
-            raise ValueError(f"{self.path} is damaged: {error}") from error
+                _check(cell)
         return cells
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction; a full disk or a file that cannot be written is named."""
+        try:
+            with self._db:
+                yield
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self.path} cannot be written: {error}") from error
+
     def _check_format(self) -> None:
+        """Refuse what another version, or another program, has made: also statements that would run in a query."""
         # One statement reads one state of the file, even while another process creates it.
-        query = "SELECT (SELECT count(*) FROM sqlite_master), (SELECT user_version FROM pragma_user_version)"
-        tables, version = self._db.execute(query).fetchone()
-        if tables and version not in READABLE:
+        query = (
+            "SELECT (SELECT json_group_array(sql) FROM sqlite_master), (SELECT user_version FROM pragma_user_version)"
+        )
+        schema, version = self._db.execute(query).fetchone()
+        made = {" ".join((sql or "").split()) for sql in json.loads(schema)}
+        if made and version not in READABLE:
             known = " and ".join(map(str, READABLE))
             raise ValueError(f"{self.path} has format {version}; this version of resemblance reads formats {known}")
+        if self._read_only and not made:
+            raise ValueError(f"{self.path} is empty: it holds no comparison")
+        if foreign := sorted(made - {*CELLS, HEADER}):
+            raise ValueError(f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}")
 
     def _write_ahead(self) -> None:
         """Switch to WAL. SQLite does not wait for the lock this takes, so processes that open a new file must retry."""
@@ -169,6 +189,14 @@ class Store:
                     raise
                 time.sleep(0.01)
 
+    def _leave_one_file(self) -> None:
+        """Switch back from WAL, so that the file alone can be copied, and read where nothing can be written."""
+        try:
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError:  # another process has it open: the last one does it
+            return
+
     def _create(self) -> None:
         """Make the tables and state the format in one transaction, so that no process sees one without the other."""
         self._db.execute("BEGIN IMMEDIATE")
@@ -176,13 +204,55 @@ class Store:
             if self._db.execute("PRAGMA user_version").fetchone() == (1,):
                 self._db.execute("ALTER TABLE cells ADD COLUMN remarks TEXT")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            self._db.execute(
-                """CREATE TABLE IF NOT EXISTS cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL,
-                     seconds REAL, reason TEXT, remarks TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"""
-            )
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
-            )
+            for statement in (CELLS[0], HEADER):
+                self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged comparison file leads to into a ``ValueError`` that names it."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise ValueError(f"{path} cannot be used as a comparison file: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if str(error).startswith(str(path)):
+            raise
+        what = error if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
+        raise ValueError(f"{path} is damaged: {what}") from error
+
+
+def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
+    connection = sqlite3.connect(path.resolve().as_uri() + mode, uri=True, timeout=TIMEOUT, check_same_thread=False)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a file that is perhaps being written, or that is where nothing can be written."""
+    connection = _connected(path, "?mode=ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return connection
+    except sqlite3.OperationalError as error:
+        connection.close()
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise ValueError(
+                f"{path} was not closed: copy it with {log.name} to a folder that can be written"
+            ) from error
+    return _connected(path, "?mode=ro&immutable=1")
+
+
+def _check(cell: Cell) -> None:
+    """Raise ``ValueError`` for what cannot be a cell."""
+    number, reason = 0.0 if cell.value is None else cell.value, cell.reason or ""
+    kinds: tuple[type, ...] = (str, int, str, str, float, float, str)
+    if not all(map(isinstance, (*cell[:4], number, cell.seconds, reason), kinds)):
+        raise ValueError(f"this is no value of a measure: {tuple(cell)!r}")
+    if not (math.isfinite(number) and math.isfinite(cell.seconds)):
+        raise ValueError(f"this is no finite value: {tuple(cell)!r}")
+    remarks_of(cell)
 
 
 @contextmanager

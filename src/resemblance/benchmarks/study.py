@@ -29,7 +29,7 @@ from ..documents import check_types, read_document
 from ..extras import check
 from ..measure import Measure
 from ..sources.folders import TRAITS, folders_left_out, read_subjects
-from ..store import write_atomically
+from ..store import open_to_read, reading, write_atomically
 from ..subject import Recipe
 from .evaluate import Progress, Result, evaluate, load_result, pooled_name
 from .resi import DOMAINS, recipes
@@ -287,7 +287,7 @@ def _count_cells(path: Path) -> tuple[int, int]:
     """Return how many comparisons a file has, and how many of them are of a representation with itself."""
     if not path.exists():
         return 0, 0
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+    with reading(path), closing(open_to_read(path)) as database:
         if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'cells'").fetchone():
             return 0, 0  # another process is just making the file
         total, alone = database.execute("SELECT count(*), coalesce(sum(x = y), 0) FROM cells").fetchone()
