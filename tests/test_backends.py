@@ -27,6 +27,7 @@ VARIANTS = [
     "cka[estimator=debiased]",
     "cka[kernel=rbf,estimator=lange]",
     "cka[kernel=laplace]",
+    "cka[kernel=rbf,pairs=all]",
     "cka[kernel=cosine]",
     "mka[k=10,symmetrize=True]",
     "mka[k=10,metric=cosine]",

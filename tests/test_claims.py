@@ -42,6 +42,7 @@ EXTRA = [
     "jensen_shannon[outputs=logits]",
     "imd[estimator=stochastic,probes=64,repeats=2]",
     "cka[kernel=laplace]",
+    "cka[kernel=rbf,pairs=all]",
     "cka[kernel=cosine]",
     "cka[kernel=cosine,estimator=debiased]",
     "mka[k=10,metric=cosine]",

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.linalg import orthogonal_procrustes as scipy_procrustes
 from scipy.linalg import subspace_angles
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.special import rel_entr
 from sklearn.metrics import accuracy_score, jaccard_score
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
@@ -420,3 +420,21 @@ def test_a_second_driver_decomposes_what_the_first_does_not(monkeypatch, rng):
     monkeypatch.setattr(np.linalg, "svdvals", fails, raising=False)
     for name, value in before.items():
         assert float(rs.get_measure(name)(x, y)) == pytest.approx(value, abs=1e-10), name
+
+
+def rbf_gram(x: np.ndarray, width: float) -> np.ndarray:
+    gram = np.exp(-(cdist(x, x) ** 2) / (2 * (width * np.median(cdist(x, x))) ** 2))
+    return gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+
+
+@pytest.mark.parametrize("width", [0.2, 1.0])
+def test_the_width_of_a_kernel_may_count_the_zero_distances_of_samples_to_themselves(width):
+    """Two clusters of equal size: the median falls between the distances within and between them."""
+    rng = np.random.default_rng(0)
+    x = np.repeat([[0.0, 0.0], [9.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 2))
+    y = np.repeat([[0.0, 0.0, 0.0], [0.0, 7.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 3))
+    k, l = rbf_gram(x, width), rbf_gram(y, width)
+    expected = (k * l).sum() / np.sqrt((k * k).sum() * (l * l).sum())
+    m = rs.cka.where(kernel="rbf", bandwidth=width)
+    assert m(x, y, pairs="all") == pytest.approx(expected, rel=1e-12)
+    assert m(x, y) != pytest.approx(expected, rel=1e-2)

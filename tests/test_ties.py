@@ -387,6 +387,13 @@ def test_a_representation_with_ties_has_its_own_neighbours(name, kind):
     assert rs.get_measure(name)(x, rotated) == pytest.approx(1, rel=1e-9)
 
 
+@each_kind
+@pytest.mark.parametrize("name", [*SETS, *LISTS])
+def test_a_copy_is_exactly_one(name, kind):
+    x = KINDS[kind](8)
+    assert rs.get_measure(name)(x, x.copy()) == 1
+
+
 @given(
     arrays(np.float64, st.tuples(st.integers(8, 14), st.integers(1, 3)), elements=st.integers(-1, 2).map(float)),
     st.integers(0, 10**6),

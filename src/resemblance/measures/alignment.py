@@ -41,7 +41,7 @@ RIGID = {"orthogonal", "translation"}
 
 @measure(
     label="AlignCos", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016diachronic", invariant_to={"orthogonal", "isotropic_scaling"}, version=2,
+    reference="hamilton2016diachronic", invariant_to={"orthogonal", "isotropic_scaling"}, version=3,
     uninformative=of_row_directions,
 )  # fmt: skip
 def aligned_cosine(x: Representation, y: Representation) -> Array:
@@ -109,7 +109,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="HardCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    label="HardCorr", family="alignment", version=2, larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
     uninformative=of_matched_columns,
 )  # fmt: skip
@@ -132,7 +132,7 @@ def hard_correlation_match(
 
 
 @measure(
-    label="LinReg", family="alignment", larger_is_more_similar=True, range=(0, 1), symmetric=False,
+    label="LinReg", family="alignment", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=False,
     reference="kornblith2019similarity", invariant_to=RIGID | {"isotropic_scaling"},
     uninformative=of_predictor,
 )  # fmt: skip
@@ -143,7 +143,8 @@ def linear_regression(x: Representation, y: Representation, *, predict: Literal[
         \qquad (X, Y \text{ centred, } U_X \text{ an orthonormal basis of the columns of } X)
 
     X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y. In sample, so it
-    is 1 whenever the predictor has n - 1 independent columns. Raises ``Undefined`` for a constant representation.
+    is 1 whenever the predictor has n - 1 independent columns. No invertible linear map of the predictor changes it;
+    claimed is what holds for both arguments. Raises ``Undefined`` for a constant representation.
 
     Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first argument from the
     second; here it is the second from the first unless asked for, as X predicts Y everywhere else. The ReSi code
@@ -181,7 +182,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
 
 @measure(
     label="PermProc", family="alignment", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
-    reference="williams2021generalized", invariant_to={"permutation"},
+    version=2, reference="williams2021generalized", invariant_to={"permutation"},
 )  # fmt: skip
 def permutation_procrustes(x: Representation, y: Representation) -> Array:
     r"""Permutation Procrustes distance: how far two representations are apart after the best matching of neurons.
@@ -224,7 +225,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="SoftCorr", family="alignment", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    label="SoftCorr", family="alignment", version=2, larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="li2015convergent", invariant_to={"permutation", "isotropic_scaling", "translation"}, identity=False,
     uninformative=of_matched_columns,
 )  # fmt: skip

@@ -35,9 +35,9 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
 
 
 @measure(
-    label="MutualKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="MutualKNN", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
-    version=2, min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
+    min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE), remarks=recall_of_both,
     uninformative=of_neighbour_sets,
 )  # fmt: skip
@@ -150,9 +150,9 @@ def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @measure(
-    label="LCSKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="LCSKNN", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
-    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
     remarks=recall_of_both,
 )  # fmt: skip
 def lcs_knn(
@@ -186,9 +186,9 @@ def _in_order(a: Nearest, b: Nearest) -> float:
 
 
 @measure(
-    label="EditKNN", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="EditKNN", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
-    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(EUCLIDEAN, APPROXIMATE),
     remarks=recall_of_both,
 )  # fmt: skip
 def edit_distance_knn(
@@ -227,9 +227,9 @@ def _unedited(a: Nearest, b: Nearest) -> float:
 
 @measure(
     label="CKNNA", family="neighbours", larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False,
-    identity=False,
+    version=2, identity=False,
     reference="huh2024platonic", invariant_to=COSINE, differentiable=False,
-    version=2, min_samples=lambda k, **_: max(k + 1, 4), limits={"k": (1, np.inf)},
+    min_samples=lambda k, **_: max(k + 1, 4), limits={"k": (1, np.inf)},
     changes=(when({"estimator": "centered"}, symmetric=True, range=(-1, 1), identity=True), APPROXIMATE),
     remarks=lambda x, y, kernel, **parameters: recall_of_both(x, y, metric=affinity(kernel), **parameters),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from .chance import of_leading_spans, of_spans, of_weighted_spans
 
 
 @measure(
-    label="MeanCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="MeanCCA", family="cca", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
     changes=(when({"divisor": "width"}, identity=False),), uninformative=of_spans,
 )  # fmt: skip
@@ -50,7 +50,7 @@ def mean_cca(
 
 @measure(
     label="SVCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True, reference="raghu2017svcca",
-    invariant_to={"orthogonal", "isotropic_scaling", "translation"}, min_samples=3,
+    version=2, invariant_to={"orthogonal", "isotropic_scaling", "translation"}, min_samples=3,
     limits={"explained_variance": (0, 1)},
     changes=(when({"truncation": "resi"}, invariant_to={"orthogonal", "translation"}),),
     uninformative=of_leading_spans,
@@ -87,7 +87,7 @@ def svcca(
 
 
 @measure(
-    label="PWCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=False,
+    label="PWCCA", family="cca", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=False,
     reference="morcos2018insights", invariant_to={"permutation", "isotropic_scaling", "translation"}, min_samples=3,
     changes=(
         when({"weights": "symmetric"}, symmetric=True),

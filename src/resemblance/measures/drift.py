@@ -76,7 +76,7 @@ def sliced_wasserstein(x: Representation, y: Representation, *, projections: int
 
 
 @measure(
-    label="SubspaceOv", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="SubspaceOv", family="cca", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raju2026geometric", invariant_to=RIGID, limits={"k": (1, np.inf)},
     uninformative=of_components,
 )  # fmt: skip
@@ -100,7 +100,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 
 
 @measure(
-    label="EigenSim", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="EigenSim", family="statistic", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raju2026geometric", invariant_to=RIGID,
 )  # fmt: skip
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
@@ -120,7 +120,7 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="PWCKA", family="similarity_matrix", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="PWCKA", family="similarity_matrix", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="raju2026geometric", invariant_to=RIGID, limits={"explained_variance": (0, 1)},
     uninformative=of_leading_grams,
 )  # fmt: skip

@@ -30,9 +30,9 @@ Product = Callable[["csr_array", "csr_array"], float]
 
 
 @measure(
-    label="MKA", family="similarity_matrix", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    label="MKA", family="similarity_matrix", version=2, larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="islam2025manifold", invariant_to=SIMILARITIES, differentiable=False,
-    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(
         when({"metric": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
         when({"baseline": "permutation"}, range=(-np.inf, 1)),

@@ -25,9 +25,9 @@ COSINE = {"orthogonal", "isotropic_scaling"}
 
 
 @measure(
-    label="Jaccard", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="Jaccard", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="wang2020towards", invariant_to=COSINE, differentiable=False,
-    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
     uninformative=of_neighbour_unions,
@@ -58,9 +58,9 @@ def _overlap(a: Nearest, b: Nearest) -> float:
 
 
 @measure(
-    label="RankSim", family="neighbours", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    label="RankSim", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
     reference="wang2020towards", invariant_to=COSINE, differentiable=False,
-    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
 )  # fmt: skip
@@ -133,9 +133,9 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="2nd-Cos", family="neighbours", larger_is_more_similar=True, range=(-1, 1), symmetric=True,
+    label="2nd-Cos", family="neighbours", version=2, larger_is_more_similar=True, range=(-1, 1), symmetric=True,
     reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,
-    version=2, min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
+    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),
     uninformative=of_profiles,
 )  # fmt: skip

@@ -50,7 +50,7 @@ def disagreement(x: Representation, y: Representation) -> float:
 
 
 @measure(
-    label="JSD", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True,
+    label="JSD", family="outputs", version=2, larger_is_more_similar=False, range=(0, 1), symmetric=True,
     reference="klabunde2025resi", min_samples=1,
 )  # fmt: skip
 def jensen_shannon(

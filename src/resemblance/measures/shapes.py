@@ -105,7 +105,7 @@ def _shrunk(points: Array, n: int, shrinkage: float) -> Array:
 
 
 @measure(
-    label="SoftMatch", family="alignment", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    label="SoftMatch", family="alignment", version=2, larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
     metric=True, reference="khosla2024soft", invariant_to={"permutation"},
     changes=(when({"units": "unit"}, invariant_to={"permutation", "isotropic_scaling", "translation"}, range=(0, 2)),),
 )  # fmt: skip
@@ -155,7 +155,7 @@ def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="Shape", family="alignment", larger_is_more_similar=False, range=(0, np.pi / 2), symmetric=True,
+    label="Shape", family="alignment", version=2, larger_is_more_similar=False, range=(0, np.pi / 2), symmetric=True,
     metric=True, reference="williams2021generalized", invariant_to=SHAPE, limits={"alpha": (0, 1)},
     changes=(when({"alpha": 0}, invariant_to={"affine"}),),
     uninformative=of_rotations,
@@ -205,7 +205,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="LinPred", family="alignment", larger_is_more_similar=True, range=(0, 1), symmetric=False,
+    label="LinPred", family="alignment", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=False,
     reference="schrimpf2018brainscore", invariant_to=SHAPE, identity=False, differentiable=False,
 )  # fmt: skip
 def linear_predictivity(x: Representation, y: Representation) -> Array:

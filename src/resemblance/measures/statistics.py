@@ -47,7 +47,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
 
 @measure(
     label="UnifDiff", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True, metric=True,
-    reference="wang2020understanding", invariant_to={"orthogonal", "isotropic_scaling"},
+    version=2, reference="wang2020understanding", invariant_to={"orthogonal", "isotropic_scaling"},
     changes=(when({"rows": "raw"}, invariant_to={"orthogonal", "translation"}),),
     uninformative=of_far_samples,
 )  # fmt: skip

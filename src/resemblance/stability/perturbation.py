@@ -21,7 +21,7 @@ SHAPE = RIGID | {"isotropic_scaling"}
 
 
 @statistic(
-    label="Perturbation coherence", family="perturbation", larger_is_more_stable=True, range=(-1, 1),
+    label="Perturbation coherence", family="perturbation", version=2, larger_is_more_stable=True, range=(-1, 1),
     reference="raju2026geometric", invariant_to=SHAPE, min_samples=2, limits={"k": (1, np.inf), "ridge": (0, np.inf)},
     changes=(
         when({"controls": "whitened"}, invariant_to=RIGID),
@@ -198,7 +198,7 @@ def perturbation_spread(
 
 
 @statistic(
-    label="Perturbation reproducibility", family="perturbation", larger_is_more_stable=True, range=(-1, 1),
+    label="Perturbation reproducibility", family="perturbation", version=2, larger_is_more_stable=True, range=(-1, 1),
     reference="raju2026geometric", invariant_to=SHAPE, min_samples=4, limits={"k": (1, 10_000)},
 )  # fmt: skip
 def perturbation_reproducibility(

@@ -21,7 +21,7 @@ def variances(x: Representation) -> np.ndarray:
 
 @statistic(
     label="Anisotropy", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="raju2026geometric",
-    invariant_to=SHAPE,
+    version=2, invariant_to=SHAPE,
 )  # fmt: skip
 def anisotropy(x: Representation) -> float:
     r"""Anisotropy: the share of the variance in the first principal component.
@@ -37,7 +37,7 @@ def anisotropy(x: Representation) -> float:
 
 
 @statistic(
-    label="Participation ratio", family="spectrum", larger_is_more_stable=None, range=(1, np.inf),
+    label="Participation ratio", family="spectrum", version=2, larger_is_more_stable=None, range=(1, np.inf),
     reference="gao2017theory", invariant_to=SHAPE,
 )  # fmt: skip
 def participation_ratio(x: Representation) -> float:
@@ -54,7 +54,7 @@ def participation_ratio(x: Representation) -> float:
 
 
 @statistic(
-    label="Effective rank", family="spectrum", larger_is_more_stable=None, range=(1, np.inf),
+    label="Effective rank", family="spectrum", version=2, larger_is_more_stable=None, range=(1, np.inf),
     reference="roy2007effective", invariant_to=SHAPE,
 )  # fmt: skip
 def effective_rank(x: Representation) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ..arrays import (
@@ -23,11 +25,15 @@ from .distances import double_centered, rdm, row_blocks, squared_distance_block
 from .points import preshape, row_directions
 from .spectra import energy
 
+Pairs = Literal["distinct", "all"]
+
 
 @view
-def median_distance(x: Representation) -> Array:
-    """Median Euclidean distance between two different samples of the pre-shape, a 0-d array."""
+def median_distance(x: Representation, pairs: Pairs = "distinct") -> Array:
+    """Median Euclidean distance between samples of the pre-shape, a 0-d array; of all pairs also with themselves."""
     distances = to_numpy(rdm(x, "euclidean"))
+    if pairs == "all":  # every pair twice, and n zeros
+        distances = np.concatenate([distances, distances, np.zeros(x.shape[0])])
     if carries_gradient(x.source):
         return _differentiable_median(preshape(x), distances)
     return like(np.median(distances, overwrite_input=distances.flags.writeable), x.array)
@@ -38,17 +44,18 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
     xp, median = namespace(points), np.median(distances)
     ends = [distances[distances <= median].max(), distances[distances >= median].min()]
     found = np.array([np.flatnonzero(distances == end)[0] for end in ends])
-    i, j = (like(indices[found], points) for indices in np.triu_indices(points.shape[0], 1))
+    n = points.shape[0]  # pairs may be listed twice, and followed by those of samples with themselves
+    i, j = (like(np.concatenate([a, a, np.arange(n)])[found], points) for a in np.triu_indices(n, 1))
     return xp.mean(norm(xp.take(points, i, axis=0) - xp.take(points, j, axis=0), axis=1))
 
 
 @view
-def distance_gram(x: Representation, kernel: str, bandwidth: float) -> Array:
+def distance_gram(x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct") -> Array:
     """Centred Gram matrix of a kernel of the distance d, sigma = bandwidth * median distance, shape (n, n).
 
     ``kernel``: "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma).
     """
-    sigma = bandwidth * median_distance(x)
+    sigma = bandwidth * median_distance(x, pairs)
     if scalar(sigma) == 0:
         raise Undefined(f"the median distance between samples of {title(x)} is zero, so the kernel has no width")
     points, n = preshape(x), x.shape[0]
@@ -69,16 +76,16 @@ def centered_directions(x: Representation) -> Array:
 
 
 @view
-def gram_diagonal(x: Representation, kernel: str, bandwidth: float) -> Array:
+def gram_diagonal(x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct") -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
     if kernel in ("linear", "cosine"):
         points = preshape(x) if kernel == "linear" else centered_directions(x)
         return x.xp.sum(points**2, axis=1)
-    return x.xp.linalg.diagonal(distance_gram(x, kernel=kernel, bandwidth=bandwidth))
+    return x.xp.linalg.diagonal(distance_gram(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs))
 
 
 @view
-def gram_energy(x: Representation, kernel: str, bandwidth: float) -> Array:
+def gram_energy(x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct") -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
     if kernel == "linear":
         return energy(x) ** 2
@@ -86,5 +93,5 @@ def gram_energy(x: Representation, kernel: str, bandwidth: float) -> Array:
         points = centered_directions(x)
         gram = x.xp.matrix_transpose(points) @ points
     else:
-        gram = distance_gram(x, kernel=kernel, bandwidth=bandwidth)
+        gram = distance_gram(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs)
     return inner(gram, gram)

@@ -17,7 +17,7 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation, pair_view, title
-from .grams import centered_directions, distance_gram
+from .grams import Pairs, centered_directions, distance_gram
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
 from .spectra import need_derivative, orthonormal_basis, principal_directions
 
@@ -99,7 +99,7 @@ def overlap_energy(x: Representation, y: Representation, centered: bool = True) 
 
 
 @pair_view(swap=_same)
-def gram_inner(x: Representation, y: Representation, kernel: str, bandwidth: float) -> Array:
+def gram_inner(x: Representation, y: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct") -> Array:
     """Inner product of the centred Gram matrices."""
     if kernel == "linear":
         c = cross_products(x, y)
@@ -107,7 +107,7 @@ def gram_inner(x: Representation, y: Representation, kernel: str, bandwidth: flo
     if kernel == "cosine":
         c = _transpose(centered_directions(x)) @ centered_directions(y)
         return inner(c, c)
-    return inner(*(distance_gram(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y)))
+    return inner(*(distance_gram(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y)))
 
 
 @pair_view(swap=_transpose)

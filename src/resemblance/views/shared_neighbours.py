@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ def attainable(
 ) -> float:
     """The geometric mean of the scores of each of two representations with itself, the largest that ties allow."""
     own = [_with_itself(r, score=score, k=k, metric=metric, index=index) for r in (x, y)]
-    return float((own[0] * own[1]) ** 0.5)
+    return math.sqrt(own[0] * own[1])  # the root of a square is exact, so X with itself is exactly 1
 
 
 @view
