@@ -36,7 +36,7 @@ from .suggestions import did_you_mean
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
-SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a range, by precision: a value further outside is wrong
+SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 
 
@@ -321,13 +321,14 @@ def specification(name: str, parameters: tuple[tuple[str, Any], ...], defaults: 
 def in_range(value: Any, claimed: Any, precision: str) -> Any:
     """Return a value without the rounding errors that brought it out of the claimed range.
 
-    Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for a value that is outside by more than rounding:
-    the claim is wrong then.
+    Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for what no rounding explains: the claim is wrong.
     """
     number = scalar(value)
+    if math.isnan(number):
+        raise Undefined(f"{claimed} returned NaN (not a number) for these data")
+    if math.isinf(number):
+        raise Undefined(f"{claimed}: the value overflows for these data; rescale them")
     low, high = claimed.range
-    if not math.isfinite(number):
-        raise Undefined(_no_number(claimed, number))
     if outside(number, claimed.range, SLACK[precision]):
         raise Undefined(f"{claimed}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}")
     excess = number - min(max(number, low), high)
@@ -356,14 +357,6 @@ def outside(value: float, ends: tuple[float, float], rounding: float) -> bool:
     """Say whether a value is out of a range by more than rounding."""
     low, high = ends
     return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
-
-
-def _no_number(claimed: Any, value: float) -> str:
-    if claimed.function.__module__.partition(".")[0] != __package__:
-        return f"{claimed} returned {value}; where there is no value, raise resemblance.Undefined with the reason"
-    if math.isnan(value):
-        return f"{claimed}: the value is not a number (NaN) for these data"
-    return f"{claimed}: the value overflows for these data; rescale them"
 
 
 def holds(value: Any, wanted: Any) -> bool:

@@ -22,6 +22,7 @@ from ..views.flatness import (
     leading_flatness,
     root_flatness,
 )
+from ..views.grams import Pairs
 from ..views.neighbour_graphs import spread
 from ..views.neighbours import Nearest, nearest, own_cosines
 from ..views.points import size, unit_rows
@@ -101,14 +102,20 @@ def of_smoothers(x: Representation, y: Representation, ridge: float, **_: Any) -
 
 
 def of_grams(
-    x: Representation, y: Representation, kernel: str = "linear", estimator: str = "biased", bandwidth: float = 1.0
+    x: Representation,
+    y: Representation,
+    kernel: str = "linear",
+    estimator: str = "biased",
+    bandwidth: float = 1.0,
+    pairs: Pairs = "distinct",
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below d; not debiased."""
     if x.shape[0] == 2:
         return fixed(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and _low(x, y)):
         return ""
-    return near(x.shape[0], math.prod(gram_flatness(r, kernel=kernel, bandwidth=bandwidth) for r in (x, y)))
+    flatness = (gram_flatness(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y))
+    return near(x.shape[0], math.prod(flatness))
 
 
 def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
