@@ -16,7 +16,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py"))
 
 # Left may not import right. Modules of one entry may import each other.
 LAYERS = [
-    {"arrays", "rng", "extras", "compiled", "progress", "documents", "notebook"},
+    {"arrays", "rng", "extras", "compiled", "modules", "progress", "suggestions", "documents", "notebook"},
     {"inputs"},
     {"representation"},
     {"subject"},

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import measures
-from .measure import FAMILIES, INVARIANCES, Measure, did_you_mean, implied
+from .measure import FAMILIES, INVARIANCES, Measure, implied
+from .suggestions import did_you_mean
 
 
 def list_measures(*, family: str | None = None, invariant_to: str | set[str] | None = None) -> list[Measure]:

@@ -17,9 +17,10 @@ import scipy
 from .arrays import library
 from .catalogue import get_measure, parse_parameters
 from .extras import need
-from .measure import SLACK, Measure, did_you_mean, outside
+from .measure import SLACK, Measure, outside
 from .representation import Representation, fingerprint, title
 from .store import Cell, Store, reading, remarks_of
+from .suggestions import did_you_mean
 
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
 ORDINARY = 10.0  # the width of a range whose values are of the order of 1

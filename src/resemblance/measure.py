@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-import importlib
-import importlib.util
 import inspect
 import math
 import sys
@@ -23,6 +20,7 @@ from .arrays import Array, library, like, scalar
 from .caveat import UninformativeWarning, caveat_of, condition, no_caveat, transposition
 from .extras import EXTRA, check
 from .inputs import hint_of_counts
+from .modules import restore, version_of
 from .notebook import card
 from .representation import (
     Representation,
@@ -33,18 +31,12 @@ from .representation import (
     finite,
     without_gradient,
 )
+from .suggestions import did_you_mean
 
 INVARIANCES = ("permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine")
 Family = Literal["cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"]
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
 SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
-ALIASES = {  # what others call things that have another name here
-    "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling", "scaling": "isotropic_scaling",
-    "linear": "invertible_linear", "shift": "translation", "offset": "translation",
-    "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]", "debiased": "cka[estimator=debiased]",
-    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]", "mantel": "rsa",
-    "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
-}  # fmt: skip
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 
 
@@ -350,17 +342,6 @@ def require(measure: Measure) -> None:
         check(package)
 
 
-def did_you_mean(name: str, known: typing.Iterable[str], show: typing.Iterable[str] | None = None) -> str:
-    """Return the end of an error message: the closest known name, or all of them (or those to ``show``)."""
-    known = list(known)
-    if ALIASES.get(name.lower(), "").partition("[")[0] in known:
-        return f"; did you mean {ALIASES[name.lower()]!r}?"
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(known if show is None else show)}" if known else "; it has none"
-
-
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
     return {k: p.default for k, p in list(inspect.signature(function).parameters.items())[2:]}
 
@@ -403,37 +384,3 @@ def brief(value: Any) -> str:
     if not isinstance(value, tuple) or len(value) <= 8:
         return str(value)
     return f"<{len(value)} values {hashlib.blake2b(repr(value).encode(), digest_size=4).hexdigest()}>"
-
-
-def restore(module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None) -> Any:
-    """Find a measure or statistic by where it is defined: how they travel between processes."""
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError:
-        if file is None:
-            raise
-        found = getattr(load_module(file, module), name)
-    return found.where(**dict(parameters))
-
-
-def version_of(function: Callable[..., Any]) -> int:
-    """Return 1 for a measure of this library; for any other a number that changes with the file it is written in."""
-    if function.__module__.partition(".")[0] == __package__:
-        return 1
-    file = getattr(sys.modules.get(function.__module__), "__file__", None)
-    try:
-        text = Path(file).read_text(encoding="utf-8") if file else inspect.getsource(function)
-    except (OSError, TypeError, UnicodeDecodeError):
-        return 1
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little")
-
-
-def load_module(file: str, name: str) -> Any:
-    """Import a Python file that is not part of a package (a user's own measures)."""
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot import {file}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module

@@ -19,16 +19,15 @@ from .measure import (
     argument,
     check_parameters,
     claims_under,
-    did_you_mean,
     hashable,
     implied,
     in_range,
-    restore,
     specification,
-    version_of,
 )
+from .modules import restore, version_of
 from .notebook import card
 from .representation import Representation, Undefined, check_same_samples, finite
+from .suggestions import did_you_mean
 
 StatisticFamily = Literal["splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"]
 STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)

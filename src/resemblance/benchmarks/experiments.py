@@ -26,10 +26,11 @@ from typing import Any, NamedTuple
 from ..compare import as_finished, single_threaded
 from ..comparison import environment
 from ..documents import read_document
-from ..measure import Measure, did_you_mean
+from ..measure import Measure
 from ..statistic import Statistic
 from ..store import write_atomically
 from ..subject import Recipe
+from ..suggestions import did_you_mean
 from .findings import Findings, Section, distinct
 from .headlines import facts_of
 from .study import alone, check_folder, clean, remember_suite

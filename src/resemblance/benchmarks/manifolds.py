@@ -18,9 +18,10 @@ import numpy as np
 from ..catalogue import get_measures
 from ..compare import compare
 from ..comparison import Comparison, info_of
-from ..measure import Measure, did_you_mean
+from ..measure import Measure
 from ..representation import Representation
 from ..sources.shapes import clusters, gaussian_spots, rings, swiss_roll_s_curve, uniform_spots
+from ..suggestions import did_you_mean
 from .manifold_result import ManifoldResult, Point, Sweep
 from .study import check_folder, remember_suite
 

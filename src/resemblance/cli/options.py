@@ -20,8 +20,10 @@ from typing import Any
 from ..benchmarks.headlines import TRIAL
 from ..catalogue import get_measures, parse_parameters
 from ..extras import check
-from ..measure import Measure, did_you_mean, load_module
+from ..measure import Measure
+from ..modules import load_module
 from ..report.output import FORMATS
+from ..suggestions import did_you_mean
 from .errors import OWN_MODULE, OwnFileError
 
 # What a worker does first, as text so that nothing of ours is imported before. Interrupts from the keyboard reach

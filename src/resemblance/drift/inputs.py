@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..measure import did_you_mean
 from ..representation import Representation, Undefined, as_representation, check_same_samples
 from ..statistic import classes as checked_labels
+from ..suggestions import did_you_mean
 from .verdict import PURPOSES
 
 UNITS = 1e50  # versions whose sizes differ by more are in different units, and squares of them overflow

@@ -13,8 +13,8 @@ import numpy as np
 from ..arrays import to_numpy
 from ..extras import need
 from ..inputs import check_order, order_of
-from ..measure import did_you_mean
 from ..representation import Representation, as_array
+from ..suggestions import did_you_mean
 
 CONTROL_NAMES = frozenset({
     "control", "controls", "ctrl", "negctrl", "neg", "negative", "negativecontrol", "nt", "ntc", "nontargeting",

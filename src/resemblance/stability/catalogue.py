@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..catalogue import parse_parameters, wanted_invariances
-from ..measure import did_you_mean
 from ..statistic import STATISTIC_FAMILIES, Statistic
+from ..suggestions import did_you_mean
 from .evidence import logme
 from .noise import input_noise_stability
 from .perturbation import (

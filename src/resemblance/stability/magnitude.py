@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..measure import did_you_mean
 from ..representation import Undefined
+from ..suggestions import did_you_mean
 from .screen import Perturbations
 
 Form = Literal["linear", "loess", "rank", "difference"]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..extras import need
-from ..measure import did_you_mean
 from ..representation import Representation, Undefined, finite
 from ..rng import generator
 from ..statistic import Statistic
+from ..suggestions import did_you_mean
 from .annotated import Table, control_labels, opened
 from .catalogue import get_statistic
 from .comparing import rows

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ...catalogue import get_measures
-from ...measure import Measure, did_you_mean
+from ...measure import Measure
 from ...sources.folders import folders_left_out
+from ...suggestions import did_you_mean
 from ..experiments import Experiment, Progress, chosen, run_experiments
 from ..findings import Findings, load_findings
 from ..headlines import OWN, few_models

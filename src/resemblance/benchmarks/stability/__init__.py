@@ -7,7 +7,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from ...catalogue import get_measures, preset
-from ...measure import Measure, did_you_mean
+from ...measure import Measure
+from ...suggestions import did_you_mean
 from ...tiles import parse_bytes
 from ..experiments import Experiment, Progress, chosen, run_experiments
 from ..findings import Findings
