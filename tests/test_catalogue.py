@@ -162,7 +162,7 @@ def test_the_smallest_number_of_samples_depends_on_the_parameters():
 
 
 def test_the_signature_is_the_one_it_is_called_with(rng):
-    assert list(inspect.signature(rs.cka).parameters) == ["X", "Y", "kernel", "estimator", "bandwidth"]
+    assert list(inspect.signature(rs.cka).parameters) == ["X", "Y", "kernel", "estimator", "bandwidth", "pairs"]
     x, y = rng.standard_normal((2, 9, 3))
     assert rs.cka(X=x, Y=y) == rs.cka(x, y)
 
