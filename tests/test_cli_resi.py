@@ -130,7 +130,7 @@ def test_no_name_sends_commands_to_the_terminal(study, capsys, tmp_path):
     text = (folder / "result.json").read_text().replace('"SizeDiff"', '"Size\\u001b[31m\\u009b2J\\u0007Diff"')
     (folder / "result.json").write_text(text)
     _, out, _ = run(capsys, "results", folder)
-    assert "Size[31m2JDiff" in out
+    assert r"Size\x1b[31m\x9b2J\x07Diff" in out
     assert not {"\x1b", "\x9b", "\x07"} & set(out)
 
 

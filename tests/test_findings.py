@@ -569,7 +569,7 @@ def test_run_prints_and_writes_and_continues(call, tmp_path):
     code, out, err = call("run", "--jobs", 1)
     assert code == 0
     assert re.search(r"S1 +reproduced", out)
-    assert re.search(r"RSA.* +1\.0 ", out)
+    assert re.search(r"RSA +1\.0\b", out)
     assert f"Open {tmp_path / 'toys' / 'index.html'}" in out
     assert "experiments: 6 of 6" in err
     page = (tmp_path / "toys" / "index.html").read_text(encoding="utf-8")

@@ -461,7 +461,7 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
 
 def test_the_tables_fit_the_terminal(study, result, capsys):
     shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
-    assert "No data on" in shown
+    assert "Trial run" in shown
 
 
 def test_what_the_pointer_reads(page, tmp_path, look):

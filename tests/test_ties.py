@@ -15,7 +15,6 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 import resemblance as rs
-from resemblance.drift.losses import shared_neighbours
 from resemblance.measures.topology import WEIGHT
 from resemblance.views import shared_neighbours as shared_neighbours_views
 from resemblance.views.heat import TEMPERATURES, chebyshev_traces, heat_trace, neighbour_operator
@@ -468,12 +467,3 @@ def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():
     for spec in ("mutual_knn[k=2]", "jaccard[k=2]", "mka[k=2]", "lcs_knn[k=2]", "cycle_knn[k=2]"):
         measure = rs.get_measure(spec)
         assert measure(x, y, index="hnsw") == pytest.approx(measure(x, y), rel=1e-12)
-
-
-@each_kind
-def test_ties_are_no_lost_neighbours(kind):
-    x, y = KINDS[kind](6), KINDS[kind](7)
-    assert shared_neighbours(x, 2 * x, 10) == pytest.approx(np.ones(300), abs=1e-9)
-    corrected = rs.mutual_knn(x, y, metric="euclidean", corrected=True)
-    assert shared_neighbours(x, y, 10).mean() == pytest.approx(corrected, abs=1e-12)
-    assert shared_neighbours(np.eye(30), np.eye(30), 10).tolist() == [1] * 30
