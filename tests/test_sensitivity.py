@@ -46,6 +46,7 @@ def inputs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize("case", RECORDED)
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_distances_equal_the_authors_code(case, inputs):
     x, y = map(normalize, inputs[case])
     theirs = RECORDED[case]
