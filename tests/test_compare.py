@@ -886,6 +886,7 @@ def test_views_are_planned_with_the_sizes_of_parameters():
 def test_progress_bar_goes_to_standard_error_and_only_to_a_terminal(reps, capsys, monkeypatch, terminal):
     for name in ("TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one has no bars
     if terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")  # what rich takes for a terminal
     rs.compare(reps, measures=["cka"])
