@@ -63,7 +63,7 @@ def test_tiles_do_not_change_the_numbers(reps, plain, tile):
 
 
 @pytest.mark.parametrize("memory", ["1B", "20 kB", "1MB", "100GiB"])
-@pytest.mark.filterwarnings("ignore:compare. one pair needs more than memory")
+@pytest.mark.filterwarnings("ignore:compare. memory=.* is less than one pair takes")
 def test_memory_does_not_change_the_numbers(reps, plain, memory):
     assert same(plain, rs.compare(reps, memory=memory, progress=False))
 
@@ -240,6 +240,11 @@ def infinite(x, y):
     return float(svdvals(x.array / 0.0)[0])
 
 
+def exhausted(x, y):
+    """Exhausted: fails as Python itself does, without a word."""
+    raise MemoryError
+
+
 def divergent(x, y):
     """Divergent: hands PyTorch what is not finite."""
     import torch
@@ -254,6 +259,7 @@ def divergent(x, y):
             hungry,
             r"not enough memory for hungry of arrays \(40, 5\) and \(40, 6\): Unable to allocate .* fewer",
         ),
+        (exhausted, r"not enough memory for exhausted of arrays \(40, 5\) and \(40, 6\); use fewer"),
         (hungry_torch, "not enough memory for hungry_torch of arrays .*DefaultCPUAllocator"),
         (infinite, "infinite: array must not contain infs or NaNs"),
         (divergent, "divergent: linalg.svd: The algorithm failed to converge"),
@@ -310,7 +316,7 @@ def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp
 
 
 def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
-    with pytest.warns(UserWarning, match=r"more than memory='30 kB': distance_correlation \d+\.?\d* kB$"):
+    with pytest.warns(UserWarning, match=r"memory='30 kB' is less .*\(distance_correlation \d+\.?\d* kB\); it is"):
         result = rs.compare(reps, measures=["procrustes", "distance_correlation"], memory="30 kB", progress=False)
     assert np.array_equal(result["distance_correlation"], plain["distance_correlation"])
 

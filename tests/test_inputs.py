@@ -68,6 +68,11 @@ def test_ids_on_one_side_only_are_no_error(enter):
         enter(x, y)
 
 
+def test_ids_that_cannot_be_compared_are_refused():
+    with pytest.raises(ValueError, match="representation 'x': ids must be words, numbers or tuples of them"):
+        rs.Representation(X, "x", ids=[[i] for i in range(30)])
+
+
 def test_values_of_tables_are_those_of_their_arrays():
     expected = rs.cka(X, Y)
     for y in (pd.DataFrame(Y), pd.DataFrame(Y, index=NAMES), pd.DataFrame(Y).convert_dtypes(), xr.DataArray(Y)):

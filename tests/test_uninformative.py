@@ -186,6 +186,22 @@ def test_a_measure_of_ones_own_says_when(few):
     assert guess(*few, share=20) == 0.5
 
 
+@rs.measure(
+    label="Doubt", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+    reference="nobody2026nothing", uninformative=lambda x, y: str(np.linalg.cholesky(-np.eye(2))),
+)  # fmt: skip
+def doubtful(x, y) -> float:
+    """Doubtful: a measure whose caveat cannot be computed."""
+    return 0.5
+
+
+def test_a_value_is_not_kept_together_with_the_reason_why_there_is_none(few):
+    result = rs.compare(few, measures=doubtful, progress=False)
+    failed = [cell for cell in result.cells if cell.reason]
+    assert [cell.value for cell in failed] == [None]
+    assert {f.reason for f in result.failures} == {"doubtful: Matrix is not positive definite"}
+
+
 # -------------------------------------------------------------------------------------------------- transposed arrays
 
 

@@ -184,7 +184,7 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
         value = scalar(measure.evaluate(x, y))
         remarks = _remarks(measure, x, y)
     except Exception as error:
-        reason = reason_of(error, measure, x, y)
+        value, reason = None, reason_of(error, measure, x, y)  # also where only the remarks failed
         if reason is None:
             raise
         if reason.startswith(NO_MEMORY):  # make room for the other measures
@@ -249,7 +249,8 @@ def _shares_files(executor: Executor | None) -> bool:
 def _warn_of_memory(needed: Mapping[str, int], memory: int | str) -> None:
     if needed:
         sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in needed.items())
-        warnings.warn(f"compare: one pair needs more than memory={memory!r}: {sizes}", stacklevel=3)
+        text = f"compare: memory={memory!r} is less than one pair takes ({sizes}); it is computed all the same"
+        warnings.warn(text, stacklevel=3)
 
 
 def _check(rows: Sequence[Representation], columns: Sequence[Representation] | None) -> None:

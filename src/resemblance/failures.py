@@ -25,7 +25,8 @@ def reason_of(error: Exception, measure: Measure, x: Representation, y: Represen
         return reason
     if is_out_of_memory(error):
         sizes = " and ".join(map(str, (x.shape, y.shape)))
-        return f"{NO_MEMORY} for {measure} of arrays {sizes}: {_brief(error)}; use fewer samples or features"
+        what = f": {_brief(error)}" if str(error) else ""  # Python's own says nothing
+        return f"{NO_MEMORY} for {measure} of arrays {sizes}{what}; use fewer samples or features"
     return f"{measure}: {_brief(error)}" if _is_numerical(error) else None
 
 

@@ -305,3 +305,7 @@ def _check_shape(x: Representation) -> None:
         raise ValueError(f"{title(x)} is empty: shape {tuple(source.shape)}")
     if x.order is not None and len(x.order) != source.shape[0]:
         raise ValueError(f"{title(x)} has {source.shape[0]} samples but {len(x.order)} ids")
+    try:
+        hash(x.ids)
+    except TypeError as error:
+        raise ValueError(f"{title(x)}: ids must be words, numbers or tuples of them ({error})") from None
