@@ -617,6 +617,27 @@ def test_standard_error_may_be_closed():
     assert "error" not in done.stdout
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("measures", 0),
+        ("measures --format json", 0),
+        ("compare a.npy b.npy -m cka --format csv", 0),
+        ("compare a.npy nan.npy -m cka", 1),
+        ("drift a.npy a.npy --draws 10", 0),
+    ],
+)
+def test_a_reader_that_goes_away_does_not_change_the_exit_code(words, code):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "resemblance", *words.split()]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert done.returncode == code
+    assert "BrokenPipe" not in done.stderr
+
+
 def test_completion_for_the_shell():
     for shell in ("bash", "zsh", "fish"):
         options = {"env": {**os.environ, "_RESEMBLANCE_COMPLETE": f"source_{shell}"}, "capture_output": True}
