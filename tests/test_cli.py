@@ -311,6 +311,7 @@ def write_bomb(path):
         ("compare a.npy b.npy -m cka[kernl=rbf]", "no parameter 'kernl'; did you mean 'kernel'?"),
         ("compare a.npy b.npy -m cka[kernel=x]", "kernel must be one of 'linear', 'rbf'"),
         ("compare a.npy b.npy -m gone.py:x", "gone.py does not exist"),
+        ("compare a.npy b.npy -m own.py", "own.py is a file: say which of its measures, own.py:NAME"),
         (
             "compare a.npy procrustes -m cka",
             "procrustes is a measure, not a file: give measures as one list, -m",

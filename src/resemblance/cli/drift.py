@@ -14,8 +14,8 @@ import typer
 from ..drift import DriftReport, drift
 from ..drift.verdict import PURPOSES, Purpose
 from ..report.output import deliver, deliver_tables
-from ..sources.files import printable
 from ..representation import Representation
+from ..sources.files import printable
 from .options import check_choice, check_targets, choose_format
 
 For = Annotated[
