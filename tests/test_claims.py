@@ -12,6 +12,9 @@ from conftest import for_few_samples
 import resemblance as rs
 from resemblance.measure import INVARIANCES, Measure
 
+# Claims hold where values mean little, too.
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
 LABELS = tuple(np.random.default_rng(9).integers(4, size=60).tolist())
 
 # Members of the catalogue, the published variants, and every variant whose claims change with its parameters.
@@ -126,7 +129,6 @@ def tolerance(m: Measure) -> float:
 
 @every_measure
 @pytest.mark.parametrize("invariance", INVARIANCES)
-@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_invariant_exactly_where_claimed(m, invariance):
     """m(T X, S Y) = m(X, Y) for generic T and S of the group, if and only if it is claimed."""
     unchanged = []
@@ -148,7 +150,6 @@ def test_invariant_exactly_where_claimed(m, invariance):
 
 
 @every_measure
-@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_symmetric_exactly_where_claimed(m):
     values = [(m(x, y), m(y, x)) for x, y in (generic_pair(seed=s) for s in range(3))]
     same = all(a == pytest.approx(b, rel=1e-9, abs=1e-9) for a, b in values)
@@ -223,7 +224,6 @@ def test_claims_hold_for_every_combination_of_choices(m):
 
 
 @every_measure
-@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_values_stay_in_the_claimed_range_and_nothing_is_more_similar_than_the_same(m):
     low, high = m.range
     itself = []
@@ -387,7 +387,6 @@ def test_same_value_cold_and_warm_and_inputs_unchanged(m):
 
 
 @every_measure
-@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_different_widths(m):
     """Any two widths are compared; the result does not depend on which argument is wider."""
     x, y = generic_pair(d=4, e=7)

@@ -311,6 +311,7 @@ def write_bomb(path):
         ("compare a.npy b.npy -m cka[kernl=rbf]", "no parameter 'kernl'; did you mean 'kernel'?"),
         ("compare a.npy b.npy -m cka[kernel=x]", "kernel must be one of 'linear', 'rbf'"),
         ("compare a.npy b.npy -m gone.py:x", "gone.py does not exist"),
+        ("compare a.npy b.npy -m own.py", "own.py is a file: say which of its measures, own.py:NAME"),
         (
             "compare a.npy procrustes -m cka",
             "procrustes is a measure, not a file: give measures as one list, -m",
@@ -615,6 +616,27 @@ def test_standard_error_may_be_closed():
     assert done.returncode == 1
     assert done.stdout.startswith("measure,label,x,y,value,reason\n")
     assert "error" not in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("measures", 0),
+        ("measures --format json", 0),
+        ("compare a.npy b.npy -m cka --format csv", 0),
+        ("compare a.npy nan.npy -m cka", 1),
+        ("drift a.npy a.npy --draws 10", 0),
+    ],
+)
+def test_a_reader_that_goes_away_does_not_change_the_exit_code(words, code):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "resemblance", *words.split()]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert done.returncode == code
+    assert "BrokenPipe" not in done.stderr
 
 
 def test_completion_for_the_shell():

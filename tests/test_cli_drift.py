@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -272,6 +274,14 @@ def test_what_has_no_threshold_has_no_bar(folder):
     assert "not judged by a number" in (folder / "page.html").read_text()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files that are no text")
+def test_a_file_may_have_a_name_that_is_no_text(folder):
+    name = os.fsdecode(b"n\xff.npy")
+    os.rename("same.npy", name)
+    assert cli.run(["drift", "reference.npy", name, "--draws", "10", "-o", "d.json", "--html", "d.html"]) == 0
+    assert json.loads((folder / "d.json").read_text())["provenance"]["current"]["file"] == "n\ufffd.npy"
+
+
 def test_the_table_fits_the_terminal(capsys):
     words = ["drift", "reference.npy", "shuffled.npy", "--labels", "labels.npy", "--draws", "10"]
     assert_fits(lambda: cli.run(words), capsys)
@@ -280,7 +290,7 @@ def test_the_table_fits_the_terminal(capsys):
 def test_what_the_pointer_reads(call, folder, look):
     call("reference.npy", "shuffled.npy", "--html", "page.html")
     seen = look(folder / "page.html", folder, ["svg.bar rect", "svg.ladder rect", "svg.cloud path"])
-    assert re.fullmatch(r"CKA: .+: [\d.]+, \d+ times the threshold of [\d.]+", seen.said[0])
+    assert re.fullmatch(r"CKA: .+: [\d.]+, [\d.]+ times the threshold of [\d.]+", seen.said[0])
     assert seen.said[1] == "unexplained variance by map"
     assert seen.said[2] == "samples before and after"
     assert seen.hidden == []

@@ -754,6 +754,41 @@ def test_rows_in_another_order_are_named_as_that(change, words, share):
     assert found.reordered.exactly == (words[0] == "t")
 
 
+@pytest.mark.parametrize("purpose", ["index", "head", "geometry"])
+def test_two_rows_that_changed_places_are_drift_though_no_average_is_above_its_threshold(purpose):
+    g = np.random.default_rng(0)
+    x = g.standard_normal((400, 12))
+    rows = np.arange(400)
+    rows[[3, 7]] = 7, 3
+    found = rs.drift(x, x[rows], draws=10, threshold=0.05, purpose=purpose)
+    assert not any(d.exceeds for d in found.drifts)
+    assert found.drifted
+    assert found.verdict.startswith("Drift for")
+
+
+def test_copies_of_other_rows_are_not_taken_for_another_order():
+    g = np.random.default_rng(0)
+    x = g.standard_normal((400, 12))
+    y = x.copy()
+    y[20:40] = x[:20]
+    found = rs.drift(x, y, draws=10)
+    assert found.drifted
+    assert found.reordered is None
+
+
+def test_tests_that_a_number_cannot_judge_are_not_counted(pair):
+    x, _, g = pair
+    found = rs.drift(x, x @ orthogonal(x.shape[1], g), draws=10, threshold=0.05)
+    assert found.coordinates.said == "Coordinates changed (1 of 2 tests above the threshold)"
+
+
+def test_a_map_is_advised_only_where_one_is_named(pair):
+    x, _, _ = pair
+    padded = np.pad(x, ((0, 0), (0, 2)))
+    said = {p: rs.drift(x, padded, draws=10, purpose=p).verdict.rpartition(": ")[2] for p in ("index", "head")}
+    assert said == {"index": "embed everything again.", "head": "train the head again."}
+
+
 def test_other_changes_are_not_taken_for_another_order(pair):
     x, labels, g = pair
     for make, _ in (change for name, change in CHANGES.items() if name != "shuffled"):

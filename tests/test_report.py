@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import re
@@ -524,6 +525,17 @@ def test_every_measure_can_be_explained(measure):
 )
 def test_formulas_become_readable(formula, text):
     assert explain.readable(formula) == text
+
+
+def test_no_formula_keeps_a_command_of_latex():
+    upright = {"max", "min", "argmin", "argmax", "arg", "log", "exp", "cos", "arccos", "tr", "corr"}
+    for found in [*rs.list_measures(), *rs.stability.list_statistics()]:
+        for block in (inspect.getdoc(found.function) or "").split("\n\n"):
+            if block.lstrip().startswith(".. math::"):
+                text = explain.readable(block.split("::", 1)[1])
+                for command in set(re.findall(r"\\([a-zA-Z]+)", block)) - upright:
+                    shown = text if len(command) > 3 else re.findall("[a-zA-Z]+", text)
+                    assert command not in shown, (found.name, text)
 
 
 # ---------------------------------------------------------------------------------------------------------- browser

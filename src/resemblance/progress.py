@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 Progress = bool | Callable[[int, int], None]
+HUNDREDTHS = 100
 T = TypeVar("T")
 
 
@@ -31,6 +32,23 @@ def reporting(progress: Progress, total: int | None, called: str) -> Iterator[Ca
     with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
         job = bar.add_task(called, total=total)
         yield lambda more: bar.advance(job, more)
+
+
+@contextmanager
+def in_hundredths(progress: Progress, total: float, called: str) -> Iterator[Callable[[float], None]]:
+    """Yield a function that is told how much more of work with parts of any size is done; all of it at the end."""
+    done, told = 0.0, 0
+    with reporting(progress, HUNDREDTHS, called) as show:
+
+        def count(more: float) -> None:
+            nonlocal done, told
+            done += more
+            now = min(HUNDREDTHS, int(HUNDREDTHS * done / total + 1e-9))  # the parts may add up to a little less
+            show(now - told)
+            told = now
+
+        yield count
+        count(total - done)
 
 
 def counted(items: Iterable[T], count: Callable[[int], None]) -> Iterator[T]:

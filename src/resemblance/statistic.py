@@ -213,7 +213,7 @@ def classes(called: str, x: Representation, values: Any, role: str = "labels") -
     if found.shape != (n,):
         remedy = f"; give their column, of shape ({n},)" if found.shape == (n, 1) else ""
         raise ValueError(f"{called}: {role} must be one per sample, shape ({n},); got shape {found.shape}{remedy}")
-    check_order(called, "X", x.order, role, order_of(values, role))
+    check_order(called, "X", x.order, f"the index of {role}", order_of(values, role))
     if np.ma.getmaskarray(values).any() if isinstance(values, np.ma.MaskedArray) else any(map(_is_missing, found)):
         raise ValueError(f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples out")
     kinds = {_kind(v) for v in found.tolist()}

@@ -18,7 +18,7 @@ from ..compare import compare
 from ..comparison import Comparison
 from ..extras import NEEDS, check
 from ..report import write_page
-from ..report.output import emit, show
+from ..report.output import deliver, emit, show
 from ..store import Store
 from ..tiles import parse_bytes
 from . import manifolds, resi, sensitivity, stability
@@ -154,7 +154,8 @@ def measures_command(
     check_choice("format", format, ("table", "json"))
     found = list_measures(family=family, invariant_to=set(invariant_to or ()))
     if format == "json":
-        print(json.dumps([measure_record(m) for m in found], ensure_ascii=False, indent=1, allow_nan=False))
+        records = [measure_record(m) for m in found]
+        deliver(json.dumps(records, ensure_ascii=False, indent=1, allow_nan=False) + "\n", None)
     else:
         show([measure_table(found), measure_legend()])
 

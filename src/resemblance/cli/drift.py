@@ -15,6 +15,7 @@ from ..drift import DriftReport, drift
 from ..drift.verdict import PURPOSES, Purpose
 from ..report.output import deliver, deliver_tables
 from ..representation import Representation
+from ..sources.files import printable
 from .options import check_choice, check_targets, choose_format
 
 For = Annotated[
@@ -61,7 +62,8 @@ def drift_command(
     """Say whether, how much, and in what way a representation changed between two versions of a model.
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call. What it covers is
-    the choice of --for: with "geometry", a rotation passes, though old and new vectors cannot be compared.
+    the choice of --for: with "geometry", a rotation passes, though old and new vectors cannot be compared. Drifts are
+    averages: a few samples that changed may pass. Rows in another order never do.
     """
     format = choose_format(format, output, ("table", "json"))
     check_choice("for", purpose, tuple(PURPOSES))
@@ -92,12 +94,13 @@ def _command(context: typer.Context) -> str:
             words.append(str(value))
         elif value != parameter.get_default(context):
             words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
-    return shlex.join(words)
+    return printable(shlex.join(words))
 
 
 def _with_files(provenance: dict[str, Any], *files: Path) -> dict[str, Any]:
     """Provenance with the names of the files as they were given; archives of one array have no path of their own."""
-    return provenance | {side: provenance[side] | {"file": str(f)} for side, f in zip(("reference", "current"), files)}
+    sides = zip(("reference", "current"), files)
+    return provenance | {side: provenance[side] | {"file": printable(str(file))} for side, file in sides}
 
 
 def _read(path: Path) -> Representation:

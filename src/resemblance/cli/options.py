@@ -58,6 +58,8 @@ def beside(
 
 def _own_measure_or_spec(spec: str) -> Measure | str:
     own = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
+    if own is None and spec.endswith(".py"):
+        raise ValueError(f"{spec} is a file: say which of its measures, {spec}:NAME")
     if own is None:
         return spec
     found = own_measure(Path(own[1]), own[2])

@@ -34,6 +34,7 @@ from .placing import scale_of, translation_of
 NEARLY_ALL = 0.98  # of the change, which a rotation of a wide reference must explain
 UNDONE = 0.5  # of what a linear map does, which the map back must undo
 APART = "separate shifts of the classes explain the change better"
+SIMPLER = {"identity": "a shift and a factor of scale explain", "rotation": "a rotation explains"}
 UNEXPLAINED = 0.05  # of the variance, beyond which a wide reference may have gone through a linear map
 
 
@@ -132,7 +133,7 @@ def _gain(kind: str, simple: Fit, rich: Fit, seed: int) -> Finding:
     gain = simple.residual - rich.residual
     low, high = interval(gain, seed, kind)
     amount = float(gain.mean())
-    said = f"it explains {percent(max(amount, 0.0))} of the variance that the {simple.name} does not"
+    said = f"it explains {percent(max(amount, 0.0))} of the variance beyond what {SIMPLER[simple.name]}"
     return Finding(kind, amount > FLOOR[kind] and low > 0, amount, low, high, said)
 
 

@@ -102,7 +102,7 @@ def fitted(name: str, fit: Map, x: np.ndarray, y: np.ndarray) -> Fit:
 
 
 def _judged(name: str, predicted: np.ndarray, target: np.ndarray, matrices: Sequence[np.ndarray | None]) -> Fit:
-    size = max(0.0, float((predicted * target).sum() / ((predicted**2).sum() or 1.0)))
+    size = float(np.maximum(0.0, (predicted * target).sum() / ((predicted**2).sum() or 1.0)))  # max() would hide NaN
     residual = ((target - size * predicted) ** 2).sum(axis=1) / (target**2).sum(axis=1).mean()
     return Fit(name, predicted, target, size, residual, tuple(matrices))
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comparison import environment
+from ..progress import Progress, in_hundredths
 from ..representation import Representation, fingerprint
 from ..rng import generator
 from .changes import Moved, MovedClass, Reordered, moved_classes, moved_samples
@@ -19,11 +20,10 @@ from .inputs import check_parameters, checked, checked_threshold, together, unit
 from .kinds import KINDS, LOSSES, Finding, brief
 from .losses import classes_of, neighbours_of
 from .maps import Fit
-from .progress import Progress, reporting
 from .retrieval import Lost, Search, Version, neighbours_lost, noise_draws, queries_of
 from .rows import rows_of, same_rows
 from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
-from .verdict import Judgement, Purpose, judge, lines, verdict
+from .verdict import Judgement, Purpose, has_drifted, judge, lines, verdict
 
 MOST_MOVED, DRAWN, LOSS_DRAWS = 10, 150, 20
 FINDINGS = 5  # what the findings take, in draws
@@ -115,7 +115,7 @@ def drift(
         is drift) and the neighbours that new queries lose among old vectors count. ``"head"``: a classifier trained on
         the old version reads the new one; geometry and coordinates count. ``"geometry"``: only what a rotation, a
         translation and a factor of scale do not undo counts; "no drift" then says nothing about old vectors or heads.
-        The report judges all three in any case.
+        The report judges all three in any case. Rows in another order are drift for every purpose.
     labels : n classes, for class-structure loss.
     threshold : a number between 0 and 1, with which all drifts on a scale from 0 to 1 and all losses are compared; or
         ``"calibrated"``: each has a threshold of its own, the 95th percentile of what the reference gives against
@@ -191,7 +191,7 @@ def _measured(used: Used, rules: Rules, progress: Progress) -> tuple[tuple[Drift
     noise = noise_draws(rules.draws, len(used.queries), n, width) if rules.threshold is None else 0
     point = n / (30 * used.x.size * min(used.x.shape))  # one search among all rows, in draws
     total = rules.draws + FINDINGS + point * width * len(used.queries) * (4 + 2 * noise)
-    with reporting(progress, total) as tick:
+    with in_hundredths(progress, total, "drift") as tick:
         rows = table(used.x, used.y, rules, tick)
         if not np.ptp(used.y, axis=0).any():
             return _sorted((*rows, *neighbour_rows(None, rules))), _collapsed(used.y), None
@@ -263,7 +263,7 @@ def _report(
     moved = moved_samples(a, b, found, used.chosen, x.ids, labels)
     provenance = {**environment(), "reference": _identity(x), "current": _identity(y)}
     return DriftReport(
-        any(j.drifted and j.counts for j in sides.values()), verdict(purpose, sides, found.findings, reordered),
+        has_drifted(sides, reordered), verdict(purpose, sides, found.findings, reordered),
         sides["geometry"], sides["coordinates"], sides["index"], rows, found.findings, reordered, found.fit.name,
         float(found.fit.residual.mean()), found.ladder, tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
         tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]), moved_classes(a, b, found, classes, names),

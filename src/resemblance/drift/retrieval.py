@@ -215,12 +215,17 @@ def _noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> n
 
 
 def _moved(search: Search, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray) -> float:
-    """Share of the samples that are now where another one was, if nearly all are where one was, else 0."""
-    best = np.empty((2, len(a)))
+    """Share of the samples that are now where another one was, if nearly all are where one was, else 0.
+
+    A sample that is where another one was and still is, is a copy of it, not one in another place.
+    """
+    nearest_before, distance, place = np.empty(len(a)), np.empty(len(a)), np.empty(len(a), dtype=np.int64)
     for some in (slice(i, i + 50) for i in range(0, len(a), 50)):
-        best[0, some] = distances(a[some], search.x.take(true[some])).min(axis=1)
-        best[1, some] = distances(b[some], search.x.take(old[some])).min(axis=1)
-    reach = NEAR**2 * best[0]
+        nearest_before[some] = distances(a[some], search.x.take(true[some])).min(axis=1)
+        far = distances(b[some], search.x.take(old[some]))
+        distance[some], place[some] = far.min(axis=1), old[some][np.arange(len(far)), far.argmin(axis=1)]
+    reach = NEAR**2 * nearest_before
     stayed = distances(b, a[:, None])[:, 0] <= reach
-    elsewhere = (best[1] <= reach) & ~stayed
+    is_copy = distances(search.y.take(place), search.x.take(place)[:, None])[:, 0] <= reach
+    elsewhere = (distance <= reach) & ~stayed & ~is_copy
     return float(elsewhere.mean()) if (stayed | elsewhere).mean() >= NEARLY_ALL else 0.0

@@ -45,8 +45,8 @@ def judge(
 
 
 def _above(rows: Sequence[Drift], more: Sequence[str]) -> str:
-    far = sum(d.exceeds for d in rows)
-    return ", ".join([f"{far} of {len(rows)} tests above the threshold", *more] if far else more)
+    far, judged = sum(d.exceeds for d in rows), sum(d.exceeds or d.threshold is not None for d in rows)
+    return ", ".join([f"{far} of {judged} tests above the threshold", *more] if far else more)
 
 
 def _said(side: str, above: str) -> str:
@@ -66,10 +66,15 @@ def lines(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
     return tuple(f"{j.said}{'' if j.counts or not j.drifted else left_out}." for j in sides)
 
 
+def has_drifted(sides: dict[Side, Judgement], order: Reordered | None) -> bool:
+    """Whether a side that counts changed, or the rows are in another order, so that other samples were compared."""
+    return order is not None or any(j.drifted and j.counts for j in sides.values())
+
+
 def verdict(purpose: str, sides: dict[Side, Judgement], findings: Sequence[Finding], order: Reordered | None) -> str:
     """Say whether there is drift for the purpose, what happened, and what changed without counting."""
-    drifted = any(j.drifted and j.counts for j in sides.values())
-    first = f"{'Drift' if drifted else 'No drift beyond the threshold'} for {CALLED[purpose]}."
+    drift = has_drifted(sides, order)
+    first = f"{'Drift' if drift else 'No drift beyond the threshold'} for {CALLED[purpose]}."
     return " ".join([first, *_happened(findings, order), *_consequences(sides, findings, order)])
 
 
@@ -97,8 +102,9 @@ def _consequences(sides: dict[Side, Judgement], findings: Sequence[Finding], ord
     if index.drifted and not index.counts and not (geometry.drifted or coordinates.drifted):
         return [f"But {index.said[0].lower()}{index.said[1:]}: for an index this is drift."]
     if coordinates.drifted and not geometry.drifted:
-        remedy = "embed everything again, or put the old vectors through the same map"
+        remedy, other = "embed everything again", "put the old vectors through the same map"
         if not index.counts:
-            remedy = "train the head again, or bring the new vectors back by the inverse map"
+            remedy, other = "train the head again", "bring the new vectors back by the inverse map"
+        remedy += f", or {other}" if named else ""
         return [f"Only {place}: {remedy}."]
     return []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..drift import Drift, DriftReport
-from ..drift.kinds import ROUNDING, brief
+from ..drift.kinds import ROUNDING, brief, percent
 from .resi_figures import tag, text, title
 
 BAR, SIDE = 240.0, 440.0
@@ -78,7 +78,7 @@ def ladder(report: DriftReport) -> str:
             text(label, 0, y + 18, class_="name"),
             tag("rect", x=130, y=y + 6, width=420, height=16, rx=3, class_="rail"),
             tag("rect", x=130, y=y + 6, width=max(length, 1.0), height=16, rx=3, class_="left"),
-            text("over 100 %" if left > 1.005 else f"{left:.1%}", 560, y + 18),
+            text("over 100 %" if left > 1.005 else percent(left), 560, y + 18),
         ]
     return _svg(640, 30.0 * len(report.ladder), "".join(parts), "unexplained variance by map", "ladder")
 

@@ -17,7 +17,10 @@ SYMBOLS = {
     "lVert": "‖", "rVert": "‖", "|": "‖", "langle": "⟨", "rangle": "⟩", "sum": "Σ", "rho": "ρ", "alpha": "α",
     "lambda": "λ", "Sigma": "Σ", "sigma": "σ", "pi": "π", "in": "∈", "cup": "∪", "cap": "∩", "neq": "≠", "le": "≤",
     "ge": "≥", "ldots": "...", "cdot": "·", "infty": "∞", "quad": "\t", "qquad": "\t", ",": " ", ";": " ", "\\": "\t",
-    "left": "", "right": "", "operatorname": "", "text": "", "mathrm": "",
+    "left": "", "right": "", "operatorname": "", "text": "", "mathrm": "", "bigl": "", "bigr": "", "Bigl": "",
+    "Bigr": "", "lfloor": "⌊", "rfloor": "⌋", "emptyset": "∅", "ne": "≠", "mid": "|", "{": "(", "}": ")",
+    "lvert": "|", "rvert": "|", "beta": "β", "mu": "μ", "theta": "θ", "varepsilon": "ε", "sim": "~", "prod": "Π",
+    "mathcal": "", "operatorname*": "",
 }  # fmt: skip
 NESTING = ("frac", "tfrac", "sqrt")
 RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
@@ -62,7 +65,8 @@ def readable(formula: str) -> str:
     """Write a LaTeX formula with the characters a terminal has; what is not known stays as it is, without backslash."""
     text = " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
     text = re.sub(r"\\bar\s*\{(\w)\}", "\\1\u0304", text)
-    text = re.sub(r"\\([a-zA-Z]+|[,;\\])", lambda m: SYMBOLS.get(m[1], m[0] if m[1] in NESTING else m[1]), text)
+    text = re.sub(r"\\hat\s*\{?(\w)\}?", "\\1\u0302", text)
+    text = re.sub(r"\\([a-zA-Z]+\*?|[,;\\{}])", lambda m: SYMBOLS.get(m[1], m[0] if m[1] in NESTING else m[1]), text)
     while (simpler := _innermost(text)) != text:
         text = simpler
     parts = [" ".join(part.split()) for part in re.sub("[{}]", "", text).split("\t")]

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,20 @@ def deliver(text: str, output: Path | None) -> None:
     if output:
         write_atomically(output, text)
     else:
-        print(text, end="")
+        with _while_read():
+            print(text, end="")
+
+
+@contextmanager
+def _while_read() -> Iterator[None]:
+    """Let the reader of a pipe go, as ``head`` does: the rest is not printed, and the command ends as it would have."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:  # of rich, which has done the same
+        pass
 
 
 def deliver_tables(parts: Sequence[Any], output: Path | None) -> None:
@@ -118,10 +132,11 @@ def show(parts: Sequence[Any], target: Any = None) -> None:
     width = _width(stream)
     console = Console(file=stream, markup=False, emoji=False, highlight=False)
     before = "" if width is None else None
-    for line in (line for part in parts for line in _lines(part, width)):
-        if line.plain or before != "":  # two empty lines are one
-            console.print(line, soft_wrap=True)
-        before = line.plain
+    with _while_read():
+        for line in (line for part in parts for line in _lines(part, width)):
+            if line.plain or before != "":  # two empty lines are one
+                console.print(line, soft_wrap=True)
+            before = line.plain
 
 
 def _width(stream: Any) -> int | None:

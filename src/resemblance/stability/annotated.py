@@ -69,7 +69,7 @@ def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
             "arrays, one entry per sample"
         )
     order = X.order if isinstance(X, Representation) else order_of(X, "X")
-    check_order("perturbations", "X", order, "labels", order_of(labels, "labels"))
+    check_order("perturbations", "X", order, "the index of labels", order_of(labels, "labels"))
     source = _source(X)
     n = source.shape[0]
     names, label = _coded(labels, n, "labels")
