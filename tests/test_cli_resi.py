@@ -114,6 +114,11 @@ def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
     _, out, err = run(capsys, "results", folder, "--format", "json")
     assert (json.loads(out)["suite"], json.loads(out)["trial"]) == ("slice", True)
     assert err == "Trial run: the scores mean nothing.\n"
+    run(capsys, "results", folder, "-o", tmp_path / "scores.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
+    assert {(row["trial"], row["rank"]) for row in rows} == {("True", "")}
+    run(capsys, "results", folder, "-o", tmp_path / "scores.parquet")
+    assert pandas.read_parquet(tmp_path / "scores.parquet")["trial"].all()
 
 
 def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(study, capsys):
@@ -130,7 +135,7 @@ def test_no_name_sends_commands_to_the_terminal(study, capsys, tmp_path):
     text = (folder / "result.json").read_text().replace('"SizeDiff"', '"Size\\u001b[31m\\u009b2J\\u0007Diff"')
     (folder / "result.json").write_text(text)
     _, out, _ = run(capsys, "results", folder)
-    assert "Size[31m2JDiff" in out
+    assert r"Size\x1b[31m\x9b2J\x07Diff" in out
     assert not {"\x1b", "\x9b", "\x07"} & set(out)
 
 

@@ -193,6 +193,8 @@ def test_few_cells_and_trials_have_no_intervals(tmp_path):
         assert resi_data.before(found) == {}
         assert "95 %" not in printed(resi_terminal.ranking_table(found))
     assert [row.name.spec for row in resi_data.standings(trial)] == ["b", "a"]  # as they were given, in no order
+    assert [box.name.spec for box in resi_data.boxes(trial, trial.scores[0].domain)] == ["b", "a"]
+    assert not any(e.is_best for _, entries in resi_cells.score_table(trial).rows for e in entries)
     page = written(trial, tmp_path)
     assert "Trial run: the scores mean nothing." in page
     assert "leads" not in page
