@@ -265,6 +265,17 @@ def test_the_scale_holds_all_drifts_of_a_report():
         assert max(ratios) <= 10**scale.last or scale.last == 6
 
 
+def test_numbers_of_a_long_scale_do_not_overlap():
+    """Each number has the room of a power of ten, at 8 units a character."""
+    scale = Scale(-1, 6)
+    drawn = axis(scale)
+    assert "10⁴" in drawn
+    room = scale.place(10) - scale.place(1)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+    assert len(texts) == 8
+    assert max(map(len, texts)) * 8 <= room
+
+
 def test_what_has_no_threshold_has_no_bar(folder):
     x = np.load("reference.npy")
     found = rs.drift(x, x + 1, draws=10, threshold=0.05)

@@ -114,6 +114,11 @@ def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
     _, out, err = run(capsys, "results", folder, "--format", "json")
     assert (json.loads(out)["suite"], json.loads(out)["trial"]) == ("slice", True)
     assert err == "Trial run: the scores mean nothing.\n"
+    run(capsys, "results", folder, "-o", tmp_path / "scores.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
+    assert {(row["trial"], row["rank"]) for row in rows} == {("True", "")}
+    run(capsys, "results", folder, "-o", tmp_path / "scores.parquet")
+    assert pandas.read_parquet(tmp_path / "scores.parquet")["trial"].all()
 
 
 def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(study, capsys):

@@ -275,6 +275,13 @@ def test_few_cells_tell_nothing_apart_and_missing_ranks_are_left_out():
     assert places({}).rows == places({"resi": {}}).rows == ()
 
 
+def test_what_shares_few_cells_with_the_leader_cannot_be_told_from_it():
+    """a leads by its rank in 5 of 30 cells, or in 6; b, which is behind it there, has a rank in all."""
+    few = {i: {"a": 1.0, "b": 2.0} if i < 5 else {"b": 2.0} for i in range(30)}
+    assert [(p.measure, p.is_tied) for p in places({"resi": few}).rows] == [("a", True), ("b", True)]
+    assert not places({"resi": {**few, 5: {"a": 1.0, "b": 2.0}}}).rows[1].is_tied
+
+
 def test_groups_of_cells_count_alike():
     many, few = {i: {"a": 1.0, "b": 2.0} for i in range(30)}, {0: {"a": 2.0, "b": 1.0}}
     found = places({"one": many, "two": few})

@@ -569,7 +569,7 @@ def test_run_prints_and_writes_and_continues(call, tmp_path):
     code, out, err = call("run", "--jobs", 1)
     assert code == 0
     assert re.search(r"S1 +reproduced", out)
-    assert re.search(r"RSA +1\.0\b", out)
+    assert re.search(r"\n RSA +1\.0\n", out)
     assert f"Open {tmp_path / 'toys' / 'index.html'}" in out
     assert "experiments: 6 of 6" in err
     page = (tmp_path / "toys" / "index.html").read_text(encoding="utf-8")
@@ -672,6 +672,9 @@ def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_p
         assert "95 %" not in words
     first = [line.split()[0] for line in told.splitlines() if line[1:4] in ("CKA", "RSA", "IMD")]
     assert first == ["CKA", "IMD", "RSA"]
+    records = findings_output.finding_records(found)
+    assert {(r["trial"], r["rank"]) for r in records} == {(True, None)}
+    assert {r["trial"] for r in findings_output.finding_records(ran())} == {False}
 
 
 def test_a_measure_that_plays_no_part_is_named(tmp_path):

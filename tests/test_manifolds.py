@@ -24,6 +24,7 @@ from resemblance.benchmarks.published import compare_published, published, publi
 from resemblance.comparison import info_of
 from resemblance.grounding import by_reference, concordance, kendall
 from resemblance.report.manifolds_data import figures, lines
+from resemblance.report.manifolds_output import manifold_tables
 from resemblance.report.manifolds_page import write_manifolds_page
 from resemblance.representation import Undefined
 
@@ -146,6 +147,26 @@ def test_peak_is_where_the_similarity_is_largest_and_of_a_plateau_in_the_middle(
     assert made_up({"swiss_roll": {0.0: 0.2, 0.4: 1.0, 0.5: 1.0, 0.6: 1.0}}).grade("mine").peak == 0.5
     distance = made_up({"swiss_roll": {0.0: 0.2, 0.5: 0.3, 0.9: 0.8}}, larger_is_more_similar=False)
     assert distance.grade("mine").peak == 0.0
+
+
+def test_a_measure_without_an_order_of_the_clusters_is_not_said_to_have_found_it(result, tmp_path):
+    """The rings are in the right order; the clusters have no value."""
+    own = (p for p in result.points if p.measure == "seldom")
+    points = tuple(p._replace(difference=p.at) if p.experiment == "rings" else p for p in own)
+    found = replace(result, size="default", points=points, chosen=("seldom",))
+    assert (found.grade("seldom").rings, np.isnan(found.grade("seldom").clusters)) == (1, True)
+    write_manifolds_page(found, tmp_path / "page.html")
+    assert "None of 1 measure puts both" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_trial_has_no_order_of_measures():
+    good, bad = ({e: {1: 1.0, 2: v, 3: v / 2} for e in ("rings", "clusters")} for v in (0.5, 5.0))
+    better, worse = made_up(good), made_up(bad)
+    points = (*(p._replace(measure="worse") for p in worse.points), *better.points)
+    described = (worse.measures[0]._replace(spec="worse"), *better.measures)
+    both = replace(better, chosen=("worse", "mine"), measures=described, points=points)
+    assert [g.measure for g in both.grades()] == ["mine", "worse"]
+    assert [g.measure for g in replace(both, size="small").grades()] == ["worse", "mine"]
 
 
 def test_lost_kept_and_stability():
@@ -383,6 +404,7 @@ def test_results_in_every_format(study, result, capsys, tmp_path):
     assert err == "Trial run: the scores mean nothing.\n"
     rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(out))}
     assert float(rows["mka"]["rings"]) == result.grade("mka").rings
+    assert {row["trial"] for row in rows.values()} == {"True"}
     assert rows["seldom"]["clusters"] == ""
     _, out, _ = told(capsys, "results", study, "--format", "json")
     document = json.loads(out)
@@ -461,7 +483,8 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
 
 def test_the_tables_fit_the_terminal(study, result, capsys):
     shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
-    assert "Trial run" in shown
+    assert "Trial run: the scores mean nothing." in shown
+    assert any("No data on" in str(part) for part in manifold_tables(replace(result, size="default")))
 
 
 def test_what_the_pointer_reads(page, tmp_path, look):

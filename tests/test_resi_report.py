@@ -193,6 +193,8 @@ def test_few_cells_and_trials_have_no_intervals(tmp_path):
         assert resi_data.before(found) == {}
         assert "95 %" not in printed(resi_terminal.ranking_table(found))
     assert [row.name.spec for row in resi_data.standings(trial)] == ["b", "a"]  # as they were given, in no order
+    assert [box.name.spec for box in resi_data.boxes(trial, trial.scores[0].domain)] == ["b", "a"]
+    assert not any(e.is_best for _, entries in resi_cells.score_table(trial).rows for e in entries)
     page = written(trial, tmp_path)
     assert "Trial run: the scores mean nothing." in page
     assert "leads" not in page
@@ -629,7 +631,7 @@ def test_what_the_pointer_reads(result, tmp_path, look):
         "#distribution circle.point": r"\S+: rank [\d.]+ in .+ correlation.*, graphs · toy · sage · node",
         "#maps svg path": r".+ and .+: expected [\d.]+, measured by \S+ .+",
         "#groups circle.dot": r".+: accuracy 0\.\d{3}.*",
-        "#duels rect": r"\S+ before \S+ in \d+% of the samples of the cells; ranked before it in \d+ of \d+ cells \(\d+ tied\)",
+        "#duels rect": r"\S+ before \S+ in \d+% of the samples of the cells; ranked before it in .+ cells \(.+ tied\)",
         "#published circle.dot": "A: mean rank 1.50 here, 2.25 published",
     }
     seen = look(tmp_path / "resi.html", tmp_path, list(marks))

@@ -176,7 +176,7 @@ def _nanmean(samples: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------- places and their certainty
 
 DECIMALS = 9  # of ranks: what differs by rounding is equal
-SETTLING = 6  # cells: with fewer, even the first in all of them is so by chance with p > 0.05, as 2 * 0.5**5 is
+SETTLING = 6  # cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5 is
 Cells = Mapping[Any, Mapping[str, float]]  # by whatever names a cell, the ranks of measures in it
 
 
@@ -185,7 +185,7 @@ class Place(NamedTuple):
 
     ``position``: 1 for the best, with the interval that samples of the cells give. ``behind``: how far its rank is
     behind that of the leader, on the mean over the cells where both have one, with its 95 % interval. ``is_tied``: it
-    cannot be told from the leader, because that interval holds 0 or the cells are too few to settle anything.
+    cannot be told from the leader, because that interval holds 0 or they have too few cells in common to settle that.
     """
 
     measure: str
@@ -243,14 +243,16 @@ def places(groups: Mapping[str, Cells], *, draws: int = 2000, seed: int = 0) -> 
     order = sorted(range(len(names)), key=lambda i: (whole[i], names[i]))
     gaps = [{g: table - table[:, [i]] for g, table in tables.items()} for i in range(len(names))]
     drawn = [_means(gap, times) for gap in gaps]
-    rows = _rows(names, whole, _means(tables, times), _means(gaps[order[0]], once)[0], drawn[order[0]], count)
+    first = gaps[order[0]]
+    common = np.sum([(~np.isnan(gap)).sum(axis=0) for gap in first.values()], axis=0)
+    rows = _rows(names, whole, _means(tables, times), _means(first, once)[0], drawn[order[0]], common)
     before = {(a, b): _share_before(drawn[j][:, i]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j}
     by_group = {g: dict(zip(names, _means({g: table}, once)[0].tolist())) for g, table in tables.items()}
     return Places(tuple(rows[i] for i in order), before, by_group, count)
 
 
 def _rows(
-    names: Sequence[str], whole: np.ndarray, drawn: np.ndarray, behind: np.ndarray, gaps: np.ndarray, cells: int
+    names: Sequence[str], whole: np.ndarray, drawn: np.ndarray, behind: np.ndarray, gaps: np.ndarray, common: np.ndarray
 ) -> list[Place]:
     positions = rankdata(drawn, method="min", axis=1, nan_policy="omit")
     rows = []
@@ -258,7 +260,7 @@ def _rows(
         low, high = _interval(drawn[:, i])
         near, far = _interval(gaps[:, i])
         best, worst = _interval(positions[:, i], "nearest")
-        position, is_tied = 1 + int((whole < whole[i]).sum()), cells < SETTLING or not near > 0
+        position, is_tied = 1 + int((whole < whole[i]).sum()), bool(common[i] < SETTLING or not near > 0)
         known = (name, float(whole[i]), low, high, position, int(best), int(worst))
         rows.append(Place(*known, float(behind[i]), near, far, is_tied))
     return rows

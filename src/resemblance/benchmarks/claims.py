@@ -28,7 +28,7 @@ class Claim(NamedTuple):
 
 
 class NoData(ValueError):
-    """A judge says that the facts lack what a claim needs; the reason stands beside the claim."""
+    """A judge says that the facts lack what a claim needs; the reason is given with the claim."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 
 def judged(claims: Iterable[tuple[str, str, str, Callable[[Facts], Found]]], facts: Facts) -> tuple[Claim, ...]:
-    """Return claims, given as number, text, what is theirs, and judge, beside what the judges find in the facts.
+    """Return claims, given as number, text, what is theirs, and judge, with what the judges find in the facts.
 
     A claim is reproduced when all parts of it hold, and in part when some do. A judge raises
     :class:`NoData` where the facts lack a measure or a size; nothing else is caught.

@@ -124,7 +124,7 @@ def _standing(
 ) -> Section:
     rows: list[tuple[Entry, ...]] = []
     for p, following in zip_longest(found.rows, found.rows[1:]):
-        ahead = f"{found.before[p.measure, following.measure]:.0%}" if following else ""
+        ahead = f"{found.before[p.measure, following.measure]:.0%}" if following else None
         rows.append((
             labels[p.measure], p.mean, f"{p.low:.1f} to {p.high:.1f}", p.position, f"{p.best} to {p.worst}",
             "tied with the leader" if p.is_tied else f"{p.behind_low:.1f} to {p.behind_high:.1f}", ahead,

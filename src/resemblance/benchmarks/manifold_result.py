@@ -155,8 +155,10 @@ class ManifoldResult:
         )  # fmt: skip
 
     def grades(self) -> tuple[Grade, ...]:
-        """Return the grades of the chosen measures, the best orders first."""
+        """Return the grades of the chosen measures, the best orders first; of a trial, as the measures were given."""
         found = [self.grade(measure) for measure in self.chosen]
+        if self.is_trial:
+            return tuple(found)
         return tuple(sorted(found, key=lambda g: (-_or_least(g.rings) - _or_least(g.clusters), g.measure)))
 
     def save(self, path: str | Path) -> None:

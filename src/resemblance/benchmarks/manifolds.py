@@ -1,4 +1,4 @@
-"""The manifold suite: point clouds of which is known how alike they are, and what measures make of them.
+"""The manifold suite: point clouds whose similarity is known, and what measures make of them.
 
 Islam et al. 2025, Section 5 and its appendix: a Swiss roll against S-curves, rings and clusters that merge (Barannikov
 et al. 2022), Gaussian spots with noise and without correspondence, uniform spots of which one moves away.

@@ -44,5 +44,5 @@ def _introduction(found: Findings) -> str:
     suites = [section.title for section in found.sections[2:]]
     return (
         f"Each suite asks in its own way whether a measure can be trusted: {'; '.join(suites)}. Here the measures that "
-        "took part in all of them stand side by side, with what their papers concluded and whether it holds."
+        "took part in all of them are ranked together, with what their papers concluded and whether it holds."
     )

@@ -29,7 +29,7 @@ from .progress import bars
 commands = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    help="The manifold suite: Swiss rolls, rings, clusters and spots of which is known how alike they are.",
+    help="The manifold suite: Swiss rolls, rings, clusters and spots whose similarity is known.",
 )
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 

@@ -20,8 +20,8 @@ INTRODUCTION = (
     "Do measures of similarity respond to what affects function, and to nothing else? Four benchmarks after Ding, "
     "Denain and Steinhardt (2021): random starts and layers, deleted principal components, seeds of fine-tuning, seeds "
     "of pretraining. In each, distances from the best representation should be in the order of the differences in what "
-    "representations can do. Naive p-values assume that pairs are independent; permuted ones and intervals heed the "
-    "seeds that models have in common."
+    "representations can do. Naive p-values assume that pairs are independent; permuted ones and intervals allow for "
+    "the seeds that models have in common."
 )
 commands = suite_commands(
     "sensitivity", "sensitivity",

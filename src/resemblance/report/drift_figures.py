@@ -11,6 +11,7 @@ from ..drift.kinds import ROUNDING, brief, percent
 from .resi_figures import tag, text, title
 
 BAR, SIDE = 240.0, 440.0
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 Cloud = Sequence[tuple[float, float]]
 
 
@@ -41,11 +42,16 @@ def scale_of(report: DriftReport) -> Scale:
 def axis(scale: Scale) -> str:
     """Draw the ticks of the scale with their numbers."""
     marks = [
-        text(f"{tick:,g}", scale.place(tick), 13, text_anchor=_anchor(scale, tick))
+        text(_power(tick), scale.place(tick), 13, text_anchor=_anchor(scale, tick))
         + tag("path", d=f"M{scale.place(tick):.1f} 17V24", class_="tick")
         for tick in scale.ticks
     ]
     return _svg(BAR, 24, "".join(marks), "scale of the drifts, in thresholds", "bar")
+
+
+def _power(tick: float) -> str:
+    """Write a power of ten in at most four characters, so that neighbours on the scale do not overlap."""
+    return f"{tick:g}" if tick < 1000 else "10" + str(round(math.log10(tick))).translate(SUPERSCRIPTS)
 
 
 def bar(found: Drift, scale: Scale) -> str:

@@ -16,7 +16,7 @@ from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
 COLUMNS = (
-    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict", "note",
+    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict", "note", "trial",
 )  # fmt: skip
 
 
@@ -90,8 +90,8 @@ def finding_tables(findings: Findings) -> list[Any]:
 
 
 def finding_records(findings: Findings) -> list[dict[str, Any]]:
-    """Return a record per claim and per score; what a record does not have is None."""
-    ranks, records = findings.ranks(), []
+    """Return a record per claim and per score; what a record does not have is None. A trial has no ranks."""
+    ranks, records = {} if findings.is_trial else findings.ranks(), []
     for section in findings.sections:
         for c in section.claims:
             own = {name: value for name, value in c._asdict().items() if name != "number"}
@@ -101,7 +101,7 @@ def finding_records(findings: Findings) -> list[dict[str, Any]]:
                 rank = ranks.get((section.name, cell), {}).get(measure)
                 facts: dict[str, Any] = {"name": cell, "measure": measure, "value": value, "rank": rank}
                 records.append({"section": section.name, "kind": "score", **facts})
-    return [{name: record.get(name) for name in COLUMNS} for record in records]
+    return [{name: record.get(name) for name in COLUMNS} | {"trial": findings.is_trial} for record in records]
 
 
 def _as_json(findings: Findings) -> str:

@@ -20,10 +20,12 @@ from .terminal import plain_table
 def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> None:
     """Write the grades in one of the formats of the command line, to a file or to standard output.
 
-    JSON also has the claims of the paper and every comparison; Parquet has the comparisons.
+    JSON also has the claims of the paper and every comparison; Parquet has the comparisons. Every row of CSV and
+    Parquet says whether it is of a trial.
     """
     if kind == "parquet":
-        write_parquet(need("pandas").DataFrame(_records(result.points), columns=Point._fields), output, index=False)
+        frame = need("pandas").DataFrame(_records(result.points), columns=Point._fields)
+        write_parquet(frame.assign(trial=result.is_trial), output, index=False)
     elif kind == "table":
         deliver_tables(manifold_tables(result), output)
     else:
@@ -31,7 +33,7 @@ def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> No
 
 
 def grade_table(result: ManifoldResult) -> Any:
-    """Return a line of grades per measure, those that find the known orders first."""
+    """Return a line of grades per measure, those that find the known orders first; of a trial, in no order."""
     header = ("measure", *(name.replace("_", " ") for name in Grade._fields[1:]))
     rows = [(g.measure, *("-" if math.isnan(v) else f"{v:.3g}" for v in g[1:])) for g in result.grades()]
     return plain_table(header, rows, right=range(1, len(header)))
@@ -69,4 +71,5 @@ def _as_json(result: ManifoldResult) -> str:
 
 
 def _as_csv(result: ManifoldResult) -> str:
-    return csv_text(Grade._fields, _records(result.grades()))
+    rows = [{**row, "trial": result.is_trial} for row in _records(result.grades())]
+    return csv_text((*Grade._fields, "trial"), rows)

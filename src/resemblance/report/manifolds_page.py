@@ -87,7 +87,7 @@ def facts(result: ManifoldResult) -> dict[str, str]:
 
 
 def _verdict(result: ManifoldResult, drawn: Mapping[str, Line]) -> str:
-    both = [g.measure for g in result.grades() if min(g.rings, g.clusters) == 1]
+    both = [g.measure for g in result.grades() if g.rings == 1 and g.clusters == 1]  # NaN is no order
     middle = [g.measure for g in result.grades() if abs(g.peak - 0.5) <= 0.1]
     if not both:
         count = "1 measure" if len(drawn) == 1 else f"{len(drawn)} measures"

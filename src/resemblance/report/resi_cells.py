@@ -79,7 +79,10 @@ class Exhibit(NamedTuple):
 
 
 def score_table(result: Result) -> ScoreTable:
-    """Return every score, a row per measure in the order of the ranking, a column per test, family and quality."""
+    """Return every score, a row per measure in the order of the ranking, a column per test, family and quality.
+
+    A trial has no best of a column.
+    """
     columns, letters = _columns(result), dict[str, str]()
     scores = {(*_case(s), s.quality, s.measure): s for s in result.scores}
     absent = {_case(a): a.reason for a in result.absent}
@@ -93,7 +96,8 @@ def score_table(result: Result) -> ScoreTable:
             why = failed.get((*place, name.spec), "")
             entries.append(_entry(score, absent.get(place, "this measure was not evaluated here"), why, letters))
         rows.append((name, tuple(entries)))
-    rows = _with_best(rows, complete_only=result.failures == "last")
+    if not result.is_trial:
+        rows = _with_best(rows, complete_only=result.failures == "last")
     is_partial = any(e.value is not None and e.reason for _, entries in rows for e in entries)
     return ScoreTable(columns, tuple(rows), {mark: reason for reason, mark in letters.items()}, is_partial)
 

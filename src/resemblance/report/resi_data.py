@@ -220,12 +220,13 @@ def models_of(result: Result) -> set[tuple[str, ...]]:
 
 
 def boxes(result: Result, domain: str) -> tuple[Box, ...]:
-    """Return the ranks of every measure in a domain, best median first, then best mean."""
+    """Return the ranks of every measure in a domain, best median first, then best mean; of a trial, in no order."""
     names = names_of(result)
     cells = {cell: own for cell, own in result.ranks().items() if cell[2] == domain}
+    ranked = [r.measure for r in ranking(cells)]
     return tuple(
-        _box(names[r.measure], {_cell_text(cell): own[r.measure] for cell, own in cells.items() if r.measure in own})
-        for r in ranking(cells)
+        _box(names[m], {_cell_text(cell): own[m] for cell, own in cells.items() if m in own})
+        for m in (filter(ranked.__contains__, names) if result.is_trial else ranked)
     )
 
 

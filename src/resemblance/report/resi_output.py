@@ -13,13 +13,15 @@ from ..benchmarks.grading import Score
 from ..extras import need
 from .output import csv_text, deliver, deliver_tables, write_parquet
 
-COLUMNS = tuple(name for name in (*Score._fields, "rank") if name != "parts")
+OWN = tuple(name for name in Score._fields if name != "parts")  # of a score
+COLUMNS = (*OWN, "rank", "trial")
 
 
 def emit_scores(result: Result, kind: str, output: Path | None) -> None:
     """Write the scores in one of the formats of the command line, to a file or to standard output."""
     if kind == "parquet":
-        write_parquet(need("pandas").DataFrame(score_records(result), columns=COLUMNS), output, index=False)
+        frame = need("pandas").DataFrame(score_records(result), columns=COLUMNS)
+        write_parquet(frame.astype({"rank": float}), output, index=False)
     elif kind == "table":
         deliver_tables(_tables(result), output)
     else:
@@ -27,12 +29,15 @@ def emit_scores(result: Result, kind: str, output: Path | None) -> None:
 
 
 def score_records(result: Result) -> list[dict[str, Any]]:
-    """Return one record per score with the measure's rank in its cell; a missing value is None and has a reason."""
-    ranks, records = result.ranks(), []
+    """Return one record per score with the measure's rank in its cell; a missing value is None and has a reason.
+
+    A trial has no ranks.
+    """
+    ranks, records = {} if result.is_trial else result.ranks(), []
     for s in result.scores:
-        record: dict[str, Any] = {name: getattr(s, name) for name in COLUMNS if name != "rank"}
+        record: dict[str, Any] = {name: getattr(s, name) for name in OWN}
         record["value"] = None if np.isnan(s.value) else s.value
-        records.append({**record, "rank": ranks.get(s.cell, {}).get(s.measure)})
+        records.append({**record, "rank": ranks.get(s.cell, {}).get(s.measure), "trial": result.is_trial})
     return records
 
 

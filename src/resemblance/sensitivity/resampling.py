@@ -1,4 +1,4 @@
-"""Could it be chance? Bootstrap over models, and permutation tests that heed seeds which models have in common."""
+"""Could it be chance? Bootstrap over models, and permutation tests that take account of shared seeds."""
 
 from __future__ import annotations
 
