@@ -291,7 +291,7 @@ def test_the_table_fits_the_terminal(capsys):
 def test_what_the_pointer_reads(call, folder, look):
     call("reference.npy", "shuffled.npy", "--html", "page.html")
     seen = look(folder / "page.html", folder, ["svg.bar rect", "svg.ladder rect", "svg.cloud path"])
-    assert re.fullmatch(r"CKA: .+: [\d.]+, threshold [\d.]+", seen.said[0])
+    assert re.fullmatch(r"CKA: .+: [\d.]+, [\d.]+ times the threshold of [\d.]+", seen.said[0])
     assert seen.said[1] == "unexplained variance by map"
     assert seen.said[2] == "samples before and after"
     assert seen.hidden == []
