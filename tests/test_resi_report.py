@@ -631,7 +631,8 @@ def test_what_the_pointer_reads(result, tmp_path, look):
         "#distribution circle.point": r"\S+: rank [\d.]+ in .+ correlation.*, graphs · toy · sage · node",
         "#maps svg path": r".+ and .+: expected [\d.]+, measured by \S+ .+",
         "#groups circle.dot": r".+: accuracy 0\.\d{3}.*",
-        "#duels rect": r"\S+ before \S+ in \d+% of the samples of the cells; ranked before it in .+ cells \(.+ tied\)",
+        "#duels rect": r"\S+ before \S+ in \d+% of the samples of the cells; "
+        r"ranked before it in \d+ of \d+ cells \(\d+ tied\)",
         "#published circle.dot": "A: mean rank 1.50 here, 2.25 published",
     }
     seen = look(tmp_path / "resi.html", tmp_path, list(marks))
