@@ -456,7 +456,7 @@ def test_a_false_claim_of_a_range_is_not_hidden():
     assert m(X, Y, by=1e-15) == 1
     assert m(X, Y, by=-1e-15) == 1 - 1e-15
     assert m(X, Y, by=1e-9) == 1 + 1e-9
-    with pytest.raises(rs.Undefined, match=r"excess\[by=nan\]: the value is not a number"):
+    with pytest.raises(rs.Undefined, match=r"excess\[by=nan\] returned NaN \(not a number\)"):
         m(X, Y, by=np.nan)
     with pytest.raises(rs.Undefined, match=r"excess\[by=inf\]: the value overflows"):
         m(X, Y, by=np.inf)

@@ -284,7 +284,7 @@ def cknna(
     label="InfImb", family="neighbours", larger_is_more_similar=False, range=(0, 2), symmetric=False, identity=False,
     reference="glielmo2022ranking", invariant_to=COSINE | {"translation"}, differentiable=False,
     version=2, min_samples=lambda k, corrected, **_: k + 1 + corrected, limits={"k": (1, np.inf)},
-    changes=(when({"metric": "cosine"}, invariant_to=COSINE), when({"corrected": True}, identity=True)),
+    changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
     uninformative=of_mean_ranks,
 )  # fmt: skip
 def information_imbalance(
