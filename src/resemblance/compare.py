@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 import time
 import warnings
@@ -131,6 +132,9 @@ def _run(tasks: Sequence[Task], executor: Executor | None, save: str | Path | No
             for index in set(task.representations) - kept:
                 task.representations[index].forget()
         return
+    if isinstance(executor, ProcessPoolExecutor):
+        for measure in {m for task in tasks for m in task.measures}:
+            pickle.dumps(measure)  # one that cannot travel says so here; inside the pool it might never end
     try:
         yield from as_finished({executor.submit(run_task, task) for task in tasks})
     except BrokenExecutor as error:
