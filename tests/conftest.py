@@ -134,13 +134,15 @@ def _seen(
     asking = ASK.replace("SELECTORS", json.dumps(list(selectors)))
     (folder / "asked.html").write_text(text.replace("</body>", asking + "</body>"), encoding="utf-8")
     frame = f'<iframe src="asked.html" style="width:{width}px;height:1000px;border:0"></iframe>'
-    tell = "<script>setInterval(() => { const told = frames[0].document.body?.dataset.told;"
-    tell += "if (told) document.body.dataset.seen = told; }, 50);</script>"
+    tell = "<script>const wait = setInterval(() => { const told = frames[0].document.body?.dataset.told;"
+    tell += "if (told) { document.body.dataset.seen = told; clearInterval(wait); } }, 50);</script>"
     (folder / "frame.html").write_text(f"<body style='margin:0'>{frame}{tell}</body>")
-    flags = "--allow-file-access-from-files", "--window-size=1400,1100", "--virtual-time-budget=10000"
-    dom = open_page(folder / "frame.html", flags=flags)
-    (told,) = re.findall(r'data-seen="([^"]*)"', dom)
-    return Seen(**json.loads(html.unescape(told)))
+    flags = "--allow-file-access-from-files", "--window-size=1400,1100"
+    for patience in (10**4, 10**5, 10**6, 10**6):  # virtual ms, which may pass before a busy machine shows the page
+        dom = open_page(folder / "frame.html", flags=(*flags, f"--virtual-time-budget={patience}"))
+        if told := re.findall(r'data-seen="([^"]*)"', dom):
+            return Seen(**json.loads(html.unescape(told[0])))
+    raise AssertionError(f"the browser did not show {page}")
 
 
 @pytest.fixture(scope="session")
