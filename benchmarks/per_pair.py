@@ -1,7 +1,9 @@
-"""The 24 measures written plainly, one pair at a time, with NumPy, SciPy and scikit-learn: the slow twin.
+"""The 24 measures written plainly, one pair at a time, with NumPy, SciPy and scikit-learn: the slow
+twin.
 
-Each function computes everything it needs from two arrays, as a script would. The tests compare the library with it,
-and the benchmark times it. RTD uses Ripser on the doubled distance matrix, as the authors' code does.
+Each function computes everything it needs from two arrays, as a script would. The tests compare the
+library with it, and the benchmark times it. RTD uses Ripser on the doubled distance matrix, as the
+authors' code does.
 """
 
 from __future__ import annotations
@@ -157,7 +159,12 @@ def second_order_cosine(x: Array, y: Array) -> float:
     values = []
     for i, (a, b) in enumerate(zip(neighbours(x, 10, "cosine"), neighbours(y, 10, "cosine"))):
         union = np.union1d(a, b)
-        values.append(sx[i, union] @ sy[i, union] / np.linalg.norm(sx[i, union]) / np.linalg.norm(sy[i, union]))
+        values.append(
+            sx[i, union]
+            @ sy[i, union]
+            / np.linalg.norm(sx[i, union])
+            / np.linalg.norm(sy[i, union])
+        )
     return float(np.mean(values))
 
 

@@ -2,8 +2,9 @@
 
     python benchmarks/stability.py [--samples 1600] [--features 512] [--splits 30]
 
-CPU seconds of one thread each; ``pip install --target folder --no-deps shesha-geometry`` and ``PYTHONPATH=folder`` make
-the package importable. Both rank the dissimilarities exactly; the values on the same halves are compared too.
+CPU seconds of one thread each; ``pip install --target folder --no-deps shesha-geometry`` and
+``PYTHONPATH=folder`` make the package importable. Both rank the dissimilarities exactly; the values
+on the same halves are compared too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--samples", type=int, default=1600)
     parser.add_argument("--features", type=int, default=512)
     parser.add_argument("--splits", type=int, default=30)
@@ -50,9 +53,16 @@ def main() -> None:
         print("shesha-geometry is not installed: nothing to compare with")
         return
     theirs, value = seconds(lambda: shesha.feature_split(x, n_splits=args.splits, seed=320), 1)
-    print(f"shesha-geometry               {theirs:8.2f} s: {theirs / ours:.1f} and {theirs / plain:.1f} times as long")
+    print(
+        f"shesha-geometry               {theirs:8.2f} s: {theirs / ours:.1f} and "
+        f"{theirs / plain:.1f} times as long"
+    )
     random = np.random.default_rng(320)
-    same = mean_agreement((halves(x, random.permutation(x.shape[1])) for _ in range(args.splits)), "cosine", "spearman")
+    same = mean_agreement(
+        (halves(x, random.permutation(x.shape[1])) for _ in range(args.splits)),
+        "cosine",
+        "spearman",
+    )
     print(f"difference on the same halves {abs(same - value):.1e}")
 
 

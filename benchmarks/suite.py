@@ -1,10 +1,12 @@
-"""Time the engine against a plain per-pair implementation of the same formulas, side by side in one process.
+"""Time the engine against a plain per-pair implementation of the same formulas, side by side in one
+process.
 
-    python benchmarks/suite.py                      # 15 representations of 2,000 samples and 256 features
-    python benchmarks/suite.py --samples 500 --features 64 --count 6 --rtd
+    python benchmarks/suite.py                      # 15 representations of 2,000 samples and 256
+    features python benchmarks/suite.py --samples 500 --features 64 --count 6 --rtd
 
-CPU seconds of one thread (all thread pools pinned to one). Every measure is timed alone, with everything it needs, and
-the whole list together. The twin is timed on a few pairs between the stages of the engine and scaled to all pairs.
+CPU seconds of one thread (all thread pools pinned to one). Every measure is timed alone, with
+everything it needs, and the whole list together. The twin is timed on a few pairs between the
+stages of the engine and scaled to all pairs.
 """
 
 from __future__ import annotations
@@ -35,8 +37,14 @@ def main() -> None:
     names = list(reps)
     pairs = list(combinations(names, 2))
     some = [pairs[i] for i in np.linspace(0, len(pairs) - 1, options.pairs).astype(int)]
-    print(f"{options.samples} samples, {options.features} features, {len(names)} representations, {len(pairs)} pairs")
-    print(f"{'CPU seconds':28s}{'per pair':>12s}{'engine':>12s}{'ratio':>9s}   largest relative difference")
+    print(
+        f"{options.samples} samples, {options.features} features, {len(names)} representations, "
+        f"{len(pairs)} pairs"
+    )
+    print(
+        f"{'CPU seconds':28s}{'per pair':>12s}{'engine':>12s}{'ratio':>9s}   largest relative "
+        "difference"
+    )
     theirs_total = 0.0
     for m in [m for m in measures if m.name in options.only] or measures:
         twin = getattr(per_pair, m.name)
@@ -57,19 +65,31 @@ def main() -> None:
         error = max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(found, values, strict=True))
         theirs_total += theirs * (10 if m.name == "rtd" else 1)
         note = "  (other subset)" if m.name == "rtd" else ""
-        print(f"{m.name:28s}{theirs:12.2f}{ours:12.2f}{theirs / ours:8.1f}x   {error:.1e}{note}", flush=True)
+        print(
+            f"{m.name:28s}{theirs:12.2f}{ours:12.2f}{theirs / ours:8.1f}x   {error:.1e}{note}",
+            flush=True,
+        )
     if not options.only:
         together = cpu_seconds(lambda: rs.compare(reps, measures=measures, progress=False))
-        print(f"{'all together':28s}{theirs_total:12.2f}{together:12.2f}{theirs_total / together:8.1f}x")
+        print(
+            f"{'all together':28s}{theirs_total:12.2f}{together:12.2f}"
+            f"{theirs_total / together:8.1f}x"
+        )
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("--count", type=int, default=15, help="number of representations")
-    parser.add_argument("--pairs", type=int, default=3, help="pairs on which the per-pair twin is timed")
-    parser.add_argument("--repeats", type=int, default=1, help="runs of the engine of which the fastest counts")
+    parser.add_argument(
+        "--pairs", type=int, default=3, help="pairs on which the per-pair twin is timed"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=1, help="runs of the engine of which the fastest counts"
+    )
     parser.add_argument("--rtd", action="store_true", help="include RTD (minutes)")
     parser.add_argument("--only", nargs="*", default=[], help="names of measures to time")
     return parser.parse_args()

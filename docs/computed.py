@@ -1,4 +1,5 @@
-"""Compute the numbers that stand on the pages: simple cases, presets against recorded values, conventions, chance."""
+"""Compute the numbers that stand on the pages: simple cases, presets against recorded values,
+conventions, chance."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ import resemblance as rs
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
 GOLDEN_CASES = {
     "pub01_gauss_indep": "Independent: two independent Gaussian representations, n = 200, d = 32",
-    "pub02_rot_noise": "Related: the second is the first rotated, scaled, shifted, plus noise, n = 200, d = 32",
+    "pub02_rot_noise": "Related: the second is the first rotated, scaled, shifted, plus noise, n "
+    "= 200, d = 32",
 }
 
-# ------------------------------------------------------------------------------------------------------ simple cases
+# ------------------------------------------------------------------------------------- simple cases
 
 
 class Cases(NamedTuple):
@@ -51,14 +53,16 @@ def simple_cases() -> Cases:
         "independent of X": rng.standard_normal((n, d)) @ mixing[:, ::-1] + 0.5,
     }
     labels = tuple((X + scale * rng.standard_normal((n, d))).argmax(axis=1).tolist())
-    measures = [m.where(labels=labels) if m.name == "accuracy_difference" else m for m in rs.list_measures()]
+    measures = [
+        m.where(labels=labels) if m.name == "accuracy_difference" else m for m in rs.list_measures()
+    ]
     found = rs.compare({"X": X}, others, measures=measures, progress=False)
     values = {m.name: found[m][0] for m in measures}
     description = f"X is a correlated Gaussian representation with an offset, n = {n}, d = {d}."
     return Cases(description, tuple(others), values)
 
 
-# ------------------------------------------------------------------------------------------------------- the ReSi code
+# ------------------------------------------------------------------------------------ the ReSi code
 
 
 class ResiRow(NamedTuple):
@@ -78,16 +82,23 @@ def golden(case: str) -> tuple[np.ndarray, np.ndarray]:
 def resi_rows(case: str) -> list[ResiRow]:
     """Return what the two presets give and what the ReSi code gave, for the 24 measures."""
     X, Y = golden(case)
-    entries = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"][case]["measures"].values()
+    entries = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"][case][
+        "measures"
+    ].values()
     recorded = {entry["paper_name"]: entry["R_Rp"]["value"] for entry in entries}
-    default, resi = (rs.compare([X], [Y], measures=rs.preset(name), progress=False) for name in ("default", "resi"))
+    default, resi = (
+        rs.compare([X], [Y], measures=rs.preset(name), progress=False)
+        for name in ("default", "resi")
+    )
     return [
-        ResiRow(m.name, float(default[m][0, 0]), p.spec, float(resi[p][0, 0]), float(recorded[m.label]))
+        ResiRow(
+            m.name, float(default[m][0, 0]), p.spec, float(resi[p][0, 0]), float(recorded[m.label])
+        )
         for m, p in zip(rs.preset("default"), rs.preset("resi"), strict=True)
     ]
 
 
-# -------------------------------------------------------------------------------------------------- other conventions
+# -------------------------------------------------------------------------------- other conventions
 
 
 class Convention(NamedTuple):
@@ -141,11 +152,14 @@ def _rbf_cka(X: np.ndarray, Y: np.ndarray, sigma: float) -> float:
 
 
 def _cka_with_diagonals(X: np.ndarray, Y: np.ndarray) -> float:
-    """Return the quotient of Song's estimators in which the diagonals are left in the inner product only."""
+    """Return the quotient of Song's estimators in which the diagonals are left in the inner product
+    only."""
 
     def hsic(K: np.ndarray, L: np.ndarray) -> float:
         n, k, l = len(K), K - np.diag(np.diag(K)), L - np.diag(np.diag(L))
-        correction = k.sum() * l.sum() / ((n - 1) * (n - 2)) - 2 * (k.sum(axis=0) @ l.sum(axis=0)) / (n - 2)
+        correction = k.sum() * l.sum() / ((n - 1) * (n - 2)) - 2 * (
+            k.sum(axis=0) @ l.sum(axis=0)
+        ) / (n - 2)
         return float((K * L).sum() + correction)
 
     K, L = (_centred(Z) @ _centred(Z).T for Z in (X, Y))
@@ -176,79 +190,254 @@ def _share_of_sum(s: np.ndarray) -> int:
 
 _CONVENTIONS: tuple[tuple[str, str, str, Callable[[np.ndarray, np.ndarray], float], str], ...] = (
     ("CKA, linear", "biased HSIC", "the paper, ReSi, most packages", rs.cka, "``cka``"),
-    ("", "unbiased HSIC (Song et al.)", "thingsvision, torch-cka, one script of the Shesha paper",
-     rs.cka.where(estimator="debiased"), "``cka[estimator=debiased]``"),
-    ("", "diagonals left out after centring", "Lange et al.", rs.cka.where(estimator="lange"),
-     "``cka[estimator=lange]``"),
-    ("", "unbiased HSIC, but with the products of the diagonals", "shesha-geometry 0.3.0 (``cka_debiased``)",
-     _cka_with_diagonals, "–"),
-    ("", "square root of the biased one", "hyppo (``Hsic``, linear)", lambda X, Y: rs.cka(X, Y) ** 0.5, "–"),
+    (
+        "",
+        "unbiased HSIC (Song et al.)",
+        "thingsvision, torch-cka, one script of the Shesha paper",
+        rs.cka.where(estimator="debiased"),
+        "``cka[estimator=debiased]``",
+    ),
+    (
+        "",
+        "diagonals left out after centring",
+        "Lange et al.",
+        rs.cka.where(estimator="lange"),
+        "``cka[estimator=lange]``",
+    ),
+    (
+        "",
+        "unbiased HSIC, but with the products of the diagonals",
+        "shesha-geometry 0.3.0 (``cka_debiased``)",
+        _cka_with_diagonals,
+        "–",
+    ),
+    (
+        "",
+        "square root of the biased one",
+        "hyppo (``Hsic``, linear)",
+        lambda X, Y: rs.cka(X, Y) ** 0.5,
+        "–",
+    ),
     ("", "not centred", "codes that skip the centring", _uncentred_cka, "–"),
-    ("", "mean of biased CKA over batches of 16", "mini-batch codes without the unbiased HSIC", _batch_mean_cka, "–"),
-    ("CKA, RBF", "σ = median distance", "the paper, thingsvision with ``sigma=None``", rs.cka.where(kernel="rbf"),
-     "``cka[kernel=rbf]``"),
-    ("", "σ = half the median distance", "the paper's other setting",
-     rs.cka.where(kernel="rbf", bandwidth=0.5), "``cka[bandwidth=0.5,kernel=rbf]``"),
-    ("", "σ = 1 in the units of the data", "thingsvision by default", lambda X, Y: _rbf_cka(X, Y, 1.0), "–"),
-    ("", "square root; the median distance of X is the width for Y, too", "hyppo (``Hsic``, Gaussian)",
-     _hyppo_rbf, "–"),
+    (
+        "",
+        "mean of biased CKA over batches of 16",
+        "mini-batch codes without the unbiased HSIC",
+        _batch_mean_cka,
+        "–",
+    ),
+    (
+        "CKA, RBF",
+        "σ = median distance",
+        "the paper, thingsvision with ``sigma=None``",
+        rs.cka.where(kernel="rbf"),
+        "``cka[kernel=rbf]``",
+    ),
+    (
+        "",
+        "σ = half the median distance",
+        "the paper's other setting",
+        rs.cka.where(kernel="rbf", bandwidth=0.5),
+        "``cka[bandwidth=0.5,kernel=rbf]``",
+    ),
+    (
+        "",
+        "σ = 1 in the units of the data",
+        "thingsvision by default",
+        lambda X, Y: _rbf_cka(X, Y, 1.0),
+        "–",
+    ),
+    (
+        "",
+        "square root; the median distance of X is the width for Y, too",
+        "hyppo (``Hsic``, Gaussian)",
+        _hyppo_rbf,
+        "–",
+    ),
     ("SVCCA", "99 % of the variance", "the paper, Ding et al.", rs.svcca, "``svcca``"),
-    ("", "99 % of the sum of the singular values", "codes that take these for variances", _svcca(_share_of_sum), "–"),
+    (
+        "",
+        "99 % of the sum of the singular values",
+        "codes that take these for variances",
+        _svcca(_share_of_sum),
+        "–",
+    ),
     ("", "one component fewer than that", "anatome", _svcca(lambda s: _share_of_sum(s) - 1), "–"),
     ("", "20 components", "google/svcca tutorial", _svcca(lambda s: 20), "–"),
-    ("", "10 components", "platonic-rep (which standardises and adds noise, too)", _svcca(lambda s: 10), "–"),
-    ("", "explained *fraction* against 0.99 × *total variance*: one component", "ReSi",
-     rs.svcca.where(truncation="resi"), "``svcca[truncation=resi]``"),
+    (
+        "",
+        "10 components",
+        "platonic-rep (which standardises and adds noise, too)",
+        _svcca(lambda s: 10),
+        "–",
+    ),
+    (
+        "",
+        "explained *fraction* against 0.99 × *total variance*: one component",
+        "ReSi",
+        rs.svcca.where(truncation="resi"),
+        "``svcca[truncation=resi]``",
+    ),
     ("PWCCA", "weights from X", "the paper", rs.pwcca, "``pwcca``"),
-    ("", "weights from Y", "the same, arguments swapped", rs.pwcca.where(weights="second"),
-     "``pwcca[weights=second]``"),
-    ("", "directions not whitened, means added back", "google/svcca and its copies, ReSi",
-     rs.pwcca.where(directions="resi"), "``pwcca[directions=resi]``"),
+    (
+        "",
+        "weights from Y",
+        "the same, arguments swapped",
+        rs.pwcca.where(weights="second"),
+        "``pwcca[weights=second]``",
+    ),
+    (
+        "",
+        "directions not whitened, means added back",
+        "google/svcca and its copies, ReSi",
+        rs.pwcca.where(directions="resi"),
+        "``pwcca[directions=resi]``",
+    ),
     ("Procrustes", "distance, unit size", "Williams et al., ReSi", rs.procrustes, "``procrustes``"),
-    ("", "squared, unit size", "Ding et al.", rs.procrustes.where(squared=True), "``procrustes[squared=True]``"),
-    ("", "best scaling too: 1 − ν², ν the nuclear norm", "scipy.spatial.procrustes",
-     lambda X, Y: 1 - _nuclear(_unit(X), _unit(Y)) ** 2, "–"),
-    ("", "ν, or 1 − ν as a distance", "anatome, Shesha", lambda X, Y: _nuclear(_unit(X), _unit(Y)),
-     "``cos(angular_shape)``"),
-    ("", "sizes kept", "netrep (Euclidean), ReSi (ProcDist)", rs.procrustes_size_shape, "``procrustes_size_shape``"),
-    ("Linear regression", "R², Y from X", "default here", rs.linear_regression, "``linear_regression``"),
-    ("", "R², X from Y", "Kornblith et al. Eq. 5, ReSi", rs.linear_regression.where(predict="first"),
-     "``linear_regression[predict=first]``"),
-    ("Correlation match", "best partner of every unit, both sides", "Li et al., ReSi (SoftCorr)",
-     rs.soft_correlation_match, "``soft_correlation_match``"),
-    ("", "one-to-one, optimal; for d = e also the soft matching of Khosla and Williams", "ReSi (HardCorr)",
-     rs.hard_correlation_match, "``hard_correlation_match``"),
-    ("", "one-to-one, greedy", "the text of the ReSi paper", rs.hard_correlation_match.where(matching="greedy"),
-     "``hard_correlation_match[matching=greedy]``"),
-    ("Distance correlation", "square root", "the paper, ReSi code, dcor", rs.distance_correlation,
-     "``distance_correlation``"),
-    ("", "no root", "ReSi paper, Eq. 20", rs.distance_correlation.where(squared=True),
-     "``distance_correlation[squared=True]``"),
+    (
+        "",
+        "squared, unit size",
+        "Ding et al.",
+        rs.procrustes.where(squared=True),
+        "``procrustes[squared=True]``",
+    ),
+    (
+        "",
+        "best scaling too: 1 − ν², ν the nuclear norm",
+        "scipy.spatial.procrustes",
+        lambda X, Y: 1 - _nuclear(_unit(X), _unit(Y)) ** 2,
+        "–",
+    ),
+    (
+        "",
+        "ν, or 1 − ν as a distance",
+        "anatome, Shesha",
+        lambda X, Y: _nuclear(_unit(X), _unit(Y)),
+        "``cos(angular_shape)``",
+    ),
+    (
+        "",
+        "sizes kept",
+        "netrep (Euclidean), ReSi (ProcDist)",
+        rs.procrustes_size_shape,
+        "``procrustes_size_shape``",
+    ),
+    (
+        "Linear regression",
+        "R², Y from X",
+        "default here",
+        rs.linear_regression,
+        "``linear_regression``",
+    ),
+    (
+        "",
+        "R², X from Y",
+        "Kornblith et al. Eq. 5, ReSi",
+        rs.linear_regression.where(predict="first"),
+        "``linear_regression[predict=first]``",
+    ),
+    (
+        "Correlation match",
+        "best partner of every unit, both sides",
+        "Li et al., ReSi (SoftCorr)",
+        rs.soft_correlation_match,
+        "``soft_correlation_match``",
+    ),
+    (
+        "",
+        "one-to-one, optimal; for d = e also the soft matching of Khosla and Williams",
+        "ReSi (HardCorr)",
+        rs.hard_correlation_match,
+        "``hard_correlation_match``",
+    ),
+    (
+        "",
+        "one-to-one, greedy",
+        "the text of the ReSi paper",
+        rs.hard_correlation_match.where(matching="greedy"),
+        "``hard_correlation_match[matching=greedy]``",
+    ),
+    (
+        "Distance correlation",
+        "square root",
+        "the paper, ReSi code, dcor",
+        rs.distance_correlation,
+        "``distance_correlation``",
+    ),
+    (
+        "",
+        "no root",
+        "ReSi paper, Eq. 20",
+        rs.distance_correlation.where(squared=True),
+        "``distance_correlation[squared=True]``",
+    ),
     ("RSA", "correlation distance, Spearman", "ReSi, many", rs.rsa, "``rsa``"),
-    ("", "correlation distance, Pearson", "many", rs.rsa.where(compare="pearson"), "``rsa[compare=pearson]``"),
-    ("", "Euclidean distance, Pearson", "many", rs.rsa.where(rdm="euclidean", compare="pearson"),
-     "``rsa[compare=pearson,rdm=euclidean]``"),
-    ("RSM difference", "Frobenius norm", "Yin and Shen", rs.rsm_norm_difference, "``rsm_norm_difference``"),
-    ("", "spectral norm", "ReSi", rs.rsm_norm_difference.where(norm="spectral"),
-     "``rsm_norm_difference[norm=spectral]``"),
+    (
+        "",
+        "correlation distance, Pearson",
+        "many",
+        rs.rsa.where(compare="pearson"),
+        "``rsa[compare=pearson]``",
+    ),
+    (
+        "",
+        "Euclidean distance, Pearson",
+        "many",
+        rs.rsa.where(rdm="euclidean", compare="pearson"),
+        "``rsa[compare=pearson,rdm=euclidean]``",
+    ),
+    (
+        "RSM difference",
+        "Frobenius norm",
+        "Yin and Shen",
+        rs.rsm_norm_difference,
+        "``rsm_norm_difference``",
+    ),
+    (
+        "",
+        "spectral norm",
+        "ReSi",
+        rs.rsm_norm_difference.where(norm="spectral"),
+        "``rsm_norm_difference[norm=spectral]``",
+    ),
     ("Jaccard, k = 10", "cosine of the rows as they are", "ReSi", rs.jaccard, "``jaccard``"),
-    ("", "cosine after centring the columns", "adapters that centre first",
-     lambda X, Y: rs.jaccard(_centred(X), _centred(Y)), "centre X and Y"),
-)  # fmt: skip
+    (
+        "",
+        "cosine after centring the columns",
+        "adapters that centre first",
+        lambda X, Y: rs.jaccard(_centred(X), _centred(Y)),
+        "centre X and Y",
+    ),
+)
 
 
-# -------------------------------------------------------------------------------------------------------- chance level
+# ------------------------------------------------------------------------------------- chance level
 
 
 def chance_levels() -> tuple[list[tuple[int, int]], list[tuple[rs.Measure, list[float]]]]:
-    """Return the mean of each measure over 9 pairs of independent Gaussian representations of several sizes."""
+    """Return the mean of each measure over 9 pairs of independent Gaussian representations of
+    several sizes."""
     sizes = [(200, 20), (200, 200), (200, 800), (1000, 200)]
     chosen = [
-        rs.cka, rs.cka.where(estimator="debiased"), rs.mean_cca, rs.svcca, rs.pwcca, rs.linear_regression,
-        rs.procrustes, rs.angular_shape, rs.aligned_cosine, rs.hard_correlation_match, rs.soft_correlation_match,
-        rs.distance_correlation, rs.eigenspace_overlap, rs.rsa, rs.jaccard, rs.rank_similarity, rs.second_order_cosine,
+        rs.cka,
+        rs.cka.where(estimator="debiased"),
+        rs.mean_cca,
+        rs.svcca,
+        rs.pwcca,
+        rs.linear_regression,
+        rs.procrustes,
+        rs.angular_shape,
+        rs.aligned_cosine,
+        rs.hard_correlation_match,
+        rs.soft_correlation_match,
+        rs.distance_correlation,
+        rs.eigenspace_overlap,
+        rs.rsa,
+        rs.jaccard,
+        rs.rank_similarity,
+        rs.second_order_cosine,
         rs.second_order_cosine.where(of="distance"),
-    ]  # fmt: skip
+    ]
     found = [_independent(n, d, chosen) for n, d in sizes]
     return sizes, [(m, [comparison[m].mean() for comparison in found]) for m in chosen]
 

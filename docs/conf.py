@@ -1,4 +1,5 @@
-"""Sphinx configuration: everything is built without a network, and every number on a page is computed here."""
+"""Sphinx configuration: everything is built without a network, and every number on a page is
+computed here."""
 
 import re
 import sys
@@ -59,13 +60,17 @@ html_theme_options = {
 
 
 def setup(app):
-    """Generate the pages that follow from the code before Sphinx reads any, and read the sections of docstrings."""
+    """Generate the pages that follow from the code before Sphinx reads any, and read the sections
+    of docstrings."""
     app.connect("builder-inited", lambda app: generate.main(DOCS / "measures"))
-    app.connect("autodoc-process-docstring", lambda app, what, name, obj, options, lines: sections(lines))
+    app.connect(
+        "autodoc-process-docstring", lambda app, what, name, obj, options, lines: sections(lines)
+    )
 
 
 def sections(lines):
-    """Turn underlined sections of a docstring into rubrics, and ``name : text`` in them into definition lists."""
+    """Turn underlined sections of a docstring into rubrics, and ``name : text`` in them into
+    definition lists."""
     result, inside = [], False
     for position, line in enumerate(lines):
         following = lines[position + 1] if position + 1 < len(lines) else ""

@@ -1,7 +1,8 @@
-"""Write the pages that follow from the catalogue: one per measure, the table of all, and the tables of numbers.
+"""Write the pages that follow from the catalogue: one per measure, the table of all, and the tables
+of numbers.
 
-Nothing here is written by hand: the text is the measure's docstring, the table its claims, the code its source, and
-the numbers are computed by :mod:`computed` when the pages are built.
+Nothing here is written by hand: the text is the measure's docstring, the table its claims, the code
+its source, and the numbers are computed by :mod:`computed` when the pages are built.
 """
 
 from __future__ import annotations
@@ -40,7 +41,13 @@ INVARIANCE_TITLES = {
     "invertible_linear": "invertible linear map",
     "affine": "affine map",
 }
-KNOWN = {math.inf: "∞", -math.inf: "−∞", math.pi / 2: "π/2", math.sqrt(2): "√2", 1e6 * math.exp(-4): "10⁶ e⁻⁴"}
+KNOWN = {
+    math.inf: "∞",
+    -math.inf: "−∞",
+    math.pi / 2: "π/2",
+    math.sqrt(2): "√2",
+    1e6 * math.exp(-4): "10⁶ e⁻⁴",
+}
 
 
 def main(folder: Path) -> None:
@@ -61,15 +68,18 @@ def main(folder: Path) -> None:
             path.unlink()
 
 
-# ------------------------------------------------------------------------------------------------------- one measure
+# -------------------------------------------------------------------------------------- one measure
 
 
 def measure_page(m: rs.Measure, cases: computed.Cases) -> str:
-    """Return the page of a measure: text and formula, claims, what it says in simple cases, source."""
+    """Return the page of a measure: text and formula, claims, what it says in simple cases,
+    source."""
     title = f"{m.label}: {m.name}"
     parts = [
-        f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}\n\n.. py:currentmodule:: resemblance",
-        f".. py:function:: {m.name}{signature(m)}\n\n" + textwrap.indent(inspect.getdoc(m.function), "   "),
+        f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}\n\n.. py:currentmodule:: "
+        f"resemblance",
+        f".. py:function:: {m.name}{signature(m)}\n\n"
+        + textwrap.indent(inspect.getdoc(m.function), "   "),
         section("Claims", claims_table(m)),
         section("Parameters", parameter_table(m)) if m.defaults else "",
         section("Claims that change with a parameter", change_table(m)) if m.changes else "",
@@ -85,14 +95,24 @@ def signature(m: rs.Measure) -> str:
 
 
 def claims_table(m: rs.Measure) -> str:
-    kind = "similarity: larger is more similar" if m.larger_is_more_similar else "difference: smaller is more similar"
+    kind = (
+        "similarity: larger is more similar"
+        if m.larger_is_more_similar
+        else "difference: smaller is more similar"
+    )
     rows = [
         ("direction", kind),
         ("range", interval(m.range)),
         ("symmetric", "yes" if m.symmetric else "no: m(X, Y) and m(Y, X) differ"),
         ("metric", "yes: the triangle inequality holds" if m.metric else "no"),
-        ("X with itself", "the most similar value" if m.identity else "not always the most similar value"),
-        ("unchanged by", ", ".join(invariances(m.invariant_to)) or "none of the transformations below"),
+        (
+            "X with itself",
+            "the most similar value" if m.identity else "not always the most similar value",
+        ),
+        (
+            "unchanged by",
+            ", ".join(invariances(m.invariant_to)) or "none of the transformations below",
+        ),
         ("changed by", ", ".join(invariances(set(INVARIANCES) - m.invariant_to)) or "none of them"),
         ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
         ("deterministic", "yes" if m.deterministic else "no"),
@@ -103,7 +123,10 @@ def claims_table(m: rs.Measure) -> str:
         ("needs", f"the extra ``{m.extra}``" if m.extra else "nothing optional"),
         ("reference", f":cite:t:`{m.reference}`"),
     ]
-    text = "The transformations are of either argument alone. The test suite checks these claims in both directions."
+    text = (
+        "The transformations are of either argument alone. The test suite checks these claims in "
+        "both directions."
+    )
     return f"{text}\n\n{table(None, rows)}"
 
 
@@ -111,8 +134,13 @@ def parameter_table(m: rs.Measure) -> str:
     hints = typing.get_type_hints(m.function)
     rows = []
     for name, default in m.defaults.items():
-        choices = typing.get_args(hints[name]) if typing.get_origin(hints[name]) is typing.Literal else ()
-        kind = ", ".join(f"``{c!r}``" for c in choices) or f"``{getattr(hints[name], '__name__', hints[name])}``"
+        choices = (
+            typing.get_args(hints[name]) if typing.get_origin(hints[name]) is typing.Literal else ()
+        )
+        kind = (
+            ", ".join(f"``{c!r}``" for c in choices)
+            or f"``{getattr(hints[name], '__name__', hints[name])}``"
+        )
         rows.append((f"``{name}``", kind, f"``{default!r}``"))
     return table(("parameter", "values", "default"), rows)
 
@@ -120,8 +148,15 @@ def parameter_table(m: rs.Measure) -> str:
 def change_table(m: rs.Measure) -> str:
     rows = []
     for change in m.changes:
-        conditions = ", ".join(condition(name, wanted) for name, wanted in change.parameters.items())
-        rows.append((f"``{conditions}``", "; ".join(claim(name, value) for name, value in change.claims.items())))
+        conditions = ", ".join(
+            condition(name, wanted) for name, wanted in change.parameters.items()
+        )
+        rows.append(
+            (
+                f"``{conditions}``",
+                "; ".join(claim(name, value) for name, value in change.claims.items()),
+            )
+        )
     return table(("with", "claim"), rows)
 
 
@@ -135,7 +170,8 @@ def condition(name: str, wanted: object) -> str:
 
 def claim(name: str, value: object) -> str:
     titles = {
-        "invariant_to": "unchanged by", "min_samples": "samples, at least", "differentiable": "gradients",
+        "invariant_to": "unchanged by", "min_samples": "samples, at least",
+        "differentiable": "gradients",
         "identity": "X with itself is always most similar",
         "extra": "needs the extra",
     }  # fmt: skip
@@ -156,15 +192,22 @@ def simple_cases(m: rs.Measure, cases: computed.Cases) -> str:
 def source(m: rs.Measure) -> str:
     """Return the function without decorator and docstring, as it is in the package."""
     text = Path(inspect.getsourcefile(m.function)).read_text()
-    node = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == m.name)
+    node = next(
+        n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == m.name
+    )
     docstring, *body = node.body
     lines = text.splitlines()
-    code = "\n".join(lines[node.lineno - 1 : docstring.lineno - 1] + lines[body[0].lineno - 1 : node.end_lineno])
+    code = "\n".join(
+        lines[node.lineno - 1 : docstring.lineno - 1] + lines[body[0].lineno - 1 : node.end_lineno]
+    )
     file = "/".join(m.function.__module__.split("."))
-    return f"From ``src/{file}.py``, without the docstring:\n\n.. code-block:: python\n\n{textwrap.indent(code, '   ')}"
+    return (
+        f"From ``src/{file}.py``, without the docstring:\n\n.. code-block:: "
+        f"python\n\n{textwrap.indent(code, '   ')}"
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- the tables
+# --------------------------------------------------------------------------------------- the tables
 
 
 def index_page() -> str:
@@ -174,24 +217,38 @@ def index_page() -> str:
 The measures
 ============
 
-There are {count} measures. Each is called as ``rs.name(X, Y)``, where the rows of X and Y are the same samples in the
-same order. The families are those of the survey by :cite:t:`klabunde2025similarity`, with the outputs of classifiers as
-a family of their own.
+There are {count} measures. Each is called as ``rs.name(X, Y)``, where the rows of X and Y are the
+same samples in the same order. The families are those of the survey by
+:cite:t:`klabunde2025similarity`, with the outputs of classifiers as a family of their own.
 
-The tables state what is claimed of each measure with its default parameters. The test suite checks every entry in both
-directions: a measure that claims to be unchanged by rotation is, and one that does not claim it is changed by it.
+The tables state what is claimed of each measure with its default parameters. The test suite checks
+every entry in both directions: a measure that claims to be unchanged by rotation is, and one that
+does not claim it is changed by it.
 
-*Direction*: ↑ larger is more similar, ↓ smaller is more similar. *Unchanged by*: P permuted columns, R rotation,
-S isotropic scaling, T translation, L invertible linear map, of either representation alone. *Sym.*: symmetric.
-*Metric*: the triangle inequality holds. *∇*: differentiable. *n*: fewest samples.
+*Direction*: ↑ larger is more similar, ↓ smaller is more similar. *Unchanged by*: P permuted
+columns, R rotation, S isotropic scaling, T translation, L invertible linear map, of either
+representation alone. *Sym.*: symmetric. *Metric*: the triangle inequality holds.
+*∇*: differentiable. *n*: fewest samples.
 
-Choose by what a comparison should ignore: :doc:`../choosing`. Where published codes disagree: :doc:`../disagreements`.
+Choose by what a comparison should ignore: :doc:`../choosing`. Where published codes disagree:
+:doc:`../disagreements`.
 """
     parts = [intro]
     for family in FAMILIES:
         members = rs.list_measures(family=family)
         rows = [index_row(m) for m in members]
-        head = ("measure", "label", "", "range", "sym.", "metric", "unchanged by", "∇", "n", "reference")
+        head = (
+            "measure",
+            "label",
+            "",
+            "range",
+            "sym.",
+            "metric",
+            "unchanged by",
+            "∇",
+            "n",
+            "reference",
+        )
         parts.append(section(FAMILY_TITLES[family], table(head, rows, numbers=True)))
         pages = "\n".join(f"   {m.name}" for m in members)
         parts.append(f".. toctree::\n   :hidden:\n   :caption: {FAMILY_TITLES[family]}\n\n{pages}")
@@ -203,29 +260,57 @@ def index_row(m: rs.Measure) -> tuple[str, ...]:
     letters["invertible_linear"] = "L"
     kept = " ".join(letter for name, letter in letters.items() if name in m.invariant_to)
     return (
-        link(m.name), m.label, "↑" if m.larger_is_more_similar else "↓", interval(m.range),
-        mark(m.symmetric), mark(m.metric), kept or "–", mark(m.differentiable), str(m.min_samples),
+        link(m.name),
+        m.label,
+        "↑" if m.larger_is_more_similar else "↓",
+        interval(m.range),
+        mark(m.symmetric),
+        mark(m.metric),
+        kept or "–",
+        mark(m.differentiable),
+        str(m.min_samples),
         f":cite:t:`{m.reference}`",
-    )  # fmt: skip
+    )
 
 
 def resi_tables() -> str:
-    """Return, for both golden cases, the default, the ReSi preset and the recorded value of the ReSi code."""
+    """Return, for both golden cases, the default, the ReSi preset and the recorded value of the
+    ReSi code."""
     parts = []
     for case, title in computed.GOLDEN_CASES.items():
         rows = [
-            (link(r.name), number(r.default), number(r.resi), number(r.recorded),
-             number(r.resi - r.default) if r.spec != r.name else "", r.spec.removeprefix(r.name).strip("[]"))
+            (
+                link(r.name),
+                number(r.default),
+                number(r.resi),
+                number(r.recorded),
+                number(r.resi - r.default) if r.spec != r.name else "",
+                r.spec.removeprefix(r.name).strip("[]"),
+            )
             for r in computed.resi_rows(case)
-        ]  # fmt: skip
-        head = ("measure", "default", '``preset("resi")``', "ReSi code, recorded", "preset − default", "in the preset")
+        ]
+        head = (
+            "measure",
+            "default",
+            '``preset("resi")``',
+            "ReSi code, recorded",
+            "preset − default",
+            "in the preset",
+        )
         parts.append(f"**{title}**\n\n{table(head, rows, numbers=True)}")
     return "\n\n".join(parts) + "\n"
 
 
 def conventions_table() -> str:
     rows = [
-        (row.measure, row.convention, number(row.independent), number(row.related), row.here, row.used_by)
+        (
+            row.measure,
+            row.convention,
+            number(row.independent),
+            number(row.related),
+            row.here,
+            row.used_by,
+        )
         for row in computed.conventions()
     ]
     head = ("name", "convention", "independent", "related", "here", "found in")
@@ -243,7 +328,7 @@ def parameters(m: rs.Measure) -> str:
     return f" ``{m.spec.removeprefix(m.name)}``" if m.spec != m.name else ""
 
 
-# --------------------------------------------------------------------------------------------------------------- pieces
+# ------------------------------------------------------------------------------------------- pieces
 
 
 def section(title: str, body: str) -> str:

@@ -1,9 +1,11 @@
-"""Do the tests notice a fault? Put faults into a copy of the tree, one at a time, and run the tests that should fail.
+"""Do the tests notice a fault? Put faults into a copy of the tree, one at a time, and run the tests
+that should fail.
 
-``make mutants`` runs all, ``make mutants ARGS="cka ranking"`` those whose name contains a word. There are two kinds of
-faults: a line that is replaced (``MUTANTS``), and a measure or statistic whose value is a thousandth too large, which
-the test that is said to prove its value (``tests/test_values.py``) must notice. The exit code is 1 when a fault
-survives, or when a line to replace is no longer there.
+``make mutants`` runs all, ``make mutants ARGS="cka ranking"`` those whose name contains a word.
+There are two kinds of faults: a line that is replaced (``MUTANTS``), and a measure or statistic
+whose value is a thousandth too large, which the test that is said to prove its value
+(``tests/test_values.py``) must notice. The exit code is 1 when a fault survives, or when a line to
+replace is no longer there.
 """
 
 from __future__ import annotations
@@ -38,16 +40,19 @@ MUTANTS = (
     Mutant("rank similarity of squares", "measures/neighbours.py",
            "(1 + np.abs(r - s))", "(1 + np.abs(r - s) ** 2)", "test_identities.py"),
     Mutant("small distances by a difference of ones", "measures/alignment.py",
-           "return residual() if scalar(squared) < epsilon(squared) ** 0.4 else root(squared)", "return root(squared)",
-           "test_identities.py"),
+           "return residual() if scalar(squared) < epsilon(squared) ** 0.4 else root(squared)",
+           "return root(squared)", "test_identities.py"),
     Mutant("duplicates are apart", "views/distances.py",
            "block <= 4 * epsilon(points) * both", "block < 0", "test_claims.py test_hostile.py"),
     Mutant("stochastic IMD is the largest repeat", "measures/topology.py",
-           "np.mean(np.max(WEIGHT * difference, axis=1))", "np.max(WEIGHT * difference)", "test_blocks.py"),
+           "np.mean(np.max(WEIGHT * difference, axis=1))",
+           "np.max(WEIGHT * difference)", "test_blocks.py"),
     Mutant("mean without an offset", "views/points.py",
-           "x.xp.mean(x.array - first, axis=0) + first[0, :]", "x.xp.mean(x.array, axis=0)", "test_identities.py"),
+           "x.xp.mean(x.array - first, axis=0) + first[0, :]",
+           "x.xp.mean(x.array, axis=0)", "test_identities.py"),
     Mutant("distances from the lengths of the first block", "views/distances.py",
-           "both = squares[start:stop, None] +", "both = squares[: stop - start, None] +", "test_blocks.py"),
+           "both = squares[start:stop, None] +",
+           "both = squares[: stop - start, None] +", "test_blocks.py"),
     Mutant("matrices centred by the first block", "views/distances.py",
            "a[i:j, :] - means[i:j, None]", "a[i:j, :] - means[: j - i, None]", "test_blocks.py"),
     Mutant("Spearman of two pairs undefined", "grounding.py",
@@ -57,19 +62,22 @@ MUTANTS = (
     Mutant("blocks weigh the same", "grounding.py",
            "weights=[a.weight for a in known]", "weights=[1 for a in known]", "test_grounding.py"),
     Mutant("equal correlations are no evidence", "significance.py",
-           "(drawn >= observed - 1e-12)", "(drawn > observed + 1e-12)", "test_grounding.py test_evaluate.py"),
+           "(drawn >= observed - 1e-12)",
+           "(drawn > observed + 1e-12)", "test_grounding.py test_evaluate.py"),
     Mutant("rounding decides ranks", "significance.py",
-           "{m: round(v, 9) for", "{m: v for", "test_evaluate.py"),
+           "m: round(v, 9) for", "m: v for", "test_evaluate.py"),
     Mutant("failures share the last rank", "significance.py",
            "1.0 + len(complete))", "0.0 + len(complete))", "test_evaluate.py"),
     Mutant("two stars below 0.01 only", "significance.py",
-           '"**" if p_value <= 0.01', '"**" if p_value < 0.01', "test_evaluate.py test_resi_report.py"),
+           '"**" if p_value <= 0.01',
+           '"**" if p_value < 0.01', "test_evaluate.py test_resi_report.py"),
     Mutant("ranking: interval of 90 %", "significance.py",
            "INTERVAL = (2.5, 97.5)", "INTERVAL = (5, 95)", "test_grounding.py test_evaluate.py"),
     Mutant("ranking: of the architectures only the first", "benchmarks/ranking.py",
            "known[:5] != cell[:5]", "known[:4] != cell[:4]", "test_grounding.py test_evaluate.py"),
     Mutant("ranking: conformity counts", "benchmarks/ranking.py",
-           '"auprc", "spearman")', '"auprc", "spearman", "conformity")', "test_grounding.py test_evaluate.py"),
+           '"auprc", "spearman")', '"auprc", "spearman", "conformity")',
+           "test_grounding.py test_evaluate.py"),
 )
 # fmt: on
 
@@ -80,8 +88,15 @@ def main(words: list[str]) -> int:
         copy = Path(folder) / "tree"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
         faults = {m.name: functools.partial(outcome_of, m, copy) for m in MUTANTS}
-        faults |= {f"value of {n}": functools.partial(outcome_of_value, n, test, copy) for n, test in proofs().items()}
-        chosen = {name: run for name, run in faults.items() if not words or any(word in name for word in words)}
+        faults |= {
+            f"value of {n}": functools.partial(outcome_of_value, n, test, copy)
+            for n, test in proofs().items()
+        }
+        chosen = {
+            name: run
+            for name, run in faults.items()
+            if not words or any(word in name for word in words)
+        }
         outcomes = []
         for name, run in chosen.items():
             outcomes.append(run())
@@ -111,11 +126,17 @@ def outcome_of_value(name: str, proof: str, copy: Path) -> str:
 
 
 def outcome(arguments: list[str], copy: Path) -> str:
-    """Run tests in the copy until one fails: killed, survived, or broken when they could not be run."""
+    """Run tests in the copy until one fails: killed, survived, or broken when they could not be
+    run."""
     options = ["-x", "-p", "no:cacheprovider", "--no-header"] if arguments[0] == "-m" else []
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(
-        [sys.executable, *arguments, *options], cwd=copy, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *arguments, *options],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return {0: "survived", 1: "killed"}.get(run.returncode, f"broken ({run.returncode})")
 

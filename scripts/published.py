@@ -1,7 +1,8 @@
-"""Make src/resemblance/benchmarks/data/resi_published.csv.gz from the tables of the ReSi paper as they were read.
+"""Make src/resemblance/benchmarks/data/resi_published.csv.gz from the tables of the ReSi paper as
+they were read.
 
-Run once: ``python scripts/published.py tables.json``. The argument holds, per table, its title, version, columns and
-one row per measure. The same argument always gives the same bytes.
+Run once: ``python scripts/published.py tables.json``. The argument holds, per table, its title,
+version, columns and one row per measure. The same argument always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -16,14 +17,39 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).parents[1] / "src/resemblance/benchmarks/data/resi_published.csv.gz"
-FIELDS = ("table", "title", "source", "test", "quality", "domain", "dataset", "architecture", "pooling", "label")
+FIELDS = (
+    "table",
+    "title",
+    "source",
+    "test",
+    "quality",
+    "domain",
+    "dataset",
+    "architecture",
+    "pooling",
+    "label",
+)
 FACTS = ("value", "stars", "doubtful", "reason")
 
 DOMAINS = {"Graph": "graphs", "Lang": "language", "Vision": "vision"}
 TESTS = {
-    **{"7": "accuracy", "8": "output", "9": "labels", "10": "shortcut", "11": "augmentation", "12": "layers"},
+    **{
+        "7": "accuracy",
+        "8": "output",
+        "9": "labels",
+        "10": "shortcut",
+        "11": "augmentation",
+        "12": "layers",
+    },
     **{"14": "output", "15a": "labels", "15b": "labels", "16a": "shortcut", "16b": "shortcut"},
-    **{"18a": "layers", "18b": "layers", "19": "accuracy", "20": "output", "21": "labels", "22": "shortcut"},
+    **{
+        "18a": "layers",
+        "18b": "layers",
+        "19": "accuracy",
+        "20": "output",
+        "21": "labels",
+        "22": "shortcut",
+    },
     **{"23": "augmentation", "24": "layers", "25": "accuracy", "26": "labels", "27": "shortcut"},
     **{"28": "augmentation", "29": "layers", "30": "runtime"},
 }
@@ -39,7 +65,8 @@ PREFIXES = {
     "Augmentation_AUPRC": ("augmentation", "auprc"),
     "LayerMonotonicity_Spearman": ("layers", "spearman"),
 }
-# What Table 3 shows of each domain: it names its data sets and models in the caption, not in the columns.
+# What Table 3 shows of each domain: it names its data sets and models in the caption, not in the
+# columns.
 EXAMPLES = {
     ("3_submission", "Lang"): ("MNLI", "BERT"),
     ("3_final", "Lang"): ("SST2", "BERT"),
@@ -66,8 +93,11 @@ def main(source: str) -> None:
     TARGET.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
 
 
-def lines(tables: dict[str, Any], disagreeing: set[tuple[str, str, str]]) -> Iterator[tuple[object, ...]]:
-    """One line per table, column and measure of the paper, whether the value could be read or not."""
+def lines(
+    tables: dict[str, Any], disagreeing: set[tuple[str, str, str]]
+) -> Iterator[tuple[object, ...]]:
+    """One line per table, column and measure of the paper, whether the value could be read or
+    not."""
     measures = list(tables["3_final"]["rows"])
     for name in sorted(tables, key=lambda name: (int(name.strip("ab").split("_")[0]), name)):
         table = tables[name]
@@ -75,7 +105,12 @@ def lines(tables: dict[str, Any], disagreeing: set[tuple[str, str, str]]) -> Ite
         for column in table["columns"]:
             for measure in measures:
                 conflict = (name, column, measure) in disagreeing
-                yield *about, *facets(name, column), measure, *facts(table, column, measure, conflict)
+                yield (
+                    *about,
+                    *facets(name, column),
+                    measure,
+                    *facts(table, column, measure, conflict),
+                )
 
 
 def title(table: dict[str, Any]) -> str:
@@ -84,7 +119,8 @@ def title(table: dict[str, Any]) -> str:
 
 
 def facets(table: str, column: str) -> tuple[str, ...]:
-    """Test, quality, domain, data set, architecture and pooling of a column; empty where the table does not say."""
+    """Test, quality, domain, data set, architecture and pooling of a column; empty where the table
+    does not say."""
     prefix, _, model = column.partition("|")
     test, quality = PREFIXES.get(prefix) or (TESTS[table], prefix.lower())
     if (test, quality) == ("accuracy", "spearman"):
@@ -95,7 +131,11 @@ def facets(table: str, column: str) -> tuple[str, ...]:
     elif test == "runtime":
         domain, dataset, architecture = DOMAINS[first], "", second.replace("GraphSAGE", "SAGE")
     elif second:
-        domain, dataset, architecture = "graphs" if int(table.strip("ab")) < 13 else "language", first, second
+        domain, dataset, architecture = (
+            "graphs" if int(table.strip("ab")) < 13 else "language",
+            first,
+            second,
+        )
     else:
         domain, dataset, architecture = "vision", "IN100" if int(table) < 25 else "CIFAR-100", model
     return test, quality, domain, dataset, architecture, pooling(table, domain, architecture)
@@ -136,7 +176,8 @@ def row_doubt(table: dict[str, Any], row: dict[str, Any]) -> str:
 def disagreements(content: dict[str, Any]) -> set[tuple[str, str, str]]:
     """Table, column and measure of cells that two tables of the same version print differently.
 
-    Cells in which only the Table 3 of the later version differs are results that changed between the versions.
+    Cells in which only the Table 3 of the later version differs are results that changed between
+    the versions.
     """
     found = set()
     for cell in content["cross_check_with_table3"]["disagreeing_cells"]:

@@ -1,7 +1,9 @@
-"""Make src/resemblance/benchmarks/data/ding_published.csv.gz from the tables of Ding et al. 2021 as they were read.
+"""Make src/resemblance/benchmarks/data/ding_published.csv.gz from the tables of Ding et al. 2021 as
+they were read.
 
-Run once: ``python scripts/published_ding.py tables.json``. The argument holds the rows of Table 1 and, for Tables 3 to
-14, 16 and 17, values and p-values by row. The same argument always gives the same bytes.
+Run once: ``python scripts/published_ding.py tables.json``. The argument holds the rows of Table 1
+and, for Tables 3 to 14, 16 and 17, values and p-values by row. The same argument always gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).parents[1] / "src/resemblance/benchmarks/data/ding_published.csv.gz"
-FIELDS = ("table", "title", "source", "test", "quality", "domain", "dataset", "architecture", "pooling", "label")
+FIELDS = (
+    "table",
+    "title",
+    "source",
+    "test",
+    "quality",
+    "domain",
+    "dataset",
+    "architecture",
+    "pooling",
+    "label",
+)
 FACTS = ("measure", "value", "stars", "doubtful", "reason")
 SOURCE = "arXiv 2108.01661"
 MEASURES = {
@@ -28,11 +41,14 @@ MEASURES = {
 }
 TESTS = {1: "layers", 2: "deletion", 3: "finetuning", 4: "pretraining"}
 PLACES = {  # by table: benchmark, models, what the rows are
-    **dict.fromkeys(("3", "4", "5", "6"), (1, "BERT-base")), **dict.fromkeys(("7", "8"), (2, "BERT-base")),
-    **dict.fromkeys(("9", "10"), (3, "BERT-base")), **dict.fromkeys(("11", "12", "13", "14"), (4, "BERT-medium")),
-}  # fmt: skip
+    **dict.fromkeys(("3", "4", "5", "6"), (1, "BERT-base")),
+    **dict.fromkeys(("7", "8"), (2, "BERT-base")),
+    **dict.fromkeys(("9", "10"), (3, "BERT-base")),
+    **dict.fromkeys(("11", "12", "13", "14"), (4, "BERT-medium")),
+}
 TRANSPOSED = (
-    "the row is printed with Kendall's and Spearman's correlations across columns: by Tables 16 and 17 it is {}"
+    "the row is printed with Kendall's and Spearman's correlations across columns: by "
+    "Tables 16 and 17 it is {}"
 )
 INHERITED = "the average inherits the transposed row CIFAR-10C: by Tables 16 and 17 it is {}"
 CORRECT = {  # by functionality, measure and quality
@@ -59,15 +75,30 @@ def main(source: str) -> None:
 def first(table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     """Lines of Table 1: the benchmarks, and the averages of both domains."""
     for domain in ("language", "vision"):
-        rows = [*table[domain], {"benchmark": None, "functionality": "average", **table[f"{domain}_average"]}]
+        rows = [
+            *table[domain],
+            {"benchmark": None, "functionality": "average", **table[f"{domain}_average"]},
+        ]
         for row in rows:
             model = {None: "", 4: "BERT-medium"}.get(row["benchmark"], "BERT-base")
             model = "ResNet-14" if domain == "vision" and model else model
             test, dataset = TESTS.get(row["benchmark"], "average"), row["functionality"]
             for label in (label for label in MEASURES if label in row):
                 for quality, value in zip(QUALITIES, row[label]):
-                    reason = CORRECT.get((dataset, label, quality), "") if domain == "vision" else ""
-                    about = ("1", "Summary of results", SOURCE, test, quality, domain, dataset, model, "")
+                    reason = (
+                        CORRECT.get((dataset, label, quality), "") if domain == "vision" else ""
+                    )
+                    about = (
+                        "1",
+                        "Summary of results",
+                        SOURCE,
+                        test,
+                        quality,
+                        domain,
+                        dataset,
+                        model,
+                        "",
+                    )
                     yield *about, label, MEASURES[label], value, "", int(bool(reason)), reason
 
 
@@ -90,7 +121,16 @@ def later(number: str, table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
                 "vision" if corruptions else "language",
             )
             where = (dataset, f"{model} layer {layer}" if layer else model, "")
-            yield *about, *where, label, MEASURES[label], value, "" if p is None else p, 0, FLIPPED if flipped else ""
+            yield (
+                *about,
+                *where,
+                label,
+                MEASURES[label],
+                value,
+                "" if p is None else p,
+                0,
+                FLIPPED if flipped else "",
+            )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Make src/resemblance/benchmarks/data/mka_published.csv.gz from the tables of the MKA paper as they were read.
+"""Make src/resemblance/benchmarks/data/mka_published.csv.gz from the tables of the MKA paper as
+they were read.
 
-Run once: ``python scripts/published_mka.py tables.json``. The argument holds, per table, its title, columns and one row
-per measure. The same argument always gives the same bytes.
+Run once: ``python scripts/published_mka.py tables.json``. The argument holds, per table, its title,
+columns and one row per measure. The same argument always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -16,11 +17,30 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).parents[1] / "src/resemblance/benchmarks/data/mka_published.csv.gz"
-FIELDS = ("table", "title", "source", "test", "quality", "domain", "dataset", "architecture", "pooling", "label")
+FIELDS = (
+    "table",
+    "title",
+    "source",
+    "test",
+    "quality",
+    "domain",
+    "dataset",
+    "architecture",
+    "pooling",
+    "label",
+)
 FACTS = ("measure", "value", "stars", "doubtful", "reason")
-TESTS = {"1": "accuracy", "2": "output", "3": "labels", "4": "shortcut", "5": "augmentation", "6": "layers"}
+TESTS = {
+    "1": "accuracy",
+    "2": "output",
+    "3": "labels",
+    "4": "shortcut",
+    "5": "augmentation",
+    "6": "layers",
+}
 QUALITIES = {
-    "JSD": "spearman_jsd", "Disagreement": "spearman_disagreement", "AUPRC": "auprc", "Conformity": "conformity",
+    "JSD": "spearman_jsd", "Disagreement": "spearman_disagreement", "AUPRC": "auprc",
+    "Conformity": "conformity",
     "Spearman": "spearman",
 }  # fmt: skip
 MEASURES = {
@@ -61,7 +81,10 @@ ALIASES = {"MKA (k=100)": "UMAP (k=100)"}  # what one table calls it
 
 DASH = "the paper prints a dash"
 NO_ROW = "the table as it was read has no row for this measure"
-MISPLACED = "the row has a dash under one quality of a model and none under the other, so its values may be displaced"
+MISPLACED = (
+    "the row has a dash under one quality of a model and none under the other, so its values may "
+    "be displaced"
+)
 
 
 def main(source: str) -> None:
@@ -69,7 +92,9 @@ def main(source: str) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FIELDS + FACTS)
-    writer.writerows(line for name, table in tables.items() if name != "about" for line in lines(name, table))
+    writer.writerows(
+        line for name, table in tables.items() if name != "about" for line in lines(name, table)
+    )
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
 
@@ -103,7 +128,8 @@ def facets_of(title: str, column: str) -> tuple[str, ...]:
 
 
 def is_displaced(row: list[float | None], facets: list[tuple[str, ...]]) -> bool:
-    """Say whether a model has a value under one quality and none under the other: both come from the same numbers."""
+    """Say whether a model has a value under one quality and none under the other: both come from
+    the same numbers."""
     missing: dict[tuple[str, ...], set[bool]] = {}
     for value, facet in zip(row, facets):
         missing.setdefault(facet[2:], set()).add(value is None)

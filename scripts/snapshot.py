@@ -1,6 +1,8 @@
-"""Extract the text and the graph in src/resemblance/sources/data/stdlib.json.gz from the standard library of CPython.
+"""Extract the text and the graph in src/resemblance/sources/data/stdlib.json.gz from the standard
+library of CPython.
 
-Run once, with CPython 3.11.7: ``python scripts/snapshot.py``. The same interpreter always writes the same bytes.
+Run once, with CPython 3.11.7: ``python scripts/snapshot.py``. The same interpreter always writes
+the same bytes.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class Sentence(NamedTuple):
 
 def main() -> None:
     if platform.python_version() != PYTHON:
-        raise SystemExit(f"the snapshot is of CPython {PYTHON}; this is {platform.python_version()}")
+        raise SystemExit(
+            f"the snapshot is of CPython {PYTHON}; this is {platform.python_version()}"
+        )
     modules = list(read_modules(Path(sysconfig.get_path("stdlib"))))
     content = {"python": PYTHON, "graph": graph(modules), "sentences": sentences(modules)}
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
@@ -66,7 +70,8 @@ def main() -> None:
 
 
 def read_modules(root: Path) -> Iterator[Module]:
-    """All modules of the standard library that are written in Python, in the order of their names."""
+    """All modules of the standard library that are written in Python, in the order of their
+    names."""
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         # _sysconfigdata and config-3.11 describe the machine on which the interpreter was built
@@ -77,11 +82,15 @@ def read_modules(root: Path) -> Iterator[Module]:
         yield Module(".".join(parts).removesuffix(".__init__"), tree)
 
 
-# ------------------------------------------------------------------------------------------------------------ graph
+# -------------------------------------------------------------------------------------------- graph
 
 
 def graph(modules: list[Module]) -> dict[str, Any]:
-    found = [function for module in modules for function in functions(module.tree, module.package, module.name)]
+    found = [
+        function
+        for module in modules
+        for function in functions(module.tree, module.package, module.name)
+    ]
     library = distinct(found)
     packages = largest(Counter(f.package for f in library), FUNCTION_PACKAGES)
     candidates = [f for f in library if f.package in packages]
@@ -99,7 +108,8 @@ def graph(modules: list[Module]) -> dict[str, Any]:
 
 
 def distinct(found: list[Function]) -> list[Function]:
-    """Functions with at least three words; of redefinitions and of boilerplate with the same content the last."""
+    """Functions with at least three words; of redefinitions and of boilerplate with the same
+    content the last."""
     by_name = {f.name: f for f in found if len(f.words) >= 3}
     return list({(f.package, f.words, f.calls): f for f in by_name.values()}.values())
 
@@ -125,8 +135,13 @@ def identifiers(function: ast.AST) -> Iterator[str]:
 
 
 def words(function: ast.AST) -> frozenset[str]:
-    """Words of at least three letters in the identifiers of a function, split at _, digits and camelCase."""
-    parts = (p for name in identifiers(function) for p in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
+    """Words of at least three letters in the identifiers of a function, split at _, digits and
+    camelCase."""
+    parts = (
+        p
+        for name in identifiers(function)
+        for p in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    )
     return frozenset(p.lower() for p in parts if len(p) > 2 and not keyword.iskeyword(p.lower()))
 
 
@@ -134,15 +149,23 @@ def called(function: ast.AST) -> frozenset[str]:
     """Names that a function calls: ``f`` in ``f()`` and in ``x.f()``."""
     targets = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
     return frozenset(
-        t.id if isinstance(t, ast.Name) else t.attr for t in targets if isinstance(t, ast.Name | ast.Attribute)
+        t.id if isinstance(t, ast.Name) else t.attr
+        for t in targets
+        if isinstance(t, ast.Name | ast.Attribute)
     )
 
 
-def connected(candidates: list[Function], packages: list[str], edges: list[tuple[int, int]]) -> list[Function]:
-    """The functions of each package that most others call or are called by, in the order of their names."""
+def connected(
+    candidates: list[Function], packages: list[str], edges: list[tuple[int, int]]
+) -> list[Function]:
+    """The functions of each package that most others call or are called by, in the order of their
+    names."""
     degrees = Counter(i for edge in edges for i in edge)
     named = {f.name: degrees[i] for i, f in enumerate(candidates)}
-    best = {p: largest({f.name: named[f.name] for f in candidates if f.package == p}, FUNCTIONS) for p in packages}
+    best = {
+        p: largest({f.name: named[f.name] for f in candidates if f.package == p}, FUNCTIONS)
+        for p in packages
+    }
     functions_of = {f.name: f for f in candidates}
     return [functions_of[name] for package in packages for name in sorted(best[package])]
 
@@ -154,7 +177,8 @@ def common_words(chosen: list[Function]) -> list[str]:
 
 
 def calls(nodes: list[Function], library: list[Function]) -> list[tuple[int, int]]:
-    """Pairs (i, j), i < j, of which one calls a name that the other and few functions of the library define."""
+    """Pairs (i, j), i < j, of which one calls a name that the other and few functions of the
+    library define."""
     counts, definers = Counter(f.short for f in library), defaultdict(list)
     for j, f in enumerate(nodes):
         definers[f.short].append(j)
@@ -168,16 +192,25 @@ def calls(nodes: list[Function], library: list[Function]) -> list[tuple[int, int
     return sorted(edges)
 
 
-# -------------------------------------------------------------------------------------------------------- sentences
+# ---------------------------------------------------------------------------------------- sentences
 
 
 def sentences(modules: list[Module]) -> dict[str, Any]:
-    found = [Sentence(m.package, text, m.name) for m in modules for d in docstrings(m.tree) for text in split(d)]
+    found = [
+        Sentence(m.package, text, m.name)
+        for m in modules
+        for d in docstrings(m.tree)
+        for text in split(d)
+    ]
     first = {row.text: row for row in reversed(found)}
     owners = Counter(text for _, text in {(row.package, row.text) for row in found})
     library = [row for row in first.values() if owners[row.text] == 1][::-1]
     packages = largest(Counter(row.package for row in library), SENTENCE_PACKAGES)
-    chosen = [row for package in packages for row in few([row for row in library if row.package == package])]
+    chosen = [
+        row
+        for package in packages
+        for row in few([row for row in library if row.package == package])
+    ]
     return {
         "packages": packages,
         "labels": [packages.index(row.package) for row in chosen],
@@ -193,7 +226,8 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def split(docstring: str) -> Iterator[str]:
-    """Sentences of 4 to 40 words in plain ASCII; not examples, code, tables and lists of options."""
+    """Sentences of 4 to 40 words in plain ASCII; not examples, code, tables and lists of
+    options."""
     for paragraph in re.split(r"\n\s*\n", docstring):
         for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z])", " ".join(paragraph.split())):
             strange = not sentence.isascii() or re.search(r">>>|\.\.\.|[|{}<>=\\*#]|--", sentence)

@@ -1,4 +1,5 @@
-"""Find a browser without a window for the tests that open pages, or install one: ``python tests/browser.py``.
+"""Find a browser without a window for the tests that open pages, or install one: ``python
+tests/browser.py``.
 
 ``BROWSER_BIN`` names the browser to use, or is ``none``.
 """
@@ -19,9 +20,11 @@ NAMES = (
 )  # fmt: skip
 MACOS = ("Google Chrome", "Chromium", "Microsoft Edge")
 WINDOWS = ("Google/Chrome", "Chromium", "Microsoft/Edge")
-# Without a sandbox and without /dev/shm it also runs as root and in containers; the rest keeps it off the network.
+# Without a sandbox and without /dev/shm it also runs as root and in containers; the rest keeps it
+# off the network.
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic",
+    "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 INSTALLERS = {
@@ -29,7 +32,9 @@ INSTALLERS = {
     "dnf": ("dnf install -y -q chromium",),
     "pacman": ("pacman -S --noconfirm chromium",),
 }
-REMEDY = "install Chromium, Chrome or Edge (Debian: apt-get install chromium), or set BROWSER_BIN to one"
+REMEDY = (
+    "install Chromium, Chrome or Edge (Debian: apt-get install chromium), or set BROWSER_BIN to one"
+)
 
 
 def find() -> str | None:
@@ -42,15 +47,22 @@ def find() -> str | None:
 def _checked(chosen: str) -> str:
     path = shutil.which(chosen)
     if path is None or not works(path):
-        raise ValueError(f"BROWSER_BIN={chosen!r} is no browser that can open a page without a window")
+        raise ValueError(
+            f"BROWSER_BIN={chosen!r} is no browser that can open a page without a window"
+        )
     return path
 
 
 def _candidates() -> Iterator[str]:
     yield from filter(None, map(shutil.which, NAMES))
     usual = [Path(f"/Applications/{name}.app/Contents/MacOS/{name}") for name in MACOS]
-    for root in filter(None, map(os.environ.get, ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"))):
-        usual += [Path(root, name, "Application", "msedge.exe" if "Edge" in name else "chrome.exe") for name in WINDOWS]
+    for root in filter(
+        None, map(os.environ.get, ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"))
+    ):
+        usual += [
+            Path(root, name, "Application", "msedge.exe" if "Edge" in name else "chrome.exe")
+            for name in WINDOWS
+        ]
     yield from (str(path) for path in usual if path.is_file())
 
 
@@ -69,18 +81,24 @@ def opened(browser: str, page: Path, fragment: str = "", flags: Sequence[str] = 
     """Return a page as it is after its script has run."""
     profile = f"--user-data-dir={page.parent / 'profile'}"
     command = [browser, *FLAGS, *flags, profile, "--dump-dom", page.as_uri() + fragment]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True).stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True
+    ).stdout
 
 
 def installation() -> list[list[str]]:
-    """Return the commands that install Chromium: none without a known package manager or the right to use it."""
+    """Return the commands that install Chromium: none without a known package manager or the right
+    to use it."""
     manager = next(filter(shutil.which, INSTALLERS), None)
     if manager is None or os.environ.get("BROWSER_BIN"):
         return []
     right = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if right and not (shutil.which("sudo") and _succeeds([*right, "true"])):
         return []
-    return [[*right, "env", "DEBIAN_FRONTEND=noninteractive", *command.split()] for command in INSTALLERS[manager]]
+    return [
+        [*right, "env", "DEBIAN_FRONTEND=noninteractive", *command.split()]
+        for command in INSTALLERS[manager]
+    ]
 
 
 def _succeeds(command: list[str]) -> bool:

@@ -31,7 +31,8 @@ def for_few_samples(m: Measure) -> Measure:
 
 
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything that is computed in blocks go through several, for the few samples of a test."""
+    """Let everything that is computed in blocks go through several, for the few samples of a
+    test."""
     monkeypatch.setattr(distances, "ROWS", 7)
     monkeypatch.setattr(distances, "GATHERED", 1)
     monkeypatch.setattr(heat, "COLUMNS", 7)
@@ -39,13 +40,15 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["", "small blocks"])
 def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many small blocks."""
+    """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many
+    small blocks."""
     if request.param:
         small_blocks(monkeypatch)
 
 
 def on_terminal(act: Callable[[], object], columns: int, name: str = "stdout") -> str:
-    """What is printed to a terminal of so many columns while ``act`` runs, on standard output or standard error."""
+    """What is printed to a terminal of so many columns while ``act`` runs, on standard output or
+    standard error."""
     import fcntl  # not on Windows
     import pty
     import termios
@@ -72,16 +75,26 @@ def _receive(master: int, received: list[bytes]) -> None:
             return
 
 
-def assert_fits(act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80) -> str:
-    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return what it gets."""
+def assert_fits(
+    act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80
+) -> str:
+    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return
+    what it gets."""
     act()
     piped = capsys.readouterr().out
     shown = on_terminal(act, columns)
-    lines = [line for line in shown.splitlines() if not line.startswith("Open ")]  # a path is to be copied
+    lines = [
+        line for line in shown.splitlines() if not line.startswith("Open ")
+    ]  # a path is to be copied
     assert max(map(len, lines)) <= columns
-    few, all_words = ({word for word in text.split() if set(word) != {"─"}} for text in (shown, piped))
+    few, all_words = (
+        {word for word in text.split() if set(word) != {"─"}} for text in (shown, piped)
+    )
     assert few <= all_words  # none is cut
-    assert all_words - few <= {"claim", "verdict"}  # what is left out: headings where every claim is a block
+    assert all_words - few <= {
+        "claim",
+        "verdict",
+    }  # what is left out: headings where every claim is a block
     return shown
 
 
@@ -100,13 +113,16 @@ const said = selector => {
   if (!under) return "nothing is under the pointer";
   for (const kind of ["pointerover", "pointermove"])
     under.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: x, clientY: y }));
-  const readout = under.closest(".plate")?.querySelector(".readout") ?? document.getElementById("maps-readout");
+  const readout = under.closest(".plate")?.querySelector(".readout")
+    ?? document.getElementById("maps-readout");
   if (under.closest(".plate, #maps") && readout) return readout.textContent;
   return under.closest(":has(> title)")?.querySelector(":scope > title").textContent ?? "";
 };
-const scrolls = e => e.scrollHeight > e.clientHeight + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowY);
+const scrolls = e => e.scrollHeight > e.clientHeight + 1
+    && ["auto", "scroll"].includes(getComputedStyle(e).overflowY);
 addEventListener("load", () => requestAnimationFrame(() => {
-  const hidden = [...document.querySelectorAll("main *")].filter(scrolls).map(e => e.tagName + "." + e.className);
+  const hidden = [...document.querySelectorAll("main *")].filter(scrolls)
+    .map(e => e.tagName + "." + e.className);
   const wide = document.documentElement.scrollWidth;
   document.body.dataset.told = JSON.stringify({ said: SELECTORS.map(said), hidden, wide });
 }));
@@ -114,7 +130,8 @@ addEventListener("load", () => requestAnimationFrame(() => {
 
 
 class Seen(NamedTuple):
-    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside, and its width."""
+    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside,
+    and its width."""
 
     said: list[str]
     hidden: list[str]
@@ -123,22 +140,39 @@ class Seen(NamedTuple):
 
 @pytest.fixture
 def look(open_page: Callable[..., str]) -> Callable[..., Seen]:
-    """``look(page, folder, selectors=(), width=1280)``: point at the first mark of every selector in a browser."""
+    """``look(page, folder, selectors=(), width=1280)``: point at the first mark of every selector
+    in a browser."""
     return functools.partial(_seen, open_page)
 
 
 def _seen(
-    open_page: Callable[..., str], page: Path, folder: Path, selectors: Sequence[str] = (), width: int = 1280
+    open_page: Callable[..., str],
+    page: Path,
+    folder: Path,
+    selectors: Sequence[str] = (),
+    width: int = 1280,
 ) -> Seen:
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8"))
+    text = re.sub(
+        r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8")
+    )
     asking = ASK.replace("SELECTORS", json.dumps(list(selectors)))
-    (folder / "asked.html").write_text(text.replace("</body>", asking + "</body>"), encoding="utf-8")
+    (folder / "asked.html").write_text(
+        text.replace("</body>", asking + "</body>"), encoding="utf-8"
+    )
     frame = f'<iframe src="asked.html" style="width:{width}px;height:1000px;border:0"></iframe>'
-    tell = "<script>const wait = setInterval(() => { const told = frames[0].document.body?.dataset.told;"
+    tell = (
+        "<script>const wait = setInterval(() => { const told = "
+        "frames[0].document.body?.dataset.told;"
+    )
     tell += "if (told) { document.body.dataset.seen = told; clearInterval(wait); } }, 50);</script>"
     (folder / "frame.html").write_text(f"<body style='margin:0'>{frame}{tell}</body>")
     flags = "--allow-file-access-from-files", "--window-size=1400,1100"
-    for patience in (10**4, 10**5, 10**6, 10**6):  # virtual ms, which may pass before a busy machine shows the page
+    for patience in (
+        10**4,
+        10**5,
+        10**6,
+        10**6,
+    ):  # virtual ms, which may pass before a busy machine shows the page
         dom = open_page(folder / "frame.html", flags=(*flags, f"--virtual-time-budget={patience}"))
         if told := re.findall(r'data-seen="([^"]*)"', dom):
             return Seen(**json.loads(html.unescape(told[0])))
@@ -166,7 +200,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-# ------------------------------------------------------------------------------------------- tests that open a browser
+# ------------------------------------------------------------------------ tests that open a browser
 
 
 @functools.cache
@@ -190,7 +224,8 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.fixture(scope="session")
 def open_page(pytestconfig: pytest.Config) -> Callable[..., str]:
-    """``open_page(path, fragment="")``: the page after its script has run, in a browser without a window."""
+    """``open_page(path, fragment="")``: the page after its script has run, in a browser without a
+    window."""
     found = _browser(pytestconfig)
     if found is None:
         pytest.fail(f"no browser to open the page with: {browser.REMEDY}", pytrace=False)
@@ -202,7 +237,8 @@ LEFT_OUT = pytest.StashKey[list[str]]()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need a browser where there is none, unless ``CI=true``: the last line says which."""
+    """Leave out the tests that need a browser where there is none, unless ``CI=true``: the last
+    line says which."""
     needing = [item for item in items if "open_page" in getattr(item, "fixturenames", ())]
     if not needing or os.environ.get("CI") == "true" or _browser(config):
         return
@@ -223,4 +259,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     left_out = Counter(Path(name.split("::")[0]).name for name in config.stash.get(LEFT_OUT, []))
     if left_out and not hasattr(config, "workeroutput"):
         tests = ", ".join(f"{count} of {file}" for file, count in sorted(left_out.items()))
-        config.get_terminal_writer().line(f"Left out for want of a browser: {tests}. To run them, {browser.REMEDY}.")
+        config.get_terminal_writer().line(
+            f"Left out for want of a browser: {tests}. To run them, {browser.REMEDY}."
+        )

@@ -1,4 +1,5 @@
-"""Measures of shared neighbours: values of the authors' code, exact chance levels, and plain definitions.
+"""Measures of shared neighbours: values of the authors' code, exact chance levels, and plain
+definitions.
 
 ``stab_outputs_kernels.json``: minyoungg/platonic-rep and tariqul-islam/mka, called on the arrays of
 ``stab_inputs.npz``, as they are ("raw64") and with rows of unit length ("norm64").
@@ -51,7 +52,8 @@ def test_neighbours_equal_the_authors_code(case, rows, inputs):
 
 
 def masked(rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the linear kernel and the mask of its k largest entries per row besides the diagonal."""
+    """Return the linear kernel and the mask of its k largest entries per row besides the
+    diagonal."""
     kernel = rows @ rows.T
     off = np.where(np.eye(len(rows), dtype=bool), -np.inf, kernel)
     mask = np.zeros_like(kernel)
@@ -63,7 +65,11 @@ def hsic(k: np.ndarray, l: np.ndarray) -> float:
     """Song et al. 2012, Eq. 5, with dense matrices."""
     m = len(k)
     k, l, one = k * (1 - np.eye(m)), l * (1 - np.eye(m)), np.ones(m)
-    total = np.trace(k @ l) + k.sum() * l.sum() / ((m - 1) * (m - 2)) - 2 / (m - 2) * (one @ k @ l @ one)
+    total = (
+        np.trace(k @ l)
+        + k.sum() * l.sum() / ((m - 1) * (m - 2))
+        - 2 / (m - 2) * (one @ k @ l @ one)
+    )
     return float(total / (m * (m - 3)))
 
 
@@ -77,7 +83,9 @@ def test_cknna_equals_the_authors_code_but_for_what_it_adds(case, rows, inputs):
         scale = (hsic(a * p, a * p) * hsic(b * q, b * q)) ** 0.5
         for name, first, second in (("cknna", x, y), ("cknna_BA", y, x)):
             expected = theirs[f"{name}_k{k}"] * (scale + 1e-6) / scale
-            assert rs.cknna(first, second, k=k, kernel=KERNEL[rows]) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert rs.cknna(first, second, k=k, kernel=KERNEL[rows]) == pytest.approx(
+                expected, rel=1e-9, abs=1e-12
+            )
 
 
 @pytest.mark.parametrize("case", OUTPUTS)
@@ -94,10 +102,12 @@ def test_cknna_of_all_neighbours_is_debiased_cka(case, inputs):
     x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
     everyone = rs.cknna(x, y, k=len(x) - 1, kernel="linear")
     assert everyone == pytest.approx(rs.cka(x, y, estimator="debiased"), rel=1e-7, abs=1e-10)
-    assert rs.cknna(x, y, k=len(x) - 1) == pytest.approx(rs.cka(unit(x), unit(y), estimator="debiased"), rel=1e-7)
+    assert rs.cknna(x, y, k=len(x) - 1) == pytest.approx(
+        rs.cka(unit(x), unit(y), estimator="debiased"), rel=1e-7
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- chance
+# ------------------------------------------------------------------------------------------- chance
 
 
 @pytest.mark.parametrize(
@@ -155,7 +165,7 @@ def test_corrected_values_are_one_for_the_same_neighbours_and_need_room_for_chan
         rs.cycle_knn(ring, x[:12], k=10, corrected=True)
 
 
-# ---------------------------------------------------------------------------------------------------- definitions
+# -------------------------------------------------------------------------------------- definitions
 
 
 def lcs(a: tuple[int, ...], b: tuple[int, ...]) -> int:
@@ -200,7 +210,9 @@ def test_lists_of_neighbours_by_recursion(k, rng):
     assert rs.edit_distance_knn(x, y, **options) == pytest.approx(
         1 - np.mean([levenshtein(a, b) for a, b in pairs]) / k
     )
-    assert rs.mutual_knn(x, y, **options) == pytest.approx(np.mean([len({*a} & {*b}) for a, b in pairs]) / k)
+    assert rs.mutual_knn(x, y, **options) == pytest.approx(
+        np.mean([len({*a} & {*b}) for a, b in pairs]) / k
+    )
     assert rs.lcs_knn(x, y, **options) <= rs.mutual_knn(x, y, **options)
 
 
@@ -236,7 +248,9 @@ def test_equal_distances_of_categories_tie_whatever_rounding_says():
     apart = cdist(data, data, "sqeuclidean")
     nearest = (apart + 99 * np.eye(80)).min(axis=1, keepdims=True)
     ties = (apart == nearest).sum(axis=1)  # they share the mean of the ranks from 1 to their number
-    assert rs.information_imbalance(data, other) == pytest.approx(2 / 80 * ((ties + 1) / 2).mean(), rel=1e-12)
+    assert rs.information_imbalance(data, other) == pytest.approx(
+        2 / 80 * ((ties + 1) / 2).mean(), rel=1e-12
+    )
 
 
 def test_a_sample_that_is_nobodys_neighbour_does_not_come_back():
@@ -255,7 +269,9 @@ def test_the_order_of_neighbours_survives_the_measures_that_take_them_as_sets(me
         for order in (rs.lcs_knn, rs.edit_distance_knn):
             assert order(a, b, metric=metric) == order(x, y, metric=metric)
         assert rs.mutual_knn(a, b, metric=metric) == rs.mutual_knn(x, y, metric=metric)
-        assert rs.cycle_knn(a, b, metric=metric, corrected=True) == rs.cycle_knn(x, y, metric=metric, corrected=True)
+        assert rs.cycle_knn(a, b, metric=metric, corrected=True) == rs.cycle_knn(
+            x, y, metric=metric, corrected=True
+        )
         assert rs.cknna(a, b, kernel=kernel) == rs.cknna(x, y, kernel=kernel)
 
 

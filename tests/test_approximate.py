@@ -1,4 +1,5 @@
-"""Approximate nearest neighbours: what is found, what is missed and recorded, and files older than remarks."""
+"""Approximate nearest neighbours: what is found, what is missed and recorded, and files older than
+remarks."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def poor(monkeypatch):
         monkeypatch.setattr(approximate, name, value)
 
 
-# ----------------------------------------------------------------------------------------------------- what is found
+# ------------------------------------------------------------------------------------ what is found
 
 
 @pytest.mark.parametrize("spec", MEASURES)
@@ -87,7 +88,8 @@ def test_the_value_is_the_exact_one_where_every_neighbour_is_found(spec):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
 def test_found_in_the_order_of_the_exact_search(metric):
-    """Also where single precision does not tell samples apart; all samples have cosine 0 with a zero row."""
+    """Also where single precision does not tell samples apart; all samples have cosine 0 with a
+    zero row."""
     x = clusters()
     x[::3] = x[1::3] + 1e-9 * isotropic(200, 8)
     x[5] = 0
@@ -110,7 +112,8 @@ def test_duplicates_of_a_sample_are_its_neighbours_and_itself_is_not():
 def test_as_many_neighbours_as_there_are_others():
     r = rs.Representation(clusters(40))
     assert np.array_equal(
-        neighbours(r, k=39, metric="euclidean", index="hnsw"), neighbours(r, k=39, metric="euclidean")
+        neighbours(r, k=39, metric="euclidean", index="hnsw"),
+        neighbours(r, k=39, metric="euclidean"),
     )
 
 
@@ -123,7 +126,10 @@ def test_too_few_found_has_a_remedy(monkeypatch):
 
 @pytest.mark.parametrize(
     ("x", "message"),
-    [(np.ones((50, 3)), "no sample has nearest neighbours"), (clusters(10), "k must be from 1 to 9")],
+    [
+        (np.ones((50, 3)), "no sample has nearest neighbours"),
+        (clusters(10), "k must be from 1 to 9"),
+    ],
 )
 def test_the_errors_are_those_of_the_exact_search(x, message):
     for index in ("exact", "hnsw"):
@@ -133,14 +139,17 @@ def test_the_errors_are_those_of_the_exact_search(x, message):
 
 def test_the_same_in_another_process_with_other_threads(poor):
     code = (
-        "import sys, numpy as np, resemblance as rs; from resemblance.views import approximate, neighbours as n;"
-        "approximate.LINKS, approximate.BUILD, approximate.SEARCH = 4, 5, 1;"
-        "x = rs.Representation(np.random.default_rng(0).standard_normal((600, 40)));"
-        "sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', index='hnsw').tobytes())"
+        "import sys, numpy as np, resemblance as rs; from resemblance.views import approximate, "
+        "neighbours as n;approximate.LINKS, approximate.BUILD, approximate.SEARCH = 4, 5, 1;x = "
+        "rs.Representation(np.random.default_rng(0).standard_normal((600, "
+        "40)));sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', "
+        "index='hnsw').tobytes())"
     )
     here = neighbours(rs.Representation(isotropic()), k=10, metric="euclidean", index="hnsw")
     threads = os.environ | {"OMP_NUM_THREADS": "3"}
-    there = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=threads)
+    there = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, env=threads
+    )
     assert there.stdout == here.tobytes()
 
 
@@ -154,12 +163,14 @@ def test_the_number_of_threads_is_restored():
         faiss.omp_set_num_threads(before)
 
 
-# ---------------------------------------------------------------------------------------------------- what is missed
+# ----------------------------------------------------------------------------------- what is missed
 
 
 def test_recall_is_the_share_of_the_exact_neighbours(poor):
     r = rs.Representation(isotropic())
-    exact, found = (neighbours(r, k=10, metric="cosine", index=index) for index in ("exact", "hnsw"))
+    exact, found = (
+        neighbours(r, k=10, metric="cosine", index=index) for index in ("exact", "hnsw")
+    )
     recall = rs.neighbour_recall(r, k=10, metric="cosine")
     assert recall == shared(exact, found).sum() / exact.size
     assert 0 < recall < 0.9
@@ -169,7 +180,9 @@ def test_recall_is_the_share_of_the_exact_neighbours(poor):
 
 def test_recall_of_many_samples_is_estimated(poor):
     r = rs.Representation(isotropic(3000))
-    exact, found = (neighbours(r, k=10, metric="euclidean", index=index) for index in ("exact", "hnsw"))
+    exact, found = (
+        neighbours(r, k=10, metric="euclidean", index=index) for index in ("exact", "hnsw")
+    )
     shares = shared(exact, found) / 10
     recall = rs.neighbour_recall(r, k=10)
     assert recall == pytest.approx(shares.mean(), abs=4 * shares.std() / SAMPLE**0.5)
@@ -183,7 +196,11 @@ def test_recall_of_many_samples_is_estimated(poor):
     ("x", "parameters", "message"),
     [
         (clusters(30), {"k": 30}, "k must be from 1 to 29"),
-        (clusters(30), {"k": 5, "metric": "manhattan"}, "metric must be one of 'cosine', 'euclidean', 'inner'"),
+        (
+            clusters(30),
+            {"k": 5, "metric": "manhattan"},
+            "metric must be one of 'cosine', 'euclidean', 'inner'",
+        ),
         (clusters(30), {"k": 5, "index": "ivf"}, "index must be one of 'exact', 'hnsw'"),
         (np.full((30, 2), np.nan), {"k": 5}, "60 NaN"),
         (np.ones((30, 2)), {"k": 5}, "is constant"),
@@ -196,7 +213,9 @@ def test_mistakes_are_named(x, parameters, message):
 
 def test_a_missing_package_names_its_extra(monkeypatch):
     found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "faiss" else found(name, *a))
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "faiss" else found(name, *a)
+    )
     x = clusters(100)
     assert rs.mka(x, x, k=5) == pytest.approx(1)
     calls = (
@@ -205,13 +224,20 @@ def test_a_missing_package_names_its_extra(monkeypatch):
         lambda: rs.neighbour_recall(x, k=5),
     )
     for call in calls:
-        with pytest.raises(ImportError, match=r'faiss is not installed: pip install .*\[neighbours\]"'):
+        with pytest.raises(
+            ImportError, match=r'faiss is not installed: pip install .*\[neighbours\]"'
+        ):
             call()
 
 
-# --------------------------------------------------------------------------------------------------- what is recorded
+# --------------------------------------------------------------------------------- what is recorded
 
-POOR = ["mka[k=15,index=hnsw]", "cycle_knn[index=hnsw]", "cknna[index=hnsw,kernel=linear]", "second_order_cosine"]
+POOR = [
+    "mka[k=15,index=hnsw]",
+    "cycle_knn[index=hnsw]",
+    "cknna[index=hnsw,kernel=linear]",
+    "second_order_cosine",
+]
 
 
 @pytest.fixture
@@ -227,7 +253,11 @@ def compared(reps, poor) -> rs.Comparison:
 def of(comparison: rs.Comparison, spec: str) -> np.ndarray:
     """The recalls of a measure as a matrix."""
     spec = comparison.info(spec).spec
-    found = {(r.x, r.y): r.value for r in comparison.remarks if (r.measure, r.name) == (spec, "neighbour_recall")}
+    found = {
+        (r.x, r.y): r.value
+        for r in comparison.remarks
+        if (r.measure, r.name) == (spec, "neighbour_recall")
+    }
     return np.array([[found[x, y] for y in comparison.columns] for x in comparison.rows])
 
 
@@ -265,11 +295,16 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
     path, done = tmp_path / "run.db", []
     first = dict(list(reps.items())[:2])
     rs.compare(first, measures=POOR, save=path, progress=False)
-    result = rs.compare(reps, measures=POOR, save=path, progress=lambda count, total: done.append(total))
+    result = rs.compare(
+        reps, measures=POOR, save=path, progress=lambda count, total: done.append(total)
+    )
     assert done[-1] == 3 * 4 + 2 * 2  # the pairs with c, two measures of two of them in both orders
     assert result.remarks == rs.load(path).remarks == compared.remarks
     done.clear()
-    assert rs.compare(reps, measures=POOR, save=path, progress=lambda *_: done.append(1)).remarks == compared.remarks
+    assert (
+        rs.compare(reps, measures=POOR, save=path, progress=lambda *_: done.append(1)).remarks
+        == compared.remarks
+    )
     assert not done
     compared.save(tmp_path / "other.db")
     assert rs.load(tmp_path / "other.db").remarks == compared.remarks
@@ -277,10 +312,25 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
 
 @pytest.mark.parametrize(
     "remarks",
-    ["{", "[]", "3", '{"n": "x"}', "null", "NaN", '{"n": NaN}', '{"n": [1]}', '{"n": true}', '{"value": 1}', "", 3,
-     '{"n": 1e999}', '{"caveat": 1}', b"\xff"],
+    [
+        "{",
+        "[]",
+        "3",
+        '{"n": "x"}',
+        "null",
+        "NaN",
+        '{"n": NaN}',
+        '{"n": [1]}',
+        '{"n": true}',
+        '{"value": 1}',
+        "",
+        3,
+        '{"n": 1e999}',
+        '{"caveat": 1}',
+        b"\xff",
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_damaged_remarks_name_the_file(remarks, reps, tmp_path):
     path = tmp_path / "run.db"
     rs.compare(reps, measures="cka", save=path, progress=False)
@@ -288,16 +338,26 @@ def test_damaged_remarks_name_the_file(remarks, reps, tmp_path):
     connection.execute("UPDATE cells SET remarks = ?", [remarks])
     connection.commit()
     connection.close()
-    for call in (lambda: rs.load(path), lambda: rs.compare(reps, measures="cka", save=path, progress=False)):
+    for call in (
+        lambda: rs.load(path),
+        lambda: rs.compare(reps, measures="cka", save=path, progress=False),
+    ):
         with pytest.raises(ValueError, match=r"run\.db is damaged: these remarks are no"):
             call()
 
 
-@pytest.mark.parametrize("spec", ["mka[k=15,index=hnsw]", "mka[index=hnsw,k=15]", " MKA[ index=hnsw, k=15 ]"])
+@pytest.mark.parametrize(
+    "spec", ["mka[k=15,index=hnsw]", "mka[index=hnsw,k=15]", " MKA[ index=hnsw, k=15 ]"]
+)
 def test_found_with_the_parameters_in_any_order(spec, compared):
     assert compared.info(spec).spec == "mka[index=hnsw,k=15]"
     assert np.array_equal(compared[spec], compared["mka"])
-    for other in ("mka[k=16,index=hnsw]", "mka[k=15]", "mka[index=hnsw,k=15", "mka[k=15)(,index=hnsw]"):
+    for other in (
+        "mka[k=16,index=hnsw]",
+        "mka[k=15]",
+        "mka[index=hnsw,k=15",
+        "mka[k=15)(,index=hnsw]",
+    ):
         with pytest.raises(KeyError, match="no measure"):
             compared[other]
 
@@ -313,24 +373,42 @@ def test_written_wherever_results_are(compared, tmp_path):
     assert note in as_table(compared)
     assert "neighbour recall 0." in repr(compared)
     assert "neighbour recall 0." in compared._repr_html_()
-    assert f"<code>{note.replace(':', '</code>:')}" in page.write_page(compared, tmp_path / "p.html").read_text()
+    assert (
+        f"<code>{note.replace(':', '</code>:')}"
+        in page.write_page(compared, tmp_path / "p.html").read_text()
+    )
     records = json.loads(as_json(compared))["records"]
     assert records == compared.records()
-    assert {r["neighbour_recall"] is None for r in records if r["measure"] == "second_order_cosine"} == {True}
+    assert {
+        r["neighbour_recall"] is None for r in records if r["measure"] == "second_order_cosine"
+    } == {True}
     assert [r["neighbour_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
     assert as_csv(compared).splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
     assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
-    assert compared.to_xarray()["mka[index=hnsw,k=15]"].attrs["remarks"].startswith("neighbour recall 0.")
+    assert (
+        compared.to_xarray()["mka[index=hnsw,k=15]"]
+        .attrs["remarks"]
+        .startswith("neighbour recall 0.")
+    )
     assert "remarks" not in compared.to_xarray()["second_order_cosine"].attrs
-    many = rs.compare({str(i): x for i in range(9) for x in [isotropic(60, seed=i)]}, measures=POOR, progress=False)
-    assert any(str(part).startswith("mka[index=hnsw,k=15]: neighbour") for part in terminal.comparison_tables(many))
+    many = rs.compare(
+        {str(i): x for i in range(9) for x in [isotropic(60, seed=i)]},
+        measures=POOR,
+        progress=False,
+    )
+    assert any(
+        str(part).startswith("mka[index=hnsw,k=15]: neighbour")
+        for part in terminal.comparison_tables(many)
+    )
 
 
 def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("a.npy", isotropic())
     np.save("b.npy", isotropic(seed=1))
-    assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]", "--format", "json"]) == 0
+    assert (
+        cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]", "--format", "json"]) == 0
+    )
     value = json.loads(capsys.readouterr().out)["records"][1]["neighbour_recall"]
     recalls = [rs.neighbour_recall(isotropic(seed=seed), k=10, metric="cosine") for seed in (0, 1)]
     assert value == min(recalls) < 1
@@ -338,23 +416,32 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
     assert "jaccard[index=hnsw]: neighbour recall 0." in capsys.readouterr().out
 
 
-# ---------------------------------------------------------------------------------------- remarks of one's own measure
+# --------------------------------------------------------------------- remarks of one's own measure
 
 
 @rs.measure(
-    label="Trimmed", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
+    label="Trimmed",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
     reference="klabunde2025similarity",
     remarks=lambda x, y, share, **_: {"left_out": round(share * x.shape[0])} if share else {},
-)  # fmt: skip
+)
 def trimmed(x, y, *, share: float = 0.1) -> float:
     """Trimmed: a difference that leaves out samples."""
     return float(share + abs(np.median(x.array) - np.median(y.array)))
 
 
 @rs.measure(
-    label="Taken", family="statistic", larger_is_more_similar=False, range=(0, 1), symmetric=True,
-    reference="klabunde2025similarity", remarks=lambda x, y: {"value": 1.0},
-)  # fmt: skip
+    label="Taken",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, 1),
+    symmetric=True,
+    reference="klabunde2025similarity",
+    remarks=lambda x, y: {"value": 1.0},
+)
 def taken(x, y) -> float:
     """Taken: a measure whose remark has the name of a column."""
     return 0.0
@@ -362,7 +449,9 @@ def taken(x, y) -> float:
 
 def test_a_measure_remarks_what_its_parameters_say():
     x, y = clusters(50), isotropic(50)
-    result = rs.compare({"x": x}, {"y": y}, measures=[trimmed, trimmed.where(share=0.5)], progress=False)
+    result = rs.compare(
+        {"x": x}, {"y": y}, measures=[trimmed, trimmed.where(share=0.5)], progress=False
+    )
     assert result.remarks == (
         Remark("trimmed", "x", "y", "left_out", 5.0),
         Remark("trimmed[share=0.5]", "x", "y", "left_out", 25.0),
@@ -373,7 +462,7 @@ def test_a_measure_remarks_what_its_parameters_say():
         rs.compare([x, y], measures=[taken], progress=False)
 
 
-# -------------------------------------------------------------------------------- files from before there were remarks
+# ------------------------------------------------------------- files from before there were remarks
 
 
 def make_old(path) -> None:
@@ -381,8 +470,12 @@ def make_old(path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     columns = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
     connection.execute("ALTER TABLE cells RENAME TO new")
-    connection.execute(f"CREATE TABLE cells ({columns}, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID")
-    connection.execute("INSERT INTO cells SELECT measure, version, x, y, value, seconds, reason FROM new")
+    connection.execute(
+        f"CREATE TABLE cells ({columns}, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"
+    )
+    connection.execute(
+        "INSERT INTO cells SELECT measure, version, x, y, value, seconds, reason FROM new"
+    )
     connection.execute("DROP TABLE new")
     connection.execute("PRAGMA user_version = 1")
     connection.close()
@@ -427,7 +520,9 @@ def test_a_file_of_the_second_format_is_read_and_continued(reps, tmp_path):
 def test_an_old_file_is_continued(reps, old, poor):
     done = []
     measures = ["cka", "jaccard", "jaccard[index=hnsw]"]
-    result = rs.compare(reps, measures=measures, save=old, progress=lambda count, total: done.append(total))
+    result = rs.compare(
+        reps, measures=measures, save=old, progress=lambda count, total: done.append(total)
+    )
     assert done[-1] == 6  # the new measure only
     assert format_of(old) == FORMAT
     assert rs.load(old).remarks == result.remarks != ()
@@ -456,5 +551,7 @@ def test_a_newer_file_is_refused(old):
     connection = sqlite3.connect(old)
     connection.execute("PRAGMA user_version = 4")
     connection.close()
-    with pytest.raises(ValueError, match="has format 4; this version of resemblance reads formats 1 and 2 and 3"):
+    with pytest.raises(
+        ValueError, match="has format 4; this version of resemblance reads formats 1 and 2 and 3"
+    ):
         rs.load(old)

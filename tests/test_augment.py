@@ -1,4 +1,5 @@
-"""Easy data augmentation: what every operation may and may not change, and the reading of WordNet."""
+"""Easy data augmentation: what every operation may and may not change, and the reading of
+WordNet."""
 
 from __future__ import annotations
 
@@ -6,9 +7,30 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.augment import delete, eda, insert, load_synonyms, replace, swap, synonym_set
+from resemblance.sources.augment import (
+    delete,
+    eda,
+    insert,
+    load_synonyms,
+    replace,
+    swap,
+    synonym_set,
+)
 
-WORDS = ["the", "parser", "reads", "one", "line", "of", "the", "file", "and", "returns", "a", "tree"]
+WORDS = [
+    "the",
+    "parser",
+    "reads",
+    "one",
+    "line",
+    "of",
+    "the",
+    "file",
+    "and",
+    "returns",
+    "a",
+    "tree",
+]
 SYNONYMS = {"line": ("row",), "file": ("record", "document"), "returns": ("yields",)}
 LICENSE = "  1 This software and database is being provided to you\n"
 
@@ -71,7 +93,10 @@ def test_insert_adds_words_of_others_or_synonyms_of_the_sentence():
         longer = insert(WORDS, 2, random)
         assert len(longer) == len(WORDS) + 2
         assert set(longer) == set(WORDS)
-    assert insert(["no", "synonym"], 2, generator(0, "test"), synonyms=SYNONYMS) == ["no", "synonym"]
+    assert insert(["no", "synonym"], 2, generator(0, "test"), synonyms=SYNONYMS) == [
+        "no",
+        "synonym",
+    ]
 
 
 def test_replace_touches_words_with_synonyms_only():
@@ -80,7 +105,10 @@ def test_replace_touches_words_with_synonyms_only():
         pairs = [(a, b) for a, b in zip(WORDS, changed) if a != b]
         assert len(pairs) == 2
         assert all(b in SYNONYMS[a] for a, b in pairs)
-    assert len([a for a, b in zip(WORDS, replace(WORDS, 9, generator(0, "test"), SYNONYMS)) if a != b]) == 3
+    assert (
+        len([a for a, b in zip(WORDS, replace(WORDS, 9, generator(0, "test"), SYNONYMS)) if a != b])
+        == 3
+    )
 
 
 def test_the_strength_is_the_number_of_changes():
@@ -104,9 +132,11 @@ def test_all_four_operations_are_drawn():
 def write_wordnet(folder):
     lines = {
         "noun": "00001 06 n 03 line 0 row 0 dress_circle 0 001 @ 00002 n 0000 | a queue\n",
-        "verb": "00001 30 v 02 return 0 yield 1 000 01 + 08 00 | give back\n00002 30 v 01 wait 0 000 | stay\n",
+        "verb": "00001 30 v 02 return 0 yield 1 000 01 + 08 00 | give back\n"
+        "00002 30 v 01 wait 0 000 | stay\n",
         "adj": "00001 00 s 02 Abounding 0 galore(ip) 0 000 | plentiful\n",
-        "adv": "00001 02 r 0b a 0 b 0 c 0 d 0 e 0 f 0 g 0 h 0 i 0 j 0 line 0 000 | eleven, in hexadecimal\n",
+        "adv": "00001 02 r 0b a 0 b 0 c 0 d 0 e 0 f 0 g 0 h 0 i 0 j 0 line 0 "
+        "000 | eleven, in hexadecimal\n",
     }
     for part, text in lines.items():
         (folder / f"data.{part}").write_text(LICENSE + text)
@@ -132,4 +162,6 @@ def test_a_folder_without_wordnet_is_refused(tmp_path):
 
 
 def test_synonym_set_reads_words_only():
-    assert synonym_set("00001 06 n 02 line 0 ice_cream 0 001 @ 00002 n 0000 | words words\n") == ["line"]
+    assert synonym_set("00001 06 n 02 line 0 ice_cream 0 001 @ 00002 n 0000 | words words\n") == [
+        "line"
+    ]

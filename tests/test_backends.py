@@ -1,4 +1,5 @@
-"""One source for every array library: NumPy, PyTorch and the strict array API give the same values; gradients pass."""
+"""One source for every array library: NumPy, PyTorch and the strict array API give the same values;
+gradients pass."""
 
 from __future__ import annotations
 
@@ -57,10 +58,15 @@ VARIANTS = [
     "pwcka[explained_variance=0.5]",
 ]
 CATALOGUE = [for_few_samples(m) for m in rs.list_measures()]
-MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE] + [rs.get_measure(v) for v in VARIANTS]
+MEASURES = (
+    CATALOGUE
+    + [m for m in rs.preset("resi") if m not in CATALOGUE]
+    + [rs.get_measure(v) for v in VARIANTS]
+)
 DIFFERENTIABLE = [m for m in MEASURES if m.differentiable]
 NOT_WIDE = {"pwcca[directions=resi]"}  # undefined with n <= d
-# Equal canonical correlations have no order, and which variate gets which weight is what PWCCA sums.
+# Equal canonical correlations have no order, and which variate gets which weight is what PWCCA
+# sums.
 NO_ORDER = {"pwcca", "pwcca[weights=symmetric]"}
 
 
@@ -72,7 +78,7 @@ def pairs(measure: Measure) -> list[np.ndarray]:
     return [SQUARE] if measure.spec in NOT_WIDE else [SQUARE, WIDE]
 
 
-# ------------------------------------------------------------------------------------------------- the same values
+# ---------------------------------------------------------------------------------- the same values
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -110,7 +116,9 @@ def test_arrays_that_cannot_be_written_to_are_enough(measure, monkeypatch):
         assert float(m(array_api_strict.asarray(x), array_api_strict.asarray(y))) == expected
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int16, torch.bool])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int16, torch.bool]
+)
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_tensors_of_every_kind_are_computed_in_float64(measure, dtype):
     x, y = (torch.asarray(3 * data).to(dtype) for data in SQUARE)
@@ -137,14 +145,18 @@ def test_views_of_tensors_leave_them_unchanged(measure):
 def test_compare_takes_tensors():
     tensors = {name: torch.asarray(data) for name, data in zip("xy", SQUARE)}
     arrays = dict(zip("xy", SQUARE))
-    found, expected = (rs.compare(given, measures="default", progress=False) for given in (tensors, arrays))
+    found, expected = (
+        rs.compare(given, measures="default", progress=False) for given in (tensors, arrays)
+    )
     for measure in expected.measures:
         assert np.allclose(found[measure.spec], expected[measure.spec], rtol=1e-10, atol=1e-10)
 
 
 def test_the_dtype_of_the_data_is_part_of_what_results_are_kept_under(tmp_path):
     """What counts as rounding follows the dtype, also where NumPy has none of that name."""
-    half = [torch.tensor(np.hstack([a, a @ np.ones((6, 2)) / 2]), dtype=torch.bfloat16) for a in SQUARE]
+    half = [
+        torch.tensor(np.hstack([a, a @ np.ones((6, 2)) / 2]), dtype=torch.bfloat16) for a in SQUARE
+    ]
     pairs = {"half": half, "single": [a.float() for a in half]}
     values = {kind: rs.mean_cca(*pair).item() for kind, pair in pairs.items()}
     assert values["half"] != pytest.approx(values["single"], rel=1e-3)
@@ -156,7 +168,7 @@ def test_the_dtype_of_the_data_is_part_of_what_results_are_kept_under(tmp_path):
             assert found["mean_cca"][x, y] == pytest.approx(values[kind], rel=1e-12)
 
 
-# -------------------------------------------------------------------------------------------------------- gradients
+# ---------------------------------------------------------------------------------------- gradients
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -167,7 +179,9 @@ def test_a_gradient_is_recorded_exactly_when_that_is_claimed(measure):
         for wanted in ((True, False), (False, True), (True, True)):
             x, y = (torch.tensor(a, requires_grad=g) for a, g in zip(data, wanted))
             if m.spec in NO_ORDER and data is WIDE:
-                with pytest.raises(rs.Undefined, match="equal or zero singular values, where there is no gradient"):
+                with pytest.raises(
+                    rs.Undefined, match="equal or zero singular values, where there is no gradient"
+                ):
                     m(x, y)
                 continue
             found = m(x, y)
@@ -182,14 +196,22 @@ def test_a_gradient_is_recorded_exactly_when_that_is_claimed(measure):
 )
 def test_gradients_are_those_of_finite_differences(measure, shape):
     generator = torch.Generator().manual_seed(1)
-    x, y = (torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True) for _ in "xy")
+    x, y = (
+        torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
+        for _ in "xy"
+    )
     assert torch.autograd.gradcheck(measure, (x, y), fast_mode=True)
 
 
-@pytest.mark.parametrize("measure", [m for m in DIFFERENTIABLE if m.name != "jensen_shannon"], ids=str)
+@pytest.mark.parametrize(
+    "measure", [m for m in DIFFERENTIABLE if m.name != "jensen_shannon"], ids=str
+)
 def test_gradients_are_those_of_finite_differences_for_different_widths(measure):
     generator = torch.Generator().manual_seed(2)
-    x, y = (torch.randn(12, d, generator=generator, dtype=torch.float64, requires_grad=True) for d in (3, 5))
+    x, y = (
+        torch.randn(12, d, generator=generator, dtype=torch.float64, requires_grad=True)
+        for d in (3, 5)
+    )
     assert torch.autograd.gradcheck(measure, (x, y), fast_mode=True)
 
 
@@ -206,31 +228,46 @@ SPECIAL = {
     "one feature": (X[:, :1], SQUARE[1][:, :1]),
     "whitened": (np.linalg.qr(X - X.mean(axis=0))[0], SQUARE[1]),
     "both whitened": tuple(np.linalg.qr(a - a.mean(axis=0))[0] for a in SQUARE),
-    "a circle": (np.c_[np.cos(np.arange(30) * np.pi / 15), np.sin(np.arange(30) * np.pi / 15)], SQUARE[1]),
+    "a circle": (
+        np.c_[np.cos(np.arange(30) * np.pi / 15), np.sin(np.arange(30) * np.pi / 15)],
+        SQUARE[1],
+    ),
     "balanced classes": (np.eye(5)[np.arange(30) % 5], SQUARE[1]),
     "huge": (X * 1e150, SQUARE[1]),
     "tiny": (X * 1e-150, SQUARE[1]),
 }
-SAME = [case for case in SPECIAL if case in ("identical", "rotated", "scaled") or "identical" in case]
+SAME = [
+    case for case in SPECIAL if case in ("identical", "rotated", "scaled") or "identical" in case
+]
 TIED = ["whitened", "both whitened", "a circle", "balanced classes"]
-VECTORS = ["svcca", "svcca[truncation=resi]", "pwcka", "pwcka[explained_variance=0.5]", "subspace_overlap"]
+VECTORS = [
+    "svcca",
+    "svcca[truncation=resi]",
+    "pwcka",
+    "pwcka[explained_variance=0.5]",
+    "subspace_overlap",
+]
 VECTORS += ["subspace_overlap[k=2]", "gulp[ridge=0.1]", "shape"]
-# There is a value but no gradient, and that is said: the best rotation may turn dead units on both sides anywhere.
+# There is a value but no gradient, and that is said: the best rotation may turn dead units on both
+# sides anywhere.
 NO_GRADIENT = (
     dict.fromkeys(VECTORS, TIED)
     | {name: [*SAME, *TIED] for name in NO_ORDER}
-    | {
-        "aligned_cosine": ["rank deficient", "dead units", "dead units of identical ones"],
-    }
+    | {"aligned_cosine": ["rank deficient", "dead units", "dead units of identical ones"]}
 )
 NO_GRADIENT |= {"pwcca[weights=symmetric]": [*SAME, *TIED]}
 CLASSES = {"a circle", "balanced classes"}  # of another number than those of the other outputs
 DEGENERATE = [
-    (m, case) for m in DIFFERENTIABLE for case in SPECIAL if m.name != "jensen_shannon" or case not in CLASSES
+    (m, case)
+    for m in DIFFERENTIABLE
+    for case in SPECIAL
+    if m.name != "jensen_shannon" or case not in CLASSES
 ]
 
 
-@pytest.mark.parametrize(("measure", "case"), [pytest.param(m, case, id=f"{m}-{case}") for m, case in DEGENERATE])
+@pytest.mark.parametrize(
+    ("measure", "case"), [pytest.param(m, case, id=f"{m}-{case}") for m, case in DEGENERATE]
+)
 def test_gradients_are_finite_or_refused_where_a_distance_or_a_rank_degenerates(measure, case):
     x, y = (torch.tensor(data, requires_grad=True) for data in SPECIAL[case])
     if (measure.spec, case) == ("rsa[compare=pearson]", "one feature"):
@@ -275,7 +312,10 @@ def test_descent_makes_a_representation_similar():
 
 
 def test_views_that_carry_gradients_are_not_remembered():
-    remembered, recorded = rs.Representation(torch.tensor(X)), rs.Representation(torch.tensor(X, requires_grad=True))
+    remembered, recorded = (
+        rs.Representation(torch.tensor(X)),
+        rs.Representation(torch.tensor(X, requires_grad=True)),
+    )
     assert centered(remembered) is centered(remembered)
     assert centered(recorded) is not centered(recorded)
     assert not recorded._views
@@ -286,7 +326,7 @@ def test_views_that_carry_gradients_are_not_remembered():
     assert decomposition(y) is decomposition(y)
 
 
-# ---------------------------------------------------------------------------------------------------- mixed libraries
+# ---------------------------------------------------------------------------------- mixed libraries
 
 STRICT = array_api_strict.asarray(X)
 
@@ -300,7 +340,9 @@ MIXED = (
 
 
 # One door for all measures: each is tried with one case, and each case with some.
-@pytest.mark.parametrize(("measure", "case"), list(zip(MEASURES, cycle(MIXED))), ids=lambda v: getattr(v, "spec", ""))
+@pytest.mark.parametrize(
+    ("measure", "case"), list(zip(MEASURES, cycle(MIXED))), ids=lambda v: getattr(v, "spec", "")
+)
 def test_libraries_do_not_mix(measure, case):
     x, y, kinds = case
     with pytest.raises(ValueError, match=f"{measure.name}.*: {kinds}; convert one of them"):
@@ -325,11 +367,15 @@ def test_parameters_and_other_subclasses_are_tensors(kind):
 
 
 def test_compare_says_so_before_it_computes():
-    message = r"compare: 'a' is computed by numpy in float64 and 'b' by torch in float64; convert one"
+    message = (
+        r"compare: 'a' is computed by numpy in float64 and 'b' by torch in float64; convert one"
+    )
     with pytest.raises(ValueError, match=message):
         rs.compare({"a": X, "b": torch.tensor(X)}, progress=False)
     single = rs.Representation(X, dtype="float32")
-    with pytest.raises(ValueError, match="'a' is computed by numpy in float64 and 'b' by numpy in float32"):
+    with pytest.raises(
+        ValueError, match="'a' is computed by numpy in float64 and 'b' by numpy in float32"
+    ):
         rs.compare({"a": X, "b": single}, progress=False)
 
 
@@ -340,7 +386,9 @@ def test_labels_may_be_of_any_library():
         assert rs.accuracy_difference(*SQUARE, labels=given) == expected
 
 
-@pytest.mark.parametrize("data", [torch.zeros(3, 2, dtype=torch.complex64), array_api_strict.ones((3, 2)) * 1j])
+@pytest.mark.parametrize(
+    "data", [torch.zeros(3, 2, dtype=torch.complex64), array_api_strict.ones((3, 2)) * 1j]
+)
 def test_complex_numbers_of_every_library_are_refused(data):
     with pytest.raises(ValueError, match=r"real numbers; got dtype \S*complex\d+; take abs"):
         rs.cka(data, data)

@@ -1,4 +1,5 @@
-"""What is computed in blocks does not depend on their size: one block of all samples, or many small ones."""
+"""What is computed in blocks does not depend on their size: one block of all samples, or many small
+ones."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def test_blocks_cover_all_rows_once_whatever_their_height(monkeypatch):
     assert list(gathered_blocks(3, 50)) == [(0, 1), (1, 2), (2, 3)]
 
 
-@pytest.mark.parametrize("m", [m for m in test_claims.MEMBERS if STOCHASTIC not in m.parameters], ids=str)
+@pytest.mark.parametrize(
+    "m", [m for m in test_claims.MEMBERS if STOCHASTIC not in m.parameters], ids=str
+)
 def test_a_measure_has_the_value_of_a_single_block(m, monkeypatch):
     x, y = test_claims.generic_pair()
     whole = m(x, y)
@@ -57,11 +60,14 @@ def test_a_statistic_has_the_value_of_a_single_block(s, monkeypatch):
 
 @pytest.mark.parametrize("probes", [5, 17])
 def test_the_stochastic_imd_is_the_mean_over_repeats_of_its_quadratures(probes, monkeypatch):
-    """With as many steps as samples a quadrature is exact: v' exp(-t L) v of the random vectors, by eigenvalues."""
+    """With as many steps as samples a quadrature is exact: v' exp(-t L) v of the random vectors, by
+    eigenvalues."""
     monkeypatch.setattr(heat, "PROBES", 7)
     x, y = test_claims.generic_pair(n=24)
     repeats = range(3)
-    traces = [np.stack([quadratic_forms(z, 5, probes, repeat) for repeat in repeats]) for z in (x, y)]
+    traces = [
+        np.stack([quadratic_forms(z, 5, probes, repeat) for repeat in repeats]) for z in (x, y)
+    ]
     largest = [np.max(np.exp(-2 * (T + 1 / T)) * np.abs(a - b)) for a, b in zip(*traces)]
     value = rs.imd(x, y, k=5, estimator="stochastic", steps=24, probes=probes, repeats=3)
     assert value == pytest.approx(1e6 * np.mean(largest), rel=1e-8)
@@ -75,7 +81,10 @@ def quadratic_forms(x, k, probes, repeat):
     """Mean over the vectors of one repeat, drawn block by block, of v' exp(-t L) v."""
     eigenvalues, basis = np.linalg.eigh(neighbour_operator(rs.Representation(x), k).toarray())
     rng = generator(0, "imd", repeat)
-    drawn = [rng.standard_normal((len(x), stop - start)) for start, stop in row_blocks(probes, heat.PROBES)]
+    drawn = [
+        rng.standard_normal((len(x), stop - start))
+        for start, stop in row_blocks(probes, heat.PROBES)
+    ]
     v = np.concatenate(drawn, axis=1)
     shares = (basis.T @ (v / np.linalg.norm(v, axis=0))) ** 2
     return (np.exp(-T[:, None] * (1 - eigenvalues)) @ shares).mean(axis=1)

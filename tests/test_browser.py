@@ -1,4 +1,5 @@
-"""Tests that open a page: which browser they use, who may install one, and what is said where there is none."""
+"""Tests that open a page: which browser they use, who may install one, and what is said where there
+is none."""
 
 from __future__ import annotations
 
@@ -81,9 +82,19 @@ def test_a_browser_is_installed_where_there_is_none(machine, monkeypatch, tmp_pa
 
 
 def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_findings.py", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "tests/test_findings.py",
+        *options,
+    ]
     given = {name: value for name, value in os.environ.items() if name not in ("CI", "BROWSER_BIN")}
-    return subprocess.run(command, cwd=ROOT, env=given | environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=given | environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("processes", [[], ["--numprocesses", "1"]], ids=str)
@@ -92,7 +103,9 @@ def test_without_a_browser_the_last_line_says_what_is_left_out(processes):
     assert chosen.returncode == 0, chosen.stdout
     assert " passed" in chosen.stdout
     last = chosen.stdout.splitlines()[-1]
-    assert last.startswith("Left out for want of a browser: 1 of test_findings.py. To run them, install Chromium")
+    assert last.startswith(
+        "Left out for want of a browser: 1 of test_findings.py. To run them, install Chromium"
+    )
 
 
 def test_in_continuous_integration_a_missing_browser_is_an_error():

@@ -1,4 +1,5 @@
-"""Every claim of every measure, in both directions, on generic data: invariant where claimed, variant where not."""
+"""Every claim of every measure, in both directions, on generic data: invariant where claimed,
+variant where not."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarnin
 
 LABELS = tuple(np.random.default_rng(9).integers(4, size=60).tolist())
 
-# Members of the catalogue, the published variants, and every variant whose claims change with its parameters.
+# Members of the catalogue, the published variants, and every variant whose claims change with its
+# parameters.
 EXTRA = [
     "mean_cca[aggregation=mean_squared]",
     "mean_cca[divisor=width]",
@@ -87,7 +89,9 @@ EXTRA = [
 
 
 def members() -> list[Measure]:
-    found = dict.fromkeys([*map(for_few_samples, rs.list_measures()), *rs.preset("resi"), *map(rs.get_measure, EXTRA)])
+    found = dict.fromkeys(
+        [*map(for_few_samples, rs.list_measures()), *rs.preset("resi"), *map(rs.get_measure, EXTRA)]
+    )
     return [m.where(labels=LABELS) if m.name == "accuracy_difference" else m for m in found]
 
 
@@ -95,12 +99,20 @@ MEMBERS = members()
 every_measure = pytest.mark.parametrize("m", MEMBERS, ids=str)
 
 
-def generic_pair(n: int = 60, d: int = 6, e: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Two related representations without any special symmetry; logit-like rows for the output measures."""
+def generic_pair(
+    n: int = 60, d: int = 6, e: int = 6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two related representations without any special symmetry; logit-like rows for the output
+    measures."""
     rng = np.random.default_rng(seed)
     latent = rng.standard_normal((n, 5)) + 2 * rng.standard_normal((4, 5))[rng.integers(4, size=n)]
-    x, y = (np.tanh(latent @ rng.standard_normal((5, w)) / 2) + 0.3 * rng.standard_normal((n, w)) for w in (d, e))
-    return x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d), 1.3 * y * rng.uniform(0.7, 1.4, e) + 0.4
+    x, y = (
+        np.tanh(latent @ rng.standard_normal((5, w)) / 2) + 0.3 * rng.standard_normal((n, w))
+        for w in (d, e)
+    )
+    return x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d), 1.3 * y * rng.uniform(
+        0.7, 1.4, e
+    ) + 0.4
 
 
 def orthogonal(d: int, rng: np.random.Generator) -> np.ndarray:
@@ -123,7 +135,8 @@ def transformed(x: np.ndarray, invariance: str, rng: np.random.Generator) -> np.
 
 
 def tolerance(m: Measure) -> float:
-    """How far rounding may move a value: squared distances near the rank tolerance and roots of cancellations."""
+    """How far rounding may move a value: squared distances near the rank tolerance and roots of
+    cancellations."""
     return 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9
 
 
@@ -144,8 +157,8 @@ def test_invariant_exactly_where_claimed(m, invariance):
         unchanged += [abs(value - before) <= tolerance(m) * max(1, abs(before)) for value in after]
     claimed = invariance in m.invariant_to
     assert all(unchanged) == claimed, (
-        f"{m} claims {'' if claimed else 'no '}invariance to {invariance}, but m(TX, SY) = m(X, Y) in "
-        f"{sum(unchanged)} of {len(unchanged)} cases"
+        f"{m} claims {'' if claimed else 'no '}invariance to {invariance}, but m(TX, SY) = m(X, "
+        f"Y) in {sum(unchanged)} of {len(unchanged)} cases"
     )
 
 
@@ -163,14 +176,20 @@ REFUSED = {"pwcca[directions=resi,weights=second]", "pwcca[directions=resi,weigh
 
 
 def combinations() -> list[Measure]:
-    """Every combination of what parameters can be that is no member: a claim made for a part can be false of it."""
+    """Every combination of what parameters can be that is no member: a claim made for a part can be
+    false of it."""
     found = []
     for m in rs.list_measures():
         kinds = typing.get_type_hints(m.function)
-        values = {name: (False, True) for name in m.defaults if kinds[name] is bool} | dict(m.choices)
+        values = {name: (False, True) for name in m.defaults if kinds[name] is bool} | dict(
+            m.choices
+        )
         values |= {name: NUMBERS[name] for name in m.defaults if name in NUMBERS}
         small = m.where(**{name: number for name, number in SMALL.items() if name in m.defaults})
-        found += [small.where(**dict(zip(values, chosen))) for chosen in itertools.product(*values.values())]
+        found += [
+            small.where(**dict(zip(values, chosen)))
+            for chosen in itertools.product(*values.values())
+        ]
     known = {m.spec for m in MEMBERS}
     return [m for m in found if m.spec not in known and m.name != "accuracy_difference"]
 
@@ -185,7 +204,11 @@ def outputs_pair(m: Measure, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def as_outputs(m: Measure, x: np.ndarray) -> np.ndarray:
     """The same, or probabilities where the measure takes these only."""
     powers = np.exp(x - x.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True) if ("outputs", "probabilities") in m.parameters else x
+    return (
+        powers / powers.sum(axis=1, keepdims=True)
+        if ("outputs", "probabilities") in m.parameters
+        else x
+    )
 
 
 def value_or_nan(m: Measure, x: np.ndarray, y: np.ndarray) -> float:
@@ -207,7 +230,11 @@ def invariances(m: Measure) -> set[str]:
         (x, y), rng = outputs_pair(m, seed), np.random.default_rng(100 + seed)
         before = m(x, y)
         after = {t: value_or_nan(m, transformed(x, t, rng), transformed(y, t, rng)) for t in left}
-        left = {t for t, value in after.items() if abs(value - before) <= tolerance(m) * max(1, abs(before))}
+        left = {
+            t
+            for t, value in after.items()
+            if abs(value - before) <= tolerance(m) * max(1, abs(before))
+        }
     return left
 
 
@@ -234,7 +261,10 @@ def test_values_stay_in_the_claimed_range_and_nothing_is_more_similar_than_the_s
             assert low <= m(x, other) <= high
             if not np.array_equal(x, other):
                 itself.append((m(x, x), m(x, other)))
-    assert all((same >= other - 1e-9) if m.larger_is_more_similar else (same <= other + 1e-9) for same, other in itself)
+    assert all(
+        (same >= other - 1e-9) if m.larger_is_more_similar else (same <= other + 1e-9)
+        for same, other in itself
+    )
 
 
 def representations_of_many_kinds() -> list[np.ndarray]:
@@ -252,9 +282,12 @@ def representations_of_many_kinds() -> list[np.ndarray]:
     ]
 
 
-@pytest.mark.parametrize("m", [*MEMBERS, *(m for m in COMBINATIONS if m.spec not in REFUSED)], ids=str)
+@pytest.mark.parametrize(
+    "m", [*MEMBERS, *(m for m in COMBINATIONS if m.spec not in REFUSED)], ids=str
+)
 def test_a_representation_is_most_similar_to_itself_exactly_where_claimed(m):
-    """At the end of the range, for dead units, n < d, categories ...; where that is denied, one of them shows it."""
+    """At the end of the range, for dead units, n < d, categories ...; where that is denied, one of
+    them shows it."""
     extreme, found = m.range[m.larger_is_more_similar], []
     for x in representations_of_many_kinds():
         try:
@@ -266,22 +299,34 @@ def test_a_representation_is_most_similar_to_itself_exactly_where_claimed(m):
 
 
 @pytest.mark.parametrize(
-    "spec", ["svcca[explained_variance=0.5]", "pwcka", "pwcka[explained_variance=0.3]", "subspace_overlap[k=2]"]
+    "spec",
+    [
+        "svcca[explained_variance=0.5]",
+        "pwcka",
+        "pwcka[explained_variance=0.3]",
+        "subspace_overlap[k=2]",
+    ],
 )
-@pytest.mark.parametrize("invariance", ["permutation", "orthogonal", "isotropic_scaling", "translation"])
+@pytest.mark.parametrize(
+    "invariance", ["permutation", "orthogonal", "isotropic_scaling", "translation"]
+)
 def test_equal_singular_values_are_kept_or_cut_together(spec, invariance):
-    """Balanced classes, one-hot: all singular values are equal, and which components lead is up to rounding."""
+    """Balanced classes, one-hot: all singular values are equal, and which components lead is up to
+    rounding."""
     m, rng = rs.get_measure(spec), np.random.default_rng(0)
     x, y = np.eye(4)[np.arange(40) % 4], rng.standard_normal((40, 2))
     white = np.linalg.qr(y - y.mean(axis=0))[0]
     for a, b in ((x, y), (y, x), (x, white), (np.c_[x, y], np.c_[white, y**2])):
         value = m(a, b)
         for _ in range(5):
-            assert m(transformed(a, invariance, rng), transformed(b, invariance, rng)) == pytest.approx(value, abs=1e-9)
+            assert m(
+                transformed(a, invariance, rng), transformed(b, invariance, rng)
+            ) == pytest.approx(value, abs=1e-9)
 
 
 def between(m: Measure, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> float:
-    """How much longer the direct way is than the one over y: positive where the triangle inequality fails."""
+    """How much longer the direct way is than the one over y: positive where the triangle inequality
+    fails."""
     return m(x, z) - m(x, y) - m(y, z)
 
 
@@ -298,14 +343,16 @@ def test_triangle_inequality_where_a_metric_is_claimed(m):
 
 
 def line() -> tuple[np.ndarray, ...]:
-    """Three points of a line: the square of the whole way exceeds the sum of the squares of its halves."""
+    """Three points of a line: the square of the whole way exceeds the sum of the squares of its
+    halves."""
     x, _ = generic_pair()
     step = 0.05 * np.random.default_rng(0).standard_normal(x.shape)
     return x, x + step, x + 2 * step
 
 
 def walk() -> tuple[np.ndarray, ...]:
-    """Two steps of noise from 8 points of the plane; the seed is the first that violates in both directions."""
+    """Two steps of noise from 8 points of the plane; the seed is the first that violates in both
+    directions."""
     rng = np.random.default_rng(336)
     x = rng.standard_normal((8, 2))
     y = x + 0.3 * rng.standard_normal(x.shape)
@@ -313,12 +360,14 @@ def walk() -> tuple[np.ndarray, ...]:
 
 
 def certain() -> tuple[np.ndarray, ...]:
-    """Certain of one class, undecided, certain of the other: 1 bit directly, 0.62 bits in two steps."""
+    """Certain of one class, undecided, certain of the other: 1 bit directly, 0.62 bits in two
+    steps."""
     return tuple(np.tile(p, (3, 1)) for p in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0]))
 
 
 def joint() -> tuple[np.ndarray, ...]:
-    """Neighbours in two independent numbers are close in both, but those in one tell nothing about the other."""
+    """Neighbours in two independent numbers are close in both, but those in one tell nothing about
+    the other."""
     both = np.random.default_rng(0).standard_normal((60, 2))
     return both[:, :1], both, both[:, 1:]
 
@@ -330,7 +379,8 @@ def shifted() -> tuple[np.ndarray, ...]:
 
 
 def widened() -> tuple[np.ndarray, ...]:
-    """A line, the same line in a space of 50 dimensions, and the line moved: a shift is smaller in wider spaces."""
+    """A line, the same line in a space of 50 dimensions, and the line moved: a shift is smaller in
+    wider spaces."""
     x = generic_pair()[0][:, :1]
     return x, np.c_[x, np.zeros((len(x), 49))], x + 5
 
@@ -348,13 +398,17 @@ VIOLATIONS = {
     "rtd[direction=first]": walk,
     "rtd[direction=second]": walk,
     "information_imbalance": joint,
-    "information_imbalance[metric=cosine]": lambda: tuple(np.c_[z, np.ones(len(z))] for z in joint()),
+    "information_imbalance[metric=cosine]": lambda: tuple(
+        np.c_[z, np.ones(len(z))] for z in joint()
+    ),
     "information_imbalance[corrected=True,k=3]": joint,
 }
 
 
 def test_every_distance_is_claimed_to_be_a_metric_or_shown_not_to_be():
-    distances = [m for m in (*MEMBERS, *map(rs.get_measure, VIOLATIONS)) if not m.larger_is_more_similar]
+    distances = [
+        m for m in (*MEMBERS, *map(rs.get_measure, VIOLATIONS)) if not m.larger_is_more_similar
+    ]
     assert {m.spec for m in distances if not m.metric} == set(VIOLATIONS)
     assert not any(m.metric for m in MEMBERS if m.larger_is_more_similar)
 
@@ -367,7 +421,9 @@ def test_triangle_inequality_fails_where_no_metric_is_claimed(spec):
 
 
 # The random vectors of an estimate belong to positions: another order is another draw.
-@pytest.mark.parametrize("m", [m for m in MEMBERS if ("estimator", "stochastic") not in m.parameters], ids=str)
+@pytest.mark.parametrize(
+    "m", [m for m in MEMBERS if ("estimator", "stochastic") not in m.parameters], ids=str
+)
 def test_order_of_samples_is_irrelevant(m):
     x, y = generic_pair()
     order = np.random.default_rng(1).permutation(len(x))
@@ -391,7 +447,9 @@ def test_different_widths(m):
     """Any two widths are compared; the result does not depend on which argument is wider."""
     x, y = generic_pair(d=4, e=7)
     if m.name in ("disagreement", "jensen_shannon"):  # columns are classes there
-        with pytest.raises(ValueError, match=r"\(60, 4\) and Y \(60, 7\) must have the same classes"):
+        with pytest.raises(
+            ValueError, match=r"\(60, 4\) and Y \(60, 7\) must have the same classes"
+        ):
             m(x, y)
         return
     value = m(x, y)
@@ -402,7 +460,9 @@ def test_different_widths(m):
 
 # The eigenspace overlap divides by the width.
 @pytest.mark.parametrize(
-    "m", [m for m in MEMBERS if "orthogonal" in m.invariant_to and m.name != "eigenspace_overlap"], ids=str
+    "m",
+    [m for m in MEMBERS if "orthogonal" in m.invariant_to and m.name != "eigenspace_overlap"],
+    ids=str,
 )
 def test_zero_columns_change_nothing_for_rotation_invariant_measures(m):
     x, y = generic_pair()

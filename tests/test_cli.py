@@ -29,7 +29,8 @@ OWN = '''
 import time
 import resemblance as rs
 
-claims = dict(family="statistic", larger_is_more_similar=False, range=(0, float("inf")), symmetric=True, reference="x")
+claims = dict(family="statistic", larger_is_more_similar=False, range=(0, float("inf")),
+    symmetric=True, reference="x")
 
 @rs.measure(label="SizeDiff", **claims)
 def size_difference(x, y):
@@ -67,7 +68,8 @@ def plain(x, y):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder with files a.npy, b.npy, c.npy of the same samples, and nan.npy with one missing value."""
+    """A folder with files a.npy, b.npy, c.npy of the same samples, and nan.npy with one missing
+    value."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     g = np.random.default_rng(0)
@@ -96,19 +98,27 @@ def loaded():
     return {name: np.load(f"{name}.npy") for name in ("a", "b", "c")}
 
 
-# ---------------------------------------------------------------------------------------------------------- compare
+# ------------------------------------------------------------------------------------------ compare
 
 
 def test_two_files_are_one_line_per_measure(call):
     code, out, err = call(
-        "compare", "a.npy", "b.npy", "--measures", "cka,OrthProc", "-m", "cka[kernel=rbf,bandwidth=0.5]"
+        "compare",
+        "a.npy",
+        "b.npy",
+        "--measures",
+        "cka,OrthProc",
+        "-m",
+        "cka[kernel=rbf,bandwidth=0.5]",
     )
     assert (code, err) == (0, "")
     a, b, _ = loaded().values()
     lines = {line.split()[1]: line for line in out.splitlines() if line.strip() and "─" not in line}
     assert f"{rs.cka(a, b):.4g}" in lines["cka"]
     assert f"{rs.procrustes(a, b):.4g}" in lines["procrustes"]
-    assert f"{rs.cka(a, b, kernel='rbf', bandwidth=0.5):.4g}" in lines["cka[bandwidth=0.5,kernel=rbf]"]
+    assert (
+        f"{rs.cka(a, b, kernel='rbf', bandwidth=0.5):.4g}" in lines["cka[bandwidth=0.5,kernel=rbf]"]
+    )
 
 
 def test_all_default_measures(call):
@@ -135,7 +145,9 @@ def test_nan_is_null_with_its_reason_and_exit_code_1(call):
     records = json.loads(out)["records"]
     assert [r["value"] is None for r in records] == [False, True, True, True]
     assert "row 3, column 2" in records[1]["reason"]
-    assert err.startswith("error: 3 of 4 values could not be computed; most often: representation 'nan'")
+    assert err.startswith(
+        "error: 3 of 4 values could not be computed; most often: representation 'nan'"
+    )
     assert err.count("\n") == 1
 
 
@@ -167,7 +179,9 @@ def test_parquet_can_be_read_again(call):
 
 
 def test_page_and_saved_results(call, folder):
-    code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--html", "p.html", "--save", "r.db")
+    code, _, err = call(
+        "compare", "a.npy", "b.npy", "-m", "cka", "--html", "p.html", "--save", "r.db"
+    )
     assert (code, err) == (0, "wrote p.html, r.db\n")
     assert "CKA" in (folder / "p.html").read_text(encoding="utf-8")
     again = rs.load("r.db")
@@ -179,9 +193,20 @@ def test_quiet_says_nothing(call):
 
 
 def test_processes_give_the_same(call):
-    one = call("compare", "a.npy", "b.npy", "c.npy", "-m", "cka,own.py:size_difference", "--format", "csv")
+    one = call(
+        "compare", "a.npy", "b.npy", "c.npy", "-m", "cka,own.py:size_difference", "--format", "csv"
+    )
     two = call(
-        "compare", "a.npy", "b.npy", "c.npy", "-m", "cka,own.py:size_difference", "--format", "csv", "--jobs", "2"
+        "compare",
+        "a.npy",
+        "b.npy",
+        "c.npy",
+        "-m",
+        "cka,own.py:size_difference",
+        "--format",
+        "csv",
+        "--jobs",
+        "2",
     )
     assert one[0] == 0
     assert one[:2] == two[:2]
@@ -194,7 +219,7 @@ def test_presets_and_own_measures_mix():
     assert cli.chosen_measures(None) is None
 
 
-# ----------------------------------------------------------------------------------------------------------- inputs
+# ------------------------------------------------------------------------------------------- inputs
 
 
 def names(call, *inputs):
@@ -225,13 +250,21 @@ def test_equal_names_become_paths(call, folder):
 
 
 def test_odd_names(call, folder):
-    odd = ["naïve 日本語", "<script>alert(1)</script>".replace("/", "∕"), "[red]x", "a,b", "new\nline\x1b[31m"]
+    odd = [
+        "naïve 日本語",
+        "<script>alert(1)</script>".replace("/", "∕"),
+        "[red]x",
+        "a,b",
+        "new\nline\x1b[31m",
+    ]
     for name in odd:
         np.save(folder / f"{name}.npy", np.load("a.npy"))
     found = names(call, *(f"{name}.npy" for name in odd))
     assert found[:4] == odd[:4]
     assert found[4].isprintable()
-    code, out, _ = call("compare", *(f"{name}.npy" for name in odd), "-m", "cka", "--html", "p.html")
+    code, out, _ = call(
+        "compare", *(f"{name}.npy" for name in odd), "-m", "cka", "--html", "p.html"
+    )
     assert code == 0
     assert "[red]x" in out
     assert "<script>alert" not in (folder / "p.html").read_text(encoding="utf-8")
@@ -244,7 +277,7 @@ def test_names_that_are_not_unicode(call, folder):
     assert names(call, "odd", "a.npy") == ["\ufffd", "a"]
 
 
-# --------------------------------------------------------------------------------------------------------- mistakes
+# ----------------------------------------------------------------------------------------- mistakes
 
 
 def prepare_bad_files(folder):
@@ -268,7 +301,9 @@ def prepare_bad_files(folder):
     shape = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 5), }".ljust(117) + b"\n"
     (folder / "negative.npy").write_bytes(np.lib.format.magic(1, 0) + b"v\x00" + shape + bytes(160))
     write_bomb(folder / "bomb.npz")
-    pandas.DataFrame({"a": np.arange(30), "species": ["x"] * 30}).to_parquet(folder / "text.parquet")
+    pandas.DataFrame({"a": np.arange(30), "species": ["x"] * 30}).to_parquet(
+        folder / "text.parquet"
+    )
 
 
 def write_bomb(path):
@@ -276,8 +311,12 @@ def write_bomb(path):
     np.savez_compressed(path, x=np.zeros((10, 2)))
     data = bytearray(path.read_bytes())
     directory = data.index(b"PK\x01\x02")
-    data[directory + 24 : directory + 28] = (0xFFFFFFFF).to_bytes(4, "little")  # the size follows in an extra field
-    extra = (1).to_bytes(2, "little") + (8).to_bytes(2, "little") + (5 * 2**30).to_bytes(8, "little")
+    data[directory + 24 : directory + 28] = (0xFFFFFFFF).to_bytes(
+        4, "little"
+    )  # the size follows in an extra field
+    extra = (
+        (1).to_bytes(2, "little") + (8).to_bytes(2, "little") + (5 * 2**30).to_bytes(8, "little")
+    )
     name = int.from_bytes(data[directory + 28 : directory + 30], "little")
     data[directory + 30 : directory + 32] = len(extra).to_bytes(2, "little")
     data[directory + 46 + name : directory + 46 + name] = extra
@@ -311,32 +350,50 @@ def write_bomb(path):
         ("compare a.npy b.npy -m cka[kernl=rbf]", "no parameter 'kernl'; did you mean 'kernel'?"),
         ("compare a.npy b.npy -m cka[kernel=x]", "kernel must be one of 'linear', 'rbf'"),
         ("compare a.npy b.npy -m gone.py:x", "gone.py does not exist"),
-        ("compare a.npy b.npy -m own.py", "own.py is a file: say which of its measures, own.py:NAME"),
+        (
+            "compare a.npy b.npy -m own.py",
+            "own.py is a file: say which of its measures, own.py:NAME",
+        ),
         (
             "compare a.npy procrustes -m cka",
             "procrustes is a measure, not a file: give measures as one list, -m",
         ),
-        ("compare a.npy b.npy -m own.py:power[sharpnes=1]", "no parameter 'sharpnes'; did you mean 'sharpness'?"),
-        ("compare weights.pt a.npy", "weights.pt is neither a .npy nor a .npz file nor a folder: it may run code"),
+        (
+            "compare a.npy b.npy -m own.py:power[sharpnes=1]",
+            "no parameter 'sharpnes'; did you mean 'sharpness'?",
+        ),
+        (
+            "compare weights.pt a.npy",
+            "weights.pt is neither a .npy nor a .npz file nor a folder: it may run code",
+        ),
         ("compare table.csv a.npy", "yours to say"),
         ("compare loop.npy a.npy", "loop.npy does not exist"),
         ("compare a.npy b.npy --save loop.npy/x", "does not exist"),
         ("compare negative.npy a.npy", "negative.npy cannot be read"),
-        ("compare bomb.npz a.npy", "bomb.npz unpacks to 5.0 GiB, more than 4 GiB; save its arrays as .npy files"),
+        (
+            "compare bomb.npz a.npy",
+            "bomb.npz unpacks to 5.0 GiB, more than 4 GiB; save its arrays as .npy files",
+        ),
         ("compare text.parquet a.npy", "columns that are not numbers: 'species'"),
         ("compare junk.safetensors a.npy", "junk.safetensors cannot be read"),
         (
             "compare a.npy b.npy -o x.png",
             "nothing is written as .png; choose one of .txt, .json, .csv, .parquet",
         ),
-        ("drift a.npy b.npy -o x.csv", "x.csv: nothing is written as .csv; choose one of .txt, .json"),
+        (
+            "drift a.npy b.npy -o x.csv",
+            "x.csv: nothing is written as .csv; choose one of .txt, .json",
+        ),
         ("compare a.npy b.npy --html x.png", "x.png: a page is written as .html, not as .png"),
         ("resi report -o x.png", "x.png: a page is written as .html"),
         ("manifolds report -o x.png", "x.png: a page is written as .html"),
         ("resi results -o x.xlsx", "nothing is written as .xlsx"),
         ("compare a.npy b.npy -m own.py:sizedifference", "did you mean 'size_difference'?"),
         ("compare a.npy b.npy -m own.py:plain", "is not a measure: decorate it"),
-        ("compare a.npy b.npy --format xls", "--format cannot be 'xls'; known: table, json, csv, parquet"),
+        (
+            "compare a.npy b.npy --format xls",
+            "--format cannot be 'xls'; known: table, json, csv, parquet",
+        ),
         ("compare a.npy b.npy --format jsn", "did you mean 'json'?"),
         ("compare a.npy b.npy --format parquet", "needs --output"),
         ("compare a.npy b.npy --output gone/x.csv", "the folder gone does not exist"),
@@ -346,7 +403,10 @@ def write_bomb(path):
         ("compare a.npy b.npy --jobs 0", "Invalid value for '--jobs'"),
         ("compare a.npy b.npy --bogus", "No such option: --bogus"),
         ("measures --family ccaa", "no family 'ccaa'; did you mean 'cca'?"),
-        ("measures --invariant-to rotation", "no invariance 'rotation'; did you mean 'orthogonal'?"),
+        (
+            "measures --invariant-to rotation",
+            "no invariance 'rotation'; did you mean 'orthogonal'?",
+        ),
         ("measures --format csv", "--format cannot be 'csv'"),
         ("explain nonsense", "no measure 'nonsense'"),
         ("expalin cka", "No such command"),
@@ -396,7 +456,10 @@ def test_an_error_in_a_measure_of_ones_own_shows_its_own_lines(call, jobs):
 
 
 def test_a_file_of_ones_own_that_cannot_be_loaded(call, folder):
-    for text, message in [("x = 1\n1 / 0", "ZeroDivisionError: division by zero (line 2)"), ("def", "SyntaxError: ")]:
+    for text, message in [
+        ("x = 1\n1 / 0", "ZeroDivisionError: division by zero (line 2)"),
+        ("def", "SyntaxError: "),
+    ]:
         (folder / "broken.py").write_text(text)
         code, out, err = call("compare", "a.npy", "b.npy", "-m", "broken.py:x")
         assert (code, out) == (3, "")
@@ -426,7 +489,9 @@ def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, pa
 
 def without(monkeypatch, *packages):
     found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in packages else found(name, *a))
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name in packages else found(name, *a)
+    )
 
 
 def test_a_measure_of_the_default_list_may_be_missing(call, monkeypatch):
@@ -458,7 +523,9 @@ def test_hints_never_name_this_package_as_an_index_would(monkeypatch, tmp_path):
 
     checkout(None, False)
     without(monkeypatch, "faiss", "torch_geometric", "transformers")
-    assert install_hint("neighbours") == install_hint("neighbours", "faiss") == "pip install faiss-cpu"
+    assert (
+        install_hint("neighbours") == install_hint("neighbours", "faiss") == "pip install faiss-cpu"
+    )
     assert install_hint("resi") == "pip install torch-geometric transformers"
     checkout(tmp_path / "a folder", False)
     assert install_hint("bio") == f'pip install "{tmp_path / "a folder"}[bio]"'
@@ -480,8 +547,9 @@ def test_where_this_package_was_installed_from(monkeypatch, tmp_path):
     for text, expected in [
         (json.dumps({"url": source.as_uri(), "dir_info": {}}), (source, False)),
         (json.dumps({"url": (tmp_path / "gone").as_uri()}), (None, False)),
-        (json.dumps({"url": "https://example.org/x.whl"}), (None, False)), (None, (None, False)),
-    ]:  # fmt: skip
+        (json.dumps({"url": "https://example.org/x.whl"}), (None, False)),
+        (None, (None, False)),
+    ]:
         (source / "pyproject.toml").write_text('[project]\nname = "resemblance"\n')
         found = SimpleNamespace(read_text=lambda name, text=text: text)
         monkeypatch.setattr(importlib.metadata, "distribution", lambda name, found=found: found)
@@ -495,12 +563,18 @@ def test_an_interruption_says_what_was_saved(call, monkeypatch):
 
     monkeypatch.setattr(cli, "compare", interrupted)
     code, _, err = call("compare", "a.npy", "b.npy", "--save", "r.db")
-    assert (code, err) == (130, "interrupted: 3 results are saved in r.db; the same command continues from there\n")
+    assert (code, err) == (
+        130,
+        "interrupted: 3 results are saved in r.db; the same command continues from there\n",
+    )
     code, _, err = call("compare", "a.npy", "b.npy")
-    assert (code, err) == (130, "interrupted: nothing was saved; with --save FILE a later run continues\n")
+    assert (code, err) == (
+        130,
+        "interrupted: nothing was saved; with --save FILE a later run continues\n",
+    )
 
 
-# -------------------------------------------------------------------------------------------------- other commands
+# ----------------------------------------------------------------------------------- other commands
 
 
 def test_measures(call):
@@ -513,7 +587,9 @@ def test_measures(call):
     assert "jaccard" not in out
 
 
-@pytest.mark.parametrize("spec", ["cka", "CKA", "cka[estimator=debiased]", "own.py:size_difference", "rtd"])
+@pytest.mark.parametrize(
+    "spec", ["cka", "CKA", "cka[estimator=debiased]", "own.py:size_difference", "rtd"]
+)
 def test_explain(call, spec):
     code, out, _ = call("explain", spec)
     assert code == 0
@@ -549,10 +625,12 @@ def test_every_help_has_examples_that_name_it(call, words):
 def test_tables_and_tensors_are_read(call, folder):
     safetensors = pytest.importorskip("safetensors.numpy")
     a = np.load("a.npy")
-    pandas.DataFrame(a, index=[f"image {i}" for i in range(30)]).add_prefix("u").to_parquet("named.parquet")
-    pandas.DataFrame(a[::-1], index=[f"image {i}" for i in range(30)][::-1]).add_prefix("u").to_parquet(
-        "turned.parquet"
+    pandas.DataFrame(a, index=[f"image {i}" for i in range(30)]).add_prefix("u").to_parquet(
+        "named.parquet"
     )
+    pandas.DataFrame(a[::-1], index=[f"image {i}" for i in range(30)][::-1]).add_prefix(
+        "u"
+    ).to_parquet("turned.parquet")
     safetensors.save_file({"conv": a, "head": a + 1}, "net.safetensors")
     assert names(call, "named.parquet", "net.safetensors") == ["named", "net/conv", "net/head"]
     code, _, err = call("compare", "named.parquet", "turned.parquet", "-m", "cka")
@@ -570,17 +648,21 @@ def test_help_and_version(call):
 
 
 def test_the_commands_work_as_a_typer_application():
-    found = CliRunner().invoke(cli.commands, ["compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv"])
+    found = CliRunner().invoke(
+        cli.commands, ["compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv"]
+    )
     assert found.exit_code == 0
     assert found.stdout.startswith("measure,label,x,y,value,reason\n")
 
 
-# ----------------------------------------------------------------------------------------------- as a real process
+# -------------------------------------------------------------------------------- as a real process
 
 
 def process(*words, **options):
     command = [sys.executable, "-c", "from resemblance.cli import app; app()", *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
 
 
 def test_results_and_messages_are_separate_streams():
@@ -594,16 +676,25 @@ def test_results_and_messages_are_separate_streams():
 
 def test_it_is_a_module_to_be_run():
     done = subprocess.run(
-        [sys.executable, "-m", "resemblance", "--version"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "resemblance", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, f"resemblance {rs.__version__}\n")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
-@pytest.mark.parametrize("words", ["measures", "explain cka", "explain rtd", "compare a.npy b.npy -m cka,gulp"])
+@pytest.mark.parametrize(
+    "words", ["measures", "explain cka", "explain rtd", "compare a.npy b.npy -m cka,gulp"]
+)
 def test_any_encoding_of_the_terminal_will_do(encoding, words):
     command = [sys.executable, "-m", "resemblance", *words.split()]
-    options = {"env": {**os.environ, "PYTHONIOENCODING": encoding}, "capture_output": True, "timeout": 60}
+    options = {
+        "env": {**os.environ, "PYTHONIOENCODING": encoding},
+        "capture_output": True,
+        "timeout": 60,
+    }
     done = subprocess.run(command, **options)
     assert done.returncode == 0, done.stderr
     assert b"cka" in done.stdout.lower() or b"rtd" in done.stdout
@@ -611,7 +702,9 @@ def test_any_encoding_of_the_terminal_will_do(encoding, words):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors")
 def test_standard_error_may_be_closed():
-    command = f"exec '{sys.executable}' -m resemblance compare a.npy nan.npy -m cka --format csv 2>&-"
+    command = (
+        f"exec '{sys.executable}' -m resemblance compare a.npy nan.npy -m cka --format csv 2>&-"
+    )
     done = subprocess.run(["/bin/sh", "-c", command], stdout=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stdout.startswith("measure,label,x,y,value,reason\n")
@@ -641,18 +734,25 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code(words, code):
 
 def test_completion_for_the_shell():
     for shell in ("bash", "zsh", "fish"):
-        options = {"env": {**os.environ, "_RESEMBLANCE_COMPLETE": f"source_{shell}"}, "capture_output": True}
-        done = subprocess.run([sys.executable, "-m", "resemblance"], text=True, timeout=60, **options)
+        options = {
+            "env": {**os.environ, "_RESEMBLANCE_COMPLETE": f"source_{shell}"},
+            "capture_output": True,
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "resemblance"], text=True, timeout=60, **options
+        )
         assert done.returncode == 0
         assert "_RESEMBLANCE_COMPLETE" in done.stdout
 
 
 def test_help_needs_no_framework():
     code = (
-        "import sys; from resemblance.cli import run; run(['--help']);"
-        "print([m for m in ('torch', 'numba', 'matplotlib', 'pandas', 'sklearn', 'jinja2') if m in sys.modules])"
+        "import sys; from resemblance.cli import run; run(['--help']);print([m for m in ('torch', "
+        "'numba', 'matplotlib', 'pandas', 'sklearn', 'jinja2') if m in sys.modules])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     assert out.rstrip().endswith("[]")
 
 
@@ -660,9 +760,18 @@ def test_help_needs_no_framework():
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_control_c(folder, jobs):
     running = process(
-        "compare", "a.npy", "b.npy", "-m", "own.py:slow", "--save", "r.db", "--jobs", jobs,
-        start_new_session=True, preexec_fn=heed_interrupts,
-    )  # fmt: skip
+        "compare",
+        "a.npy",
+        "b.npy",
+        "-m",
+        "own.py:slow",
+        "--save",
+        "r.db",
+        "--jobs",
+        jobs,
+        start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )
     deadline = time.monotonic() + 60
     while not saved(folder / "r.db") and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -679,9 +788,18 @@ def test_control_c(folder, jobs):
 @pytest.mark.parametrize("after", [0.0, 0.3, 1.0])
 def test_control_c_while_workers_start(folder, after):
     running = process(
-        "compare", "a.npy", "b.npy", "-m", "own.py:slow", "--save", "r.db", "--jobs", "2",
-        start_new_session=True, preexec_fn=heed_interrupts,
-    )  # fmt: skip
+        "compare",
+        "a.npy",
+        "b.npy",
+        "-m",
+        "own.py:slow",
+        "--save",
+        "r.db",
+        "--jobs",
+        "2",
+        start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )
     deadline = time.monotonic() + 60
     while not (folder / "r.db").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -699,7 +817,9 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
     monkeypatch.setattr(cli, "_write", interrupt)
     code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--save", "r.db")
     assert code == 130
-    assert err == "interrupted: 3 results are saved in r.db; the same command continues from there\n"
+    assert (
+        err == "interrupted: 3 results are saved in r.db; the same command continues from there\n"
+    )
 
 
 def test_a_warning_is_one_plain_line(folder):
@@ -712,7 +832,8 @@ def test_a_warning_is_one_plain_line(folder):
 
 
 def heed_interrupts():
-    """A job that a shell runs in the background ignores interrupts, and what it starts inherits that."""
+    """A job that a shell runs in the background ignores interrupts, and what it starts inherits
+    that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -742,7 +863,10 @@ def test_tables_fit_the_terminal(words, columns, folder, capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS")
     (folder / "many").mkdir()
     for i in range(12):
-        np.save(folder / "many" / f"network-of-seed-{i}.npy", np.random.default_rng(i).standard_normal((30, 4)))
+        np.save(
+            folder / "many" / f"network-of-seed-{i}.npy",
+            np.random.default_rng(i).standard_normal((30, 4)),
+        )
     assert_fits(lambda: cli.run(words.split()), capsys, columns)
 
 
@@ -758,8 +882,12 @@ def test_a_pipe_gets_one_line_per_row_however_long(call, folder, monkeypatch):
     np.save(folder / f"{long}1.npy", loaded()["a"])
     _, out, _ = call("compare", f"{long}1.npy", "b.npy", "nan.npy", "-m", "cka")
     assert len([line for line in out.splitlines() if f"{long}1" in line]) == 1
-    shown = on_terminal(lambda: cli.run(["compare", f"{long}1.npy", "b.npy", "-m", "cka", "-q"]), 80)
-    assert max(map(len, shown.splitlines())) <= 80  # a name that is too long for any terminal is cut
+    shown = on_terminal(
+        lambda: cli.run(["compare", f"{long}1.npy", "b.npy", "-m", "cka", "-q"]), 80
+    )
+    assert (
+        max(map(len, shown.splitlines())) <= 80
+    )  # a name that is too long for any terminal is cut
 
 
 def test_names_cannot_steer_the_terminal(call, folder):
@@ -799,7 +927,9 @@ def test_a_full_disk_leaves_the_old_files(call, folder, monkeypatch):
         assert code == 2
         assert "No space left" in err
     monkeypatch.undo()
-    assert {(folder / name).read_text() for name in ("out.csv", "page.html", "out.parquet")} == {"the old one"}
+    assert {(folder / name).read_text() for name in ("out.csv", "page.html", "out.parquet")} == {
+        "the old one"
+    }
     assert not [p for p in folder.iterdir() if p.name.startswith(".")]
 
 

@@ -1,4 +1,5 @@
-"""The command ``resemblance drift``: exit codes, formats, the page, and one line for every mistake."""
+"""The command ``resemblance drift``: exit codes, formats, the page, and one line for every
+mistake."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ def folder(tmp_path, monkeypatch):
     g = np.random.default_rng(0)
     labels = np.arange(80) % 2
     x = g.standard_normal((80, 4)) + 3 * labels[:, None]
-    files = {"same": x, "turned": x @ np.linalg.qr(g.standard_normal((4, 4)))[0], "shuffled": x[g.permutation(80)]}
+    files = {
+        "same": x,
+        "turned": x @ np.linalg.qr(g.standard_normal((4, 4)))[0],
+        "shuffled": x[g.permutation(80)],
+    }
     files |= {"reference": x, "labels": labels, "short": x[:40], "square": np.zeros((80, 2))}
     files["gaps"] = np.where(labels == 0, np.nan, 1)
     for name, data in files.items():
@@ -49,7 +54,11 @@ def call(capsys):
     ("current", "options", "code"),
     [
         ("same", (), 0),
-        ("turned", (), 1),  # what the vectors are for is not known: then all that could break counts
+        (
+            "turned",
+            (),
+            1,
+        ),  # what the vectors are for is not known: then all that could break counts
         ("turned", ("--for", "index"), 1),
         ("turned", ("--for", "head"), 1),
         ("turned", ("--for", "geometry"), 0),  # it does not change when all samples turn together
@@ -72,7 +81,9 @@ def test_code_0_says_what_it_does_not_cover(call, folder):
     assert "not counted for the geometry alone." in out
     last, hint = out.strip().splitlines()[-2:]
     assert hint == "Use --for index to count it."
-    assert last.startswith("No drift beyond the threshold for the geometry alone. What happened: rotation. But ")
+    assert last.startswith(
+        "No drift beyond the threshold for the geometry alone. What happened: rotation. But "
+    )
     assert "For an index or a head this is drift." in last
     assert last in (folder / "page.html").read_text()
     assert json.loads(call(*options[:4], "--format", "json")[1])["verdict"] == last
@@ -105,17 +116,27 @@ def test_the_tolerance_is_a_choice(call):
 
 def test_the_table_has_every_drift_and_every_kind_of_change(call):
     _, out, _ = call("reference.npy", "turned.npy")
-    for words in ("coordinates   rdm", "sliced_wasserstein", "yes", "index         old_index", "result"):
+    for words in (
+        "coordinates   rdm",
+        "sliced_wasserstein",
+        "yes",
+        "index         old_index",
+        "result",
+    ):
         assert words in out
     said = [line.split("  ")[0].strip() for line in out.splitlines()]
     assert (said.count("yes"), said.count("no"), said.count("explained by the map")) == (1, 4, 1)
     assert "Not assessed: loss of class structure (it needs labels)." in out
-    assert "All 80 samples were used; 10 neighbours of 80 of them were looked up among all 80." in out
+    assert (
+        "All 80 samples were used; 10 neighbours of 80 of them were looked up among all 80." in out
+    )
     assert not re.search(r"\d(\.\d+)?e[-−]1\d", out)  # rounding is 0
 
 
 def test_samples_and_neighbours_are_choices(call):
-    _, out, _ = call("reference.npy", "shuffled.npy", "--samples", "40", "--k", "5", "--format", "json")
+    _, out, _ = call(
+        "reference.npy", "shuffled.npy", "--samples", "40", "--k", "5", "--format", "json"
+    )
     settings = json.loads(out)["settings"]
     assert [settings[name] for name in ("samples", "used", "queries", "k")] == [80, 40, 40, 5]
     _, out, _ = call("reference.npy", "shuffled.npy", "--samples", "40", "--k", "5")
@@ -137,7 +158,8 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made["date"])
     assert made["command"] == (
-        "resemblance drift reference.npy shuffled.npy --labels labels.npy --format json --draws 10 --seed 3"
+        "resemblance drift reference.npy shuffled.npy --labels labels.npy --format json --draws "
+        "10 --seed 3"
     )
     call("reference.npy", "shuffled.npy", "--format", "json", "-o", "found.json")
     assert json.loads((folder / "found.json").read_text())["drifted"]
@@ -172,7 +194,9 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
         f"resemblance {rs.__version__}",
     ):
         assert words in page
-    assert "resemblance drift reference.npy turned.npy --for head --html page.html --draws 10" in page
+    assert (
+        "resemblance drift reference.npy turned.npy --for head --html page.html --draws 10" in page
+    )
     assert "<dt>date</dt>" in page
     assert "False" not in page
 
@@ -186,7 +210,10 @@ def test_the_same_report_gives_the_same_page(folder):
 
 def test_the_page_has_a_table_of_classes(folder):
     x, labels = np.load("reference.npy"), np.where(np.load("labels.npy") == 1, "<cat>", "dog")
-    write_drift_page(rs.drift(x, x + 3 * (labels == "dog")[:, None], labels=labels, draws=10), folder / "page.html")
+    write_drift_page(
+        rs.drift(x, x + 3 * (labels == "dog")[:, None], labels=labels, draws=10),
+        folder / "page.html",
+    )
     page = (folder / "page.html").read_text()
     assert "<h2>Classes</h2>" in page
     assert '<th scope="row">&lt;cat&gt;</th><td class="n">40</td>' in page
@@ -211,18 +238,39 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
         (("reference.npy", "missing.npy"), "missing.npy does not exist"),
         (("reference.npy", "short.npy"), "80 samples and the current version 40"),
         (("reference.npy", "two.npz"), "two.npz holds 2 arrays; give a file with one"),
-        (("reference.npy", "same.npy", "--threshold", "low"), "--threshold must be a number or calibrated; got 'low'"),
+        (
+            ("reference.npy", "same.npy", "--threshold", "low"),
+            "--threshold must be a number or calibrated; got 'low'",
+        ),
         (("reference.npy", "same.npy", "--threshold", "-1"), "a number between 0 and 1; got -1.0"),
         (("reference.npy", "same.npy", "--labels", "none.npy"), "none.npy does not exist"),
-        (("reference.npy", "same.npy", "--labels", "square.npy"), "square.npy must be a .npy file with one class"),
-        (("reference.npy", "same.npy", "--labels", "gaps.npy"), "labels are missing, NaN or infinite"),
-        (("reference.npy", "same.npy", "--labels", "two.npz"), "two.npz must be a .npy file with one class"),
-        (("reference.npy", "same.npy", "--for", "heads"), "--for cannot be 'heads'; did you mean 'head'?"),
+        (
+            ("reference.npy", "same.npy", "--labels", "square.npy"),
+            "square.npy must be a .npy file with one class",
+        ),
+        (
+            ("reference.npy", "same.npy", "--labels", "gaps.npy"),
+            "labels are missing, NaN or infinite",
+        ),
+        (
+            ("reference.npy", "same.npy", "--labels", "two.npz"),
+            "two.npz must be a .npy file with one class",
+        ),
+        (
+            ("reference.npy", "same.npy", "--for", "heads"),
+            "--for cannot be 'heads'; did you mean 'head'?",
+        ),
         (("reference.npy", "same.npy", "--samples", "5"), "--samples"),
         (("reference.npy", "same.npy", "--format", "csv"), "--format cannot be 'csv'"),
         (("reference.npy", "same.npy", "--html", "no/page.html"), "the folder no does not exist"),
-        (("reference.npy", "same.npy", "-o", "same.npy", "--format", "json"), "same.npy is given twice"),
-        (("reference.npy", "same.npy", "-o", "same.csv"), "nothing is written as .csv; choose one of .txt, .json"),
+        (
+            ("reference.npy", "same.npy", "-o", "same.npy", "--format", "json"),
+            "same.npy is given twice",
+        ),
+        (
+            ("reference.npy", "same.npy", "-o", "same.csv"),
+            "nothing is written as .csv; choose one of .txt, .json",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(call, words, message):
@@ -245,10 +293,16 @@ def test_bars_are_on_one_logarithmic_scale_with_a_line_at_the_threshold():
     one = scale.place(1)
     assert one == pytest.approx(scale.place(100) / 3)
     assert drawn(10, scale) == pytest.approx((one, 2 * one), abs=0.1)
-    assert drawn(100, scale) == drawn(100, scale, is_share=False) == pytest.approx((one, 3 * one), abs=0.1)
+    assert (
+        drawn(100, scale)
+        == drawn(100, scale, is_share=False)
+        == pytest.approx((one, 3 * one), abs=0.1)
+    )
     assert drawn(0.1, scale) == pytest.approx((0, one), abs=0.1)
     assert drawn(0.5, scale)[0] == pytest.approx(one * (1 + np.log10(0.5)), abs=0.1)
-    assert drawn(0, scale) == drawn(1e-15, scale) == drawn(0.1, scale)  # nothing is left of the scale
+    assert (
+        drawn(0, scale) == drawn(1e-15, scale) == drawn(0.1, scale)
+    )  # nothing is left of the scale
     assert drawn(1, scale)[0] == pytest.approx(drawn(1, scale)[1])
     for tick in ("0.1", "1", "10", "100"):
         assert f">{tick}</text>" in axis(scale)
@@ -289,8 +343,16 @@ def test_what_has_no_threshold_has_no_bar(folder):
 def test_a_file_may_have_a_name_that_is_no_text(folder):
     name = os.fsdecode(b"n\xff.npy")
     os.rename("same.npy", name)
-    assert cli.run(["drift", "reference.npy", name, "--draws", "10", "-o", "d.json", "--html", "d.html"]) == 0
-    assert json.loads((folder / "d.json").read_text())["provenance"]["current"]["file"] == "n\ufffd.npy"
+    assert (
+        cli.run(
+            ["drift", "reference.npy", name, "--draws", "10", "-o", "d.json", "--html", "d.html"]
+        )
+        == 0
+    )
+    assert (
+        json.loads((folder / "d.json").read_text())["provenance"]["current"]["file"]
+        == "n\ufffd.npy"
+    )
 
 
 def test_the_table_fits_the_terminal(capsys):

@@ -22,12 +22,29 @@ from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_grou
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """A study of models brought along, by three of the measures of the papers and one of a user's file."""
+    """A study of models brought along, by three of the measures of the papers and one of a user's
+    file."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "own.py").write_text(OWN)
-    bring(folder / "models", [*tight_groups(setting="labels"), *noise_walk(), *graded_outputs(models=4)])
-    words = ["resi", "run", str(folder / "study"), "--models", str(folder / "models"), "-m", "cka,GULP,jaccard"]
-    assert cli.run([*words, "--measure", f"{folder / 'own.py'}:size_difference", "--jobs", "1", "--quiet"]) == 0
+    bring(
+        folder / "models",
+        [*tight_groups(setting="labels"), *noise_walk(), *graded_outputs(models=4)],
+    )
+    words = [
+        "resi",
+        "run",
+        str(folder / "study"),
+        "--models",
+        str(folder / "models"),
+        "-m",
+        "cka,GULP,jaccard",
+    ]
+    assert (
+        cli.run(
+            [*words, "--measure", f"{folder / 'own.py'}:size_difference", "--jobs", "1", "--quiet"]
+        )
+        == 0
+    )
     return folder / "study"
 
 
@@ -38,7 +55,9 @@ def run(capsys, *words):
 
 def test_run_prints_the_ranking_and_where_the_page_is(study, capsys):
     words = ("--models", study.parent / "models", "-m", "cka,gulp,jaccard", "--jobs", 1)
-    code, out, err = run(capsys, "run", study, *words, "--measure", f"{study.parent / 'own.py'}:size_difference")
+    code, out, err = run(
+        capsys, "run", study, *words, "--measure", f"{study.parent / 'own.py'}:size_difference"
+    )
     assert code == 0
     assert "mean rank" in out
     assert "Label randomization" in out  # the accuracies of the groups
@@ -80,8 +99,12 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
     words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1, "--quiet")
     code, out, err = run(capsys, "run", tmp_path / "study", *words)
     assert (code, out) == (1, "")
-    assert err.startswith("error: too few models for any test (model1: no traits.json beside its arrays; accuracy: ")
-    assert load_result(tmp_path / "study" / "result.json").left_out == {"model1": "no traits.json beside its arrays"}
+    assert err.startswith(
+        "error: too few models for any test (model1: no traits.json beside its arrays; accuracy: "
+    )
+    assert load_result(tmp_path / "study" / "result.json").left_out == {
+        "model1": "no traits.json beside its arrays"
+    }
 
 
 def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
@@ -127,12 +150,19 @@ def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(stud
     shown = resi_data.headline(load_result(study / "result.json")).comparisons
     assert found["comparisons"] - found["alone"] == shown
     _, out, _ = run(capsys, "status", study)
-    assert f"{found['comparisons']} comparisons, {found['alone']} of them of a representation with itself" in out
+    assert (
+        f"{found['comparisons']} comparisons, {found['alone']} of them of a representation with "
+        "itself" in out
+    )
 
 
 def test_no_name_sends_commands_to_the_terminal(study, capsys, tmp_path):
     folder = Path(shutil.copytree(study, tmp_path / "study"))
-    text = (folder / "result.json").read_text().replace('"SizeDiff"', '"Size\\u001b[31m\\u009b2J\\u0007Diff"')
+    text = (
+        (folder / "result.json")
+        .read_text()
+        .replace('"SizeDiff"', '"Size\\u001b[31m\\u009b2J\\u0007Diff"')
+    )
     (folder / "result.json").write_text(text)
     _, out, _ = run(capsys, "results", folder)
     assert r"Size\x1b[31m\x9b2J\x07Diff" in out
@@ -164,16 +194,24 @@ def test_status_report_and_published(study, capsys, tmp_path):
 
 
 def test_a_report_of_some_families(study, capsys, tmp_path):
-    code, _, _ = run(capsys, "report", study, "--family", "neighbours", "-o", tmp_path / "page.html")
+    code, _, _ = run(
+        capsys, "report", study, "--family", "neighbours", "-o", tmp_path / "page.html"
+    )
     assert code == 0
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
     assert "GULP" not in page
     result = load_result(study / "result.json").only(["neighbours", "statistic"])
-    assert {m.label for m in result.measures} == {s.label for s in result.scores} == {"Jaccard", "SizeDiff"}
+    assert (
+        {m.label for m in result.measures}
+        == {s.label for s in result.scores}
+        == {"Jaccard", "SizeDiff"}
+    )
     assert all(set(m.values) == {"jaccard", "size_difference"} for m in result.maps)
     assert {rank for ranks in result.ranks().values() for rank in ranks.values()} <= {1.0, 1.5, 2.0}
-    with pytest.raises(ValueError, match="no measure of topology in this result; it has neighbours"):
+    with pytest.raises(
+        ValueError, match="no measure of topology in this result; it has neighbours"
+    ):
         load_result(study / "result.json").only(["topology"])
 
 

@@ -1,4 +1,5 @@
-"""The engine: the same numbers whatever the executor, tile, memory and order, and no work done twice."""
+"""The engine: the same numbers whatever the executor, tile, memory and order, and no work done
+twice."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def reps() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     latent = rng.standard_normal((40, 6))
     return {
-        f"net/{i}": latent @ rng.standard_normal((6, 5 + i)) + 0.3 * rng.standard_normal((40, 5 + i)) for i in range(5)
+        f"net/{i}": latent @ rng.standard_normal((6, 5 + i))
+        + 0.3 * rng.standard_normal((40, 5 + i))
+        for i in range(5)
     }
 
 
@@ -53,7 +56,9 @@ def test_every_cell_is_the_single_call_to_the_last_bit(reps, plain):
                 if i <= j or m.symmetric:
                     expected = m(reps[names[min(i, j)]], reps[names[max(i, j)]])
                     assert plain[m.name][i, j] == expected, (m.name, x, y)
-                else:  # the other order of an asymmetric measure comes from the transposed product: last digits
+                # the other order of an asymmetric measure comes from the transposed product: last
+                # digits
+                else:
                     assert plain[m.name][i, j] == pytest.approx(m(reps[x], reps[y]), rel=1e-12)
 
 
@@ -84,14 +89,17 @@ def test_dask_local_cluster(reps, plain):
     from dask.distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
+        ) as cluster,
         Client(cluster) as client,
     ):
         assert same(plain, rs.compare(reps, executor=client.get_executor(), progress=False))
 
 
 def test_layout_in_memory_does_not_change_the_last_digits(plain, reps):
-    """Columns of a larger array, every other row, Fortran order: workers get them as copies in another layout."""
+    """Columns of a larger array, every other row, Fortran order: workers get them as copies in
+    another layout."""
     strided = {}
     for name, data in reps.items():
         wide = np.zeros((2 * len(data), 3 * data.shape[1]), order="F")
@@ -113,22 +121,30 @@ def test_rectangle_and_one_pair(reps, plain):
     for m in rectangle.measures:
         assert rectangle[m.spec].shape == (2, 3)
         assert rectangle[m.spec] == pytest.approx(plain[m.spec][:2, 2:], rel=1e-12)
-    assert rs.compare(reps[names[0]], reps[names[1]], measures="cka", progress=False)["cka"].shape == (1, 1)
-    assert rs.compare(reps, reps, measures="LinReg", progress=False)["LinReg"] == pytest.approx(plain["LinReg"])
+    assert rs.compare(reps[names[0]], reps[names[1]], measures="cka", progress=False)[
+        "cka"
+    ].shape == (1, 1)
+    assert rs.compare(reps, reps, measures="LinReg", progress=False)["LinReg"] == pytest.approx(
+        plain["LinReg"]
+    )
 
 
 def test_same_names_on_both_sides_of_a_rectangle(rng):
     a, b = {"conv1": rng.standard_normal((20, 3))}, {"conv1": rng.standard_normal((20, 4))}
-    assert rs.compare(a, b, measures="cka", progress=False)["cka"][0, 0] == rs.cka(a["conv1"], b["conv1"])
+    assert rs.compare(a, b, measures="cka", progress=False)["cka"][0, 0] == rs.cka(
+        a["conv1"], b["conv1"]
+    )
 
 
-# ------------------------------------------------------------------------------------------- work is not done twice
+# --------------------------------------------------------------------------- work is not done twice
 
 
 def counting(monkeypatch, module, name):
     calls = []
     function = getattr(module, name)
-    monkeypatch.setattr(module, name, lambda *args, **kwargs: (calls.append(args), function(*args, **kwargs))[1])
+    monkeypatch.setattr(
+        module, name, lambda *args, **kwargs: (calls.append(args), function(*args, **kwargs))[1]
+    )
     return calls
 
 
@@ -140,11 +156,20 @@ def test_what_depends_on_one_representation_is_computed_once_per_representation(
     rs.compare(reps, measures=FAST, progress=False)  # the memory plan probes the measures once
     svds = counting(monkeypatch, linalg, "svd")
     work = {
-        "distance matrices": (counting(monkeypatch, distances, "distance_matrix"), 2),  # raw and double-centred
+        "distance matrices": (
+            counting(monkeypatch, distances, "distance_matrix"),
+            2,
+        ),  # raw and double-centred
         "sorts": (counting(monkeypatch, distances, "average_ranks"), 1),
-        "neighbour searches": (counting(monkeypatch, neighbours, "similarity_of"), 2),  # cosine and Euclidean
+        "neighbour searches": (
+            counting(monkeypatch, neighbours, "similarity_of"),
+            2,
+        ),  # cosine and Euclidean
         "heat traces": (counting(monkeypatch, heat, "chebyshev_traces"), 1),
-        "uniformities": (counting(monkeypatch, scalars, "_log_sum_exp"), 2),  # one block, and their sum
+        "uniformities": (
+            counting(monkeypatch, scalars, "_log_sum_exp"),
+            2,
+        ),  # one block, and their sum
     }
     rs.compare(reps, measures=FAST, progress=False)
     for what, (calls, per_representation) in work.items():
@@ -177,7 +202,8 @@ def test_views_do_not_outlive_the_comparison(reps):
 
 
 def test_peak_memory_stays_within_the_budget():
-    """Six representations of 1,200 samples: one n x n matrix is 11.5 MB, and five measures want one of each."""
+    """Six representations of 1,200 samples: one n x n matrix is 11.5 MB, and five measures want one
+    of each."""
     rng = np.random.default_rng(0)
     reps = {str(i): rng.standard_normal((1200, 4)) for i in range(6)}
     measures = ["rsa", "distance_correlation", "rsm_norm_difference", "cka[kernel=rbf]", "cka"]
@@ -192,7 +218,7 @@ def test_peak_memory_stays_within_the_budget():
     assert peaks["30MB"][0] < 30 + 60  # transients: blocks of rows and the vectors being sorted
 
 
-# ------------------------------------------------------------------------------------------------------------- failures
+# ----------------------------------------------------------------------------------------- failures
 
 
 def test_failures_are_recorded_with_their_reason_and_spare_the_others(reps, plain):
@@ -211,8 +237,14 @@ def test_failures_are_recorded_with_their_reason_and_spare_the_others(reps, plai
 
 
 def test_a_bug_in_a_measure_is_not_a_failure(reps):
-    @rs.measure(label="Bug", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-                reference="nobody2026nothing")  # fmt: skip
+    @rs.measure(
+        label="Bug",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="nobody2026nothing",
+    )
     def bug(x, y):
         """Bug: raises."""
         raise KeyError("oops")
@@ -257,9 +289,13 @@ def divergent(x, y):
     [
         (
             hungry,
-            r"not enough memory for hungry of arrays \(40, 5\) and \(40, 6\): Unable to allocate .* fewer",
+            r"not enough memory for hungry of arrays \(40, 5\) and \(40, 6\): Unable to allocate "
+            r".* fewer",
         ),
-        (exhausted, r"not enough memory for exhausted of arrays \(40, 5\) and \(40, 6\); use fewer"),
+        (
+            exhausted,
+            r"not enough memory for exhausted of arrays \(40, 5\) and \(40, 6\); use fewer",
+        ),
         (hungry_torch, "not enough memory for hungry_torch of arrays .*DefaultCPUAllocator"),
         (infinite, "infinite: array must not contain infs or NaNs"),
         (divergent, "divergent: linalg.svd: The algorithm failed to converge"),
@@ -267,20 +303,33 @@ def divergent(x, y):
 )
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_one_measure_that_fails_does_not_take_the_others_with_it(reps, plain, function, reason):
-    bad = rs.measure(label="Bad", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-                     reference="nobody2026nothing")(function)  # fmt: skip
+    bad = rs.measure(
+        label="Bad",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="nobody2026nothing",
+    )(function)
     result = rs.compare(reps, measures=[bad, rs.cka], progress=False)
     assert np.array_equal(result["cka"], plain["cka"])
     assert len(result.failures) == 25
-    assert re.search(reason, next(f.reason for f in result.failures if (f.x, f.y) == ("net/0", "net/1")))
+    assert re.search(
+        reason, next(f.reason for f in result.failures if (f.x, f.y) == ("net/0", "net/1"))
+    )
 
 
-WIDE = {"narrow": (30, 4), "wide": (30, 30_000), "also wide": (30, 30_001)}  # 30,000 x 30,000 are 7.2 GB
+WIDE = {
+    "narrow": (30, 4),
+    "wide": (30, 30_000),
+    "also wide": (30, 30_001),
+}  # 30,000 x 30,000 are 7.2 GB
 
 
 @pytest.fixture
 def wide(monkeypatch):
-    """Representations of which two need 14 GB for the matching of neurons, on a machine with 1 GB left."""
+    """Representations of which two need 14 GB for the matching of neurons, on a machine with 1 GB
+    left."""
     monkeypatch.setattr(ENGINE, "available_memory", lambda: 10**9)
     rng = np.random.default_rng(0)
     return {name: rng.standard_normal(shape) for name, shape in WIDE.items()}
@@ -289,14 +338,19 @@ def wide(monkeypatch):
 def test_what_cannot_fit_the_machine_fails_before_the_work_and_alone(wide):
     seen = []
     result = rs.compare(
-        wide, measures=["hard_correlation_match", "procrustes"], progress=lambda done, total: seen.append((done, total))
+        wide,
+        measures=["hard_correlation_match", "procrustes"],
+        progress=lambda done, total: seen.append((done, total)),
     )
     assert seen[0] == (3, 12)  # three pairs of wide ones, before anything is computed
     assert np.isfinite(result["procrustes"]).all()
     assert np.isfinite(result["hard_correlation_match"][0]).all()
-    assert {(f.x, f.y) for f in result.failures} == {(a, b) for a in list(WIDE)[1:] for b in list(WIDE)[1:]}
+    assert {(f.x, f.y) for f in result.failures} == {
+        (a, b) for a in list(WIDE)[1:] for b in list(WIDE)[1:]
+    }
     assert re.search(
-        r"not enough memory for hard_correlation_match of arrays \(30, 30000\) and \(30, 30001\): it takes at least "
+        r"not enough memory for hard_correlation_match of arrays \(30, 30000\) and \(30, 30001\): "
+        r"it takes at least "
         r"14\.\d GB and 1 GB are left; use fewer samples",
         next(f.reason for f in result.failures if f.x != f.y),
     )
@@ -306,7 +360,10 @@ def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp
     path = tmp_path / "run.db"
     with monkeypatch.context() as m:
         m.setattr(ENGINE, "available_memory", lambda: 1)
-        assert len(rs.compare(reps, measures=["cka", "pwcca"], save=path, progress=False).failures) == 50
+        assert (
+            len(rs.compare(reps, measures=["cka", "pwcca"], save=path, progress=False).failures)
+            == 50
+        )
         assert {f.reason.split(" for ")[0] for f in rs.load(path).failures} == {"not enough memory"}
     result = rs.compare(reps, measures=["cka", "pwcca"], save=path, progress=False)
     assert not result.failures
@@ -316,8 +373,12 @@ def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp
 
 
 def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
-    with pytest.warns(UserWarning, match=r"memory='30 kB' is less .*\(distance_correlation \d+\.?\d* kB\); it is"):
-        result = rs.compare(reps, measures=["procrustes", "distance_correlation"], memory="30 kB", progress=False)
+    with pytest.warns(
+        UserWarning, match=r"memory='30 kB' is less .*\(distance_correlation \d+\.?\d* kB\); it is"
+    ):
+        result = rs.compare(
+            reps, measures=["procrustes", "distance_correlation"], memory="30 kB", progress=False
+        )
     assert np.array_equal(result["distance_correlation"], plain["distance_correlation"])
 
 
@@ -333,12 +394,21 @@ def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatc
 
 
 def test_a_worker_that_dies_names_the_usual_cause_and_what_is_kept(reps, tmp_path):
-    with ProcessPoolExecutor(1) as pool, pytest.raises(BrokenExecutor, match=r"lack of memory.* kept in .*run\.db"):
+    with (
+        ProcessPoolExecutor(1) as pool,
+        pytest.raises(BrokenExecutor, match=r"lack of memory.* kept in .*run\.db"),
+    ):
         rs.compare(reps, measures=[dying], executor=pool, save=tmp_path / "run.db", progress=False)
 
 
-@rs.measure(label="Dying", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-            reference="nobody2026nothing")  # fmt: skip
+@rs.measure(
+    label="Dying",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="nobody2026nothing",
+)
 def dying(x, y):
     """Dying: what the killer of processes does."""
     if len(x.array) == 40:
@@ -353,7 +423,12 @@ def test_equal_data_under_several_names_have_one_value(reps, tmp_path):
     seen = []
     with ThreadPoolExecutor(3) as pool:
         results = [
-            rs.compare(named, measures=FAST, save=tmp_path / "run.db", progress=lambda done, total: seen.append(total)),
+            rs.compare(
+                named,
+                measures=FAST,
+                save=tmp_path / "run.db",
+                progress=lambda done, total: seen.append(total),
+            ),
             rs.compare(named, measures=FAST, executor=pool, tile=1, progress=False),
             rs.load(tmp_path / "run.db"),
         ]
@@ -371,8 +446,14 @@ def test_mistakes_in_data_name_the_entry():
         rs.compare([np.eye(4), np.ones(4)])
 
 
-@rs.measure(label="Wild", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-            reference="nobody2026nothing")  # fmt: skip
+@rs.measure(
+    label="Wild",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="nobody2026nothing",
+)
 def wild(x, y, *, value: float = 1.0) -> float:
     """Wild: whatever it is told."""
     return value
@@ -400,8 +481,14 @@ def test_rounding_is_not_outside_the_range(reps):
     assert wild.where(value=1 + 1e-9)(reps["net/0"], reps["net/1"]) > 1
 
 
-@rs.measure(label="Void", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-            reference="nobody2026nothing")  # fmt: skip
+@rs.measure(
+    label="Void",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="nobody2026nothing",
+)
 def void(x, y) -> float:
     """Void: no number."""
     return float("nan")
@@ -417,12 +504,20 @@ def unlike(x, y):
     return 0.0
 
 
-UNLIKE = rs.measure(label="CKA", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-                    reference="nobody2026nothing")(unlike)  # fmt: skip
+UNLIKE = rs.measure(
+    label="CKA",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="nobody2026nothing",
+)(unlike)
 
 
 def test_two_measures_of_one_label_are_refused_but_variants_of_one_are_not(reps):
-    with pytest.raises(ValueError, match=r"cka and unlike are both labelled 'CKA'|unlike and cka are both"):
+    with pytest.raises(
+        ValueError, match=r"cka and unlike are both labelled 'CKA'|unlike and cka are both"
+    ):
         rs.compare(reps, measures=["cka", UNLIKE], progress=False)
     assert len(rs.compare(reps, measures=["cka", "cka[kernel=rbf]"], progress=False).measures) == 2
 
@@ -432,8 +527,14 @@ def cka(x, y):
     return 0.0
 
 
-IMPOSTOR = rs.measure(label="CKA", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-                      reference="nobody2026nothing")(cka)  # fmt: skip
+IMPOSTOR = rs.measure(
+    label="CKA",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="nobody2026nothing",
+)(cka)
 
 
 @pytest.mark.parametrize(
@@ -452,7 +553,10 @@ IMPOSTOR = rs.measure(label="CKA", family="statistic", larger_is_more_similar=Tr
         (lambda r: rs.compare(r, memory="10"), 'did you mean "10GB"'),
         (lambda r: rs.compare(r, memory=2), 'did you mean "2GB"'),
         (lambda r: rs.compare({**r, "short": np.ones((30, 2))}), "'short' has 30"),
-        (lambda r: rs.compare([rs.Representation(np.ones((4, 2)), "a")] * 2), "two representations are called 'a'"),
+        (
+            lambda r: rs.compare([rs.Representation(np.ones((4, 2)), "a")] * 2),
+            "two representations are called 'a'",
+        ),
     ],
 )
 def test_mistakes_are_found_before_anything_is_computed(reps, call, message):
@@ -477,7 +581,7 @@ def test_sample_ids_must_match_and_can_be_joined(rng):
         rs.join_samples(a, rs.Representation(y))
 
 
-# --------------------------------------------------------------------------------------------- saving and resuming
+# ------------------------------------------------------------------------------ saving and resuming
 
 
 class Interrupted(Exception):
@@ -546,7 +650,9 @@ def test_more_measures_and_representations_compute_only_what_is_new(reps, plain,
     path, seen = tmp_path / "run.db", []
     few = dict(list(reps.items())[:3])
     rs.compare(few, measures=["cka"], save=path, progress=False)
-    both = rs.compare(reps, measures=["cka", "rsa"], save=path, progress=lambda done, total: seen.append(total))
+    both = rs.compare(
+        reps, measures=["cka", "rsa"], save=path, progress=lambda done, total: seen.append(total)
+    )
     assert seen[-1] == 15 - 6 + 15
     assert np.array_equal(both["cka"], plain["cka"])
     assert np.array_equal(both["rsa"], plain["rsa"])
@@ -586,10 +692,14 @@ def test_kill_minus_nine_loses_at_most_the_pair_in_flight(tmp_path):
     process.wait()
     before = _count(path)
     assert before > 3
-    finished = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=True)
+    finished = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=True
+    )
     assert finished.stdout == "finished\n"
     uninterrupted = tmp_path / "whole.db"
-    subprocess.run([sys.executable, "-c", KILLED, str(uninterrupted)], capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "-c", KILLED, str(uninterrupted)], capture_output=True, check=True
+    )
     assert same(rs.load(path), rs.load(uninterrupted))
     assert not rs.load(path).failures
 
@@ -608,8 +718,14 @@ def _count(path) -> int:
 def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
     path, kept = tmp_path / "run.db", []
 
-    @rs.measure(label="Looking", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-                reference="nobody2026nothing")  # fmt: skip
+    @rs.measure(
+        label="Looking",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="nobody2026nothing",
+    )
     def looking(x, y):
         """Looking: how many values are in the file now."""
         kept.append(_count(path))
@@ -622,7 +738,10 @@ def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
 
 def test_two_processes_on_one_file(tmp_path):
     path = tmp_path / "shared.db"
-    processes = [subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE) for _ in range(2)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
     assert all(p.communicate(timeout=120)[0] == b"finished\n" for p in processes)
     assert not rs.load(path).failures
 
@@ -641,7 +760,9 @@ def test_a_finished_comparison_is_one_plain_file(plain, reps, tmp_path):
     with ThreadPoolExecutor(2) as pool:
         rs.compare(reps, measures="rsa", executor=pool, save=path, progress=False)
     assert os.listdir(tmp_path) == ["run.db"]
-    assert path.read_bytes()[18:20] == b"\x01\x01"  # what SQLite writes there for a file without a log
+    assert (
+        path.read_bytes()[18:20] == b"\x01\x01"
+    )  # what SQLite writes there for a file without a log
     plain.save(path)
     assert os.listdir(tmp_path) == ["run.db"]
 
@@ -672,11 +793,14 @@ def test_what_a_kill_left_in_the_log_is_taken_in(reps, plain, tmp_path):
 
 
 def test_where_nothing_can_be_written(reps, plain, tmp_path):
-    """A folder in the place of what SQLite would create has the effect of a medium that is read only."""
+    """A folder in the place of what SQLite would create has the effect of a medium that is read
+    only."""
     path = tmp_path / "run.db"
     rs.compare(reps, measures="cka", save=path, progress=False)
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA journal_mode = WAL")  # a file from before there was one without a log
+    connection.execute(
+        "PRAGMA journal_mode = WAL"
+    )  # a file from before there was one without a log
     connection.close()
     (tmp_path / "run.db-shm").mkdir()
     assert np.array_equal(rs.load(path)["cka"], plain["cka"])
@@ -690,7 +814,9 @@ def test_a_log_is_never_passed_over_where_nothing_can_be_written(reps, plain, tm
     assert np.array_equal(rs.load(path)["cka"], plain["cka"])
     (tmp_path / "run.db-wal").unlink()
     (tmp_path / "run.db-wal").mkdir()  # a log that cannot be opened
-    with pytest.raises(ValueError, match=r"run\.db was not closed: copy it with run\.db-wal to a folder"):
+    with pytest.raises(
+        ValueError, match=r"run\.db was not closed: copy it with run\.db-wal to a folder"
+    ):
         rs.load(path)
 
 
@@ -700,7 +826,8 @@ SABOTAGE = {
     "table": "CREATE TABLE more (x)",
     "index": "CREATE INDEX i ON cells (value)",
     "range": "UPDATE cells SET value = 7 WHERE measure = 'cka'",
-    "own range": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', '\"range\": [0, 9]')",
+    "own range": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', "
+    "'\"range\": [0, 9]')",
     "infinite": "UPDATE cells SET value = 9e999",
     "seconds": "UPDATE cells SET seconds = 'soon'",
     "reason": "UPDATE cells SET value = NULL, reason = x'00'",
@@ -709,7 +836,8 @@ SABOTAGE = {
     "a list": "UPDATE header SET description = '[]'",
     "deep": "UPDATE header SET description = printf('%.*c', 200000, '[')",
     "other rows": "UPDATE header SET description = replace(description, 'net/0', 'net/9')",
-    "wrong types": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', '\"range\": 3')",
+    "wrong types": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', "
+    "'\"range\": 3')",
     "no header": "DROP TABLE header",
 }
 
@@ -723,12 +851,18 @@ def test_a_damaged_or_forged_file_is_refused_by_its_name(what, reps, tmp_path):
     if what == "own range":
         connection.execute(SABOTAGE["range"])
     if what == "other rows":
-        connection.execute("UPDATE header SET description = replace(description, 'fingerprint', 'print')")
+        connection.execute(
+            "UPDATE header SET description = replace(description, 'fingerprint', 'print')"
+        )
     connection.close()
-    with pytest.raises(ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"):
+    with pytest.raises(
+        ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"
+    ):
         rs.load(path)
     if what in ("trigger", "view", "table", "index", "range", "infinite", "seconds", "reason"):
-        with pytest.raises(ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"):
+        with pytest.raises(
+            ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"
+        ):
             rs.compare(reps, measures="cka", save=path, progress=False)
 
 
@@ -758,7 +892,9 @@ def test_processes_that_create_one_file_at_the_same_moment(tmp_path):
     context = get_context("fork")
     for attempt in range(20):
         path, barrier = tmp_path / f"{attempt}.db", context.Barrier(4)
-        processes = [context.Process(target=_put_twenty, args=(path, barrier, number)) for number in range(4)]
+        processes = [
+            context.Process(target=_put_twenty, args=(path, barrier, number)) for number in range(4)
+        ]
         for process in processes:
             process.start()
         for process in processes:
@@ -785,7 +921,7 @@ def test_files_that_are_not_comparisons(tmp_path):
         rs.load(tmp_path / "damaged.db")
 
 
-# ------------------------------------------------------------------------------------------------------- the result
+# --------------------------------------------------------------------------------------- the result
 
 
 def test_difference_is_larger_for_more_different(plain):
@@ -820,7 +956,9 @@ def test_repr_and_notebook_html(plain):
     assert "cka" in repr(plain)
     page = plain._repr_html_()
     assert page.count("<tr>") == 25
-    escaped = rs.compare({"<script>": np.eye(5), "b": np.eye(5)[::-1]}, measures="cka", progress=False)
+    escaped = rs.compare(
+        {"<script>": np.eye(5), "b": np.eye(5)[::-1]}, measures="cka", progress=False
+    )
     assert "<script>" not in escaped._repr_html_()
 
 
@@ -839,8 +977,14 @@ def test_blas_threads_are_pinned_during_a_run_and_restored(reps):
     before = [(i["filepath"], i["num_threads"]) for i in threadpool_info()]
     during = []
 
-    @rs.measure(label="Threads", family="statistic", larger_is_more_similar=True, range=(0, 9), symmetric=True,
-                reference="nobody2026nothing")  # fmt: skip
+    @rs.measure(
+        label="Threads",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, 9),
+        symmetric=True,
+        reference="nobody2026nothing",
+    )
     def threads(x, y):
         """Threads: what BLAS uses now."""
         during.extend(i["num_threads"] for i in threadpool_info())
@@ -853,31 +997,52 @@ def test_blas_threads_are_pinned_during_a_run_and_restored(reps):
 
 def test_progress_counts_both_orders_of_asymmetric_measures(reps):
     seen = []
-    rs.compare(reps, measures=["linear_regression"], progress=lambda done, total: seen.append((done, total)))
+    rs.compare(
+        reps,
+        measures=["linear_regression"],
+        progress=lambda done, total: seen.append((done, total)),
+    )
     assert seen[-1] == (25, 25)
     assert len({done for done, _ in seen}) == len(seen)
 
 
 def test_a_measure_that_cannot_travel_says_so(reps):
-    @rs.measure(label="Local", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-                reference="nobody2026nothing")  # fmt: skip
+    @rs.measure(
+        label="Local",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="nobody2026nothing",
+    )
     def local(x, y):
         """Local: defined in a function."""
         return 1.0
 
-    with ProcessPoolExecutor(1) as pool, pytest.raises(ValueError, match="define it at the top level of a module"):
+    with (
+        ProcessPoolExecutor(1) as pool,
+        pytest.raises(ValueError, match="define it at the top level of a module"),
+    ):
         rs.compare(reps, measures=[local], executor=pool, progress=False)
 
 
-@rs.measure(label="Column40", family="statistic", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
-            reference="nobody2026nothing")  # fmt: skip
+@rs.measure(
+    label="Column40",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="nobody2026nothing",
+)
 def column_four(x, y):
     """Column four: raises on anything narrower."""
     return abs(x.array[0, 4] - y.array[0, 4]) + len(x.array[np.arange(40) > 3]) * 0
 
 
 def test_a_measure_that_needs_more_than_the_probe_has(reps):
-    assert np.isfinite(rs.compare(reps, measures=[column_four], progress=False)["column_four"]).all()
+    assert np.isfinite(
+        rs.compare(reps, measures=[column_four], progress=False)["column_four"]
+    ).all()
 
 
 def test_views_are_planned_with_the_sizes_of_parameters():
@@ -889,7 +1054,9 @@ def test_views_are_planned_with_the_sizes_of_parameters():
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_progress_bar_goes_to_standard_error_and_only_to_a_terminal(reps, capsys, monkeypatch, terminal):
+def test_progress_bar_goes_to_standard_error_and_only_to_a_terminal(
+    reps, capsys, monkeypatch, terminal
+):
     for name in ("TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")  # a dumb one has no bars
@@ -928,9 +1095,13 @@ def test_missing_optional_dependency(reps, monkeypatch):
     from resemblance.extras import install_hint
 
     found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "numba" else found(name, *a))
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "numba" else found(name, *a)
+    )
     with pytest.raises(ImportError, match=r'pip install .*\[topology\]"'):
         rs.compare(reps, measures=["cka", "rtd"], progress=False)
     result = rs.compare(reps, progress=False)  # nobody asked for rtd by name: recorded
     assert np.isnan(result["rtd"]).all()
-    assert {f.reason for f in result.failures} == {f"needs an optional dependency: {install_hint('topology')}"}
+    assert {f.reason for f in result.failures} == {
+        f"needs an optional dependency: {install_hint('topology')}"
+    }

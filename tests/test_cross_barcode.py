@@ -1,4 +1,5 @@
-"""Cross-barcodes against Ripser, GUDHI and a boundary matrix reduced in plain Python, and what must not change them."""
+"""Cross-barcodes against Ripser, GUDHI and a boundary matrix reduced in plain Python, and what must
+not change them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from scipy.spatial.distance import cdist, squareform
 from resemblance import views
 from resemblance.views.cross_barcode import cross_barcode_totals, cross_barcodes
 
-# --------------------------------------------------------------------------------------------- kinds of distances
+# ------------------------------------------------------------------------------- kinds of distances
 
 
 def euclidean(rng, n):
@@ -33,16 +34,26 @@ def lattice(rng, n):
 
 
 def duplicates(rng, n):
-    return cdist(*[rng.standard_normal((max(1, n // 2), 2))[rng.integers(0, max(1, n // 2), n)]] * 2)
+    return cdist(
+        *[rng.standard_normal((max(1, n // 2), 2))[rng.integers(0, max(1, n // 2), n)]] * 2
+    )
 
 
 def clusters(rng, n):
-    return cdist(*[5 * rng.standard_normal((4, 3))[rng.integers(0, 4, n)] + 0.2 * rng.standard_normal((n, 3))] * 2)
+    return cdist(
+        *[
+            5 * rng.standard_normal((4, 3))[rng.integers(0, 4, n)]
+            + 0.2 * rng.standard_normal((n, 3))
+        ]
+        * 2
+    )
 
 
 def circle(rng, n):
     angle = 2 * np.pi * rng.random(n)
-    return cdist(*[np.column_stack([np.cos(angle), np.sin(angle)]) + 0.05 * rng.standard_normal((n, 2))] * 2)
+    return cdist(
+        *[np.column_stack([np.cos(angle), np.sin(angle)]) + 0.05 * rng.standard_normal((n, 2))] * 2
+    )
 
 
 def arbitrary(rng, n):
@@ -63,11 +74,12 @@ def two(kind, n, seed=0):
     return kind(rng, n), kind(rng, n)
 
 
-# ----------------------------------------------------------------------------------- independent implementations
+# ---------------------------------------------------------------------- independent implementations
 
 
 def doubled(w, m):
-    """Distances of the 2n points whose Vietoris-Rips complex Barannikov et al. take instead of the cone."""
+    """Distances of the 2n points whose Vietoris-Rips complex Barannikov et al. take instead of the
+    cone."""
     return np.block([[np.zeros_like(w), w], [w, m]])
 
 
@@ -85,7 +97,9 @@ def gudhi_bars(w, m):
 
 def ripser_total(w, m):
     ripser = pytest.importorskip("ripser")
-    bars = ripser.ripser(doubled(w, m), distance_matrix=True, maxdim=1)["dgms"][1].astype(np.float64)
+    bars = ripser.ripser(doubled(w, m), distance_matrix=True, maxdim=1)["dgms"][1].astype(
+        np.float64
+    )
     return (bars[:, 1] - bars[:, 0]).sum()
 
 
@@ -106,7 +120,9 @@ def textbook_bars(w, m):
     position = {simplex: k for k, (_, simplex) in enumerate(simplices)}
     reduced, bars, cycles = {}, [], set()
     for k, (value, simplex) in enumerate(simplices):
-        column = {position[face] for face in itertools.combinations(simplex, len(simplex) - 1) if face}
+        column = {
+            position[face] for face in itertools.combinations(simplex, len(simplex) - 1) if face
+        }
         while column and max(column) in reduced:
             column ^= reduced[max(column)]
         if column:
@@ -140,7 +156,9 @@ def test_bars_equal_gudhi(kind, n):
         assert total == pytest.approx((expected[:, 1] - expected[:, 0]).sum(), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(("kind", "n"), [(kind, n) for kind in KINDS for n in (6, 25, 60)] + [(clusters, 150)])
+@pytest.mark.parametrize(
+    ("kind", "n"), [(kind, n) for kind in KINDS for n in (6, 25, 60)] + [(clusters, 150)]
+)
 def test_totals_equal_ripser(kind, n):
     w1, w2 = two(kind, n, seed=1)
     m = np.minimum(w1, w2)
@@ -156,7 +174,7 @@ def test_different_kinds_equal_gudhi():
         assert np.array_equal(bars, gudhi_bars(w, m))
 
 
-# ------------------------------------------------------------------------------------------------ closed forms
+# ------------------------------------------------------------------------------------- closed forms
 
 
 def test_two_points_merge_later():
@@ -167,7 +185,8 @@ def test_two_points_merge_later():
 
 
 def test_a_square_loses_its_loop():
-    """At side 1 and diagonal 2 the loop lives from 1 to 2; where all distances are 2, three merges are late as well."""
+    """At side 1 and diagonal 2 the loop lives from 1 to 2; where all distances are 2, three merges
+    are late as well."""
     square = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], dtype=float)
     flat = 2 * (1 - np.eye(4))
     assert cross_barcode_totals(square, flat) == (0.0, 4.0)
@@ -178,7 +197,7 @@ def test_all_distances_zero(n):
     assert cross_barcode_totals(np.zeros((n, n)), np.zeros((n, n))) == (0.0, 0.0)
 
 
-# --------------------------------------------------------------------------------------------------- properties
+# --------------------------------------------------------------------------------------- properties
 
 
 @st.composite
@@ -226,14 +245,18 @@ def test_swapping_the_arguments_swaps_the_results(pair):
 def test_order_of_points_is_irrelevant(pair, random):
     order = list(range(len(pair[0])))
     random.shuffle(order)
-    assert cross_barcode_totals(*(w[np.ix_(order, order)] for w in pair)) == cross_barcode_totals(*pair)
+    assert cross_barcode_totals(*(w[np.ix_(order, order)] for w in pair)) == cross_barcode_totals(
+        *pair
+    )
 
 
 @quickly
 @given(pairs(), st.floats(1e-3, 1e3))
 def test_scales_with_the_distances(pair, scale):
     expected = [scale * total for total in cross_barcode_totals(*pair)]
-    assert cross_barcode_totals(*(scale * w for w in pair)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert cross_barcode_totals(*(scale * w for w in pair)) == pytest.approx(
+        expected, rel=1e-9, abs=1e-9
+    )
 
 
 @quickly
@@ -254,7 +277,8 @@ def test_the_smaller_distances_have_no_bars(pair):
 @quickly
 @given(pairs())
 def test_at_least_the_difference_of_spanning_trees(pair):
-    """By the long exact sequence of the cone, this is the part of the total that comes from components."""
+    """By the long exact sequence of the cone, this is the part of the total that comes from
+    components."""
     w1, w2 = (w + 1 - np.eye(len(w)) for w in pair)  # a sparse graph takes zero for "no edge"
     shortest = minimum_spanning_tree(np.minimum(w1, w2)).sum()
     for total, w in zip(cross_barcode_totals(w1, w2), (w1, w2)):
@@ -288,7 +312,7 @@ def test_threads_do_not_disturb_each_other():
         assert list(pool.map(lambda case: cross_barcode_totals(*case), cases)) == expected
 
 
-# ------------------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -317,20 +341,34 @@ def test_without_numba_the_extra_is_named(monkeypatch):
 
 
 def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
-    """A copy of the package and a home with files where folders for compiled code would be: root cannot write there."""
-    shutil.copytree(Path(views.__file__).parents[1], tmp_path / "resemblance", ignore=shutil.ignore_patterns("__py*"))
+    """A copy of the package and a home with files where folders for compiled code would be: root
+    cannot write there."""
+    shutil.copytree(
+        Path(views.__file__).parents[1],
+        tmp_path / "resemblance",
+        ignore=shutil.ignore_patterns("__py*"),
+    )
     place = tmp_path / "file"
     place.write_text("")
     for part in ("views", "stability"):
         (tmp_path / "resemblance" / part / "__pycache__").write_text("")
     code = (
-        "import numpy as np, resemblance as rs; x, y = np.random.default_rng(0).standard_normal((2, 12, 3));"
-        "from resemblance.stability._radix import mean_ranks;"
-        "print(rs.rtd(x, y) > 0, mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
+        "import numpy as np, resemblance as rs; x, y = "
+        "np.random.default_rng(0).standard_normal((2, 12, 3));from resemblance.stability._radix "
+        "import mean_ranks;print(rs.rtd(x, y) > 0, mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, "
+        "3.0, 0.0))"
     )
-    environment = {"NUMBA_CACHE_DIR": "", "HOME": f"{place}/home", "XDG_CACHE_HOME": f"{place}/cache"}
+    environment = {
+        "NUMBA_CACHE_DIR": "",
+        "HOME": f"{place}/home",
+        "XDG_CACHE_HOME": f"{place}/cache",
+    }
     environment |= {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.stdout == "True [3. 1. 2.]\n", done.stderr

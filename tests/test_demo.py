@@ -27,7 +27,9 @@ def tiny():
 
 def test_every_layer_of_every_network(tiny):
     networks = ["seed 0", "seed 1", "shuffled 0"]
-    assert list(tiny.representations) == [f"{network}/{layer}" for network in networks for layer in LAYERS]
+    assert list(tiny.representations) == [
+        f"{network}/{layer}" for network in networks for layer in LAYERS
+    ]
     assert list(tiny.accuracies) == networks
     for name, representation in tiny.representations.items():
         assert representation.name == name
@@ -44,7 +46,9 @@ def test_two_runs_are_identical(tiny):
 
 def test_a_network_does_not_depend_on_how_many_there_are(tiny):
     alone = source.digits(**(TINY | {"seeds": 1, "shuffled": 0}))
-    assert np.array_equal(alone.representations["seed 0/linear"].source, tiny.representations["seed 0/linear"].source)
+    assert np.array_equal(
+        alone.representations["seed 0/linear"].source, tiny.representations["seed 0/linear"].source
+    )
     different = tiny.representations["seed 1/linear"].source
     assert not np.array_equal(alone.representations["seed 0/linear"].source, different)
 
@@ -116,7 +120,9 @@ def test_training_shows_its_progress(tmp_path, monkeypatch):
     assert told == [("training", done, 6) for done in range(1, 7)]
     monkeypatch.setattr(source, "digits", partial(source.digits, **small))
     monkeypatch.setattr(cli, "DEMO", {False: {}, True: {}})
-    monkeypatch.setattr(cli, "compare", lambda *args, **named: rs.compare(*args, **(named | {"progress": False})))
+    monkeypatch.setattr(
+        cli, "compare", lambda *args, **named: rs.compare(*args, **(named | {"progress": False}))
+    )
     shown = on_terminal(lambda: cli.run(["demo", "--output", str(tmp_path)]), 80, "stderr")
     assert re.search(r"training .* 6/6 ", shown)
 

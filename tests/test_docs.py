@@ -1,4 +1,5 @@
-"""The pages say what is true: their snippets run, their outputs are checked, and every measure is documented."""
+"""The pages say what is true: their snippets run, their outputs are checked, and every measure is
+documented."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def name_of(page: Path) -> str:
 def test_snippets_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each page runs from top to bottom in one namespace and one empty folder, and prints what it says it prints."""
+    """Each page runs from top to bottom in one namespace and one empty folder, and prints what it
+    says it prints."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -62,7 +64,8 @@ def test_snippets_run(
 
 
 def _module(namespace: dict[str, object]) -> object:
-    """Return a module whose names are those of the page, so that its functions can be found and pickled."""
+    """Return a module whose names are those of the page, so that its functions can be found and
+    pickled."""
 
     class Page:
         def __getattr__(self, name: str) -> object:
@@ -74,7 +77,9 @@ def _module(namespace: dict[str, object]) -> object:
 
 
 def run_session(fence: Fence, namespace: dict[str, object], page: Path) -> None:
-    test = doctest.DocTestParser().get_doctest(fence.text, namespace, name_of(page), str(page), fence.line)
+    test = doctest.DocTestParser().get_doctest(
+        fence.text, namespace, name_of(page), str(page), fence.line
+    )
     messages: list[str] = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     runner.run(test, out=messages.append, clear_globs=False)
@@ -83,9 +88,11 @@ def run_session(fence: Fence, namespace: dict[str, object], page: Path) -> None:
 
 
 def run_commands(fence: Fence, page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run the ``$ resemblance ...`` lines of a fence; the lines that follow one are what it must print.
+    """Run the ``$ resemblance ...`` lines of a fence; the lines that follow one are what it must
+    print.
 
-    An ``error:`` line among them says that the command must fail, with that message on standard error.
+    An ``error:`` line among them says that the command must fail, with that message on standard
+    error.
     """
     from resemblance.cli import run
 
@@ -161,13 +168,17 @@ def test_every_measure_has_a_page(generated: Path) -> None:
 
 
 def test_the_preset_reproduces_the_recorded_values(generated: Path) -> None:
-    """The table on the page about disagreements: what the ReSi code gave is what the preset gives."""
+    """The table on the page about disagreements: what the ReSi code gave is what the preset
+    gives."""
     import computed
 
     for case in computed.GOLDEN_CASES:
         for row in computed.resi_rows(case):
-            # IMD was recorded from a random estimate, RTD in single precision, SVCCA with 1e-10 added to covariances.
-            tolerance = {"imd": {"abs": 4.0}, "rtd": {"rel": 1e-4}}.get(row.name, {"rel": 1e-7, "abs": 1e-9})
+            # IMD was recorded from a random estimate, RTD in single precision, SVCCA with 1e-10
+            # added to covariances.
+            tolerance = {"imd": {"abs": 4.0}, "rtd": {"rel": 1e-4}}.get(
+                row.name, {"rel": 1e-7, "abs": 1e-9}
+            )
             assert row.resi == pytest.approx(row.recorded, **tolerance), row.name
 
 
@@ -179,11 +190,14 @@ def test_readme_lists_every_measure() -> None:
 
 
 def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
-    """Every view that the page on own measures names, with its arguments, shapes and, of a tuple, the fields."""
+    """Every view that the page on own measures names, with its arguments, shapes and, of a tuple,
+    the fields."""
     from resemblance.views.spectra import Decomposition
 
     page, reference = (DOCS / "own-measure.md").read_text(), (DOCS / "api.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (.*`.*) \|$", page[: page.index("A view of your own")], flags=re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.*`.*) \|$", page[: page.index("A view of your own")], flags=re.MULTILINE
+    )
     named = [(module, view) for module, text in rows for view in re.findall(r"`(\w+)`", text)]
     assert len(named) > 15
     for module, view in named:
@@ -191,7 +205,8 @@ def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
         found = getattr(importlib.import_module(f"resemblance.views.{module}"), view)
         assert inspect.getdoc(found)
     assert all(
-        f"| `{field}` |" in page and f"``{field}``" in (Decomposition.__doc__ or "") for field in Decomposition._fields
+        f"| `{field}` |" in page and f"``{field}``" in (Decomposition.__doc__ or "")
+        for field in Decomposition._fields
     )
 
 

@@ -1,4 +1,5 @@
-"""What is read from JSON is what was promised, or an error that names the file; a page is never made of less."""
+"""What is read from JSON is what was promised, or an error that names the file; a page is never
+made of less."""
 
 from __future__ import annotations
 
@@ -70,7 +71,9 @@ def test_what_was_not_promised_is_named(changed, where):
 def test_a_damaged_file_is_named(tmp_path, text):
     file = tmp_path / "study.json"
     file.write_text(text)
-    with pytest.raises(ValueError, match=r"study\.json is not a list that can be read \(.*\); do this"):
+    with pytest.raises(
+        ValueError, match=r"study\.json is not a list that can be read \(.*\); do this"
+    ):
         read_document(file, lambda found: found["a"][5], "a list", "do this")
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match=r"study\.json is not a list"):
@@ -81,7 +84,13 @@ def test_a_damaged_file_is_named(tmp_path, text):
 
 def places_in(value, at=()):
     """Yield where every part of a document is."""
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in parts:
         yield (*at, key)
         yield from places_in(part, (*at, key))
@@ -91,7 +100,9 @@ def damaged(document, chance):
     """Return a document in which one part is missing, there twice, or something else."""
     document = json.loads(json.dumps(document))
     every = list(places_in(document))
-    *path, last = chance.choice(every if chance.random() < 0.5 else [p for p in every if len(p) <= 4])
+    *path, last = chance.choice(
+        every if chance.random() < 0.5 else [p for p in every if len(p) <= 4]
+    )
     holder = document
     for key in path:
         holder = holder[key]
@@ -140,7 +151,9 @@ def saved(tmp_path_factory):
         ("manifolds", load_manifolds, show_manifolds, 40),
     ],
 )
-def test_a_result_that_was_tampered_with_is_refused_or_shown(saved, tmp_path, name, load, show, count):
+def test_a_result_that_was_tampered_with_is_refused_or_shown(
+    saved, tmp_path, name, load, show, count
+):
     document = json.loads((saved / f"{name}.json").read_text())
     chance, refused, file = random.Random(0), 0, tmp_path / "result.json"
     for _ in range(count):

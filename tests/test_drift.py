@@ -1,4 +1,5 @@
-"""Drift between two versions: each synthetic change is named as what it is, thresholds, verdicts, recorded values."""
+"""Drift between two versions: each synthetic change is named as what it is, thresholds, verdicts,
+recorded values."""
 
 from __future__ import annotations
 
@@ -64,7 +65,9 @@ CHANGES = {
         ("rotation",),
     ),
     "linear into more dimensions": (
-        lambda x, y, g: x @ (np.eye(x.shape[1], x.shape[1] + 2) + 0.4 * g.standard_normal((1, x.shape[1] + 2))),
+        lambda x, y, g: (
+            x @ (np.eye(x.shape[1], x.shape[1] + 2) + 0.4 * g.standard_normal((1, x.shape[1] + 2)))
+        ),
         ("linear",),
     ),
 }
@@ -104,7 +107,8 @@ def test_a_change_through_noise_is_named_too(pair):
 
 
 def test_lost_correspondence_is_not_a_change_of_scale(pair):
-    """Half of the rows shuffled: least squares would shrink, which is what regression to the mean looks like."""
+    """Half of the rows shuffled: least squares would shrink, which is what regression to the mean
+    looks like."""
     x, _, g = pair
     rows = np.arange(len(x))
     rows[:120] = g.permutation(120)
@@ -158,19 +162,24 @@ def test_a_rotation_keeps_what_rotations_keep_and_moves_the_rest(pair):
 def test_the_squared_procrustes_drift_is_quadratic_in_a_small_change_and_its_root_linear(pair):
     x, _, g = pair
     noise = g.standard_normal(x.shape)
-    small, large = ({d.name: d.value for d in rs.drift(x, x + s * noise, draws=10).drifts} for s in (0.01, 0.02))
+    small, large = (
+        {d.name: d.value for d in rs.drift(x, x + s * noise, draws=10).drifts} for s in (0.01, 0.02)
+    )
     assert large["procrustes"] / small["procrustes"] == pytest.approx(4, rel=0.01)
     assert large["procrustes_root"] / small["procrustes_root"] == pytest.approx(2, rel=0.01)
 
 
 @pytest.mark.parametrize("d", [2, 16, 64])
 def test_calibrated_thresholds_pass_other_samples_of_the_same_and_catch_another_distribution(d):
-    """Distribution drifts: a fresh sample of the same distribution has no more drift than halves of the reference."""
+    """Distribution drifts: a fresh sample of the same distribution has no more drift than halves of
+    the reference."""
     g = np.random.default_rng(d)
     x, fresh = (g.standard_normal((300, d)) * np.linspace(1, 2, d) for _ in "ab")
     names = ("mmd", "sliced_wasserstein", "effective_rank", "participation_ratio")
     same = {r.name: r.exceeds for r in rs.drift(x, fresh, draws=20).drifts}
-    other = {r.name: r.exceeds for r in rs.drift(x, fresh * np.linspace(3, 0.2, d) + 1, draws=20).drifts}
+    other = {
+        r.name: r.exceeds for r in rs.drift(x, fresh * np.linspace(3, 0.2, d) + 1, draws=20).drifts
+    }
     assert not any(same[name] for name in names)
     assert all(other[name] for name in names)
 
@@ -207,7 +216,9 @@ def test_the_same_call_gives_the_same_report_and_another_seed_other_intervals(pa
     y = x + 0.1 * g.standard_normal(x.shape)
     first, again, other = (rs.drift(x, y, draws=10, seed=s) for s in (0, 0, 1))
     assert first.to_json() == again.to_json()
-    assert [d.value for d in first.drifts if d.paired] == [d.value for d in other.drifts if d.paired]
+    assert [d.value for d in first.drifts if d.paired] == [
+        d.value for d in other.drifts if d.paired
+    ]
     assert [d.low for d in first.drifts] != [d.low for d in other.drifts]
 
 
@@ -232,7 +243,10 @@ def test_what_a_notebook_shows(pair):
     [
         (lambda x: rs.drift(x, x[:-1]), "has 240 samples and the current version 239"),
         (lambda x: rs.drift(x[:10], x[:10]), "at least 20 samples; got 10"),
-        (lambda x: rs.drift(x, x, labels=[0, 1]), r"labels must be one per sample, shape \(240,\); got shape \(2,\)"),
+        (
+            lambda x: rs.drift(x, x, labels=[0, 1]),
+            r"labels must be one per sample, shape \(240,\); got shape \(2,\)",
+        ),
         (lambda x: rs.drift(x, x, labels=[0] * 240), "one class only"),
         (lambda x: rs.drift(x, x, threshold=-1), "calibrated"),
         (lambda x: rs.drift(x, x, threshold="high"), "calibrated"),
@@ -240,7 +254,9 @@ def test_what_a_notebook_shows(pair):
         (lambda x: rs.drift(0 * x, x), "reference is constant"),
         (lambda x: rs.drift(x, np.where(x == x[0, 0], np.nan, x)), "NaN"),
         (
-            lambda x: rs.drift(rs.Representation(x, ids=range(240)), rs.Representation(x, ids=range(1, 241))),
+            lambda x: rs.drift(
+                rs.Representation(x, ids=range(240)), rs.Representation(x, ids=range(1, 241))
+            ),
             "join_samples",
         ),
     ],
@@ -250,7 +266,7 @@ def test_mistakes_are_named(call, message, pair):
         call(pair[0])
 
 
-# ------------------------------------------------------------------------------------------- any width, any direction
+# ------------------------------------------------------------------------- any width, any direction
 
 
 @pytest.mark.parametrize(("n", "d"), [(150, 300), (150, 150), (60, 400), (120, 100)])
@@ -273,8 +289,15 @@ def test_a_reflection_is_a_rotation(d):
 def test_with_fewer_samples_than_directions_what_cannot_be_told_apart_is_not_assessed():
     g = np.random.default_rng(0)
     x = g.standard_normal((100, 200)) + 2
-    by = {f.kind: f for f in rs.drift(x, x @ anisotropic(200, g), threshold=0.05, draws=10).findings}
-    assert {kind for kind, f in by.items() if not f.assessed} == {"rotation", "linear", "translation", "classes"}
+    by = {
+        f.kind: f for f in rs.drift(x, x @ anisotropic(200, g), threshold=0.05, draws=10).findings
+    }
+    assert {kind for kind, f in by.items() if not f.assessed} == {
+        "rotation",
+        "linear",
+        "translation",
+        "classes",
+    }
     assert {kind for kind, f in by.items() if f.named} == {"neighbours"}
     noise = rs.drift(x, x + 0.3 * g.standard_normal(x.shape), threshold=0.05, draws=10)
     assert noise.named == ("neighbours",)
@@ -297,12 +320,16 @@ def low_rank(n: int, d: int, g: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("noise", [0.1, 0.3])
 @pytest.mark.parametrize("kind", [power_law, low_rank])
 def test_noise_in_the_reference_is_no_map(kind, noise, seed):
-    """Least squares shrink what is noisy, and the reference's mean with it: neither is a change of the model."""
+    """Least squares shrink what is noisy, and the reference's mean with it: neither is a change of
+    the model."""
     g = np.random.default_rng(seed)
     z = kind(200, 16, g)
     first, second = (z + noise * z.std() * g.standard_normal(z.shape) for _ in "ab")
     assert rs.drift(first, second, threshold=0.05, draws=10).named == ("neighbours",)
-    assert rs.drift(first, second @ orthogonal(16, g), threshold=0.05, draws=10).named == ("rotation", "neighbours")
+    assert rs.drift(first, second @ orthogonal(16, g), threshold=0.05, draws=10).named == (
+        "rotation",
+        "neighbours",
+    )
     named = rs.drift(first, z, threshold=0.05, draws=10).named
     assert set(named) <= {"neighbours", "collapse"}, named  # noise of its own has more directions
 
@@ -311,7 +338,9 @@ def test_a_linear_map_is_named_through_noise():
     g = np.random.default_rng(0)
     z = power_law(200, 6, g)
     noise = 0.02 * z.std()
-    first, second = (data + noise * g.standard_normal(z.shape) for data in (z, z @ anisotropic(6, g)))
+    first, second = (
+        data + noise * g.standard_normal(z.shape) for data in (z, z @ anisotropic(6, g))
+    )
     assert "linear" in rs.drift(first, second, draws=10).named
 
 
@@ -323,10 +352,12 @@ def test_classes_are_not_lost_to_a_discriminant_that_overfits(n, d):
     changed = (x @ orthogonal(d, g), x + 0.3 * g.standard_normal((n, d)), x @ anisotropic(d, g))
     for y in changed:
         assert "classes" not in rs.drift(x, y, labels=labels, threshold=0.05, draws=10).named
-    assert rs.drift(x, merged(x, labels), labels=labels, threshold=0.05, draws=10).named == ("classes",)
+    assert rs.drift(x, merged(x, labels), labels=labels, threshold=0.05, draws=10).named == (
+        "classes",
+    )
 
 
-# ----------------------------------------------------------------------------------------- thresholds and two verdicts
+# ---------------------------------------------------------------------- thresholds and two verdicts
 
 
 PLACED = ["translation", "scale", "rotation", "all at once"]
@@ -339,10 +370,19 @@ def placed(change: str, pair: tuple[np.ndarray, np.ndarray, np.random.Generator]
 
 @pytest.mark.parametrize("threshold", [0.05, "calibrated"])
 @pytest.mark.parametrize("change", PLACED)
-def test_the_purpose_decides_whether_a_change_of_the_coordinates_alone_is_drift(change, threshold, pair):
+def test_the_purpose_decides_whether_a_change_of_the_coordinates_alone_is_drift(
+    change, threshold, pair
+):
     x, y = pair[0], placed(change, pair)
-    by = {p: rs.drift(x, y, threshold=threshold, draws=10, purpose=p) for p in ("index", "head", "geometry")}
-    assert {p: found.drifted for p, found in by.items()} == {"index": True, "head": True, "geometry": False}
+    by = {
+        p: rs.drift(x, y, threshold=threshold, draws=10, purpose=p)
+        for p in ("index", "head", "geometry")
+    }
+    assert {p: found.drifted for p, found in by.items()} == {
+        "index": True,
+        "head": True,
+        "geometry": False,
+    }
     for purpose, found in by.items():
         assert found.settings["purpose"] == purpose
         assert not found.geometry.drifted
@@ -376,11 +416,15 @@ def test_the_default_purpose_is_the_strictest(pair):
     assert found.coordinates.counts
     assert found.index.counts
     assert "embed everything again" in found.verdict
-    assert "train the head again" in rs.drift(x, x @ orthogonal(6, g), draws=10, purpose="head").verdict
+    assert (
+        "train the head again"
+        in rs.drift(x, x @ orthogonal(6, g), draws=10, purpose="head").verdict
+    )
 
 
 def test_neighbours_lost_in_an_old_index_count_for_an_index_and_are_said_for_a_head():
-    """Noise that moves samples little and neighbours much: in 60 dimensions all distances are alike."""
+    """Noise that moves samples little and neighbours much: in 60 dimensions all distances are
+    alike."""
     g = np.random.default_rng(0)
     x = g.standard_normal((150, 60))
     y = x + 0.15 * g.standard_normal(x.shape)
@@ -397,9 +441,19 @@ def test_neighbours_lost_in_an_old_index_count_for_an_index_and_are_said_for_a_h
 def test_another_width_is_drift_for_whatever_reads_the_vectors(more, pair):
     x, _, _ = pair
     y = np.c_[x, np.zeros((len(x), more))]  # the same points: no distance changes
-    by = {p: rs.drift(x, y, threshold=0.05, draws=10, purpose=p) for p in ("index", "head", "geometry")}
-    assert {p: found.drifted for p, found in by.items()} == {"index": True, "head": True, "geometry": False}
-    assert f"the width changed from 6 to {6 + more}" in by["geometry"].verdict + by["geometry"].lines[1]
+    by = {
+        p: rs.drift(x, y, threshold=0.05, draws=10, purpose=p)
+        for p in ("index", "head", "geometry")
+    }
+    assert {p: found.drifted for p, found in by.items()} == {
+        "index": True,
+        "head": True,
+        "geometry": False,
+    }
+    assert (
+        f"the width changed from 6 to {6 + more}"
+        in by["geometry"].verdict + by["geometry"].lines[1]
+    )
     assert by["index"].lines[2].startswith("New queries cannot search old vectors")
 
 
@@ -409,13 +463,17 @@ def test_drifts_of_the_geometry_do_not_see_the_coordinates(pair):
     assert all(d.value < 1e-9 for d in found.drifts if d.judges == "geometry")
     assert all(d.value > 0.01 for d in found.drifts if d.judges == "coordinates")
     assert {d.name for d in found.drifts if d.judges == "coordinates"} == {
-        "displacement", "rdm", "sliced_wasserstein", "mmd"
-    }  # fmt: skip
+        "displacement",
+        "rdm",
+        "sliced_wasserstein",
+        "mmd",
+    }
 
 
 @pytest.mark.parametrize(("d", "rank"), [(1, 1), (16, 16), (16, 3), (64, 64)])
 def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d, rank):
-    """The same noise within the data passes up to the tolerance and not at four times as much: any width, any rank."""
+    """The same noise within the data passes up to the tolerance and not at four times as much: any
+    width, any rank."""
     g = np.random.default_rng(d)
     frame = np.linalg.qr(g.standard_normal((d, rank)))[0]
     x = g.standard_normal((150, rank)) * np.linspace(1, 2, rank) @ frame.T
@@ -424,7 +482,9 @@ def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d,
     names = ("cka", "procrustes", "displacement")
     for size, expected in ((0.02, False), (0.4, True)):
         found = rs.drift(x, x + size * noise, draws=10, tolerance=0.1)
-        assert {d.name: d.exceeds for d in found.drifts if d.name in names} == dict.fromkeys(names, expected)
+        assert {d.name: d.exceeds for d in found.drifts if d.name in names} == dict.fromkeys(
+            names, expected
+        )
         assert found.geometry.drifted == expected
     limit = {d.name: d.threshold for d in rs.drift(x, x, draws=10, tolerance=0.1).drifts}
     assert limit["displacement"] == pytest.approx(0.01, rel=0.35)
@@ -433,8 +493,14 @@ def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d,
 
 def test_calibrated_thresholds_turn_with_the_data(pair):
     x, _, g = pair
-    first, second = ({d.name: d.threshold for d in rs.drift(z, z, draws=10).drifts} for z in (x, x @ orthogonal(6, g)))
-    assert all(first[name] == pytest.approx(second[name], rel=1e-6) for name in ("cka", "procrustes", "displacement"))
+    first, second = (
+        {d.name: d.threshold for d in rs.drift(z, z, draws=10).drifts}
+        for z in (x, x @ orthogonal(6, g))
+    )
+    assert all(
+        first[name] == pytest.approx(second[name], rel=1e-6)
+        for name in ("cka", "procrustes", "displacement")
+    )
 
 
 def test_losses_are_calibrated_too(pair):
@@ -444,7 +510,9 @@ def test_losses_are_calibrated_too(pair):
     y = x + 0.15 * g.standard_normal(x.shape)
     strict, lenient = (rs.drift(x, y, draws=10, tolerance=t) for t in (0.05, 0.3))
     assert strict.named == lenient.named == ("neighbours",)
-    limits = [next(f for f in found.findings if f.kind == "neighbours") for found in (strict, lenient)]
+    limits = [
+        next(f for f in found.findings if f.kind == "neighbours") for found in (strict, lenient)
+    ]
     assert limits[0].threshold < limits[0].amount < limits[1].threshold
     assert [f.exceeds for f in limits] == [strict.drifted, lenient.drifted] == [True, False]
 
@@ -459,14 +527,20 @@ def test_rounding_is_no_drift_of_the_subspace(width):
     subspace = next(d for d in found.drifts if d.name == "subspace")
     assert subspace.value < 1e-6
     lost = z @ np.linalg.svd(z)[2][:2].T @ np.linalg.svd(z)[2][:2]
-    assert next(d for d in rs.drift(z, lost, threshold=0.05, draws=10).drifts if d.name == "subspace").value > 0.3
+    assert (
+        next(
+            d for d in rs.drift(z, lost, threshold=0.05, draws=10).drifts if d.name == "subspace"
+        ).value
+        > 0.3
+    )
 
 
-# ------------------------------------------------------------------------------------------------ levels, units, input
+# ----------------------------------------------------------------------------- levels, units, input
 
 
 def test_intervals_of_findings_cover_what_happened_at_their_level():
-    """99 % intervals of a shift, from 60 samples of noise: at most a few of 40 may miss, and they are not wide."""
+    """99 % intervals of a shift, from 60 samples of noise: at most a few of 40 may miss, and they
+    are not wide."""
     missed, widths = 0, []
     for seed in range(40):
         g = np.random.default_rng(seed)
@@ -483,7 +557,8 @@ def test_intervals_of_findings_cover_what_happened_at_their_level():
 
 
 def test_the_margin_is_that_of_a_mean():
-    """Of Student's t with four degrees of freedom: nine of ten means of noise lie within, and one in a hundred not."""
+    """Of Student's t with four degrees of freedom: nine of ten means of noise lie within, and one
+    in a hundred not."""
     g = np.random.default_rng(0)
     outside = 0
     for _ in range(1000):
@@ -504,7 +579,9 @@ def test_the_unit_of_the_data_does_not_matter_and_overflow_is_refused(pair):
     y = 1.3 * x @ orthogonal(6, g)
     plain, huge, tiny = (rs.drift(s * x, s * y, draws=10) for s in (1.0, 1e180, 1e-180))
     assert plain.named == huge.named == tiny.named == ("scale", "rotation")
-    assert [d.value for d in huge.drifts] == pytest.approx([d.value for d in plain.drifts], abs=1e-9)
+    assert [d.value for d in huge.drifts] == pytest.approx(
+        [d.value for d in plain.drifts], abs=1e-9
+    )
     for factor in (1e200, 1e-200):
         with pytest.raises(ValueError, match="in the same unit"):
             rs.drift(x, x * factor, draws=10)
@@ -518,11 +595,20 @@ def test_labels_are_read_by_position_and_checked(pair):
     y = merged(x, labels)
     first = rs.drift(x, y, labels=labels, draws=10)
     series = pd.Series(labels, index=np.arange(240)[::-1])
-    words = pd.Series(np.array(["a", "b", "c", "d"])[labels], index=[f"s{i}" for i in range(240)], dtype="category")
+    words = pd.Series(
+        np.array(["a", "b", "c", "d"])[labels],
+        index=[f"s{i}" for i in range(240)],
+        dtype="category",
+    )
     assert rs.drift(x, y, labels=series, draws=10).to_json() == first.to_json()
     named = rs.drift(x, y, labels=words, draws=10)
     assert (named.drifts, named.findings) == (first.drifts, first.findings)
-    for bad in ([None, *labels[1:]], labels[:, None], ["a", *labels[1:].tolist()], np.ma.masked_equal(labels, 3)):
+    for bad in (
+        [None, *labels[1:]],
+        labels[:, None],
+        ["a", *labels[1:].tolist()],
+        np.ma.masked_equal(labels, 3),
+    ):
         with pytest.raises(ValueError, match="drift: labels"):
             rs.drift(x, y, labels=bad, draws=10)
 
@@ -556,9 +642,19 @@ def test_parameters_are_checked(parameters, message, pair):
 
 def test_numbers_of_numpy_are_numbers(pair):
     x, _, _ = pair
-    found = rs.drift(x, x, threshold=np.float32(0.05), k=np.int64(5), draws=np.int32(10), max_samples=np.int16(100))
+    found = rs.drift(
+        x,
+        x,
+        threshold=np.float32(0.05),
+        k=np.int64(5),
+        draws=np.int32(10),
+        max_samples=np.int16(100),
+    )
     assert (
-        found.to_json() == rs.drift(x, x, threshold=float(np.float32(0.05)), k=5, draws=10, max_samples=100).to_json()
+        found.to_json()
+        == rs.drift(
+            x, x, threshold=float(np.float32(0.05)), k=5, draws=10, max_samples=100
+        ).to_json()
     )
 
 
@@ -570,7 +666,7 @@ def test_kinds_that_were_not_assessed_say_so(pair):
     assert [f.kind for f in gone if f.assessed] == ["collapse"]
 
 
-# ------------------------------------------------------------------------------------- recorded values and identities
+# ------------------------------------------------------------------- recorded values and identities
 
 
 @pytest.fixture(params=CASES)
@@ -584,13 +680,25 @@ def recorded(request) -> tuple[np.ndarray, np.ndarray, dict, dict]:
 def test_drifts_equal_the_authors_code_where_the_definition_is_the_same(recorded):
     x, y, scripts, package = recorded
     rank = min(np.linalg.matrix_rank(z - z.mean(axis=0)) for z in (x, y))
-    for k in (k for k in (5, 10, 20) if k <= rank):  # beyond, their k is that of the narrower side for both
-        assert rs.subspace_overlap(x, y, k=k) == pytest.approx(scripts[f"subspace_overlap_k{k}"], rel=1e-8)
-    assert rs.eigenspectrum_similarity(x, y) == pytest.approx(scripts["eigenspectrum_similarity"], rel=1e-9)
+    for k in (
+        k for k in (5, 10, 20) if k <= rank
+    ):  # beyond, their k is that of the narrower side for both
+        assert rs.subspace_overlap(x, y, k=k) == pytest.approx(
+            scripts[f"subspace_overlap_k{k}"], rel=1e-8
+        )
+    assert rs.eigenspectrum_similarity(x, y) == pytest.approx(
+        scripts["eigenspectrum_similarity"], rel=1e-9
+    )
     assert rs.pwcka(x, y) == pytest.approx(scripts["pwcka_0.99"], rel=1e-9)
-    assert float(participation_ratio(rs.Representation(x))) == pytest.approx(scripts["participation_ratio_X"], rel=1e-9)
-    assert float(effective_rank(rs.Representation(y))) == pytest.approx(scripts["effective_rank_Y"], rel=1e-9)
-    assert rs.cka(x, y, estimator="debiased") == pytest.approx(scripts["song_debiased_linear_cka"], rel=1e-8)
+    assert float(participation_ratio(rs.Representation(x))) == pytest.approx(
+        scripts["participation_ratio_X"], rel=1e-9
+    )
+    assert float(effective_rank(rs.Representation(y))) == pytest.approx(
+        scripts["effective_rank_Y"], rel=1e-9
+    )
+    assert rs.cka(x, y, estimator="debiased") == pytest.approx(
+        scripts["song_debiased_linear_cka"], rel=1e-8
+    )
     if isinstance(package["rdm_drift"], float):  # theirs refuses rows of zeros
         assert 1 - rs.rsa(x, y, rdm="cosine") == pytest.approx(package["rdm_drift"], abs=1e-6)
 
@@ -604,7 +712,8 @@ def test_mmd_equals_the_authors_code_with_its_bandwidth(recorded):
 
 
 def test_sliced_wasserstein_is_that_of_the_authors_but_for_the_directions(recorded):
-    """Theirs draws 100 directions from NumPy's default generator, ours from its own: they differ as two draws do."""
+    """Theirs draws 100 directions from NumPy's default generator, ours from its own: they differ as
+    two draws do."""
     x, y, scripts, _ = recorded
     if x.shape[1] != y.shape[1]:
         assert scripts["sliced_wasserstein"].startswith("ValueError")
@@ -642,11 +751,13 @@ def test_mmd_is_the_sum_over_pairs():
     d = np.linalg.norm(z[:, None] - z, axis=2)
     kernel = np.exp(-(d**2) / 2 / np.median(d[np.triu_indices(24, 1)]) ** 2)
     off = ~np.eye(12, dtype=bool)
-    expected = kernel[:12, :12][off].mean() + kernel[12:, 12:][off].mean() - 2 * kernel[:12, 12:].mean()
+    expected = (
+        kernel[:12, :12][off].mean() + kernel[12:, 12:][off].mean() - 2 * kernel[:12, 12:].mean()
+    )
     assert rs.mmd(x, y) == pytest.approx(np.sqrt(expected), rel=1e-9)
 
 
-# ---------------------------------------------------------------------------------------------- neighbours, all of them
+# -------------------------------------------------------------------------- neighbours, all of them
 
 
 def nearest(points: np.ndarray, rows: np.ndarray, own: np.ndarray, k: int) -> list[set[int]]:
@@ -669,7 +780,9 @@ def test_neighbours_are_those_among_all_samples_however_few_are_drawn():
         assert values[name].value == pytest.approx(share, abs=0.03)
         assert values[name].low < values[name].value < values[name].high
     among_drawn = rs.drift(x[:300], y[:300], draws=10, threshold=0.05)
-    assert next(d.value for d in among_drawn.drifts if d.name == "neighbours") < lost[0] - 0.05  # thinned out
+    assert (
+        next(d.value for d in among_drawn.drifts if d.name == "neighbours") < lost[0] - 0.05
+    )  # thinned out
     (said,) = (f.said for f in found.findings if f.kind == "neighbours")
     assert "300 queries among 3,000 samples" in said
 
@@ -688,7 +801,10 @@ def test_every_query_is_counted_when_all_samples_are_used(k, pair):
 def test_duplicates_and_ties_are_no_losses():
     g = np.random.default_rng(0)
     x = g.integers(0, 2, (300, 6)).astype(float)
-    by = {d.name: d.value for d in rs.drift(x, x @ orthogonal(6, g) + 1, draws=10, threshold=0.05).drifts}
+    by = {
+        d.name: d.value
+        for d in rs.drift(x, x @ orthogonal(6, g) + 1, draws=10, threshold=0.05).drifts
+    }
     assert by["neighbours"] == 0
     assert by["old_index"] > 0.1
 
@@ -705,7 +821,9 @@ def test_a_loss_that_the_map_explains_is_not_called_none(pair):
     assert neighbours.explained
     assert neighbours.exceeds
     assert status(neighbours) == "explained by the map"
-    (same,) = (f for f in rs.drift(x, x, draws=10, threshold=0.05).findings if f.kind == "neighbours")
+    (same,) = (
+        f for f in rs.drift(x, x, draws=10, threshold=0.05).findings if f.kind == "neighbours"
+    )
     assert (same.amount, same.explained, status(same)) == (0, False, "no")
 
 
@@ -714,7 +832,9 @@ def test_the_map_is_judged_among_all_samples_too():
     x = g.standard_normal((2000, 5))
     (after,) = (
         f.said
-        for f in rs.drift(x, x @ anisotropic(5, g), draws=10, threshold=0.05, max_samples=200).findings
+        for f in rs.drift(
+            x, x @ anisotropic(5, g), draws=10, threshold=0.05, max_samples=200
+        ).findings
         if f.kind == "neighbours"
     )
     assert after.endswith("and 0 % beyond what the map does")
@@ -722,13 +842,15 @@ def test_the_map_is_judged_among_all_samples_too():
     shifted = x + np.array([[0.0], [3.0]])[labels] * np.r_[1, np.zeros(4)]
     (classwise,) = (
         f.said
-        for f in rs.drift(x, shifted, labels=labels, draws=10, threshold=0.05, max_samples=200).findings
+        for f in rs.drift(
+            x, shifted, labels=labels, draws=10, threshold=0.05, max_samples=200
+        ).findings
         if f.kind == "neighbours"
     )
     assert "among 200 samples beyond what the map does" in classwise
 
 
-# ---------------------------------------------------------------------------------------------------- order of the rows
+# -------------------------------------------------------------------------------- order of the rows
 
 
 @pytest.mark.parametrize("share", [1.0, 0.3])
@@ -737,7 +859,10 @@ def test_the_map_is_judged_among_all_samples_too():
     [
         (lambda x, g: x, "the same rows in another order"),
         (lambda x, g: x.astype("f2"), "nearly the same rows in another order"),
-        (lambda x, g: x + 1e-3 * g.standard_normal(x.shape), "nearly the same rows in another order"),
+        (
+            lambda x, g: x + 1e-3 * g.standard_normal(x.shape),
+            "nearly the same rows in another order",
+        ),
     ],
 )
 def test_rows_in_another_order_are_named_as_that(change, words, share):
@@ -785,7 +910,10 @@ def test_tests_that_a_number_cannot_judge_are_not_counted(pair):
 def test_a_map_is_advised_only_where_one_is_named(pair):
     x, _, _ = pair
     padded = np.pad(x, ((0, 0), (0, 2)))
-    said = {p: rs.drift(x, padded, draws=10, purpose=p).verdict.rpartition(": ")[2] for p in ("index", "head")}
+    said = {
+        p: rs.drift(x, padded, draws=10, purpose=p).verdict.rpartition(": ")[2]
+        for p in ("index", "head")
+    }
     assert said == {"index": "embed everything again.", "head": "train the head again."}
 
 
@@ -798,7 +926,7 @@ def test_other_changes_are_not_taken_for_another_order(pair):
     assert rs.drift(x, g.standard_normal(x.shape), draws=10).reordered is None
 
 
-# -------------------------------------------------------------------------------------------------- classes, provenance
+# ------------------------------------------------------------------------------ classes, provenance
 
 
 def test_classes_say_which_came_together(pair):
@@ -831,11 +959,14 @@ def test_a_report_says_from_which_data_and_by_what_it_was_made(pair, tmp_path):
 def test_a_report_is_printed_as_its_verdicts(pair):
     x, _, _ = pair
     found = rs.drift(x, 2 * x, draws=10)
-    assert repr(found).splitlines() == [f"DriftReport: {found.verdict}", *(f"  {line}" for line in found.lines)]
+    assert repr(found).splitlines() == [
+        f"DriftReport: {found.verdict}",
+        *(f"  {line}" for line in found.lines),
+    ]
     assert len(repr(found)) < 1000
 
 
-# --------------------------------------------------------------------------------------------------- files and progress
+# ------------------------------------------------------------------------------- files and progress
 
 
 def test_progress_is_told_in_order_and_ends_at_the_total(pair):
@@ -878,7 +1009,13 @@ def test_a_file_on_disk_is_not_read_as_a_whole(tmp_path):
         np.save(tmp_path / f"{n}-new.npy", x + 0.01)
         del x
         tracemalloc.start()
-        rs.drift(tmp_path / f"{n}.npy", tmp_path / f"{n}-new.npy", draws=10, max_samples=200, threshold=0.05)
+        rs.drift(
+            tmp_path / f"{n}.npy",
+            tmp_path / f"{n}-new.npy",
+            draws=10,
+            max_samples=200,
+            threshold=0.05,
+        )
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 5e6
@@ -896,7 +1033,7 @@ def test_arrays_of_any_layout_and_precision_are_read_alike():
         assert [d.value for d in rs.drift(a, b, draws=10, max_samples=100).drifts] == plain
 
 
-# ------------------------------------------------------------------------------------------------------ degenerate data
+# ---------------------------------------------------------------------------------- degenerate data
 
 DEGENERATE = {
     "one row": lambda g, n, d: 1.5 * np.eye(n, 1, -3) * np.ones((n, d)),
@@ -931,7 +1068,9 @@ def test_degenerate_data_give_a_report_or_a_value_error(before):
                 continue
             json.loads(found.to_json())
             assert all(d.value is not None or d.reason for d in found.drifts), after
-    assert all("constant" in said or "in the same unit" in said for said in refused.values()), refused
+    assert all("constant" in said or "in the same unit" in said for said in refused.values()), (
+        refused
+    )
 
 
 def test_a_reference_with_one_row_that_differs_gives_a_report():

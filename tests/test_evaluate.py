@@ -1,4 +1,5 @@
-"""The six tests on subjects with known answers, scores with reasons, ranks, and results that survive being saved."""
+"""The six tests on subjects with known answers, scores with reasons, ranks, and results that
+survive being saved."""
 
 from __future__ import annotations
 
@@ -18,17 +19,24 @@ from resemblance.benchmarks.groups import choose_groups, separated
 from resemblance.benchmarks.ranking import cell_ranks, ranking, resi_code_ranks
 from resemblance.benchmarks.resi import SUITES, TESTS, recipes, six_tests
 from resemblance.significance import duels, places, rank_within, stars, summarize
-from resemblance.sources.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
+from resemblance.sources.synthetic import (
+    graded_outputs,
+    independent_noise,
+    noise_walk,
+    tight_groups,
+)
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())["rank_aggregation"]
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
+    "rank_aggregation"
+]
 
 
 def by_quality(result, test):
     return {(s.quality, s.measure): s.value for s in result.scores if s.test == test}
 
 
-# ----------------------------------------------------------------------------------------------------- known answers
+# ------------------------------------------------------------------------------------ known answers
 
 
 @pytest.mark.parametrize("protocol", ["paper", "resi-code"])
@@ -41,15 +49,19 @@ def test_tight_groups_are_found_without_fault(setting, protocol):
 
 
 def test_a_similarity_without_bounds_is_ranked_like_one_with_bounds():
-    """ENSD has no largest value, so its differences are negative: the authors' code never forms them."""
-    result = evaluate(tight_groups(setting="labels"), measures=["ensd", "cknna", "cka"], protocol="resi-code")
+    """ENSD has no largest value, so its differences are negative: the authors' code never forms
+    them."""
+    result = evaluate(
+        tight_groups(setting="labels"), measures=["ensd", "cknna", "cka"], protocol="resi-code"
+    )
     assert list(by_quality(result, "labels").values()) == pytest.approx([1] * 6)
 
 
 def test_groups_without_structure_are_at_chance():
     result = evaluate(independent_noise(setting="labels"), measures=MEASURES)
     for (quality, _), value in by_quality(result, "labels").items():
-        # Of the pairs with a member of a group of 5, 10 of 60 are inside; two pairs are in either order by chance.
+        # Of the pairs with a member of a group of 5, 10 of 60 are inside; two pairs are in either
+        # order by chance.
         assert abs(value - {"auprc": 1 / 6, "conformity": 1 / 2}[quality]) < 0.15
 
 
@@ -70,7 +82,9 @@ def test_representations_that_differ_as_outputs_do():
         for s in (s for s in result.scores if s.test == test):
             assert s.value > 0.9
             assert s.p_value <= 0.01
-            assert s.pairs == (90 if s.measure == "linear_regression" else 45)  # both orders of an asymmetric measure
+            assert s.pairs == (
+                90 if s.measure == "linear_regression" else 45
+            )  # both orders of an asymmetric measure
 
 
 def test_what_cannot_be_tested_says_why():
@@ -86,18 +100,23 @@ def test_twins_are_refused():
         six_tests([walk, replace(walk)])
 
 
-# ---------------------------------------------------------------------------------------------------------- failures
+# ----------------------------------------------------------------------------------------- failures
 
 
 def with_constant(subjects):
     """The last layer of the first subject is constant, which most measures cannot compare."""
     first = subjects[0]
-    layers = {**first.layers, list(first.layers)[-1]: rs.Representation(np.ones(first.last.shape), first.name)}
+    layers = {
+        **first.layers,
+        list(first.layers)[-1]: rs.Representation(np.ones(first.last.shape), first.name),
+    }
     return (replace(first, layers=layers), *subjects[1:])
 
 
 def test_failed_comparisons_are_counted_and_ranked_last():
-    result = evaluate(with_constant(tight_groups(setting="labels")), measures=["cka", "magnitude_difference"])
+    result = evaluate(
+        with_constant(tight_groups(setting="labels")), measures=["cka", "magnitude_difference"]
+    )
     scores = {(s.quality, s.measure): s for s in result.scores}
     cka = scores["auprc", "cka"]
     assert (cka.pairs, cka.failed) == (91, 14)
@@ -116,30 +135,51 @@ def test_a_measure_without_any_value_has_a_reason_and_the_last_rank():
     assert rank_within(values) == {"good": 1.0, "bad": 2.0, "none": 3.0}
     assert rank_within(values, ["good"]) == {"bad": 1.0, "good": 2.0, "none": 2.0}
     assert rank_within(values, failures="unranked") == {"good": 1.0, "bad": 2.0}
-    assert rank_within({"a": 1.0000000000000002, "b": 0.9999999999999999, "c": 0.5}) == {"a": 1.0, "b": 1.0, "c": 3.0}
+    assert rank_within({"a": 1.0000000000000002, "b": 0.9999999999999999, "c": 0.5}) == {
+        "a": 1.0,
+        "b": 1.0,
+        "c": 3.0,
+    }
     with pytest.raises(ValueError, match="failures must be"):
         rank_within(values, failures="first")
 
 
-# ------------------------------------------------------------------------------------------------------------- ranks
+# -------------------------------------------------------------------------------------------- ranks
 
 
 def golden_scores():
     tests = {"mem": "labels", "sc": "shortcut", "aug": "augmentation", "mono": "layers"}
-    functions = {"JSD": "spearman_jsd", "Disagreement": "spearman_disagreement", "AbsoluteAccDiff": "spearman_accuracy"}
+    functions = {
+        "JSD": "spearman_jsd",
+        "Disagreement": "spearman_disagreement",
+        "AbsoluteAccDiff": "spearman_accuracy",
+    }
     qualities = {"AUPRC": "auprc", "correlation": "spearman"}
     found = defaultdict(list)
     for row in GOLDEN["input_rows"]:
         quality = functions.get(row["functional"]) or qualities[row["quality_measure"]]
         test = tests.get(row["setting"]) or quality
-        key = (test, quality, row["domain"], row["dataset"], row["architecture"], row["token"] or "", row["measure"])
+        key = (
+            test,
+            quality,
+            row["domain"],
+            row["dataset"],
+            row["architecture"],
+            row["token"] or "",
+            row["measure"],
+        )
         found[key].append(np.nan if row["value"] is None else row["value"])
-    return [Score(*key, key[-1], float(np.mean(values)), tuple(values)) for key, values in found.items()]
+    return [
+        Score(*key, key[-1], float(np.mean(values)), tuple(values)) for key, values in found.items()
+    ]
 
 
 @pytest.mark.parametrize(
     ("make", "key"),
-    [(lambda s: cell_ranks(s, failures="unranked"), "intended_ranks"), (resi_code_ranks, "reference_ranks_fig3")],
+    [
+        (lambda s: cell_ranks(s, failures="unranked"), "intended_ranks"),
+        (resi_code_ranks, "reference_ranks_fig3"),
+    ],
 )
 def test_ranks_over_cells_as_in_the_golden_table(make, key):
     ranks = make(golden_scores())
@@ -149,7 +189,9 @@ def test_ranks_over_cells_as_in_the_golden_table(make, key):
         found = {r.measure: (r.mean, r.median) for r in ranking(ranks, domain)}
         assert found.keys() == expected.keys()
         for measure, values in expected.items():
-            np.testing.assert_allclose(found[measure], (values["mean_rank"], values["median_rank"]), rtol=1e-12)
+            np.testing.assert_allclose(
+                found[measure], (values["mean_rank"], values["median_rank"]), rtol=1e-12
+            )
 
 
 def test_intervals_of_mean_ranks():
@@ -164,8 +206,9 @@ def test_intervals_of_mean_ranks():
     assert duels(cells)["b", "a"] == (0, 0, 20)
 
 
-# Two architectures with two poolings each, by two qualities of which one counts; one value is missing, one measure
-# failed some comparisons, two scores are equal. Conformity has every measure in another order.
+# Two architectures with two poolings each, by two qualities of which one counts; one value is
+# missing, one measure failed some comparisons, two scores are equal. Conformity has every measure
+# in another order.
 WORKED = {  # architecture, pooling: AUPRC of a, b, c
     ("bert", "cls"): (0.9, 0.5, 0.5),
     ("bert", "mean"): (0.2, 0.8, 0.8),  # c failed some comparisons
@@ -187,32 +230,56 @@ def worked():
             cell = ("labels", "auprc", "language", "text", architecture, pooling)
             failed = int((architecture, pooling, m) == ("bert", "mean", "c"))
             found.append(Score(*cell, m, m, value, (value,), failed=failed))
-            found.append(Score(cell[0], "conformity", *cell[2:], m, m, "abc".index(m) / 3, ("abc".index(m) / 3,)))
+            found.append(
+                Score(
+                    cell[0],
+                    "conformity",
+                    *cell[2:],
+                    m,
+                    m,
+                    "abc".index(m) / 3,
+                    ("abc".index(m) / 3,),
+                )
+            )
     return found
 
 
 def test_ranks_worked_out_by_hand():
     cells = {("labels", "auprc", "language", "text", *key): ranks for key, ranks in BY_HAND.items()}
     ranks = cell_ranks(worked())
-    assert ranks == cells  # four cells: every architecture under every pooling, and conformity in none
-    assert {r.measure: (r.mean, r.median) for r in ranking(ranks)} == {"b": (1.5, 1.5), "c": (2, 2), "a": (2.25, 2.5)}
+    assert (
+        ranks == cells
+    )  # four cells: every architecture under every pooling, and conformity in none
+    assert {r.measure: (r.mean, r.median) for r in ranking(ranks)} == {
+        "b": (1.5, 1.5),
+        "c": (2, 2),
+        "a": (2.25, 2.5),
+    }
 
 
 def test_ranks_by_the_authors_code_worked_out_by_hand():
-    """Of each architecture the first pooling only; without a value no rank, and so fewer measures to be behind."""
+    """Of each architecture the first pooling only; without a value no rank, and so fewer measures
+    to be behind."""
     assert resi_code_ranks(worked()) == {
         ("labels", "auprc", "language", "text", "bert", "cls"): {"a": 1, "b": 2, "c": 2},
         ("labels", "auprc", "language", "text", "albert", "cls"): {"c": 1, "b": 2},
     }
     unranked = cell_ranks(worked(), failures="unranked")
-    assert unranked["labels", "auprc", "language", "text", "bert", "mean"] == {"b": 1, "c": 1, "a": 3}
+    assert unranked["labels", "auprc", "language", "text", "bert", "mean"] == {
+        "b": 1,
+        "c": 1,
+        "a": 3,
+    }
 
 
 def test_both_expectations_of_outputs_count():
     cell = ("language", "text", "bert", "cls")
     found = [
         Score("output", quality, *cell, m, m, value, (value,))
-        for quality, values in {"spearman_jsd": (0.9, 0.1), "spearman_disagreement": (0.2, 0.3)}.items()
+        for quality, values in {
+            "spearman_jsd": (0.9, 0.1),
+            "spearman_disagreement": (0.2, 0.3),
+        }.items()
         for m, value in zip("ab", values)
     ]
     assert cell_ranks(found) == {
@@ -223,7 +290,8 @@ def test_both_expectations_of_outputs_count():
 
 @pytest.mark.parametrize(("cells", "behind"), [(40, 20), (60, 12)])
 def test_an_interval_of_a_mean_rank_covers_95_percent(cells, behind):
-    """A measure is second in some of the cells: the mean rank of a sample of cells is 1 + binomial / cells."""
+    """A measure is second in some of the cells: the mean rank of a sample of cells is 1 + binomial
+    / cells."""
     table = {i: {"a": 2.0 if i < behind else 1.0, "b": 1.5} for i in range(cells)}
     low, high = 1 + binom.ppf([0.025, 0.975], cells, behind / cells) / cells
     own = next(r for r in summarize(table, draws=40_000) if r.measure == "a")
@@ -234,12 +302,16 @@ def test_an_interval_of_a_mean_rank_covers_95_percent(cells, behind):
     assert (low, high) != tuple(narrower)  # so that an interval of 90 % would be seen
 
 
-# ----------------------------------------------------------------------------------------- places and their certainty
+# ----------------------------------------------------------------------- places and their certainty
 
 
 def test_measures_are_told_apart_in_the_same_cells():
-    """a is before b by 1 in every cell, however far both are moved together; c is before a in half of them."""
-    cells = {i: {"a": 1.0 + 5 * (i % 2), "b": 2.0 + 5 * (i % 2), "c": 1.01 + 5 * (i // 2 % 2)} for i in range(40)}
+    """a is before b by 1 in every cell, however far both are moved together; c is before a in half
+    of them."""
+    cells = {
+        i: {"a": 1.0 + 5 * (i % 2), "b": 2.0 + 5 * (i % 2), "c": 1.01 + 5 * (i // 2 % 2)}
+        for i in range(40)
+    }
     found = places({"resi": cells})
     a, c, b = found.rows
     assert (a.measure, c.measure, b.measure) == ("a", "c", "b")
@@ -276,9 +348,13 @@ def test_few_cells_tell_nothing_apart_and_missing_ranks_are_left_out():
 
 
 def test_what_shares_few_cells_with_the_leader_cannot_be_told_from_it():
-    """a leads by its rank in 5 of 30 cells, or in 6; b, which is behind it there, has a rank in all."""
+    """a leads by its rank in 5 of 30 cells, or in 6; b, which is behind it there, has a rank in
+    all."""
     few = {i: {"a": 1.0, "b": 2.0} if i < 5 else {"b": 2.0} for i in range(30)}
-    assert [(p.measure, p.is_tied) for p in places({"resi": few}).rows] == [("a", True), ("b", True)]
+    assert [(p.measure, p.is_tied) for p in places({"resi": few}).rows] == [
+        ("a", True),
+        ("b", True),
+    ]
     assert not places({"resi": {**few, 5: {"a": 1.0, "b": 2.0}}}).rows[1].is_tied
 
 
@@ -294,7 +370,7 @@ def test_stars():
     assert [stars(p) for p in (None, 0.2, 0.05, 0.01, float("nan"))] == ["", "", "*", "**", ""]
 
 
-# ------------------------------------------------------------------------------------------------------------ groups
+# ------------------------------------------------------------------------------------------- groups
 
 
 def test_groups_are_kept_unless_their_accuracies_overlap():
@@ -314,7 +390,11 @@ def test_a_group_of_one_model_is_left_out_and_says_so():
     def models(*accuracies):
         return [{"test": a} for a in accuracies]
 
-    members = {"normal": (0.0, models(0.9, 0.8)), "50%": (0.5, models(0.5)), "100%": (1.0, models(0.1, 0.2))}
+    members = {
+        "normal": (0.0, models(0.9, 0.8)),
+        "50%": (0.5, models(0.5)),
+        "100%": (1.0, models(0.1, 0.2)),
+    }
     groups = {g.name: g for g in choose_groups(("labels", "d", "s", "a"), members)}
     assert [groups[n].kept for n in members] == [True, False, True]
     assert "1 model" in groups["50%"].note
@@ -322,7 +402,9 @@ def test_a_group_of_one_model_is_left_out_and_says_so():
 
 def test_strengths_that_look_alike_are_different_groups():
     subjects = [
-        replace(s, name=f"{s.name}{i}", traits={**s.traits, "strength": 0.251 if i % 10 < 5 else 0.254})
+        replace(
+            s, name=f"{s.name}{i}", traits={**s.traits, "strength": 0.251 if i % 10 < 5 else 0.254}
+        )
         for i, s in enumerate(tight_groups(setting="shortcut", groups=2))
     ]
     assert {g.name for g in six_tests(subjects).groups} == {"25.1%", "25.4%"}
@@ -361,18 +443,23 @@ def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
     def models(clean, augmented):
         return [{"test": c, "augmented": a} for c, a in zip(clean, augmented)]
 
-    members = {"normal": (0.0, models([0.9, 0.8], [0.1, 0.2])), "100%": (1.0, models([0.85, 0.8], [0.7, 0.6]))}
+    members = {
+        "normal": (0.0, models([0.9, 0.8], [0.1, 0.2])),
+        "100%": (1.0, models([0.85, 0.8], [0.7, 0.6])),
+    }
     groups = choose_groups(("augmentation", "d", "s", "a"), members)
     assert all(g.kept and g.criterion == "augmented" for g in groups)
     same = {"normal": members["normal"], "100%": (1.0, models([0.85, 0.8], [0.1, 0.3]))}
     first, second = choose_groups(("augmentation", "d", "s", "a"), same)
     assert (first.kept, second.kept) == (True, False)
     assert "overlap with those of normal" in second.note
-    unknown = choose_groups(("labels", "d", "s", "a"), {"normal": (0.0, [{}, {}]), "100%": (1.0, [{}, {}])})
+    unknown = choose_groups(
+        ("labels", "d", "s", "a"), {"normal": (0.0, [{}, {}]), "100%": (1.0, [{}, {}])}
+    )
     assert all(g.kept and g.criterion == "none" for g in unknown)
 
 
-# ------------------------------------------------------------------------------------------------- results and suites
+# ------------------------------------------------------------------------------- results and suites
 
 
 def test_a_result_is_the_same_after_saving(tmp_path):
@@ -411,7 +498,16 @@ def test_suites_train_what_the_tests_need(suite):
         own = [r for r in plan if r.domain == domain]
         assert {r.setting for r in own} >= {"normal", "labels", "shortcut", "augmentation"}
         if suite != "slice":
-            assert len([r for r in own if r.setting == "normal" and r.architecture == own[0].architecture]) == 10
+            assert (
+                len(
+                    [
+                        r
+                        for r in own
+                        if r.setting == "normal" and r.architecture == own[0].architecture
+                    ]
+                )
+                == 10
+            )
 
 
 def test_unknown_suites_and_domains():

@@ -1,4 +1,5 @@
-"""Suites of experiments: what is kept and found again, whoever computes it, and what goes wrong says where."""
+"""Suites of experiments: what is kept and found again, whoever computes it, and what goes wrong
+says where."""
 
 from __future__ import annotations
 
@@ -26,13 +27,22 @@ def count(setting, part):
     """Note that a part was computed, in a file, for workers are other processes."""
     with (setting.folder / "computed.txt").open("a") as file:
         file.write(f"{part['n']}\n")
-    return {"sum": float(np.arange(part["n"] + 1).sum()), "none": None, "names": ["ä", "\u2028"], "pair": (1, 2)}
+    return {
+        "sum": float(np.arange(part["n"] + 1).sum()),
+        "none": None,
+        "names": ["ä", "\u2028"],
+        "pair": (1, 2),
+    }
 
 
 def add_up(setting, found):
     rows = tuple((part["n"], value["sum"], value["none"]) for part, value in found)
-    assert all(value["pair"] == [1, 2] for _, value in found)  # as JSON holds it, computed just now or not
-    return Section("sums", "Sums", f"of {setting.size}", (Table("sums", "Sums", ("n", "sum", "none"), rows),))
+    assert all(
+        value["pair"] == [1, 2] for _, value in found
+    )  # as JSON holds it, computed just now or not
+    return Section(
+        "sums", "Sums", f"of {setting.size}", (Table("sums", "Sums", ("n", "sum", "none"), rows),)
+    )
 
 
 SUMS = Experiment("sums", sizes, count, add_up)
@@ -51,7 +61,7 @@ def parts(folder, name="sums"):
     return sorted((folder / "parts" / name).glob("*.json"))
 
 
-# --------------------------------------------------------------------------------------------------------- what is kept
+# ------------------------------------------------------------------------------------- what is kept
 
 
 def test_findings_are_in_the_order_of_the_plan_and_are_kept(tmp_path):
@@ -81,9 +91,18 @@ def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b'{"part": {}, "val', b"[]", b"null", b'"value seconds"', b'{"value": 1}', b'{"value": 1, "seconds": null}',
-     b'{"value": 1, "seconds": "x"}', b"\xff\xfe"],
-)  # fmt: skip
+    [
+        b"",
+        b'{"part": {}, "val',
+        b"[]",
+        b"null",
+        b'"value seconds"',
+        b'{"value": 1}',
+        b'{"value": 1, "seconds": null}',
+        b'{"value": 1, "seconds": "x"}',
+        b"\xff\xfe",
+    ],
+)
 def test_a_damaged_part_is_computed_again(damage, tmp_path):
     first = run(tmp_path)
     parts(tmp_path)[0].write_bytes(damage)
@@ -103,8 +122,19 @@ def test_parts_of_several_experiments_are_mixed_evenly(tmp_path):
     def task(name, i):
         return experiments.Task(name, count, {"i": i}, tmp_path / f"{name}{i}")
 
-    mixed = experiments.interleaved([*(task("many", i) for i in range(6)), *(task("few", i) for i in range(2))])
-    assert [t.experiment for t in mixed] == ["many", "many", "few", "many", "many", "many", "few", "many"]
+    mixed = experiments.interleaved(
+        [*(task("many", i) for i in range(6)), *(task("few", i) for i in range(2))]
+    )
+    assert [t.experiment for t in mixed] == [
+        "many",
+        "many",
+        "few",
+        "many",
+        "many",
+        "many",
+        "few",
+        "many",
+    ]
     assert [t.part["i"] for t in mixed if t.experiment == "many"] == list(range(6))
 
 
@@ -143,16 +173,24 @@ def test_what_was_done_before_an_end_is_kept(tmp_path):
 def test_workers_find_the_same(tmp_path):
     alone = run(tmp_path / "alone", measures=(rs.cka,))
     with ProcessPoolExecutor(2, get_context("spawn")) as executor:
-        local = SUMS._replace(parts=lambda setting: sizes(setting), conclude=lambda *given: add_up(*given))
+        local = SUMS._replace(
+            parts=lambda setting: sizes(setting), conclude=lambda *given: add_up(*given)
+        )
         found = run(tmp_path / "pool", local, measures=(rs.cka,), executor=executor)
-        with pytest.raises(ValueError, match=r'experiment nothing, part {"n": \d.*: what it found cannot be kept'):
-            run(tmp_path / "wrong", SUMS._replace(name="nothing", compute=nothing), executor=executor)
+        with pytest.raises(
+            ValueError, match=r'experiment nothing, part {"n": \d.*: what it found cannot be kept'
+        ):
+            run(
+                tmp_path / "wrong",
+                SUMS._replace(name="nothing", compute=nothing),
+                executor=executor,
+            )
     assert (found.sections, found.labels) == (alone.sections, alone.labels)
     assert [p.name for p in parts(tmp_path / "pool")] == [p.name for p in parts(tmp_path / "alone")]
     assert computed(tmp_path / "pool") == ["1", "2", "3"]
 
 
-# ---------------------------------------------------------------------------------------------------- what is new again
+# -------------------------------------------------------------------------------- what is new again
 
 
 def test_a_new_version_or_measure_is_computed_and_the_old_still_known(tmp_path):
@@ -173,13 +211,15 @@ def test_a_new_version_of_a_measure_is_computed(tmp_path):
 
 
 def test_experiments_do_not_share_parts(tmp_path):
-    other = SUMS._replace(name="others", conclude=lambda *given: add_up(*given)._replace(name="others"))
+    other = SUMS._replace(
+        name="others", conclude=lambda *given: add_up(*given)._replace(name="others")
+    )
     found = run(tmp_path, SUMS, other)
     assert [s.name for s in found.sections] == ["sums", "others"]
     assert len(computed(tmp_path)) == 6
 
 
-# ----------------------------------------------------------------------------------------------------------- mistakes
+# ----------------------------------------------------------------------------------------- mistakes
 
 
 def test_another_process_is_locked_out(tmp_path):
@@ -194,13 +234,17 @@ def test_another_suite_needs_another_folder_and_another_size_does_not(tmp_path):
     with pytest.raises(ValueError, match="is a study of toy; use another folder for other"):
         run(tmp_path, suite="other")
     (tmp_path / "study.json").write_text('{"suite')
-    with pytest.raises(ValueError, match=r"study.json is not the description of a study that can be read"):
+    with pytest.raises(
+        ValueError, match=r"study.json is not the description of a study that can be read"
+    ):
         run(tmp_path)
 
 
 def test_results_of_something_else_are_not_overwritten(tmp_path):
     (tmp_path / "result.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"is not a study, but holds result.json: give a new or an empty folder"):
+    with pytest.raises(
+        ValueError, match=r"is not a study, but holds result.json: give a new or an empty folder"
+    ):
         run(tmp_path)
     assert (tmp_path / "result.json").read_text() == "{}"
 
@@ -212,7 +256,9 @@ def nothing(setting, part):
 @pytest.mark.parametrize("value", [math.nan, math.inf, np.float32(1), np.arange(2), {1, 2}])
 def test_what_json_cannot_hold_names_the_experiment_and_the_part(value, tmp_path):
     experiment = SUMS._replace(compute=lambda setting, part: {"deep": [1.0, {"value": value}]})
-    with pytest.raises(ValueError, match=r'experiment sums, part {"n": 3.*: what it found cannot be kept: '):
+    with pytest.raises(
+        ValueError, match=r'experiment sums, part {"n": 3.*: what it found cannot be kept: '
+    ):
         run(tmp_path, experiment)
     assert parts(tmp_path) == []
 
@@ -221,7 +267,9 @@ def test_data_that_cannot_be_taken_name_the_experiment_and_the_part(tmp_path):
     def fail(setting, part):
         raise ValueError("no samples")
 
-    with pytest.raises(ValueError, match=r'experiment sums, part {"n": 3, "measures": \[\]}: no samples'):
+    with pytest.raises(
+        ValueError, match=r'experiment sums, part {"n": 3, "measures": \[\]}: no samples'
+    ):
         run(tmp_path, SUMS._replace(compute=fail))
 
 
@@ -229,9 +277,13 @@ def test_errors_of_other_kinds_and_in_conclusions_name_the_experiment(tmp_path):
     def fail(setting, part):
         return 1 / 0
 
-    with pytest.raises(ValueError, match=r'experiment sums, part {"n": 3.*: ZeroDivisionError: division by zero'):
+    with pytest.raises(
+        ValueError, match=r'experiment sums, part {"n": 3.*: ZeroDivisionError: division by zero'
+    ):
         run(tmp_path, SUMS._replace(compute=fail))
-    with pytest.raises(ValueError, match="experiment sums: no conclusion from its parts: ZeroDivisionError"):
+    with pytest.raises(
+        ValueError, match="experiment sums: no conclusion from its parts: ZeroDivisionError"
+    ):
         run(tmp_path, SUMS._replace(conclude=fail))
 
 
@@ -250,7 +302,7 @@ def test_experiments_are_chosen_by_name_in_their_order():
         chosen((SUMS, other), ["sms"])
 
 
-# ------------------------------------------------------------------------------------------------------------- models
+# ------------------------------------------------------------------------------------------- models
 
 
 class Trainer:
@@ -280,19 +332,28 @@ def total(setting, part):
 
 def heights(setting, found):
     return Section(
-        "heights", "Heights", "", (Table("h", "H", ("seed", "sum"), tuple((p["seed"], v) for p, v in found)),)
+        "heights",
+        "Heights",
+        "",
+        (Table("h", "H", ("seed", "sum"), tuple((p["seed"], v) for p, v in found)),),
     )
 
 
 MODELS = Experiment(
-    "heights", lambda setting: [{"seed": 0}, {"seed": 1}], total, heights, lambda setting: [recipe(0), recipe(1)]
+    "heights",
+    lambda setting: [{"seed": 0}, {"seed": 1}],
+    total,
+    heights,
+    lambda setting: [recipe(0), recipe(1)],
 )
 
 
 def test_models_are_trained_once_and_before_anything_else(tmp_path, monkeypatch):
     trainer, shown = Trainer(), []
     monkeypatch.setattr(training, "source", lambda domain, setting: trainer)
-    more = MODELS._replace(name="more", conclude=lambda *given: heights(*given)._replace(name="more"))
+    more = MODELS._replace(
+        name="more", conclude=lambda *given: heights(*given)._replace(name="more")
+    )
     found = run(tmp_path, MODELS, more, progress=lambda stage, *_: shown.append(stage))
     assert found["heights"].tables[0].rows == ((0, 12.0), (1, 24.0))
     assert found["more"].tables == found["heights"].tables
@@ -304,7 +365,9 @@ def test_models_are_trained_once_and_before_anything_else(tmp_path, monkeypatch)
 
 def test_two_recipes_of_one_name_are_an_error(tmp_path):
     other = MODELS._replace(name="other", models=lambda setting: [recipe(0, epochs=3)])
-    with pytest.raises(ValueError, match="two experiments have different recipes for vision/toy/net/normal/seed0"):
+    with pytest.raises(
+        ValueError, match="two experiments have different recipes for vision/toy/net/normal/seed0"
+    ):
         run(tmp_path, MODELS, other)
 
 

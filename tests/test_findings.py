@@ -1,4 +1,5 @@
-"""Findings of a suite: kept and read again, ranked, on a page, in a terminal, and by the commands of a suite."""
+"""Findings of a suite: kept and read again, ranked, on a page, in a terminal, and by the commands
+of a suite."""
 
 from __future__ import annotations
 
@@ -19,7 +20,16 @@ from hypothesis import strategies as st
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks.claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim, Found, NoData, judged
+from resemblance.benchmarks.claims import (
+    NO_DATA,
+    NOT,
+    PARTLY,
+    REPRODUCED,
+    Claim,
+    Found,
+    NoData,
+    judged,
+)
 from resemblance.benchmarks.experiments import Experiment, chosen, run_experiments
 from resemblance.benchmarks.findings import (
     Bar,
@@ -46,33 +56,57 @@ CLAIMS = (
     Claim("S4", "Language models agree.", "ρ = 0.8", "–", NO_DATA),
 )
 TABLE = Table(
-    "deletion", "Spectral deletion", ("measure", "k", "p", "value", "mixed"),
-    (("CKA", 8, 0.5, 1234.5, "a"), ("RSA", 16, 1e-7, -0.04, 2.5), ("GULP", 9, None, None, None)), "By components.",
-)  # fmt: skip
+    "deletion",
+    "Spectral deletion",
+    ("measure", "k", "p", "value", "mixed"),
+    (("CKA", 8, 0.5, 1234.5, "a"), ("RSA", 16, 1e-7, -0.04, 2.5), ("GULP", 9, None, None, None)),
+    "By components.",
+)
 LINES = (
     Line("CKA", ((0.0, 0.1), (0.5, 0.4), (1.0, 0.9)), ((0.0, 0.2), (0.3, 0.5), (0.8, 1.0))),
     Line("RSA", ((0.0, 0.2), (0.5, 0.3), (1.0, 0.7))),
 )
-CHART = Chart("noise", "Weight noise", "noise", "drift", LINES, "The line is chance.", threshold=0.5)
+CHART = Chart(
+    "noise", "Weight noise", "noise", "drift", LINES, "The line is chance.", threshold=0.5
+)
 CLOUD = Chart("cloud", "Quadrants", "CKA", "stability", LINES, joined=False)
 BARS = Bars(
-    "taus", "Correlations", "τ", (Bar("CKA", 0.5, 0.4, 0.6), Bar("RSA", -0.2), Bar("GULP", 0.123)), "Sorted.", 0.3
+    "taus",
+    "Correlations",
+    "τ",
+    (Bar("CKA", 0.5, 0.4, 0.6), Bar("RSA", -0.2), Bar("GULP", 0.123)),
+    "Sorted.",
+    0.3,
 )
 FINDINGS = Findings(
-    "toy", "small",
+    "toy",
+    "small",
     (
-        Section("recovery", "Recovery", "What is known.", (TABLE,), (CHART, CLOUD, BARS), CLAIMS[:2],
-                {"a": {"cka": 0.9, "rsa": 0.5, "gulp": 0.7}, "b": {"cka": 0.8, "rsa": 0.8, "gulp": None},
-                 "c": {"cka": None}}, {"GULP": "k must be below n"}),
+        Section(
+            "recovery",
+            "Recovery",
+            "What is known.",
+            (TABLE,),
+            (CHART, CLOUD, BARS),
+            CLAIMS[:2],
+            {
+                "a": {"cka": 0.9, "rsa": 0.5, "gulp": 0.7},
+                "b": {"cka": 0.8, "rsa": 0.8, "gulp": None},
+                "c": {"cka": None},
+            },
+            {"GULP": "k must be below n"},
+        ),
         Section("canary", "The canary", "Alarms.", claims=CLAIMS[2:]),
         Section("empty", "Nothing", ""),
     ),
-    {"cka": "CKA", "rsa": "RSA"}, {"recovery": 12.34, "canary": 7000.0}, {"version": "1", "seeds": [0, 1]},
-)  # fmt: skip
+    {"cka": "CKA", "rsa": "RSA"},
+    {"recovery": 12.34, "canary": 7000.0},
+    {"version": "1", "seeds": [0, 1]},
+)
 NOTHING = Findings("toy", "small", ())
 
 
-# ------------------------------------------------------------------------------------------------------ kept and read
+# ------------------------------------------------------------------------------------ kept and read
 
 words = st.text(max_size=8)
 numbers = st.floats(-1e300, 1e300)
@@ -83,7 +117,9 @@ entries = st.one_of(st.none(), words, numbers, st.integers(-(10**9), 10**9))
 def tables(draw, name):
     columns = draw(st.lists(words, max_size=3))
     row = st.tuples(*(entries for _ in columns))
-    return Table(name, draw(words), tuple(columns), tuple(draw(st.lists(row, max_size=3))), draw(words))
+    return Table(
+        name, draw(words), tuple(columns), tuple(draw(st.lists(row, max_size=3))), draw(words)
+    )
 
 
 @st.composite
@@ -92,21 +128,48 @@ def charts(draw, name):
     spans = tuple(draw(st.tuples(numbers, numbers)) for _ in points) if draw(st.booleans()) else ()
     lines = (Line(draw(words), tuple(points), spans), Line(draw(words), ()))
     level = draw(st.none() | numbers)
-    return Chart(name, draw(words), draw(words), draw(words), lines, draw(words), draw(st.booleans()), False, level)
+    return Chart(
+        name,
+        draw(words),
+        draw(words),
+        draw(words),
+        lines,
+        draw(words),
+        draw(st.booleans()),
+        False,
+        level,
+    )
 
 
 @st.composite
 def sections(draw, name):
     bars = st.builds(Bar, words, numbers, st.none() | numbers, st.none() | numbers)
-    figures = (draw(charts("c")), Bars("b", draw(words), "x", tuple(draw(st.lists(bars, max_size=2)))))
-    scores = draw(st.dictionaries(words, st.dictionaries(words, st.none() | numbers, max_size=3), max_size=2))
-    claim = Claim(draw(words), draw(words), "t", "o", draw(st.sampled_from([REPRODUCED, PARTLY, NOT, NO_DATA])))
+    figures = (
+        draw(charts("c")),
+        Bars("b", draw(words), "x", tuple(draw(st.lists(bars, max_size=2)))),
+    )
+    scores = draw(
+        st.dictionaries(words, st.dictionaries(words, st.none() | numbers, max_size=3), max_size=2)
+    )
+    claim = Claim(
+        draw(words),
+        draw(words),
+        "t",
+        "o",
+        draw(st.sampled_from([REPRODUCED, PARTLY, NOT, NO_DATA])),
+    )
     reasons = draw(st.dictionaries(words, words, max_size=2))
-    return Section(name, draw(words), draw(words), (draw(tables("t")),), figures, (claim,), scores, reasons)
+    return Section(
+        name, draw(words), draw(words), (draw(tables("t")),), figures, (claim,), scores, reasons
+    )
 
 
-@given(st.tuples(sections("one"), sections("two")), words, st.dictionaries(words, words, max_size=2))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.tuples(sections("one"), sections("two")), words, st.dictionaries(words, words, max_size=2)
+)
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, size, labels):
     findings = Findings("toy", size, found, labels, {"one": 0.5}, {"none": None, "list": [1, "ä"]})
     findings.save(tmp_path / "result.json")
@@ -114,7 +177,10 @@ def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, 
     assert read == findings
     write_findings_page(read, tmp_path / "page.html")
     findings_output.emit_findings(read, "csv", tmp_path / "found.csv")
-    assert Tags((tmp_path / "page.html").read_text(encoding="utf-8")).words.count("How it was made") == 2
+    assert (
+        Tags((tmp_path / "page.html").read_text(encoding="utf-8")).words.count("How it was made")
+        == 2
+    )
 
 
 @pytest.mark.parametrize("findings", [FINDINGS, NOTHING])
@@ -126,14 +192,23 @@ def test_a_saved_file_is_the_whole(findings, tmp_path):
 
 @pytest.mark.parametrize(
     "damage",
-    ["", "[]", "null", "{}", '{"format": 2}', '{"format": 1}',
-     '{"format": 1, "suite": "toy", "size": "s", "sections": 5}',
-     '{"format": 1, "suite": "toy", "size": "s", "sections": [], "more": 1}',
-     '{"format": 1, "suite": "toy", "size": "s", "sections": [{"name": "a"}]}'],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        '{"format": 2}',
+        '{"format": 1}',
+        '{"format": 1, "suite": "toy", "size": "s", "sections": 5}',
+        '{"format": 1, "suite": "toy", "size": "s", "sections": [], "more": 1}',
+        '{"format": 1, "suite": "toy", "size": "s", "sections": [{"name": "a"}]}',
+    ],
+)
 def test_a_damaged_file_says_so(damage, tmp_path):
     (tmp_path / "result.json").write_text(damage)
-    with pytest.raises(ValueError, match=r"is not a result that can be read .*; remove it and run the suite again"):
+    with pytest.raises(
+        ValueError, match=r"is not a result that can be read .*; remove it and run the suite again"
+    ):
         load_findings(tmp_path / "result.json")
 
 
@@ -141,8 +216,12 @@ def test_a_file_that_was_cut_or_changed_says_so(tmp_path):
     path = tmp_path / "result.json"
     FINDINGS.save(path)
     text = path.read_text(encoding="utf-8")
-    for wrong in (text[: len(text) // 2], text.replace('"kind": "Chart"', '"kind": "Pie"'),
-                  text.replace('"rows"', '"r"'), text.replace('"not reproduced"', '"maybe"')):  # fmt: skip
+    for wrong in (
+        text[: len(text) // 2],
+        text.replace('"kind": "Chart"', '"kind": "Pie"'),
+        text.replace('"rows"', '"r"'),
+        text.replace('"not reproduced"', '"maybe"'),
+    ):
         path.write_text(wrong, encoding="utf-8")
         with pytest.raises(ValueError, match="is not a result that can be read"):
             load_findings(path)
@@ -152,13 +231,22 @@ def test_a_file_that_was_cut_or_changed_says_so(tmp_path):
     ("section", "message"),
     [
         (Section("s", "", "", (TABLE, TABLE)), "section 's': 2 parts are called 'deletion'"),
-        (Section("s", "", "", (Table("t", "", ("a", "b"), (("x",),)),)),
-         "table 't': row 0 has 1 entries for 2 columns"),
-        (Section("s", "", "", (), (CHART._replace(lines=(Line("l", ((0, 1),), ((0, 1), (0, 1))),)),)),
-         "line 'l': 2 intervals for 1 points"),
-        (Section("s", "", "", claims=(CLAIMS[0]._replace(verdict="yes"),)), "claim S1: no verdict 'yes'"),
+        (
+            Section("s", "", "", (Table("t", "", ("a", "b"), (("x",),)),)),
+            "table 't': row 0 has 1 entries for 2 columns",
+        ),
+        (
+            Section(
+                "s", "", "", (), (CHART._replace(lines=(Line("l", ((0, 1),), ((0, 1), (0, 1))),)),)
+            ),
+            "line 'l': 2 intervals for 1 points",
+        ),
+        (
+            Section("s", "", "", claims=(CLAIMS[0]._replace(verdict="yes"),)),
+            "claim S1: no verdict 'yes'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_parts_that_do_not_fit_are_an_error(section, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         Findings("toy", "small", (section,))
@@ -177,7 +265,9 @@ def test_a_judge_without_data_gives_no_verdict():
     def lacks(facts):
         raise NoData("the run lacks x")
 
-    found = judged([("1", "a", "b", lacks), ("2", "a", "b", lambda facts: Found("c", (True, False), "d"))], {})
+    found = judged(
+        [("1", "a", "b", lacks), ("2", "a", "b", lambda facts: Found("c", (True, False), "d"))], {}
+    )
     assert found[0] == Claim("1", "a", "b", "–", NO_DATA, "the run lacks x")
     assert found[1] == Claim("2", "a", "b", "c", PARTLY, "d")
 
@@ -190,8 +280,10 @@ def test_an_error_in_a_judge_is_no_verdict():
 
 def test_labels_of_variants_are_distinct():
     assert distinct({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
-        "cka": "CKA", "cka[kernel=rbf]": "CKA [kernel=rbf]", "rsa": "RSA"
-    }  # fmt: skip
+        "cka": "CKA",
+        "cka[kernel=rbf]": "CKA [kernel=rbf]",
+        "rsa": "RSA",
+    }
     assert distinct({"mine": "CKA", "cka": "CKA"}) == {"mine": "mine", "cka": "cka"}
 
 
@@ -200,11 +292,15 @@ def test_ranks_are_within_cells_and_what_has_no_value_is_last():
         ("recovery", "a"): {"cka": 1.0, "gulp": 2.0, "rsa": 3.0},
         ("recovery", "b"): {"cka": 1.0, "rsa": 1.0, "gulp": 3.0},
     }
-    assert [(p.measure, p.mean) for p in FINDINGS.places().rows] == [("cka", 1.0), ("rsa", 2.0), ("gulp", 2.5)]
+    assert [(p.measure, p.mean) for p in FINDINGS.places().rows] == [
+        ("cka", 1.0),
+        ("rsa", 2.0),
+        ("gulp", 2.5),
+    ]
     assert NOTHING.places().rows == ()
 
 
-# ------------------------------------------------------------------------------------------------------------ the page
+# ----------------------------------------------------------------------------------------- the page
 
 
 class Tags(HTMLParser):
@@ -251,17 +347,31 @@ def test_everything_is_on_the_page(tmp_path):
         assert section.title in said
         assert section.about in said
     for claim in CLAIMS:
-        assert any({claim.claim, claim.theirs} <= set(row) for table in page.tables for row in table)
-        assert claim.ours + claim.note in said.replace("  ", "").replace(f"{claim.ours} ", claim.ours)
+        assert any(
+            {claim.claim, claim.theirs} <= set(row) for table in page.tables for row in table
+        )
+        assert claim.ours + claim.note in said.replace("  ", "").replace(
+            f"{claim.ours} ", claim.ours
+        )
     for part in (TABLE, CHART, CLOUD, BARS):
         assert part.title in said
         assert part.note in said
-    for told in ("To begin with.", "k must be below n", "0, 1", "12 s", "1.9 h", "Mean ranks of the measures"):
+    for told in (
+        "To begin with.",
+        "k must be below n",
+        "0, 1",
+        "12 s",
+        "1.9 h",
+        "Mean ranks of the measures",
+    ):
         assert told in said
     assert len([a for a in page.all("svg") if a.get("class") == "chart"]) == 4
     assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
     assert ("3", "claims put to the test") in zip(page.words, page.words[1:])
-    assert "4 claims: 1 reproduced; 1 in part (S2); 1 not reproduced (S3); 1 no data (S4)." in page.words
+    assert (
+        "4 claims: 1 reproduced; 1 in part (S2); 1 not reproduced (S3); 1 no data (S4)."
+        in page.words
+    )
 
 
 def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
@@ -274,7 +384,13 @@ def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
     ]
     values = [a["data-v"] for a in page.all("td") if "data-v" in a]
     assert values == ["8.0", "0.5", "1234.5", "16.0", "1e-07", "-0.04", "9.0", "", ""]
-    assert [a.get("class") for a in page.all("th") if a.get("scope") == "col"][5:10] == [None, "n", "n", "n", None]
+    assert [a.get("class") for a in page.all("th") if a.get("scope") == "col"][5:10] == [
+        None,
+        "n",
+        "n",
+        "n",
+        None,
+    ]
 
 
 def test_the_page_loads_nothing_and_links_to_itself(tmp_path):
@@ -300,24 +416,46 @@ def test_names_are_text_and_never_markup(tmp_path):
     bad = "<script>alert(1)</script>\"'&</title>"
     line = Line(bad, ((0.0, 1.0), (1.0, 2.0)), ((0.0, 1.0), (1.0, 2.0)))
     section = Section(
-        bad, bad, bad, (Table(bad, bad, (bad, bad), ((bad, 1.0),), bad),),
-        (Chart(bad + "c", bad, bad, bad, (line,), bad), Bars(bad + "b", bad, bad, (Bar(bad, 1.0, 0.5, 2.0),), bad)),
-        (Claim(bad, bad, bad, bad, NOT, bad),), {bad: {bad: 1.0}}, {bad: bad},
-    )  # fmt: skip
+        bad,
+        bad,
+        bad,
+        (Table(bad, bad, (bad, bad), ((bad, 1.0),), bad),),
+        (
+            Chart(bad + "c", bad, bad, bad, (line,), bad),
+            Bars(bad + "b", bad, bad, (Bar(bad, 1.0, 0.5, 2.0),), bad),
+        ),
+        (Claim(bad, bad, bad, bad, NOT, bad),),
+        {bad: {bad: 1.0}},
+        {bad: bad},
+    )
     findings = Findings(bad, bad, (section,), {bad: bad}, {bad: 1.0}, {bad: bad})
     text = written(findings, tmp_path, title=bad, introduction=bad)
     assert text.count("<script") == text.count("</script") == 1  # the program of the page
     assert text.count("</title>") == sum(tag == "title" for tag, _ in Tags(text).tags)
-    assert {tag for tag, _ in Tags(text).tags} == {tag for tag, _ in Tags(written(FINDINGS, tmp_path)).tags}
+    assert {tag for tag, _ in Tags(text).tags} == {
+        tag for tag, _ in Tags(written(FINDINGS, tmp_path)).tags
+    }
 
 
 @pytest.mark.parametrize(
     "found",
-    [NOTHING, replace(FINDINGS, seconds={}, provenance={}), Findings("toy", "s", FINDINGS.sections[2:]),
-     Findings("toy", "s", (Section("a", "A", "", scores={"x": {"cka": 1.0}}),)),
-     Findings("toy", "s", (Section("a", "A", "", (Table("t", "T", (), ()), Table("u", "U", ("x",), ()))),)),
-     Findings("toy", "s", (Section("a", "A", "", (), (BARS._replace(bars=()), CHART._replace(lines=()))),))],
-)  # fmt: skip
+    [
+        NOTHING,
+        replace(FINDINGS, seconds={}, provenance={}),
+        Findings("toy", "s", FINDINGS.sections[2:]),
+        Findings("toy", "s", (Section("a", "A", "", scores={"x": {"cka": 1.0}}),)),
+        Findings(
+            "toy",
+            "s",
+            (Section("a", "A", "", (Table("t", "T", (), ()), Table("u", "U", ("x",), ()))),),
+        ),
+        Findings(
+            "toy",
+            "s",
+            (Section("a", "A", "", (), (BARS._replace(bars=()), CHART._replace(lines=()))),),
+        ),
+    ],
+)
 def test_pages_of_odd_findings(found, tmp_path):
     text = written(found, tmp_path)
     assert text.rstrip().endswith("</html>")
@@ -332,19 +470,32 @@ def test_verdicts_are_counted_and_those_that_fail_named():
 
 def test_a_line_keeps_its_colour_and_few_of_many_are_shown():
     def section(*names):
-        return Section("s", "", "", figures=(CHART._replace(lines=tuple(Line(n, ()) for n in names)),))
+        return Section(
+            "s", "", "", figures=(CHART._replace(lines=tuple(Line(n, ()) for n in names)),)
+        )
 
     numbers = {}
     assert [k.number for k in line_keys(section("a", "b"), numbers).values()] == [0, 1]
-    assert {n: k.number for n, k in line_keys(section("c", "b"), numbers).items()} == {"c": 0, "b": 1}
+    assert {n: k.number for n, k in line_keys(section("c", "b"), numbers).items()} == {
+        "c": 0,
+        "b": 1,
+    }
     mixed = line_keys(section("a", "c", "b"), numbers)
     assert len({k.number for k in mixed.values()}) == 3  # never two alike in one section
     many = line_keys(section(*map(str, range(30))), {})
     assert sum(k.is_shown for k in many.values()) == 8
-    assert len({(k.number % 10, k.mark, k.classes.split()[2:3] == ["d1"]) for k in list(many.values())[:20]}) == 20
+    assert (
+        len(
+            {
+                (k.number % 10, k.mark, k.classes.split()[2:3] == ["d1"])
+                for k in list(many.values())[:20]
+            }
+        )
+        == 20
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- the figures
+# -------------------------------------------------------------------------------------- the figures
 
 
 def test_places_are_those_of_the_values():
@@ -360,10 +511,13 @@ def test_places_are_those_of_the_values():
 
 @pytest.mark.parametrize(
     ("low", "high", "found"),
-    [(0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]), (-0.3, 0.9, [-0.2, 0, 0.2, 0.4, 0.6, 0.8]),
-     (0, 60, [0, 10, 20, 30, 40, 50, 60]),
-     (1e-6, 3e-6, [1e-6, 1.5e-6, 2e-6, 2.5e-6, 3e-6])],
-)  # fmt: skip
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (-0.3, 0.9, [-0.2, 0, 0.2, 0.4, 0.6, 0.8]),
+        (0, 60, [0, 10, 20, 30, 40, 50, 60]),
+        (1e-6, 3e-6, [1e-6, 1.5e-6, 2e-6, 2.5e-6, 3e-6]),
+    ],
+)
 def test_ticks_are_round(low, high, found):
     ticks = findings_figures.ticks(low, high)
     assert len(ticks) <= 7
@@ -383,7 +537,9 @@ def test_points_without_a_value_are_not_drawn():
     keys = {"a": findings_figures.Key(0, True)}
     drawn = findings_figures.chart(CHART._replace(lines=(line,)), keys)
     assert "nan" not in drawn
-    assert "There is nothing to draw" in findings_figures.chart(CHART._replace(lines=(Line("a", ()),)), keys)
+    assert "There is nothing to draw" in findings_figures.chart(
+        CHART._replace(lines=(Line("a", ()),)), keys
+    )
 
 
 def test_figures_say_their_values():
@@ -401,26 +557,48 @@ def test_figures_say_their_values():
 @pytest.mark.parametrize("joined", [True, False])
 def test_very_many_points_are_one_path(joined):
     line = Line("CKA", tuple((i / 500, 0.5) for i in range(500)))
-    drawn = findings_figures.chart(CHART._replace(lines=(line,), joined=joined), {"CKA": findings_figures.Key(0, True)})
+    drawn = findings_figures.chart(
+        CHART._replace(lines=(line,), joined=joined), {"CKA": findings_figures.Key(0, True)}
+    )
     assert drawn.count("marks") == (not joined)
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (math.nan, "–"), (0.0, "0"), (0.12345, "0.123"), (-2.0, "−2"), (12345.6, "12346"), (1e-7, "1e−7"),
-     (3.2e9, "3.2e9")],
-)  # fmt: skip
+    [
+        (None, "–"),
+        (math.nan, "–"),
+        (0.0, "0"),
+        (0.12345, "0.123"),
+        (-2.0, "−2"),
+        (12345.6, "12346"),
+        (1e-7, "1e−7"),
+        (3.2e9, "3.2e9"),
+    ],
+)
 def test_numbers_in_three_digits(value, text):
     assert number(value) == text
 
 
 @pytest.mark.parametrize(
     ("sizes", "places"),
-    [([1, 20], 0), ([0.5, 0.123], 3), ([12.34, 1.0], 2), ([150.52], 1), ([12345.5], 0), ([0.5, 0.1], 1),
-     ([44.0, 7.3], 1), 
-     ([250.0, 0.4123], None), ([31.4, 0.02], None), ([0.5, 1e-15], 1), 
-     ([0.001], None), ([2.55e7], None), ([], 0), ([math.nan, 0.25], 2)],
-)  # fmt: skip
+    [
+        ([1, 20], 0),
+        ([0.5, 0.123], 3),
+        ([12.34, 1.0], 2),
+        ([150.52], 1),
+        ([12345.5], 0),
+        ([0.5, 0.1], 1),
+        ([44.0, 7.3], 1),
+        ([250.0, 0.4123], None),
+        ([31.4, 0.02], None),
+        ([0.5, 1e-15], 1),
+        ([0.001], None),
+        ([2.55e7], None),
+        ([], 0),
+        ([math.nan, 0.25], 2),
+    ],
+)
 def test_numbers_of_a_column_have_the_same_decimals(sizes, places):
     assert decimals(sizes) == places
 
@@ -432,13 +610,15 @@ def test_a_number_that_would_be_0_has_its_digits():
     assert number(-1e-15) == digits(1e-15, None) == "0"
 
 
-# -------------------------------------------------------------------------------------------------------- in a browser
+# ------------------------------------------------------------------------------------- in a browser
 
 
 def test_what_the_pointer_reads(tmp_path, look):
     long = Table("long", "Long", ("measure", "n"), tuple((f"m{i}", i) for i in range(200)))
     more = Section("more", "More", "about", (long,))
-    write_findings_page(replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html")
+    write_findings_page(
+        replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html"
+    )
     chart = "figure:nth-of-type({}) .chart"
     marks = {
         f"{chart.format(1)} .m0 .marks": "CKA: drift 0.1 at noise 0",
@@ -461,9 +641,11 @@ def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
 
 def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_path):
     table = Table(
-        "t", "T", ("measure", "95 %", "share", "words"),
+        "t",
+        "T",
+        ("measure", "95 %", "share", "words"),
         (("a", "-0.5 to 1.2", "97%", "layer-1"), ("b", "0.3 ± 0.4", None, "from -0.09")),
-    )  # fmt: skip
+    )
     text = written(Findings("toy", "small", (Section("s", "S", "", (table,)),)), tmp_path)
     cells = re.findall(r'<td class="n" data-v="([^"]*)">([^<]*)</td>', text)
     assert cells == [("-0.5", "−0.5 to 1.2"), ("97", "97%"), ("0.3", "0.3 ± 0.4"), ("", "–")]
@@ -494,7 +676,8 @@ def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
     act = """<script>
     const table = document.querySelector("table.sorted"), rows = () => [...table.tBodies[0].rows];
     const first = () => rows().map(row => row.cells[0].textContent).join();
-    const click = i => { table.tHead.rows[0].cells[i].querySelector("button").click(); return first(); };
+    const click = i => {
+      table.tHead.rows[0].cells[i].querySelector("button").click(); return first(); };
     document.body.dataset.orders = [click(3), click(3), click(0), click(0)].join(" ");
     const shown = () => document.querySelectorAll("svg.chart .m:not(.off)").length;
     const before = shown();
@@ -502,20 +685,28 @@ def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
     document.body.dataset.shown = [before, shown()].join();
     </script>"""
     path = tmp_path / "page.html"
-    path.write_text(written(FINDINGS, tmp_path).replace("</body>", act + "</body>"), encoding="utf-8")
+    path.write_text(
+        written(FINDINGS, tmp_path).replace("</body>", act + "</body>"), encoding="utf-8"
+    )
     page = Tags(open_page(path))
     (body,) = page.all("body")
     assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
-    assert body["data-orders"].split() == ["CKA,RSA,GULP", "RSA,CKA,GULP", "CKA,GULP,RSA", "RSA,GULP,CKA"]
+    assert body["data-orders"].split() == [
+        "CKA,RSA,GULP",
+        "RSA,CKA,GULP",
+        "CKA,GULP,RSA",
+        "RSA,GULP,CKA",
+    ]
     assert body["data-shown"] == "4,2"
 
 
-# ------------------------------------------------------------------------------------------------------- the commands
+# ------------------------------------------------------------------------------------- the commands
 
 
 OWN = """
 import resemblance as rs
-@rs.measure(label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
+@rs.measure(label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
+    symmetric=True,
             reference="none")
 def mine(x, y):
     'Always 1.'
@@ -530,20 +721,32 @@ def sums(setting, part):
 def concluded(setting, found):
     scores = {"cell": {m.spec: float(i) for i, m in enumerate(setting.measures)}}
     rows = tuple((part["n"], value) for part, value in found)
-    return Section("sums", "Sums", "of numbers", (Table("t", "T", ("n", "sum"), rows),), (), CLAIMS[:1], scores)
+    return Section(
+        "sums", "Sums", "of numbers", (Table("t", "T", ("n", "sum"), rows),), (), CLAIMS[:1], scores
+    )
 
 
 SUMS = Experiment("sums", lambda setting: [{"n": n} for n in range(3)], sums, concluded)
-OTHER = SUMS._replace(name="other", conclude=lambda *given: concluded(*given)._replace(name="other", claims=()))
+OTHER = SUMS._replace(
+    name="other", conclude=lambda *given: concluded(*given)._replace(name="other", claims=())
+)
 
 
-def run_toy(folder, *, measures=None, size="default", only=None, executor=None, memory="2GB", progress=None):
+def run_toy(
+    folder, *, measures=None, size="default", only=None, executor=None, memory="2GB", progress=None
+):
     """Run the toy suite."""
     found = (rs.cka, rs.rsa) if measures is None else measures
     if found[0].name == "procrustes":
         raise KeyboardInterrupt
     return run_experiments(
-        "toy", chosen((SUMS, OTHER), only), folder, size=size, measures=found, executor=executor, progress=progress
+        "toy",
+        chosen((SUMS, OTHER), only),
+        folder,
+        size=size,
+        measures=found,
+        executor=executor,
+        progress=progress,
     )
 
 
@@ -551,9 +754,16 @@ def run_toy(folder, *, measures=None, size="default", only=None, executor=None, 
 def call(capsys, monkeypatch, tmp_path):
     commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     toy = suite_commands(
-        "toy", "toys", "A toy.", ("small", "default"), run_toy, (SUMS, OTHER), ("cka", "rsa"), title="Toys",
+        "toy",
+        "toys",
+        "A toy.",
+        ("small", "default"),
+        run_toy,
+        (SUMS, OTHER),
+        ("cka", "rsa"),
+        title="Toys",
         introduction="Toys first.",
-    )  # fmt: skip
+    )
     commands.add_typer(toy, name="toy")
     monkeypatch.setattr(cli, "commands", commands)
     monkeypatch.chdir(tmp_path)
@@ -612,7 +822,9 @@ def test_results_in_every_format(call, tmp_path):
     (row,) = [r for r in rows if (r["name"], r["measure"]) == ("b", "gulp")]
     assert (row["value"], float(row["rank"])) == ("", 3.0)
     _, out, _ = call("results", "--format", "json")
-    assert json.loads(out) == json.loads((tmp_path / "toys" / "result.json").read_text(encoding="utf-8"))
+    assert json.loads(out) == json.loads(
+        (tmp_path / "toys" / "result.json").read_text(encoding="utf-8")
+    )
     assert call("results", "-o", "found.parquet") == (0, "", "")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
     assert list(frame.columns) == list(findings_output.COLUMNS)
@@ -634,7 +846,13 @@ SURE = {f"x{i}": {"cka": 0.9, "rsa": 0.5 + 0.1 * (i % 2), "imd": 0.55} for i in 
 def ran(size="default", suite="stability", scores=SURE, **more):
     labels = {"cka": "CKA", "rsa": "RSA", "imd": "IMD"}
     claims = (Claim("S1", "it holds", "1", "2", NOT), Claim("S2", "it is so", "3", "3", REPRODUCED))
-    return Findings(suite, size, (Section("part", "Part", "about", scores=scores, claims=claims),), labels, **more)
+    return Findings(
+        suite,
+        size,
+        (Section("part", "Part", "about", scores=scores, claims=claims),),
+        labels,
+        **more,
+    )
 
 
 def told_by(findings):
@@ -651,9 +869,16 @@ def page_of(findings, tmp_path):
 def test_a_run_says_first_what_it_is_of_and_who_leads(tmp_path):
     facts = {"data sets": "digits", "models": "12: resnet", "seeds": "2"}
     found = ran(facts=facts)
-    said = "CKA leads with a mean rank of 1.00 among 3 measures over 8 cells; every other measure is behind it"
+    said = (
+        "CKA leads with a mean rank of 1.00 among 3 measures over 8 cells; every other measure is "
+        "behind it"
+    )
     page = page_of(found, tmp_path)
-    assert page.index("12: resnet") < page.index(said) < page.index("2 claims: 1 reproduced; 1 not reproduced (S1).")
+    assert (
+        page.index("12: resnet")
+        < page.index(said)
+        < page.index("2 claims: 1 reproduced; 1 not reproduced (S1).")
+    )
     assert "default: small models on data that comes with the package; not the paper" in page
     assert said in told_by(found)
     assert "tied with the leader" not in told_by(found).partition("\n CKA")[2].partition("\n")[2]
@@ -681,7 +906,9 @@ def test_a_measure_that_plays_no_part_is_named(tmp_path):
     partly = {cell: {m: v for m, v in own.items() if m != "imd"} for cell, own in SURE.items()}
     assert "IMD plays no part in what was run here." in told_by(ran(scores=partly))
     assert "IMD plays no part in what was run here." in page_of(ran(scores=partly), tmp_path)
-    assert "scores no measure of similarity, so the measures play no part" in told_by(ran(scores={}))
+    assert "scores no measure of similarity, so the measures play no part" in told_by(
+        ran(scores={})
+    )
     assert "no part" not in told_by(ran())
 
 
@@ -737,7 +964,14 @@ def test_the_help_names_sizes_and_experiments(call):
 
 def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, tmp_path, capsys):
     long = [
-        Claim(str(i), "What is claimed, at some length. " * 4, "in the paper 0.5 ± 0.1", "in this run " * 9, v, "")
+        Claim(
+            str(i),
+            "What is claimed, at some length. " * 4,
+            "in the paper 0.5 ± 0.1",
+            "in this run " * 9,
+            v,
+            "",
+        )
         for i, v in enumerate((REPRODUCED, NO_DATA, NOT, NO_DATA))
     ]
     more = Section("more", "More", "about", claims=tuple(long))
@@ -746,11 +980,16 @@ def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, 
     shown = assert_fits(lambda: cli.run(["toy", "results"]), capsys)
     assert "No data on 3 claims: S4, 1, 3." in shown
     _, piped, _ = call("results")
-    assert len([line for line in piped.splitlines() if "What is claimed" in line]) == 2  # one line for each
+    assert (
+        len([line for line in piped.splitlines() if "What is claimed" in line]) == 2
+    )  # one line for each
 
 
 def test_what_a_notebook_shows():
     told = "4 (1 reproduced, 1 in part, 1 not reproduced, 1 no data)"
-    assert repr(FINDINGS) == f"<Findings: suite toy, size small, sections 3, claims {told}, measures 3>"
+    assert (
+        repr(FINDINGS)
+        == f"<Findings: suite toy, size small, sections 3, claims {told}, measures 3>"
+    )
     assert told in FINDINGS._repr_html_()
     assert repr(NOTHING) == "<Findings: suite toy, size small, sections 0, claims 0, measures 0>"

@@ -1,8 +1,8 @@
 """Values from the authors' own code, and from the papers' definitions, on the same inputs.
 
 ``resi_outputs.json``: mklabunde/resi at 24ab9e5, called on the arrays of ``resi_inputs.npz``.
-``resi_paper_variants.json``: the definitions of the papers where that code differs, written independently of this
-library. Tolerance 1e-8 relative unless a comment says which and why.
+``resi_paper_variants.json``: the definitions of the papers where that code differs, written
+independently of this library. Tolerance 1e-8 relative unless a comment says which and why.
 """
 
 from __future__ import annotations
@@ -18,22 +18,31 @@ import resemblance as rs
 
 pytestmark = [
     pytest.mark.usefixtures("any_blocks"),
-    pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning"),  # the stored inputs have few samples
+    pytest.mark.filterwarnings(
+        "ignore::resemblance.UninformativeWarning"
+    ),  # the stored inputs have few samples
 ]
 
 OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
 CASES = [case for case in OUTPUTS if case.startswith("pub0")]
 RESI = {m.label: m for m in rs.preset("resi")}
 
-# Where the authors' code gives no number or a number made of rounding noise, and what is given here.
+# Where the authors' code gives no number or a number made of rounding noise, and what is given
+# here.
 OURS = {
     ("pub03_dim_32_vs_48", "PWCCA", "Rp_R"): "undefined",  # IndexError there: wider first argument
     ("pub04_n_lt_d_40x64", "PWCCA"): "undefined",  # AssertionError there: n <= d
     ("pub06_relu_dead_columns", "PWCCA"): "undefined",  # LinAlgError there: singular covariance
     ("pub08_constant_and_duplicate_columns", "PWCCA"): "undefined",
     ("pub04_n_lt_d_40x64", "GULP"): 0.0,  # AssertionError there; both span all of the 39 dimensions
-    ("pub06_relu_dead_columns", "GULP"): 51.61210115823797,  # 53.612 there: two rounding-noise eigenvalues inverted
-    ("pub06_relu_dead_columns", "LinReg"): "defined",  # LinAlgError there: singular covariance inverted
+    (
+        "pub06_relu_dead_columns",
+        "GULP",
+    ): 51.61210115823797,  # 53.612 there: two rounding-noise eigenvalues inverted
+    (
+        "pub06_relu_dead_columns",
+        "LinReg",
+    ): "defined",  # LinAlgError there: singular covariance inverted
     ("pub08_constant_and_duplicate_columns", "LinReg"): "defined",
 }
 
@@ -52,11 +61,15 @@ def test_the_golden_cases_cover_the_24_measures():
     assert len(RESI) == 24
 
 
-@pytest.mark.parametrize(("case", "label", "order", "entry"), entries(), ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("case", "label", "order", "entry"), entries(), ids=lambda v: v if isinstance(v, str) else ""
+)
 def test_preset_resi_equals_the_authors_code(case, label, order, entry, golden_inputs):
     theirs = entry[order]["value"]
     if theirs == "not_run":
-        theirs = entry["R_Rp"]["value"]  # symmetric measures were run in one order only where they are slow
+        theirs = entry["R_Rp"][
+            "value"
+        ]  # symmetric measures were run in one order only where they are slow
     x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
     x, y = (x, y) if order == "R_Rp" else (y, x)
     ours = OURS.get((case, label, order), OURS.get((case, label)))
@@ -70,7 +83,9 @@ def test_preset_resi_equals_the_authors_code(case, label, order, entry, golden_i
         assert 0 < value < 1
     elif ours is not None:
         assert value == pytest.approx(ours, rel=1e-8)
-    elif label == "IMD":  # theirs is a random estimate: standard deviation about 9 %, biased upwards by its maximum
+    elif (
+        label == "IMD"
+    ):  # theirs is a random estimate: standard deviation about 9 %, biased upwards by its maximum
         assert value == pytest.approx(theirs, abs=4)
     elif label == "RTD":  # theirs is computed in float32
         assert value == pytest.approx(theirs, rel=1e-4, abs=1e-5)
@@ -122,24 +137,35 @@ def test_svcca_keeps_as_many_components_as_it_says(golden_inputs, golden_definit
     for case in CASES:
         reps = [rs.Representation(golden_inputs[f"{case}__{side}"]) for side in ("R", "Rp")]
         expected = golden_definitions[case]
-        assert [components_for(r, explained_variance=0.99) for r in reps] == expected["SVCCA_99pct_k"]
-        assert [resi_svcca_components(r, explained_variance=0.99) for r in reps] == expected["SVCCA_as_code_k"]
+        assert [components_for(r, explained_variance=0.99) for r in reps] == expected[
+            "SVCCA_99pct_k"
+        ]
+        assert [resi_svcca_components(r, explained_variance=0.99) for r in reps] == expected[
+            "SVCCA_as_code_k"
+        ]
 
 
 def test_output_measures_equal_the_authors_code(golden_inputs, golden_outputs):
     expected = golden_outputs["functional"]["reference"]
-    a, b, labels = (golden_inputs[f"pub_func__{name}"] for name in ("logits_a", "logits_b", "labels"))
+    a, b, labels = (
+        golden_inputs[f"pub_func__{name}"] for name in ("logits_a", "logits_b", "labels")
+    )
     p, q = (golden_inputs[f"pub_func__probs_{side}"] for side in "ab")
-    jsd = next(v for k, v in expected.items() if k.startswith("JSD_on_logits (") or k == "JSD_on_logits")
+    jsd = next(
+        v for k, v in expected.items() if k.startswith("JSD_on_logits (") or k == "JSD_on_logits"
+    )
     assert rs.jensen_shannon(a, b) == pytest.approx(jsd, rel=1e-8)
     assert rs.jensen_shannon(p, q, outputs="probabilities") == pytest.approx(jsd, rel=1e-6)
     assert rs.disagreement(a, b) == pytest.approx(expected["Disagreement_logits"], rel=1e-12)
     assert rs.disagreement(p, q) == pytest.approx(expected["Disagreement_probs"], rel=1e-12)
-    assert rs.accuracy_difference(a, b, labels=labels) == pytest.approx(expected["AbsoluteAccDiff"], rel=1e-12)
+    assert rs.accuracy_difference(a, b, labels=labels) == pytest.approx(
+        expected["AbsoluteAccDiff"], rel=1e-12
+    )
 
 
 def test_imd_stochastic_scatters_around_the_exact_value(golden_inputs):
-    """The authors' estimator with fewer vectors: 8 repeats of 500 vectors stay near the exact value."""
+    """The authors' estimator with fewer vectors: 8 repeats of 500 vectors stay near the exact
+    value."""
     x, y = golden_inputs["pub03_dim_32_vs_48__R"], golden_inputs["pub03_dim_32_vs_48__Rp"]
     exact = rs.imd(x, y)
     estimate = rs.imd.where(estimator="stochastic", probes=500, repeats=8)
@@ -171,7 +197,8 @@ def test_rtd_of_more_samples_than_a_subset_is_the_mean_over_seeded_subsets(golde
 
 @pytest.mark.parametrize("m", [m for m in rs.preset("default") if m.name != "rtd"], ids=str)
 def test_the_plain_per_pair_twin_of_the_benchmark_gives_the_same(m, golden_inputs, monkeypatch):
-    """``benchmarks/per_pair.py``: the same formulas written plainly with NumPy, SciPy and scikit-learn."""
+    """``benchmarks/per_pair.py``: the same formulas written plainly with NumPy, SciPy and
+    scikit-learn."""
     monkeypatch.syspath_prepend(str(GOLDEN.parents[1] / "benchmarks"))
     import per_pair
 

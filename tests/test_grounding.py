@@ -1,4 +1,5 @@
-"""Expectations of pairs and the qualities that judge measured differences by them: golden values and exact cases."""
+"""Expectations of pairs and the qualities that judge measured differences by them: golden values
+and exact cases."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ from resemblance.grounding import (
 )
 from resemblance.significance import mantel, pairings
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())["quality_metrics"]
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
+    "quality_metrics"
+]
 
 
 def number(value):
@@ -40,7 +43,8 @@ def number(value):
 
 
 def differences(case):
-    """The matrix of a golden case as differences: similarities negated, one order for both if declared symmetric."""
+    """The matrix of a golden case as differences: similarities negated, one order for both if
+    declared symmetric."""
     matrix = np.array([[number(v) for v in row] for row in case["matrix"]])
     if case["is_symmetric"]:
         upper = np.triu(matrix, 1)
@@ -55,12 +59,14 @@ def lists(case):
 
 
 def graded(protocol, kind, quality, case, expectation):
-    rule = rule_for(protocol, kind, quality, info_of(rs.ensd if case["larger_is_more_similar"] else rs.bures))
+    rule = rule_for(
+        protocol, kind, quality, info_of(rs.ensd if case["larger_is_more_similar"] else rs.bures)
+    )
     matrix = differences(case)
     return apply(rule, matrix, rule.blocks(expectation, both_orders=not case["is_symmetric"]))
 
 
-# ------------------------------------------------------------------------------------ the code of the ReSi benchmark
+# ------------------------------------------------------------------- the code of the ReSi benchmark
 
 
 @pytest.mark.parametrize("name", GOLDEN["list_functions"])
@@ -72,7 +78,9 @@ def test_lists_of_pairs_as_in_the_authors_code(name):
     # Called like this the code forgets missing pairs and empty lists, which its caller looks after.
     if name not in ("with_nan__dist", "empty_intra__sim"):
         quality = auprc_of_similarities if case["larger_is_more_similar"] else auprc_of_ratios
-        np.testing.assert_allclose(quality(measured, expected).value, number(case["auprc"]), rtol=1e-12)
+        np.testing.assert_allclose(
+            quality(measured, expected).value, number(case["auprc"]), rtol=1e-12
+        )
 
 
 def groups_of(case):
@@ -88,7 +96,9 @@ def test_group_separation(name):
         np.testing.assert_allclose(value, number(reference[key]), rtol=1e-12)
     as_it_is = dict(case, is_symmetric=False)
     value = graded("paper", "group", "conformity", as_it_is, groups_of(case))
-    np.testing.assert_allclose(value, number(paper["anchored_conformity_eq7_ties_conform"]), rtol=1e-12)
+    np.testing.assert_allclose(
+        value, number(paper["anchored_conformity_eq7_ties_conform"]), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", GOLDEN["monotonicity"])
@@ -102,7 +112,9 @@ def test_monotonicity(name):
     value = graded("paper", "order", "conformity", case, layers)
     np.testing.assert_allclose(value, number(paper["eq8_all_nested_tuples_conformity"]), rtol=1e-12)
     value = graded("paper", "order", "spearman", case, layers)
-    np.testing.assert_allclose(value, number(paper["global_spearman_of_sim_vs_distance_sign_flipped"]), rtol=1e-12)
+    np.testing.assert_allclose(
+        value, number(paper["global_spearman_of_sim_vs_distance_sign_flipped"]), rtol=1e-12
+    )
 
 
 FUNCTIONS = {"JSD": "jsd", "Disagreement": "disagreement", "AbsoluteAccDiff": "accuracy"}
@@ -126,7 +138,9 @@ def test_output_correlation(name, function):
         np.testing.assert_allclose(value, number(reference["corr"]), rtol=1e-9)
     block = by_prediction(expected, both_orders=not case["is_symmetric"])[0]
     p = pairings(differences(case)[block.rows, block.columns], block.expected)
-    if np.isnan(number(reference["corr"])):  # the code gives a p-value, and stars, to a correlation that does not exist
+    if np.isnan(
+        number(reference["corr"])
+    ):  # the code gives a p-value, and stars, to a correlation that does not exist
         assert np.isnan(p)
     else:
         exact = len(case["accuracy"]) == 4
@@ -134,7 +148,7 @@ def test_output_correlation(name, function):
         assert p == pytest.approx(reference["pval_two_sided_permutation"], abs=tolerance)
 
 
-# ------------------------------------------------------------------------------------------------ blocks, by counting
+# ------------------------------------------------------------------------------ blocks, by counting
 
 
 def test_blocks_hold_the_pairs_they_should():
@@ -157,9 +171,12 @@ def test_nested_tuples_are_those_of_equation_8(layers):
         found |= {(i, k, m, j) for k, m, e in zip(*block) if e == 0}
     tuples = {
         (i, k, m, j)
-        for i in range(layers) for k in range(i, layers) for m in range(k + 1, layers) for j in range(m, layers)
+        for i in range(layers)
+        for k in range(i, layers)
+        for m in range(k + 1, layers)
+        for j in range(m, layers)
         if (i, j) != (k, m)
-    }  # fmt: skip
+    }
     assert found == tuples
 
 
@@ -170,7 +187,7 @@ def test_orders_of_layers():
     assert sum(len(b.rows) for b in by_source(4)) == 12
 
 
-# ------------------------------------------------------------------------------------------- qualities, exact values
+# -------------------------------------------------------------------------- qualities, exact values
 
 
 def test_conformity_counts_ties_as_conforming_and_the_strict_one_does_not():
@@ -180,8 +197,11 @@ def test_conformity_counts_ties_as_conforming_and_the_strict_one_does_not():
 
 
 def test_auprc_by_hand():
-    # In the order of similarity: alike, other, alike: precisions 1 and 2/3 at the two steps of recall.
-    assert auprc(np.array([1.0, 3.0, 2.0]), np.array([0.0, 0.0, 1.0])).value == pytest.approx((1 + 2 / 3) / 2)
+    # In the order of similarity: alike, other, alike: precisions 1 and 2/3 at the two steps of
+    # recall.
+    assert auprc(np.array([1.0, 3.0, 2.0]), np.array([0.0, 0.0, 1.0])).value == pytest.approx(
+        (1 + 2 / 3) / 2
+    )
 
 
 def test_auprc_of_equal_differences_is_the_share_of_alike_pairs():
@@ -209,7 +229,9 @@ def test_qualities_depend_on_the_order_of_differences_only(values, random):
     expected = np.array([random.randrange(3) for _ in values], float)
     for quality in (spearman, conformity, auprc):
         np.testing.assert_allclose(
-            quality(measured, expected).value, quality(np.exp(measured / 3), expected).value, rtol=1e-12
+            quality(measured, expected).value,
+            quality(np.exp(measured / 3), expected).value,
+            rtol=1e-12,
         )
 
 
@@ -217,10 +239,12 @@ def test_qualities_depend_on_the_order_of_differences_only(values, random):
 def test_spearman_is_scipys(pairs):
     measured, expected = np.array(pairs, float).T
     if np.ptp(measured) and np.ptp(expected):
-        np.testing.assert_allclose(spearman(measured, expected).value, spearmanr(measured, expected)[0], atol=1e-12)
+        np.testing.assert_allclose(
+            spearman(measured, expected).value, spearmanr(measured, expected)[0], atol=1e-12
+        )
 
 
-# ------------------------------------------------------------------------------------------------- permutation tests
+# -------------------------------------------------------------------------------- permutation tests
 
 
 def distances(points):
@@ -235,7 +259,9 @@ def test_mantel_is_exact_for_few_models():
     from itertools import permutations
 
     observed = spearmanr(a[pairs], b[pairs])[0]
-    drawn = np.array([spearmanr(a[pairs], b[np.ix_(p, p)][pairs])[0] for p in permutations(range(4))])
+    drawn = np.array(
+        [spearmanr(a[pairs], b[np.ix_(p, p)][pairs])[0] for p in permutations(range(4))]
+    )
     larger, smaller = (drawn >= observed - 1e-9).mean(), (drawn <= observed + 1e-9).mean()
     assert mantel(a, b) == pytest.approx(min(1, 2 * min(larger, smaller)))
 
@@ -245,7 +271,9 @@ def test_mantel_finds_agreement_and_is_seeded():
     a, b = distances(points), distances(points + np.random.default_rng(2).normal(size=10) / 20)
     assert mantel(a, b, draws=999) == pytest.approx(2 / 1000)
     unrelated = distances(np.random.default_rng(3).normal(size=10))
-    assert mantel(a, unrelated, seed=4) == mantel(a, unrelated, seed=4) != mantel(a, unrelated, seed=5)
+    assert (
+        mantel(a, unrelated, seed=4) == mantel(a, unrelated, seed=4) != mantel(a, unrelated, seed=5)
+    )
     assert mantel(a, unrelated) > 0.05
 
 
@@ -261,11 +289,14 @@ def test_mantel_leaves_out_missing_pairs_and_has_no_value_for_constants():
 
 
 def test_permuting_pairs_finds_too_much_and_permuting_models_does_not():
-    """Matrices of distances between unrelated points: a test at 5 % should reject about 5 % of them."""
+    """Matrices of distances between unrelated points: a test at 5 % should reject about 5 % of
+    them."""
     rejected, trials = np.zeros(2), 300
     pairs = np.triu_indices(10, 1)
     for trial in range(trials):
         x, y = np.random.default_rng(trial).normal(size=(2, 10, 3))
         a, b = (np.linalg.norm(p[:, None] - p, axis=-1) for p in (x, y))
         rejected += mantel(a, b, draws=199) <= 0.05, pairings(a[pairs], b[pairs], draws=199) <= 0.05
-    assert rejected == pytest.approx([13, 31], abs=1)  # the numbers on the page about ReSi; 15 are to be expected
+    assert rejected == pytest.approx(
+        [13, 31], abs=1
+    )  # the numbers on the page about ReSi; 15 are to be expected

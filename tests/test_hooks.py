@@ -1,4 +1,5 @@
-"""What the layers of a PyTorch model give for fixed inputs, compared with calling the layers by hand."""
+"""What the layers of a PyTorch model give for fixed inputs, compared with calling the layers by
+hand."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader
 from torch_geometric.nn import GATConv, GCNConv, global_mean_pool
 from torch_geometric.nn import Sequential as GraphSequential
-from transformers import BertConfig, BertForSequenceClassification, BertModel, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
 
 import resemblance as rs
 from resemblance.sources.hooks import subject_from_model
@@ -19,7 +26,10 @@ from resemblance.sources.hooks import subject_from_model
 IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
 WORDS = torch.arange(30).reshape(5, 6) % 19
 MASK = torch.tensor([[1] * 6, [1, 1, 0, 0, 0, 0], [1] * 6, [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]])
-BATCHES = [{"input_ids": WORDS[i : i + 2], "attention_mask": MASK[i : i + 2], "labels": WORDS[:2, 0]} for i in (0, 2)]
+BATCHES = [
+    {"input_ids": WORDS[i : i + 2], "attention_mask": MASK[i : i + 2], "labels": WORDS[:2, 0]}
+    for i in (0, 2)
+]
 BATCHES.append({"input_ids": WORDS[4:], "attention_mask": MASK[4:]})
 
 
@@ -34,7 +44,12 @@ def _seed():
 def images():
     """A small convolutional network: a map, its normalisation, a map again, and features."""
     parts = {"conv": nn.Conv2d(3, 4, 3), "norm": nn.BatchNorm2d(4), "act": nn.ReLU(inplace=True)}
-    parts |= {"pool": nn.AdaptiveAvgPool2d(2), "flat": nn.Flatten(), "drop": nn.Dropout(0.5), "head": nn.Linear(16, 3)}
+    parts |= {
+        "pool": nn.AdaptiveAvgPool2d(2),
+        "flat": nn.Flatten(),
+        "drop": nn.Dropout(0.5),
+        "head": nn.Linear(16, 3),
+    }
     model = nn.Sequential()
     for name, part in parts.items():
         model.add_module(name, part)
@@ -43,7 +58,12 @@ def images():
 
 @pytest.fixture
 def config():
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
     return BertConfig(vocab_size=20, max_position_embeddings=8, num_labels=3, **sizes)
 
 
@@ -79,14 +99,16 @@ class Sometimes(nn.Module):
         return self.pairs(x) if len(x) == 2 else x
 
 
-# ------------------------------------------------------------------------------------------------------------- layers
+# ------------------------------------------------------------------------------------------- layers
 
 
 def test_all_layers_in_the_order_of_execution(images):
     subject = subject_from_model(images, IMAGES.split(3), name="small", traits={"seed": 4})
     assert list(subject.layers) == ["conv", "norm", "act", "pool", "flat", "drop", "head"]
     assert (subject.name, dict(subject.traits)) == ("small", {"seed": 4})
-    assert all(isinstance(r, rs.Representation) and r.name == layer for layer, r in subject.layers.items())
+    assert all(
+        isinstance(r, rs.Representation) and r.name == layer for layer, r in subject.layers.items()
+    )
     with torch.no_grad():
         maps = images.eval().conv(IMAGES)
         normed = images.norm(maps)
@@ -107,7 +129,11 @@ def test_features_are_copied_before_the_next_layer_works_in_place():
 
 
 def test_patterns_and_names_come_in_the_order_of_execution(images):
-    assert list(subject_from_model(images, [IMAGES], ["head", "c*", "flat"]).layers) == ["conv", "flat", "head"]
+    assert list(subject_from_model(images, [IMAGES], ["head", "c*", "flat"]).layers) == [
+        "conv",
+        "flat",
+        "head",
+    ]
     assert list(subject_from_model(images, [IMAGES], "head").layers) == ["head"]
 
 
@@ -123,10 +149,16 @@ def test_a_layer_called_twice_and_a_tuple():
     assert list(subject.layers) == ["alias", "again#1", "again#2", "lstm"]
     once = model.again(model.first(torch.cat([x, 2 * x])))
     np.testing.assert_allclose(numbers(subject, "again#1"), once.detach(), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(numbers(subject, "again#2"), model.again(once).detach(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        numbers(subject, "again#2"), model.again(once).detach(), rtol=1e-5, atol=1e-6
+    )
     assert subject.layers["lstm"].shape == (6, 2)
     np.testing.assert_array_equal(subject.outputs, numbers(subject, "again#2"))
-    assert list(subject_from_model(model, [x]).layers) == ["first", "again#1", "again#2"]  # the LSTM gives no tensor
+    assert list(subject_from_model(model, [x]).layers) == [
+        "first",
+        "again#1",
+        "again#2",
+    ]  # the LSTM gives no tensor
 
 
 def test_batches_may_be_anything_that_begins_with_the_input(images):
@@ -138,13 +170,17 @@ def test_batches_may_be_anything_that_begins_with_the_input(images):
         [[IMAGES[:6]], [IMAGES[6:]]],
     ]
     for loader in (*loaders, [{"input": IMAGES, "label": labels}]):
-        np.testing.assert_allclose(subject_from_model(images, loader).outputs, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            subject_from_model(images, loader).outputs, expected, rtol=1e-5, atol=1e-6
+        )
 
 
-# ------------------------------------------------------------------------------------------------------------ pooling
+# ------------------------------------------------------------------------------------------ pooling
 
 
-@pytest.mark.parametrize(("pool", "expected"), [("mean", lambda m: m.mean((2, 3))), ("max", lambda m: m.amax((2, 3)))])
+@pytest.mark.parametrize(
+    ("pool", "expected"), [("mean", lambda m: m.mean((2, 3))), ("max", lambda m: m.amax((2, 3)))]
+)
 def test_maps(images, pool, expected):
     with torch.no_grad():
         maps = images.eval().conv(IMAGES)
@@ -153,18 +189,27 @@ def test_maps(images, pool, expected):
 
 
 def test_a_pooling_per_layer(images):
-    subject = subject_from_model(images, [IMAGES], ["conv", "pool", "head"], pool={"conv": "flatten"})
+    subject = subject_from_model(
+        images, [IMAGES], ["conv", "pool", "head"], pool={"conv": "flatten"}
+    )
     assert [r.shape[1] for r in subject.layers.values()] == [4 * 6 * 6, 4, 3]
-    assert subject_from_model(images, [IMAGES], "conv", pool="cls").last.shape == (7, 4)  # maps have no such token
+    assert subject_from_model(images, [IMAGES], "conv", pool="cls").last.shape == (
+        7,
+        4,
+    )  # maps have no such token
     twice = subject_from_model(Shared(), [torch.ones(2, 3)], "again", pool={"again#2": "max"})
     assert list(twice.layers) == ["again#1", "again#2"]
 
 
 def test_other_shapes_need_flatten():
     model = nn.Sequential(nn.Unflatten(1, (2, 2, 2, 2)))
-    with pytest.raises(ValueError, match=r"layer '0': shape \(3, 2, 2, 2, 2\) is neither tokens nor maps"):
+    with pytest.raises(
+        ValueError, match=r"layer '0': shape \(3, 2, 2, 2, 2\) is neither tokens nor maps"
+    ):
         subject_from_model(model, [torch.ones(3, 16)], "0", outputs=False)
-    assert subject_from_model(model, [torch.ones(3, 16)], "0", pool="flatten", outputs=False).last.shape == (3, 16)
+    assert subject_from_model(
+        model, [torch.ones(3, 16)], "0", pool="flatten", outputs=False
+    ).last.shape == (3, 16)
     single = subject_from_model(nn.Flatten(0), [torch.ones(3, 1)], outputs=False)
     assert single.last.shape == (3, 1)
 
@@ -175,15 +220,24 @@ def test_tokens_of_a_language_model(config, pool):
     with torch.no_grad():
         hidden = model(input_ids=WORDS, attention_mask=MASK).last_hidden_state
     rows = [h[m.bool()] for h, m in zip(hidden, MASK)]
-    reduce = {"cls": lambda r: r[0], "last": lambda r: r[-1], "mean": lambda r: r.mean(0), "max": lambda r: r.amax(0)}
+    reduce = {
+        "cls": lambda r: r[0],
+        "last": lambda r: r[-1],
+        "mean": lambda r: r.mean(0),
+        "max": lambda r: r.amax(0),
+    }
     expected = torch.stack([reduce[pool](r) for r in rows])
     subject = subject_from_model(model, BATCHES, "encoder.layer.1.output", pool=pool, outputs=False)
-    np.testing.assert_allclose(numbers(subject, "encoder.layer.1.output"), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        numbers(subject, "encoder.layer.1.output"), expected, rtol=1e-4, atol=1e-5
+    )
 
 
 def test_tokens_without_a_mask_and_flattened(config):
     model = BertModel(config)
-    subject = subject_from_model(model, [WORDS[:3], WORDS[3:]], "encoder", pool="flatten", outputs=False)
+    subject = subject_from_model(
+        model, [WORDS[:3], WORDS[3:]], "encoder", pool="flatten", outputs=False
+    )
     with torch.no_grad():
         hidden = model.eval()(WORDS).last_hidden_state
     np.testing.assert_allclose(numbers(subject, "encoder"), hidden.flatten(1), rtol=1e-4, atol=1e-5)
@@ -212,12 +266,14 @@ def test_precisions(dtype):
     model, x = nn.Sequential(nn.Linear(3, 2)).to(dtype), torch.ones(4, 3, dtype=dtype)
     subject = subject_from_model(model, [x])
     assert (
-        subject.outputs.dtype == numbers(subject, "0").dtype == (np.float64 if dtype == torch.float64 else np.float32)
+        subject.outputs.dtype
+        == numbers(subject, "0").dtype
+        == (np.float64 if dtype == torch.float64 else np.float32)
     )
     np.testing.assert_array_equal(subject.outputs, model(x).detach().to(torch.float64))
 
 
-# ------------------------------------------------------------------------------------------- the model is left alone
+# -------------------------------------------------------------------------- the model is left alone
 
 
 def test_modes_hooks_and_random_state_are_put_back(images):
@@ -246,11 +302,13 @@ def test_the_same_numbers_every_time(images):
         np.testing.assert_array_equal(numbers(first, layer), numbers(second, layer))
 
 
-# ---------------------------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 
 def test_layers_that_do_not_exist(images):
-    with pytest.raises(ValueError, match="no layer 'haed', did you mean 'head'\\? it has conv, norm"):
+    with pytest.raises(
+        ValueError, match="no layer 'haed', did you mean 'head'\\? it has conv, norm"
+    ):
         subject_from_model(images, [IMAGES], ["conv", "haed"])
     with pytest.raises(ValueError, match=r"no layer 'z\*'; it has conv"):
         subject_from_model(images, [IMAGES], "z*")
@@ -294,17 +352,23 @@ def test_loaders(images):
 
 
 def test_pools(images):
-    with pytest.raises(ValueError, match="pool must be one of mean, max, flatten, cls, first, last; got 'median'"):
+    with pytest.raises(
+        ValueError, match="pool must be one of mean, max, flatten, cls, first, last; got 'median'"
+    ):
         subject_from_model(images, [IMAGES], pool="median")
     with pytest.raises(ValueError, match="pool must be one of"):
         subject_from_model(images, [IMAGES], pool={"conv": "token"})
-    with pytest.raises(ValueError, match="pool names 'cnov', which is not among the layers conv, head"):
+    with pytest.raises(
+        ValueError, match="pool names 'cnov', which is not among the layers conv, head"
+    ):
         subject_from_model(images, [IMAGES], ["conv", "head"], pool={"cnov": "max"})
 
 
 def test_logits_are_kept_if_there_are_any(config):
     assert subject_from_model(BertModel(config), BATCHES, "encoder").outputs is None
-    causal = GPT2LMHeadModel(GPT2Config(vocab_size=20, n_positions=8, n_embd=16, n_layer=1, n_head=2))
+    causal = GPT2LMHeadModel(
+        GPT2Config(vocab_size=20, n_positions=8, n_embd=16, n_layer=1, n_head=2)
+    )
     assert subject_from_model(causal, [WORDS], "transformer.h.0").outputs is None
     assert subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES]).outputs is None
     assert subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)], outputs=False).outputs is None
@@ -334,7 +398,7 @@ def test_progress_is_reported_after_every_batch(images):
     assert told == [(1, 0), (2, 0), (3, 0)]
 
 
-# ------------------------------------------------------------------------------------------------------------- graphs
+# ------------------------------------------------------------------------------------------- graphs
 
 
 class Graphs(nn.Module):
@@ -372,23 +436,33 @@ def test_a_graph_in_any_form():
     model, data = Graphs().eval(), graph()
     expected = model(data.x, data.edge_index).detach()
     loaders = {
-        "graphs": [data], "a loader": GraphLoader([data]), "tuples": [(data.x, data.edge_index)],
+        "graphs": [data],
+        "a loader": GraphLoader([data]),
+        "tuples": [(data.x, data.edge_index)],
         "dicts": [{"x": data.x, "edge_index": data.edge_index}],
         "turned": [{"edge_index": data.edge_index, "x": data.x}],
         "named": [{"edge_index": data.edge_index, "x": data.x, "batch": torch.zeros(9).long()}],
-    }  # fmt: skip
+    }
     for name, loader in loaders.items():
         for own in (model, OfGraphs(model)) if name in ("graphs", "a loader") else (model,):
             subject = subject_from_model(own, loader)
             np.testing.assert_allclose(subject.outputs, expected, rtol=1e-5, atol=1e-6)
-            assert [layer.removeprefix("model.") for layer in subject.layers] == ["convs.0", "convs.1", "head"]
+            assert [layer.removeprefix("model.") for layer in subject.layers] == [
+                "convs.0",
+                "convs.1",
+                "head",
+            ]
 
 
 def test_convolutions_and_not_their_parts_are_layers():
     data = graph()
     assert list(subject_from_model(GCNConv(4, 3), [data]).layers) == ["model"]
-    assert list(subject_from_model(Graphs(), [data], "convs.0.lin").layers) == ["convs.0.lin"]  # but can be named
-    own = GraphSequential("x, edge_index", [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)])
+    assert list(subject_from_model(Graphs(), [data], "convs.0.lin").layers) == [
+        "convs.0.lin"
+    ]  # but can be named
+    own = GraphSequential(
+        "x, edge_index", [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)]
+    )
     for loader in ([data], [(data.x, data.edge_index)]):
         assert list(subject_from_model(own, loader).layers) == ["module_0", "module_1", "module_2"]
 
@@ -399,9 +473,13 @@ def test_several_graphs_with_a_label_each():
     subject = subject_from_model(model, loader, samples="y")
     assert subject.outputs.shape == (5, 2)
     assert list(subject.layers) == ["head"]
-    with pytest.raises(ValueError, match=r"'head' returns \(2, 2\), not one row for each of 18; .*samples=\"y\""):
+    with pytest.raises(
+        ValueError, match=r"'head' returns \(2, 2\), not one row for each of 18; .*samples=\"y\""
+    ):
         subject_from_model(model, loader, "head")
-    with pytest.raises(ValueError, match="samples names 'label', which no batch has; it has batch, edge_index"):
+    with pytest.raises(
+        ValueError, match="samples names 'label', which no batch has; it has batch, edge_index"
+    ):
         subject_from_model(model, loader, samples="label")
 
 
@@ -416,5 +494,7 @@ def test_some_nodes_only(form):
         np.testing.assert_array_equal(subject.outputs, whole.outputs[mask])
         np.testing.assert_array_equal(numbers(subject, "convs.1"), numbers(whole, "convs.1")[mask])
     for bad in (mask[:5], [0, 9], [-1], [0.5], [[0]], []):
-        with pytest.raises(ValueError, match="rows must be 9 booleans or numbers of rows from 0 to 8"):
+        with pytest.raises(
+            ValueError, match="rows must be 9 booleans or numbers of rows from 0 to 8"
+        ):
             subject_from_model(model, [data], rows=bad)

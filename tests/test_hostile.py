@@ -1,4 +1,5 @@
-"""Every measure on data that break formulas: a finite number in its range, or an error that says what is wrong.
+"""Every measure on data that break formulas: a finite number in its range, or an error that says
+what is wrong.
 
 Warnings are errors here as everywhere, so a division by zero that happens to end well fails too.
 """
@@ -39,7 +40,9 @@ MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE]
 def value(measure: Measure, x: object, y: object) -> float:
     """Call a measure, with labels when it asks for them."""
     if measure.name == "accuracy_difference":
-        return measure(x, y, labels=tuple(i % 3 for i in range(len(x) if hasattr(x, "__len__") else N)))
+        return measure(
+            x, y, labels=tuple(i % 3 for i in range(len(x) if hasattr(x, "__len__") else N))
+        )
     return measure(x, y)
 
 
@@ -47,7 +50,8 @@ def constant(row: np.ndarray) -> np.ndarray:
     return np.repeat(row[None], N, axis=0)
 
 
-# Layers whose values differ by no more than one step of half precision: two values, and a saturated tanh.
+# Layers whose values differ by no more than one step of half precision: two values, and a saturated
+# tanh.
 TWO_VALUES = (1 + 1e-3 * RNG.integers(0, 2, (N, 6))).astype(np.float16)
 SATURATED = np.tanh(4.5 + 0.5 * RNG.standard_normal((N, 6))).astype(np.float16)
 LARGEST = np.finfo(np.float64).max / (16 * (N + 6))  # that is not refused
@@ -89,7 +93,10 @@ CASES: dict[str, tuple[np.ndarray, np.ndarray]] = {
     "huge offset": (X + 1e6 * OFFSET, Y - 1e6 * OFFSET),
     "huge offset of one side": (X + 1e6, Y),
     "columns of all scales": (X * np.logspace(-100, 100, 6), Y * np.logspace(100, -100, 6)),
-    "rows of all scales": (X * np.logspace(-150, 150, N)[:, None], Y * np.logspace(150, -150, N)[:, None]),
+    "rows of all scales": (
+        X * np.logspace(-150, 150, N)[:, None],
+        Y * np.logspace(150, -150, N)[:, None],
+    ),
     "subnormal": (X * 1e-310, Y * 1e-310),
     "nearly overflowing": (X * 1e300, Y * 1e300),
     "as far apart as can be": (X * 1e300, Y * 1e-300),
@@ -102,12 +109,16 @@ CASES: dict[str, tuple[np.ndarray, np.ndarray]] = {
     "NaN": (np.where(np.arange(6) == 2, np.nan, X), Y),
     "inf": (X, np.where(np.arange(6) == 2, -np.inf, Y)),
 } | {
-    f"{side} times {scale:g}": (X * (scale if side != "Y" else 1), Y * (scale if side != "X" else 1))
+    f"{side} times {scale:g}": (
+        X * (scale if side != "Y" else 1),
+        Y * (scale if side != "X" else 1),
+    )
     for scale in (1e-150, 1e-30, 1e30, 1e150)
     for side in ("X", "Y", "both")
 }
 
-# What is undefined, and why. A measure of the ReSi list is looked up by its specification, then by its name.
+# What is undefined, and why. A measure of the ReSi list is looked up by its specification, then by
+# its name.
 FEW = dict.fromkeys(["mean_cca", "pwcca", "svcca", "rsa", "rtd"], "needs at least 3 samples; got ")
 TEN_NEIGHBOURS = ["jaccard", "rank_similarity", "second_order_cosine", "mka", "kcka"]
 ALIGNMENT = ["mutual_knn", "cycle_knn", "lcs_knn", "edit_distance_knn", "cknna"]
@@ -116,7 +127,9 @@ FEW_NEIGHBOURS |= {"imd": "needs at least 6 samples; got "}
 FEW |= FEW_NEIGHBOURS
 OUTPUTS = {"accuracy_difference", "disagreement", "jensen_shannon"}
 NO_SHAPE = r"representation '[XY]' is constant \(all its rows are equal\)"
-CONSTANT = dict.fromkeys(["mean_cca", "pwcca", "svcca", "cka", "distance_correlation", "gulp", "imd"], NO_SHAPE)
+CONSTANT = dict.fromkeys(
+    ["mean_cca", "pwcca", "svcca", "cka", "distance_correlation", "gulp", "imd"], NO_SHAPE
+)
 CONSTANT |= dict.fromkeys(TEN_NEIGHBOURS, NO_SHAPE)
 CONSTANT |= dict.fromkeys(["angular_shape", "procrustes", "hard_correlation_match"], NO_SHAPE)
 CONSTANT |= dict.fromkeys(["soft_correlation_match", "linear_regression"], NO_SHAPE)
@@ -132,29 +145,53 @@ ZERO = {
     "aligned_cosine": "no sample has a direction",
     "eigenspace_overlap": r"representation '[XY]' is all zero",
 }
-CLASSES = dict.fromkeys(["disagreement", "jensen_shannon"], r"X \(40, \d\) and Y \(40, \d\) must have the same classes")
-RESI_WIDTH = {"pwcca[directions=resi]": r"needs d < n and d <= e; got X \(\d+, \d+\) and Y \(\d+, \d+\)"}
+CLASSES = dict.fromkeys(
+    ["disagreement", "jensen_shannon"], r"X \(40, \d\) and Y \(40, \d\) must have the same classes"
+)
+RESI_WIDTH = {
+    "pwcca[directions=resi]": r"needs d < n and d <= e; got X \(\d+, \d+\) and Y \(\d+, \d+\)"
+}
 RESI_RANK = {"pwcca[directions=resi]": r"covariance of representation '[XY]' is singular"}
 NO_WIDTH = {"kcka": r"median distance to 10 nearest neighbours in representation '[XY]' is zero"}
 NO_RDM = {"rsa": NO_SPREAD["rsa"]}
 NO_MEDIAN = {"mmd": "mmd: the median distance between samples is zero"}
 NO_COSINES = {"cknna": "self-similarity of the 10 nearest neighbours is not positive"}
-NO_RANK = r"representation '[XY]' varies by no more than the rounding of float16: it has no directions"
+NO_RANK = (
+    r"representation '[XY]' varies by no more than the rounding of float16: it has no directions"
+)
 NO_DIRECTIONS = dict.fromkeys(
-    ["mean_cca", "pwcca", "svcca", "subspace_overlap", "shape", "pwcka", "gulp", "eigenspectrum_similarity"], NO_RANK
+    [
+        "mean_cca",
+        "pwcca",
+        "svcca",
+        "subspace_overlap",
+        "shape",
+        "pwcka",
+        "gulp",
+        "eigenspectrum_similarity",
+    ],
+    NO_RANK,
 ) | {"pwcca[directions=resi]": NO_RANK}
 PREDICTOR = dict.fromkeys(["linear_regression", "linear_predictivity"], NO_RANK)
 PREDICTED = {"linear_regression[predict=first]": NO_RANK}
 TOO_LARGE = {
-    m.name: r"representation '[XY]' has values near the largest of float64 \([0-9.e+]+\); rescale" for m in MEASURES
+    m.name: r"representation '[XY]' has values near the largest of float64 \([0-9.e+]+\); rescale"
+    for m in MEASURES
 }
-NOT_FINITE = {m.name: r"representation '[XY]' has 40 NaN or infinite value\(s\), .* row 0, column 2" for m in MEASURES}
+NOT_FINITE = {
+    m.name: r"representation '[XY]' has 40 NaN or infinite value\(s\), .* row 0, column 2"
+    for m in MEASURES
+}
 
 UNDEFINED: dict[str, dict[str, str | None]] = {
     "n < d": RESI_WIDTH,
     "d = 1": NO_RDM,
     "d = 1 and d = 6": NO_RDM | CLASSES,
-    "n = 1": {m.name: f"needs at least {m.min_samples} samples; got 1" for m in MEASURES if m.name not in OUTPUTS},
+    "n = 1": {
+        m.name: f"needs at least {m.min_samples} samples; got 1"
+        for m in MEASURES
+        if m.name not in OUTPUTS
+    },
     "n = 2": FEW,
     "n = 2, d = 1": FEW,
     "n = 3": FEW_NEIGHBOURS | RESI_WIDTH,
@@ -172,8 +209,12 @@ UNDEFINED: dict[str, dict[str, str | None]] = {
     "rank deficient": RESI_RANK,
     "orthogonal": RESI_WIDTH | NO_RDM | NO_COSINES,
     "columns of all scales": RESI_RANK,
-    "rows of all scales": RESI_RANK | NO_WIDTH | {name: NO_SPREAD[name] for name in ("rtd", "rtd_lite")},
-    "X of two values of half precision": NO_DIRECTIONS | PREDICTOR | {"linear_regression[predict=first]": None},
+    "rows of all scales": RESI_RANK
+    | NO_WIDTH
+    | {name: NO_SPREAD[name] for name in ("rtd", "rtd_lite")},
+    "X of two values of half precision": NO_DIRECTIONS
+    | PREDICTOR
+    | {"linear_regression[predict=first]": None},
     "Y of two values of half precision": NO_DIRECTIONS | PREDICTED,
     "both saturated in half precision": NO_DIRECTIONS | PREDICTOR,
     "X too large": TOO_LARGE,
@@ -206,11 +247,13 @@ def test_the_table_names_what_exists():
     assert {name for table in UNDEFINED.values() for name in table} <= names
 
 
-# ------------------------------------------------------------------------------------------------ scale and position
+# ------------------------------------------------------------------------------- scale and position
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150, 0.5 * LARGEST / np.abs(X).max()])
-@pytest.mark.parametrize("measure", [m for m in MEASURES if "isotropic_scaling" in m.invariant_to], ids=str)
+@pytest.mark.parametrize(
+    "measure", [m for m in MEASURES if "isotropic_scaling" in m.invariant_to], ids=str
+)
 def test_scale_does_not_matter_when_that_is_claimed(measure, scale):
     expected = pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-12)
     assert value(measure, X * scale, Y) == expected
@@ -232,9 +275,13 @@ def test_values_in_the_units_of_the_activations_scale_with_them(measure, scale):
     assert measure(0 * X, Y * scale) == pytest.approx(scale * measure(0 * X, Y), rel=1e-6)
 
 
-@pytest.mark.parametrize("measure", [m for m in MEASURES if "translation" in m.invariant_to], ids=str)
+@pytest.mark.parametrize(
+    "measure", [m for m in MEASURES if "translation" in m.invariant_to], ids=str
+)
 def test_a_huge_offset_costs_no_more_digits_than_the_data_lose(measure):
-    assert value(measure, *CASES["huge offset"]) == pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-8)
+    assert value(measure, *CASES["huge offset"]) == pytest.approx(
+        value(measure, X, Y), rel=1e-6, abs=1e-8
+    )
 
 
 @pytest.mark.parametrize("largest", [1e150, 1e300])
@@ -242,7 +289,9 @@ def test_a_rotation_that_rounding_decides_on_is_none(largest):
     """Only the largest rows have a say in the best rotation, and rounding would turn all others."""
     sizes = np.geomspace(1 / largest, largest, N)[:, None]
     for pair in ((X * sizes, Y * sizes), (Y * sizes, X * sizes)):
-        with pytest.raises(rs.Undefined, match="aligned_cosine: rounding decides on the best rotation"):
+        with pytest.raises(
+            rs.Undefined, match="aligned_cosine: rounding decides on the best rotation"
+        ):
             rs.aligned_cosine(*pair)
     moderate = np.geomspace(1e-3, 1e3, N)[:, None]
     found = rs.aligned_cosine(X * moderate, Y * moderate)
@@ -255,40 +304,60 @@ def test_a_common_offset_does_not_hide_which_neurons_match(name, d, e):
     measure, (x, y) = rs.get_measure(name), (X[:, :d], Y[:, :e])
     found = measure(x + 1e8, y + 1e8)
     assert measure(y + 1e8, x + 1e8) == pytest.approx(found, rel=1e-12)
-    if d == e or name == "soft_matching":  # otherwise the neurons left over are as far from 0 as the offset
+    if (
+        d == e or name == "soft_matching"
+    ):  # otherwise the neurons left over are as far from 0 as the offset
         assert found == pytest.approx(measure(x, y), rel=1e-6)
 
 
 @pytest.mark.parametrize("classes", [3, 4, 5, 7, 10])
 @pytest.mark.parametrize("rdm", ["correlation", "cosine", "euclidean", "sqeuclidean"])
 def test_rsa_with_categories_has_ties_and_not_rounding_errors(rdm, classes):
-    """All pairs within a category are equally dissimilar, and all others: SciPy on the exact 0 and 1 is the oracle."""
+    """All pairs within a category are equally dissimilar, and all others: SciPy on the exact 0 and
+    1 is the oracle."""
     labels = np.arange(N) % classes
     different = (labels[:, None] != labels)[np.triu_indices(N, 1)]
     distances = scipy.spatial.distance.pdist(Y, rdm)
-    found = {how: rs.rsa(np.eye(classes)[labels], Y, rdm=rdm, compare=how) for how in ("spearman", "kendall")}
-    assert found["spearman"] == pytest.approx(scipy.stats.spearmanr(different, distances).statistic, abs=1e-12)
-    assert found["kendall"] == pytest.approx(scipy.stats.kendalltau(different, distances).statistic, abs=1e-12)
+    found = {
+        how: rs.rsa(np.eye(classes)[labels], Y, rdm=rdm, compare=how)
+        for how in ("spearman", "kendall")
+    }
+    assert found["spearman"] == pytest.approx(
+        scipy.stats.spearmanr(different, distances).statistic, abs=1e-12
+    )
+    assert found["kendall"] == pytest.approx(
+        scipy.stats.kendalltau(different, distances).statistic, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("measure", "extreme"),
     [
-        *((rs.get_measure(m), 1) for m in ("jaccard", "jaccard[metric=euclidean]", "rank_similarity")),
+        *(
+            (rs.get_measure(m), 1)
+            for m in ("jaccard", "jaccard[metric=euclidean]", "rank_similarity")
+        ),
         *((rs.get_measure(m), 1) for m in ("rsa", "rsa[rdm=euclidean]", "rsa[compare=kendall]")),
-        *((rs.get_measure(m), 1) for m in ("mutual_knn", "mutual_knn[metric=inner]", "lcs_knn", "edit_distance_knn")),
-        (rs.information_imbalance, 2 / 80 * 98.5 / 80),  # equally near samples share their ranks, 1 and 2 and so on
+        *(
+            (rs.get_measure(m), 1)
+            for m in ("mutual_knn", "mutual_knn[metric=inner]", "lcs_knn", "edit_distance_knn")
+        ),
+        (
+            rs.information_imbalance,
+            2 / 80 * 98.5 / 80,
+        ),  # equally near samples share their ranks, 1 and 2 and so on
         (rs.imd, 0),
     ],
     ids=str,
 )
 def test_what_is_equal_does_not_depend_on_rounding(measure, extreme):
-    """Categorical data have many equal distances; permuting or scaling columns must not tell them apart."""
+    """Categorical data have many equal distances; permuting or scaling columns must not tell them
+    apart."""
     data = np.random.default_rng(3).integers(0, 3, (80, 12)).astype(float)
     assert measure(data, 0.1 * data[:, ::-1]) == pytest.approx(extreme, abs=1e-12)
 
 
-# -------------------------------------------------------------------------------------- kinds of numbers and of arrays
+# ------------------------------------------------------------------- kinds of numbers and of arrays
 
 
 def strided(data: np.ndarray) -> np.ndarray:
@@ -351,11 +420,14 @@ def test_memory_maps_and_files(measure, tmp_path):
     assert value(measure, tmp_path / "x.npy", str(tmp_path / "y.npy")) == expected
 
 
-# ------------------------------------------------------------------------------------------------------------ bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 FRAME = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
 REFUSED = {
-    "one dimension": (X[:, 0], r"'X' must be \(n_samples, n_features\); got shape \(40,\); .* X\[:, None\]"),
+    "one dimension": (
+        X[:, 0],
+        r"'X' must be \(n_samples, n_features\); got shape \(40,\); .* X\[:, None\]",
+    ),
     "three dimensions": (X[None], r"'X' must be .* got shape \(1, 40, 6\); .*from_tokens"),
     "four dimensions": (X[None, None], r"'X' must be .* got shape \(1, 1, 40, 6\); .*from_maps"),
     "five dimensions": (X[None, None, None], r"'X' must be .* got shape \(1, 1, 1, 40, 6\)"),
@@ -363,18 +435,33 @@ REFUSED = {
     "no samples": (X[:0], r"'X' is empty: shape \(0, 6\)"),
     "no features": (X[:, :0], r"'X' is empty: shape \(40, 0\)"),
     "an empty list": ([], r"'X' must be .* got shape \(0,\)"),
-    "other samples": (X[:30], r"X \(30, 6\) and Y \(40, 6\) must have the same number of samples \(rows\)"),
+    "other samples": (
+        X[:30],
+        r"X \(30, 6\) and Y \(40, 6\) must have the same number of samples \(rows\)",
+    ),
     "transposed": (X[:9, :].T, r"X \(6, 9\) and Y \(40, 6\) must have the same number of samples"),
-    "complex": (X + 1j, r"'X' must hold real numbers; got dtype complex128; take abs\(X\), or X.real and X.imag"),
-    "objects": (X.astype(object), r"'X' must hold real numbers; got dtype object; .*X.astype\(float\)"),
+    "complex": (
+        X + 1j,
+        r"'X' must hold real numbers; got dtype complex128; take abs\(X\), or X.real and X.imag",
+    ),
+    "objects": (
+        X.astype(object),
+        r"'X' must hold real numbers; got dtype object; .*X.astype\(float\)",
+    ),
     "strings": (X.astype(str), r"'X' must hold real numbers; got dtype <U\d+; convert"),
-    "dates": (np.zeros((40, 6), "datetime64[s]"), r"'X' must hold real numbers; got dtype datetime64"),
+    "dates": (
+        np.zeros((40, 6), "datetime64[s]"),
+        r"'X' must hold real numbers; got dtype datetime64",
+    ),
     "a frame with text": (FRAME, r"'X' has columns that are not numbers: 'b'; .*X.drop"),
     "nothing": (None, r"'X' is None"),
     "ragged": ([[1.0, 2.0], [3.0]], r"'X' .* its rows have different lengths"),
     "masked": (np.ma.masked_greater(X, 1), r"'X' is a masked array.*drop or fill"),
     "sparse": (scipy.sparse.csr_array(X), r"'X' is a sparse matrix.*toarray"),
-    "a sparse matrix of the old kind": (scipy.sparse.csc_matrix(X), r"'X' is a sparse matrix.*toarray"),
+    "a sparse matrix of the old kind": (
+        scipy.sparse.csc_matrix(X),
+        r"'X' is a sparse matrix.*toarray",
+    ),
 }
 
 
@@ -384,12 +471,17 @@ def test_what_is_no_representation_is_refused(measure, case):
     data, message = REFUSED[case]
     with pytest.raises(ValueError, match=message) as error:
         measure(data, Y)
-    assert not isinstance(error.value, rs.Undefined)  # the caller's mistake, not a property of the data
+    assert not isinstance(
+        error.value, rs.Undefined
+    )  # the caller's mistake, not a property of the data
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_different_numbers_of_samples_hint_at_a_transpose(measure):
-    with pytest.raises(ValueError, match=r"X \(6, 40\) and Y \(9, 40\) .* \(n_features, n_samples\)\? Transpose both"):
+    with pytest.raises(
+        ValueError,
+        match=r"X \(6, 40\) and Y \(9, 40\) .* \(n_features, n_samples\)\? Transpose both",
+    ):
         measure(X.T, np.c_[Y, Y[:, :3]].T)
 
 
@@ -397,27 +489,37 @@ def test_different_numbers_of_samples_hint_at_a_transpose(measure):
 def test_one_bad_value_is_named_with_its_place(measure):
     for bad in (np.nan, np.inf, -np.inf):
         data = np.where((np.arange(N)[:, None] == 17) & (np.arange(6) == 4), bad, Y)
-        with pytest.raises(rs.Undefined, match=r"'deep' has 1 NaN or infinite value\(s\), .* row 17, column 4; leave"):
+        with pytest.raises(
+            rs.Undefined,
+            match=r"'deep' has 1 NaN or infinite value\(s\), .* row 17, column 4; leave",
+        ):
             measure(X, rs.Representation(data, "deep"))
 
 
 def test_other_precisions_do_not_mix():
-    with pytest.raises(ValueError, match=r"cka: X is computed in float32 and Y in float64; .*dtype='float64'"):
+    with pytest.raises(
+        ValueError, match=r"cka: X is computed in float32 and Y in float64; .*dtype='float64'"
+    ):
         rs.cka(rs.Representation(X, dtype="float32"), Y)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_values_near_the_largest_of_single_precision_are_refused(measure):
-    large, y = rs.Representation(X * 1e37, "large", dtype="float32"), rs.Representation(Y, dtype="float32")
+    large, y = (
+        rs.Representation(X * 1e37, "large", dtype="float32"),
+        rs.Representation(Y, dtype="float32"),
+    )
     for pair in ((large, y), (y, large)):
         with pytest.raises(
-            rs.Undefined, match=r"'large' has values near the largest of float32 \(.*e\+3\d\); rescale it"
+            rs.Undefined,
+            match=r"'large' has values near the largest of float32 \(.*e\+3\d\); rescale it",
         ):
             value(measure, *pair)
 
 
 def test_nan_is_no_number_of_a_range():
-    """What replaces rounding errors lets NaN pass, so that it cannot become the largest or the smallest value."""
+    """What replaces rounding errors lets NaN pass, so that it cannot become the largest or the
+    smallest value."""
     x = np.array([np.nan, -1e-17, 0.5, 1 + 1e-15])
     assert np.array_equal(at_most_one(x), [np.nan, -1e-17, 0.5, 1], equal_nan=True)
     assert np.array_equal(at_least_zero(x), [np.nan, 0, 0.5, 1 + 1e-15], equal_nan=True)
@@ -425,12 +527,19 @@ def test_nan_is_no_number_of_a_range():
 
 
 def test_a_layer_without_directions_is_a_failure_of_its_own_pairs_only():
-    found = rs.compare({"dead": SATURATED, "x": X, "y": Y}, measures=["cka", "mean_cca", "shape"], progress=False)
+    found = rs.compare(
+        {"dead": SATURATED, "x": X, "y": Y}, measures=["cka", "mean_cca", "shape"], progress=False
+    )
     assert {(f.measure, f.x, f.y) for f in found.failures} == {
-        (m, a, b) for m in ("mean_cca", "shape") for a in found.rows for b in found.rows if "dead" in (a, b)
+        (m, a, b)
+        for m in ("mean_cca", "shape")
+        for a in found.rows
+        for b in found.rows
+        if "dead" in (a, b)
     }
     assert all(
-        "representation 'dead' varies by no more than the rounding of float16" in f.reason for f in found.failures
+        "representation 'dead' varies by no more than the rounding of float16" in f.reason
+        for f in found.failures
     )
 
 
@@ -451,7 +560,12 @@ def test_a_false_claim_of_a_range_is_not_hidden():
     def excess(x, y, *, by=0.0):
         return 1 + by
 
-    claims = {"label": "E", "family": "statistic", "larger_is_more_similar": True, "symmetric": True}
+    claims = {
+        "label": "E",
+        "family": "statistic",
+        "larger_is_more_similar": True,
+        "symmetric": True,
+    }
     m = rs.measure(**claims, range=(0, 1), reference="none")(excess)
     assert m(X, Y, by=1e-15) == 1
     assert m(X, Y, by=-1e-15) == 1 - 1e-15

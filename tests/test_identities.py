@@ -17,7 +17,9 @@ import resemblance as rs
 
 pytestmark = [
     pytest.mark.usefixtures("any_blocks"),
-    pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning"),  # they hold where values mean little, too
+    pytest.mark.filterwarnings(
+        "ignore::resemblance.UninformativeWarning"
+    ),  # they hold where values mean little, too
 ]
 
 SHAPES = [(50, 6, 6), (50, 4, 9), (20, 30, 25), (12, 30, 5)]
@@ -48,7 +50,9 @@ def test_linear_cka_is_the_cosine_of_centred_grams_and_the_rv_coefficient(pair):
     x, y = pair
     assert rs.cka(x, y) == pytest.approx(cosine(gram(x), gram(y)), rel=1e-12)
     cross = centred(x).T @ centred(y)
-    rv = (cross**2).sum() / np.sqrt(((centred(x).T @ centred(x)) ** 2).sum() * ((centred(y).T @ centred(y)) ** 2).sum())
+    rv = (cross**2).sum() / np.sqrt(
+        ((centred(x).T @ centred(x)) ** 2).sum() * ((centred(y).T @ centred(y)) ** 2).sum()
+    )
     assert rs.cka(x, y) == pytest.approx(rv, rel=1e-12)
 
 
@@ -98,13 +102,19 @@ def test_mean_squared_cca_is_eigenspace_overlap_of_centred_data(pair):
     x, y = map(centred, pair)
     ranks = [np.linalg.matrix_rank(z) for z in (x, y)]
     overlap = rs.eigenspace_overlap(x, y) * max(x.shape[1], y.shape[1])
-    assert rs.mean_cca(*pair, aggregation="mean_squared") * min(ranks) == pytest.approx(overlap, rel=1e-9)
+    assert rs.mean_cca(*pair, aggregation="mean_squared") * min(ranks) == pytest.approx(
+        overlap, rel=1e-9
+    )
 
 
-FULL = [shape for shape in SHAPES if shape[0] - 1 <= max(shape[1:])]  # centred, one of them spans every direction
+FULL = [
+    shape for shape in SHAPES if shape[0] - 1 <= max(shape[1:])
+]  # centred, one of them spans every direction
 
 
-@pytest.mark.parametrize("pair", [shape for shape in SHAPES if shape not in FULL], ids=str, indirect=True)
+@pytest.mark.parametrize(
+    "pair", [shape for shape in SHAPES if shape not in FULL], ids=str, indirect=True
+)
 def test_canonical_correlations_are_cosines_of_subspace_angles(pair):
     x, y = map(centred, pair)
     assert rs.mean_cca(*pair) == pytest.approx(np.cos(subspace_angles(x, y)).mean(), rel=1e-9)
@@ -122,7 +132,9 @@ def test_svcca_with_all_variance_is_mean_cca(pair):
 def test_gulp_zero_from_canonical_correlations(pair):
     ranks = [np.linalg.matrix_rank(centred(z)) for z in pair]
     squares = rs.mean_cca(*pair, aggregation="mean_squared") * min(ranks)
-    assert rs.gulp(*pair, squared=True) == pytest.approx(sum(ranks) - 2 * squares, rel=1e-8, abs=1e-10)
+    assert rs.gulp(*pair, squared=True) == pytest.approx(
+        sum(ranks) - 2 * squares, rel=1e-8, abs=1e-10
+    )
     assert rs.gulp(*pair) ** 2 == pytest.approx(rs.gulp(*pair, squared=True), abs=1e-12)
 
 
@@ -131,7 +143,11 @@ def test_gulp_with_ridge_is_its_definition(pair):
     x, y = (centred(z) / np.sqrt((centred(z) ** 2).sum() / n) for z in pair)
     sx, sy, sxy = x.T @ x / n, y.T @ y / n, x.T @ y / n
     ix, iy = (np.linalg.inv(s + ridge * np.eye(len(s))) for s in (sx, sy))
-    expected = np.trace(ix @ sx @ ix @ sx) + np.trace(iy @ sy @ iy @ sy) - 2 * np.trace(ix @ sxy @ iy @ sxy.T)
+    expected = (
+        np.trace(ix @ sx @ ix @ sx)
+        + np.trace(iy @ sy @ iy @ sy)
+        - 2 * np.trace(ix @ sxy @ iy @ sxy.T)
+    )
     assert rs.gulp(*pair, ridge=ridge, squared=True) == pytest.approx(expected, rel=1e-9)
 
 
@@ -141,7 +157,9 @@ def test_procrustes_against_scipy_and_the_angle(pair):
     x, y = (np.pad(z, ((0, 0), (0, width - z.shape[1]))) for z in (x, y))
     rotation, nuclear = scipy_procrustes(x, y)
     assert rs.procrustes(*pair) == pytest.approx(np.linalg.norm(x @ rotation - y), rel=1e-10)
-    assert rs.procrustes(*pair) ** 2 == pytest.approx(2 - 2 * np.cos(rs.angular_shape(*pair)), rel=1e-10)
+    assert rs.procrustes(*pair) ** 2 == pytest.approx(
+        2 - 2 * np.cos(rs.angular_shape(*pair)), rel=1e-10
+    )
     assert rs.angular_shape(*pair) == pytest.approx(np.arccos(nuclear), rel=1e-8)
     assert rs.procrustes(*pair, squared=True) == pytest.approx(rs.procrustes(*pair) ** 2)
 
@@ -151,12 +169,15 @@ def test_size_and_shape_against_scipy(pair):
     width = max(x.shape[1], y.shape[1])
     x, y = (np.pad(z, ((0, 0), (0, width - z.shape[1]))) for z in (x, y))
     rotation, _ = scipy_procrustes(x, y)
-    assert rs.procrustes_size_shape(*pair) == pytest.approx(np.linalg.norm(x @ rotation - y), rel=1e-10)
+    assert rs.procrustes_size_shape(*pair) == pytest.approx(
+        np.linalg.norm(x @ rotation - y), rel=1e-10
+    )
 
 
 @pytest.mark.parametrize("distance", [0.0, 1e-12, 1e-9, 1e-6, 1e-3])
 def test_small_distances_keep_their_digits(distance):
-    """Y = R + distance * E, with E orthogonal to all infinitesimal rotations of R: the distance is known."""
+    """Y = R + distance * E, with E orthogonal to all infinitesimal rotations of R: the distance is
+    known."""
     rng = np.random.default_rng(0)
     x = np.linalg.qr(rng.standard_normal((40, 5)) - 0)[0]
     x = x - x.mean(axis=0)
@@ -165,8 +186,12 @@ def test_small_distances_keep_their_digits(distance):
     e -= x @ np.linalg.lstsq(x, e, rcond=None)[0]
     e /= np.linalg.norm(e)
     q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
-    assert rs.procrustes_size_shape(x @ q, x + distance * e) == pytest.approx(distance, rel=1e-3, abs=1e-14)
-    assert rs.permutation_procrustes(x[:, ::-1], x + distance * e) == pytest.approx(distance, rel=1e-3, abs=1e-15)
+    assert rs.procrustes_size_shape(x @ q, x + distance * e) == pytest.approx(
+        distance, rel=1e-3, abs=1e-14
+    )
+    assert rs.permutation_procrustes(x[:, ::-1], x + distance * e) == pytest.approx(
+        distance, rel=1e-3, abs=1e-15
+    )
 
 
 def test_permutation_procrustes_finds_a_hidden_permutation(rng):
@@ -200,9 +225,13 @@ def test_distance_correlation_without_centring(pair):
 def test_rsa_against_scipy(pair, kind):
     a, b = (pdist(z, kind) for z in pair)
     assert rs.rsa(*pair, rdm=kind) == pytest.approx(stats.spearmanr(a, b).statistic, rel=1e-9)
-    assert rs.rsa(*pair, rdm=kind, compare="pearson") == pytest.approx(stats.pearsonr(a, b).statistic, rel=1e-9)
+    assert rs.rsa(*pair, rdm=kind, compare="pearson") == pytest.approx(
+        stats.pearsonr(a, b).statistic, rel=1e-9
+    )
     assert rs.rsa(*pair, rdm=kind, compare="cosine") == pytest.approx(cosine(a, b), rel=1e-9)
-    assert rs.rsa(*pair, rdm=kind, compare="kendall") == pytest.approx(stats.kendalltau(a, b).statistic, rel=1e-9)
+    assert rs.rsa(*pair, rdm=kind, compare="kendall") == pytest.approx(
+        stats.kendalltau(a, b).statistic, rel=1e-9
+    )
 
 
 def test_ranks_with_ties_against_scipy(rng):
@@ -216,18 +245,24 @@ def test_ranks_with_ties_against_scipy(rng):
 def test_rsm_norm_difference_against_scipy(pair):
     a, b = (squareform(pdist(z)) for z in pair)
     assert rs.rsm_norm_difference(*pair) == pytest.approx(np.linalg.norm(a - b), rel=1e-10)
-    assert rs.rsm_norm_difference(*pair, norm="spectral") == pytest.approx(np.linalg.norm(a - b, ord=2), rel=1e-9)
+    assert rs.rsm_norm_difference(*pair, norm="spectral") == pytest.approx(
+        np.linalg.norm(a - b, ord=2), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
     ("x", "y"),
     [
         (np.repeat(np.eye(2), 60, axis=0), np.tile(np.eye(2), (60, 1))),
-        (np.unpackbits(np.arange(128, dtype=np.uint8)[:, None], axis=1)[:, 1:],
-         np.unpackbits((np.arange(128) ^ (np.arange(128) >> 1)).astype(np.uint8)[:, None], axis=1)[:, 1:]),
+        (
+            np.unpackbits(np.arange(128, dtype=np.uint8)[:, None], axis=1)[:, 1:],
+            np.unpackbits(
+                (np.arange(128) ^ (np.arange(128) >> 1)).astype(np.uint8)[:, None], axis=1
+            )[:, 1:],
+        ),
     ],
     ids=["block designs", "hypercube and Gray code"],
-)  # fmt: skip
+)
 def test_spectral_norm_of_structured_data(x, y):
     """The eigenvector of such differences is orthogonal to the vector of ones."""
     expected = np.abs(np.linalg.eigvalsh(squareform(pdist(x)) - squareform(pdist(y)))).max()
@@ -235,7 +270,8 @@ def test_spectral_norm_of_structured_data(x, y):
 
 
 def test_pwcca_does_not_depend_on_the_basis_where_correlations_tie():
-    """With shared columns several canonical correlations are 1, and their variates are not unique."""
+    """With shared columns several canonical correlations are 1, and their variates are not
+    unique."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((200, 10))
     y = np.hstack([x[:, :5], rng.standard_normal((200, 5))])
@@ -246,7 +282,8 @@ def test_pwcca_does_not_depend_on_the_basis_where_correlations_tie():
 
 
 def test_debiased_cka_of_exchangeable_samples_is_undefined():
-    """All samples are equally far apart: nothing but the diagonal distinguishes the Gram matrix from a constant."""
+    """All samples are equally far apart: nothing but the diagonal distinguishes the Gram matrix
+    from a constant."""
     for kernel in ("linear", "rbf"):
         with pytest.raises(rs.Undefined, match="self-similarity is not positive"):
             rs.cka(np.eye(6), 3 * np.eye(6) + 1, kernel=kernel, estimator="debiased")
@@ -266,9 +303,16 @@ def test_correlation_matches_against_numpy(pair):
 
     x, y = pair
     c = np.corrcoef(x.T, y.T)[: x.shape[1], x.shape[1] :]
-    assert rs.hard_correlation_match(x, y) == pytest.approx(c[linear_sum_assignment(-c)].mean(), rel=1e-10)
-    assert rs.soft_correlation_match(x, y) == pytest.approx((c.max(0).mean() + c.max(1).mean()) / 2, rel=1e-10)
-    assert rs.hard_correlation_match(x, y, matching="greedy") <= rs.hard_correlation_match(x, y) + 1e-12
+    assert rs.hard_correlation_match(x, y) == pytest.approx(
+        c[linear_sum_assignment(-c)].mean(), rel=1e-10
+    )
+    assert rs.soft_correlation_match(x, y) == pytest.approx(
+        (c.max(0).mean() + c.max(1).mean()) / 2, rel=1e-10
+    )
+    assert (
+        rs.hard_correlation_match(x, y, matching="greedy")
+        <= rs.hard_correlation_match(x, y) + 1e-12
+    )
 
 
 def test_greedy_match_takes_the_largest_correlation_first():
@@ -281,14 +325,20 @@ def test_greedy_match_takes_the_largest_correlation_first():
     correlations = np.corrcoef(x.T, y.T)[:2, 2:]
     first = correlations.max()
     i, j = np.unravel_index(correlations.argmax(), (2, 2))
-    assert rs.hard_correlation_match(x, y, matching="greedy") == pytest.approx((first + correlations[1 - i, 1 - j]) / 2)
+    assert rs.hard_correlation_match(x, y, matching="greedy") == pytest.approx(
+        (first + correlations[1 - i, 1 - j]) / 2
+    )
 
 
 def test_linear_regression_is_r_squared_of_least_squares(pair):
     x, y = map(centred, pair)
     residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    assert rs.linear_regression(*pair) == pytest.approx(1 - (residual**2).sum() / (y**2).sum(), rel=1e-9)
-    assert rs.linear_regression(*pair, predict="first") == pytest.approx(rs.linear_regression(*pair[::-1]), rel=1e-12)
+    assert rs.linear_regression(*pair) == pytest.approx(
+        1 - (residual**2).sum() / (y**2).sum(), rel=1e-9
+    )
+    assert rs.linear_regression(*pair, predict="first") == pytest.approx(
+        rs.linear_regression(*pair[::-1]), rel=1e-12
+    )
 
 
 def test_aligned_cosine_by_its_definition(pair):
@@ -301,7 +351,10 @@ def test_aligned_cosine_by_its_definition(pair):
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 def test_neighbours_against_scikit_learn(pair, metric):
-    found = [NearestNeighbors(n_neighbors=4, metric=metric).fit(z).kneighbors(return_distance=False) for z in pair]
+    found = [
+        NearestNeighbors(n_neighbors=4, metric=metric).fit(z).kneighbors(return_distance=False)
+        for z in pair
+    ]
     a, b = ([set(row) for row in rows] for rows in found)
     expected = np.mean([len(p & q) / len(p | q) for p, q in zip(a, b, strict=True)])
     assert rs.jaccard(*pair, k=4, metric=metric) == pytest.approx(expected, rel=1e-12)
@@ -310,12 +363,17 @@ def test_neighbours_against_scikit_learn(pair, metric):
         ranks = [(list(p).index(j) + 1, list(q).index(j) + 1) for j in set(p) & set(q)]
         total = sum(2 / ((1 + abs(r - s)) * (r + s)) for r, s in ranks)
         scores.append(total / sum(1 / i for i in range(1, len(ranks) + 1)) if ranks else 0)
-    assert rs.rank_similarity(*pair, k=4, metric=metric) == pytest.approx(np.mean(scores), rel=1e-12)
+    assert rs.rank_similarity(*pair, k=4, metric=metric) == pytest.approx(
+        np.mean(scores), rel=1e-12
+    )
 
 
 def test_second_order_cosine_by_its_definition(pair):
     similarity = [cosine_similarity(z) for z in pair]
-    found = [NearestNeighbors(n_neighbors=4, metric="cosine").fit(z).kneighbors(return_distance=False) for z in pair]
+    found = [
+        NearestNeighbors(n_neighbors=4, metric="cosine").fit(z).kneighbors(return_distance=False)
+        for z in pair
+    ]
     values = []
     for i, (p, q) in enumerate(zip(*found, strict=True)):
         union = sorted(set(p) | set(q))
@@ -331,7 +389,11 @@ def test_duplicates_are_neighbours_and_equally_near_ones_are_listed_by_index():
     assert found.tolist() == [[1, 2, 4], [0, 2, 4], [0, 1, 4], [4, 0, 1], [0, 1, 2]]
     ties = nearest(rs.Representation(x), k=3, metric="cosine").ties
     assert ties.rows.tolist() == [0, 1, 2, 3, 4]
-    assert np.split(ties.members, ties.starts[1:-1])[3].tolist() == [0, 1, 2]  # three samples for two places
+    assert np.split(ties.members, ties.starts[1:-1])[3].tolist() == [
+        0,
+        1,
+        2,
+    ]  # three samples for two places
     assert np.split(ties.members, ties.starts[1:-1])[4].tolist() == [0, 1, 2, 3]
 
 
@@ -351,20 +413,29 @@ def test_heat_trace_is_that_of_the_eigenvalues(rng):
 def test_statistics_by_their_definitions(pair):
     x, y = pair
     concentricity = [np.mean([cosine(row, z.mean(axis=0)) for row in z]) for z in pair]
-    assert rs.concentricity_difference(x, y) == pytest.approx(abs(concentricity[0] - concentricity[1]), rel=1e-9)
+    assert rs.concentricity_difference(x, y) == pytest.approx(
+        abs(concentricity[0] - concentricity[1]), rel=1e-9
+    )
     norms = [np.linalg.norm(z.mean(axis=0)) for z in pair]
     assert rs.magnitude_difference(x, y) == pytest.approx(abs(norms[0] - norms[1]), rel=1e-9)
     unit = [z / np.linalg.norm(z, axis=1, keepdims=True) for z in pair]
     for self_pairs in (True, False):
         u = [np.exp(-2 * squareform(pdist(z)) ** 2) for z in unit]
-        means = [v.mean() if self_pairs else (v.sum() - len(v)) / (len(v) * (len(v) - 1)) for v in u]
+        means = [
+            v.mean() if self_pairs else (v.sum() - len(v)) / (len(v) * (len(v) - 1)) for v in u
+        ]
         expected = abs(np.log(means[0]) - np.log(means[1]))
-        assert rs.uniformity_difference(x, y, self_pairs=self_pairs) == pytest.approx(expected, rel=1e-9)
+        assert rs.uniformity_difference(x, y, self_pairs=self_pairs) == pytest.approx(
+            expected, rel=1e-9
+        )
 
 
 def test_a_large_common_offset_costs_the_mean_no_digits():
-    """In single precision the plain sum of 20,000 numbers near 1000.1 is wrong in the fourth digit."""
-    rows = (1000.1 + 0.001 * np.random.default_rng(0).standard_normal((20_000, 3))).astype(np.float32)
+    """In single precision the plain sum of 20,000 numbers near 1000.1 is wrong in the fourth
+    digit."""
+    rows = (1000.1 + 0.001 * np.random.default_rng(0).standard_normal((20_000, 3))).astype(
+        np.float32
+    )
     x, y = rs.Representation(rows, dtype="float32"), rs.Representation(0 * rows, dtype="float32")
     expected = np.linalg.norm(rows.astype(np.float64).mean(axis=0))
     assert rs.magnitude_difference(x, y) == pytest.approx(expected, rel=1e-6)
@@ -387,12 +458,18 @@ def test_outputs_against_scipy_and_scikit_learn(rng):
     assert rs.jensen_shannon(p, q, outputs="probabilities") == pytest.approx(expected, rel=1e-10)
     a, b = (accuracy_score(labels, z.argmax(axis=1)) for z in (x, y))
     assert rs.accuracy_difference(x, y, labels=labels) == pytest.approx(abs(a - b))
-    assert rs.disagreement(x, y) == pytest.approx(1 - accuracy_score(x.argmax(axis=1), y.argmax(axis=1)))
+    assert rs.disagreement(x, y) == pytest.approx(
+        1 - accuracy_score(x.argmax(axis=1), y.argmax(axis=1))
+    )
     certain = np.eye(4)[labels]
-    assert rs.jensen_shannon(certain, np.roll(certain, 1, axis=1), outputs="probabilities") == pytest.approx(1)
+    assert rs.jensen_shannon(
+        certain, np.roll(certain, 1, axis=1), outputs="probabilities"
+    ) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("labels", [3, None, ("cat", "dog"), (0.0, 1.0), (True, False), (0, -1), (0, 1, 0)])
+@pytest.mark.parametrize(
+    "labels", [3, None, ("cat", "dog"), (0.0, 1.0), (True, False), (0, -1), (0, 1, 0)]
+)
 def test_the_accuracy_difference_takes_numbers_of_columns(labels):
     with pytest.raises(ValueError, match="accuracy_difference"):
         rs.accuracy_difference(np.eye(2), np.eye(2), labels=labels)
@@ -402,7 +479,11 @@ def test_scikit_learn_jaccard_on_indicator_vectors(rng):
     x, y = rng.standard_normal((2, 25, 3))
     indicators = []
     for z in (x, y):
-        found = NearestNeighbors(n_neighbors=5, metric="cosine").fit(z).kneighbors(return_distance=False)
+        found = (
+            NearestNeighbors(n_neighbors=5, metric="cosine")
+            .fit(z)
+            .kneighbors(return_distance=False)
+        )
         indicators.append(np.zeros((25, 25), dtype=int))
         np.put_along_axis(indicators[-1], found, 1, axis=1)
     assert rs.jaccard(x, y, k=5) == pytest.approx(jaccard_score(*indicators, average="samples"))
@@ -429,7 +510,8 @@ def rbf_gram(x: np.ndarray, width: float) -> np.ndarray:
 
 @pytest.mark.parametrize("width", [0.2, 1.0])
 def test_the_width_of_a_kernel_may_count_the_zero_distances_of_samples_to_themselves(width):
-    """Two clusters of equal size: the median falls between the distances within and between them."""
+    """Two clusters of equal size: the median falls between the distances within and between
+    them."""
     rng = np.random.default_rng(0)
     x = np.repeat([[0.0, 0.0], [9.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 2))
     y = np.repeat([[0.0, 0.0, 0.0], [0.0, 7.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 3))

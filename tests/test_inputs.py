@@ -1,4 +1,5 @@
-"""What users hand in: tables with the samples they name, models with layers, and a remedy for everything else."""
+"""What users hand in: tables with the samples they name, models with layers, and a remedy for
+everything else."""
 
 from __future__ import annotations
 
@@ -36,16 +37,19 @@ ENTRANCES = {
 entrance = pytest.mark.parametrize("enter", ENTRANCES.values(), ids=ENTRANCES)
 
 
-# ---------------------------------------------------------------------------------------------- samples that have names
+# -------------------------------------------------------------------------- samples that have names
 
 
 @entrance
 @pytest.mark.parametrize("frame", [NAMED, DEFAULT], ids=["names", "numbers"])
 def test_the_same_samples_in_another_order_are_an_error(enter, frame):
-    """Numbers count, too: a frame that was never given an index is numbered, and shuffling keeps the numbers."""
+    """Numbers count, too: a frame that was never given an index is numbered, and shuffling keeps
+    the numbers."""
     shuffled = frame.iloc[SHUFFLED]
     for x, y in [(frame, shuffled), (shuffled, frame)]:
-        with pytest.raises(ValueError, match=r"in another order; .*rs\.join_samples.*\.loc\[") as error:
+        with pytest.raises(
+            ValueError, match=r"in another order; .*rs\.join_samples.*\.loc\["
+        ) as error:
             enter(x, y)
         assert not isinstance(error.value, rs.Undefined)
     enter(frame, shuffled.loc[frame.index])
@@ -62,20 +66,34 @@ def test_other_samples_are_an_error_that_names_one(enter):
 
 @entrance
 def test_ids_on_one_side_only_are_no_error(enter):
-    """Predictions come as plain arrays, or as a frame with a fresh index, of samples that have names."""
+    """Predictions come as plain arrays, or as a frame with a fresh index, of samples that have
+    names."""
     some = DEFAULT.set_index(np.arange(100, 130)[::-1])
-    for x, y in [(NAMED, X), (NAMED, DEFAULT), (some, DEFAULT), (DEFAULT.iloc[SHUFFLED], X[SHUFFLED]), (X, NAMED)]:
+    for x, y in [
+        (NAMED, X),
+        (NAMED, DEFAULT),
+        (some, DEFAULT),
+        (DEFAULT.iloc[SHUFFLED], X[SHUFFLED]),
+        (X, NAMED),
+    ]:
         enter(x, y)
 
 
 def test_ids_that_cannot_be_compared_are_refused():
-    with pytest.raises(ValueError, match="representation 'x': ids must be words, numbers or tuples of them"):
+    with pytest.raises(
+        ValueError, match="representation 'x': ids must be words, numbers or tuples of them"
+    ):
         rs.Representation(X, "x", ids=[[i] for i in range(30)])
 
 
 def test_values_of_tables_are_those_of_their_arrays():
     expected = rs.cka(X, Y)
-    for y in (pd.DataFrame(Y), pd.DataFrame(Y, index=NAMES), pd.DataFrame(Y).convert_dtypes(), xr.DataArray(Y)):
+    for y in (
+        pd.DataFrame(Y),
+        pd.DataFrame(Y, index=NAMES),
+        pd.DataFrame(Y).convert_dtypes(),
+        xr.DataArray(Y),
+    ):
         assert rs.cka(NAMED, y) == expected
         assert compared(NAMED, y) == expected
     assert rs.Representation(NAMED).ids == tuple(NAMES)
@@ -116,7 +134,9 @@ def test_repeated_names_can_be_compared_but_not_joined():
     assert rs.cka(frame, pd.DataFrame(X, index=frame.index)) == pytest.approx(1)
     with pytest.raises(ValueError, match="in another order"):
         rs.cka(frame, frame.iloc[::-1].iloc[SHUFFLED])
-    with pytest.raises(ValueError, match=r"one unique id per sample; 'twice' is there several times"):
+    with pytest.raises(
+        ValueError, match=r"one unique id per sample; 'twice' is there several times"
+    ):
         rs.join_samples(frame, frame)
 
 
@@ -131,7 +151,11 @@ def test_labels_belong_to_samples():
     for frame in (NAMED, DEFAULT):
         column = pd.Series(LABELS, index=frame.index)
         assert st.variance_ratio(frame, column) == st.variance_ratio(frame, LABELS) == plain
-        for call in (st.variance_ratio, lambda x, y: rs.drift(x, x, labels=y, draws=10), st.perturbations):
+        for call in (
+            st.variance_ratio,
+            lambda x, y: rs.drift(x, x, labels=y, draws=10),
+            st.perturbations,
+        ):
             with pytest.raises(ValueError, match=r"labels has the samples of .* in another order"):
                 call(frame, column.iloc[SHUFFLED])
     assert st.variance_ratio(X, pd.Series(LABELS, index=SHUFFLED)) == plain
@@ -142,15 +166,19 @@ def test_names_survive_a_worker():
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(2) as executor:
-        found = rs.compare({"a": NAMED, "b": NAMED + 1}, measures="cka", executor=executor, progress=False)
+        found = rs.compare(
+            {"a": NAMED, "b": NAMED + 1}, measures="cka", executor=executor, progress=False
+        )
     assert found["cka"][0, 1] == pytest.approx(1)
 
 
-# --------------------------------------------------------------------------------------------------- models with layers
+# ------------------------------------------------------------------------------- models with layers
 
 
 def model(name, *layers):
-    return rs.Subject(name, {layer: rs.Representation(X + i, layer) for i, layer in enumerate(layers)})
+    return rs.Subject(
+        name, {layer: rs.Representation(X + i, layer) for i, layer in enumerate(layers)}
+    )
 
 
 def names(*given, **options):
@@ -164,7 +192,12 @@ def test_models_are_compared_by_their_layers():
     assert names(a, b) == (left, right)
     assert names([a, b]) == (left + right, left + right)
     assert names(a) == (left, left)
-    assert names({"first": a, "second": b})[0] == ["first/conv", "first/head", "second/conv", "second/head"]
+    assert names({"first": a, "second": b})[0] == [
+        "first/conv",
+        "first/head",
+        "second/conv",
+        "second/head",
+    ]
     assert names([a, X]) == ([*left, "x1"],) * 2
     assert names({"net": a, "pixels": Y}, b)[0] == ["net/conv", "net/head", "pixels"]
     assert names(a, c) == (left, ["small 2/conv"])
@@ -176,7 +209,9 @@ def test_models_are_compared_by_their_layers():
 def test_names_of_models_are_on_the_page(tmp_path):
     from resemblance.report import write_page
 
-    found = rs.compare(model("small", "conv"), model("large", "head"), measures="cka", progress=False)
+    found = rs.compare(
+        model("small", "conv"), model("large", "head"), measures="cka", progress=False
+    )
     write_page(found, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "small/conv" in text
@@ -199,7 +234,7 @@ def test_a_mistake_is_told_of_the_layer_that_has_it():
         rs.compare([X, pd.DataFrame({"species": ["a"] * 30})])
 
 
-# ------------------------------------------------------------------------------------------------------ everything else
+# ---------------------------------------------------------------------------------- everything else
 
 
 class Dataset:
@@ -219,7 +254,10 @@ RECORDS = np.array([(1, 2.0), (3, 4.0)], dtype=[("a", int), ("b", float)])
 TEXT = pd.DataFrame({"a": [1.0, 2], "species": ["x", "y"]})
 KINDS = {
     "text": (TEXT, r"columns that are not numbers: 'species'; .*X.drop\(.*X.set_index\("),
-    "time": (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 2)}), "columns that are not numbers: 'day'"),
+    "time": (
+        pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 2)}),
+        "columns that are not numbers: 'day'",
+    ),
     "mapping": ({"conv": X, "head": Y}, r"is a mapping with 'conv', 'head'; pass one"),
     "model": (model("net", "conv"), r"is a model with layers 'conv'; pass one, X.layers"),
     "module": (torch.nn.Linear(2, 2), "rs.subject_from_model"),
@@ -233,15 +271,22 @@ KINDS = {
     "records": (RECORDS, r"fields a, b: np.lib.recfunctions.structured_to_unstructured\(X\)"),
     "sparse": (scipy.sparse.csr_array(X), "toarray"),
     "sparse tensor": (torch.eye(3).to_sparse(), r"X.to_dense\(\)"),
-    "nested tensor": (torch.nested.nested_tensor([torch.ones(2, 3)], layout=torch.jagged), "to_padded_tensor"),
+    "nested tensor": (
+        torch.nested.nested_tensor([torch.ones(2, 3)], layout=torch.jagged),
+        "to_padded_tensor",
+    ),
     "no values": (torch.empty(3, 2, device="meta"), "device 'meta'"),
     "tiny numbers": (torch.ones(3, 2).to(torch.float8_e4m3fn), r"X.float\(\)"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("data", "message"), KINDS.values(), ids=KINDS)
 def test_each_kind_has_its_remedy(data, message):
-    for call in (lambda: rs.cka(data, data), lambda: rs.Representation(data, "X"), lambda: rs.drift(data, data)):
+    for call in (
+        lambda: rs.cka(data, data),
+        lambda: rs.Representation(data, "X"),
+        lambda: rs.drift(data, data),
+    ):
         with pytest.raises(ValueError, match=message):
             call()
 
@@ -263,9 +308,11 @@ def test_files_that_hold_no_array(tmp_path):
     text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 5), }".ljust(117) + b"\n"
     (tmp_path / "negative.npy").write_bytes(head + text + bytes(160))
     for name, message in [
-        ("objects", "it holds Python objects, not numbers$"), ("text", "cannot be read"), ("loop", "cannot be read"),
+        ("objects", "it holds Python objects, not numbers$"),
+        ("text", "cannot be read"),
+        ("loop", "cannot be read"),
         ("negative", "cannot be read"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(ValueError, match=message) as error:
             rs.Representation(tmp_path / f"{name}.npy")
         assert "allow_pickle" not in str(error.value)

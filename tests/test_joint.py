@@ -1,4 +1,5 @@
-"""One ranking over several suites: ranks that can be worked out by hand, intervals, claims, and what is refused."""
+"""One ranking over several suites: ranks that can be worked out by hand, intervals, claims, and
+what is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +23,13 @@ from resemblance.comparison import info_of
 from resemblance.significance import places
 from resemblance.subject import Subject
 
-MEASURES = ("cka", "procrustes", "magnitude_difference", "concentricity_difference", "uniformity_difference")
+MEASURES = (
+    "cka",
+    "procrustes",
+    "magnitude_difference",
+    "concentricity_difference",
+    "uniformity_difference",
+)
 LABELS = {"a": "A", "b": "B", "c": "C"}
 
 
@@ -39,7 +46,11 @@ def study(folder, suite, cells, labels=LABELS, size="default"):
 
 @pytest.fixture
 def two(tmp_path):
-    one = study(tmp_path / "one", "stability", {"x/1": {"a": 3.0, "b": 2.0, "c": 1.0}, "x/2": {"a": 1, "b": 2, "c": 0}})
+    one = study(
+        tmp_path / "one",
+        "stability",
+        {"x/1": {"a": 3.0, "b": 2.0, "c": 1.0}, "x/2": {"a": 1, "b": 2, "c": 0}},
+    )
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 0.5, "b": 0.5, "c": None}})
     return one, other
 
@@ -51,7 +62,8 @@ def table(findings, section, name):
 
 def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
     found = {row[0]: row for row in table(joint(two), "standing", "places").rows}
-    # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share 1 and 2, c without a value is last
+    # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share 1 and 2, c without a
+    # value is last
     assert [found[m][1] for m in "ABC"] == [1.5, 1.5, 3.0]
     assert [found[m][3] for m in "ABC"] == [1, 1, 3]
     assert found["C"][2] == "3.0 to 3.0"
@@ -59,22 +71,35 @@ def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
     assert found["B"][6] == "100%"
     assert found["C"][6] is None
     bars = joint(two)["standing"].figures[0]
-    assert bars.threshold == 2.0 == np.mean([bar.value for bar in bars.bars])  # what guesses is in the middle
+    assert (
+        bars.threshold == 2.0 == np.mean([bar.value for bar in bars.bars])
+    )  # what guesses is in the middle
 
 
 def test_cells_in_which_all_are_equal_do_not_count(tmp_path):
     cells = {"x": {"a": 3, "b": 2, "c": 1}, "tied": {"a": 1, "b": 1, "c": 1 + 1e-12}}
-    one, other = study(tmp_path / "one", "stability", cells), study(tmp_path / "two", "sensitivity", {"x": cells["x"]})
+    one, other = (
+        study(tmp_path / "one", "stability", cells),
+        study(tmp_path / "two", "sensitivity", {"x": cells["x"]}),
+    )
     found = joint([one, other])
     assert [row[1] for row in table(found, "standing", "places").rows] == [1.0, 2.0, 3.0]
-    assert "Cells: 1 (in 1 more all measures are equal). Size of the study: default." in found["stability"].about
+    assert (
+        "Cells: 1 (in 1 more all measures are equal). Size of the study: default."
+        in found["stability"].about
+    )
     with pytest.raises(ValueError, match="no cell of the stability study tells the measures apart"):
-        joint([study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other])
+        joint(
+            [study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other]
+        )
 
 
 def test_equal_measures_have_equal_places_whatever_the_order_of_suites(tmp_path):
     ranks = [{"a": 3, "b": 3, "c": 1}, {"a": 3, "b": 1, "c": 2}, {"a": 1, "b": 3, "c": 2}]
-    folders = [study(tmp_path / s, s, {"x": r}) for s, r in zip(("stability", "sensitivity", "resi"), ranks)]
+    folders = [
+        study(tmp_path / s, s, {"x": r})
+        for s, r in zip(("stability", "sensitivity", "resi"), ranks)
+    ]
     found = {row[0]: row for row in table(joint(folders), "standing", "places").rows}
     assert found["A"][3] == found["B"][3] == 1
 
@@ -84,12 +109,21 @@ def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
     one = study(tmp_path / "one", "stability", {"x": {"a": 1, "b": 3, "c": 2, "d": 9}}, more)
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 3, "c": 2}})
     found = joint([one, other])
-    assert {row[0]: row[1] for row in table(found, "standing", "places").rows} == {"B": 1.0, "C": 2.0, "A": 3.0}
+    assert {row[0]: row[1] for row in table(found, "standing", "places").rows} == {
+        "B": 1.0,
+        "C": 2.0,
+        "A": 3.0,
+    }
     assert found["standing"].reasons == {"D (d)": "takes no part in sensitivity"}
 
 
 def test_a_cell_in_which_nobody_has_a_value_does_not_count(tmp_path):
-    one = study(tmp_path / "one", "stability", {"x": {"a": 2, "b": 1}, "empty": {"a": None}}, {"a": "A", "b": "B"})
+    one = study(
+        tmp_path / "one",
+        "stability",
+        {"x": {"a": 2, "b": 1}, "empty": {"a": None}},
+        {"a": "A", "b": "B"},
+    )
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 2, "b": 1}}, {"a": "A", "b": "B"})
     assert "Cells: 1. Size of the study" in joint([one, other])["stability"].about
 
@@ -105,7 +139,9 @@ def test_intervals_hold_the_estimate_and_shrink_with_cells():
     random = np.random.default_rng(0)
 
     def width(count):
-        cells = {("t", str(i)): dict(zip("ab", random.permutation([1.0, 2.0]))) for i in range(count)}
+        cells = {
+            ("t", str(i)): dict(zip("ab", random.permutation([1.0, 2.0]))) for i in range(count)
+        }
         found = places({"resi": cells, "stability": cells}).rows
         assert all(p.low <= p.mean <= p.high for p in found)
         return found[0].high - found[0].low
@@ -118,8 +154,11 @@ def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_
     cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0, "procrustes": 3.0, "mine": 4.0}}
     folders = [study(tmp_path / s, s, cells, labels) for s in ("stability", "sensitivity")]
     assert {row[0] for row in table(joint(folders), "standing", "places").rows} == {
-        "CKA", "CKA [kernel=rbf]", "OrthProc", "Mine"
-    }  # fmt: skip
+        "CKA",
+        "CKA [kernel=rbf]",
+        "OrthProc",
+        "Mine",
+    }
 
 
 SURE = {f"x/{i}": {"a": 3.0, "b": 2.0, "c": 1.0} for i in range(6)}
@@ -130,9 +169,17 @@ def test_a_joint_ranking_says_first_who_leads_and_where_suites_disagree(tmp_path
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}})
     third = study(tmp_path / "third", "manifolds", SURE)
     found = joint([one, other, third])
-    assert found.headline().startswith("A leads with a mean rank of 1.67 among 3 measures over 13 cells; every other ")
-    assert "The suites have different leaders: A in stability, C in sensitivity, A in manifolds." in found.headline()
-    assert "stability and sensitivity agree the least on the order (correlation −1.00)." in found.headline()
+    assert found.headline().startswith(
+        "A leads with a mean rank of 1.67 among 3 measures over 13 cells; every other "
+    )
+    assert (
+        "The suites have different leaders: A in stability, C in sensitivity, A in manifolds."
+        in found.headline()
+    )
+    assert (
+        "stability and sensitivity agree the least on the order (correlation −1.00)."
+        in found.headline()
+    )
     assert found.facts["studies"].startswith("stability, default: small models on data")
     same = joint([one, third]).headline()
     assert "The same measure leads in every suite." in same
@@ -140,9 +187,13 @@ def test_a_joint_ranking_says_first_who_leads_and_where_suites_disagree(tmp_path
 
 def test_a_trial_is_left_out_of_a_joint_ranking_and_named(tmp_path):
     one, third = (study(tmp_path / s, s, SURE) for s in ("stability", "manifolds"))
-    trial = study(tmp_path / "trial", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}}, size="small")
+    trial = study(
+        tmp_path / "trial", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}}, size="small"
+    )
     found = joint([one, trial, third])
-    assert found.remarks == ("Left out of the ranking: sensitivity, small: for trying out, which is a trial.",)
+    assert found.remarks == (
+        "Left out of the ranking: sensitivity, small: for trying out, which is a trial.",
+    )
     assert [s.name for s in found.sections] == ["standing", "agreement", "stability", "manifolds"]
     assert not found.is_trial
 
@@ -172,8 +223,14 @@ def subjects(domain):
     for seed in range(5):
         last = base + 0.2 * (1 + seed) * random.normal(size=base.shape)
         traits = {"domain": domain, "seed": seed, "accuracy": 0.9 - 0.05 * seed}
-        found.append(Subject(f"{domain}{seed}", {"last": rs.Representation(last, f"{domain}{seed}/last")},
-                             last[:, :3], traits))  # fmt: skip
+        found.append(
+            Subject(
+                f"{domain}{seed}",
+                {"last": rs.Representation(last, f"{domain}{seed}/last")},
+                last[:, :3],
+                traits,
+            )
+        )
     return found
 
 
@@ -188,7 +245,11 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
     manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
     contests = [read_contest(tmp_path / name) for name in ("resi", "manifolds")]
     assert [c.suite for c in contests] == ["resi", "manifolds"]
-    assert set(contests[1].ranks(set(MEASURES))) == {("rings", "tau"), ("clusters", "tau"), ("swiss roll", "peak")}
+    assert set(contests[1].ranks(set(MEASURES))) == {
+        ("rings", "tau"),
+        ("clusters", "tau"),
+        ("swiss roll", "peak"),
+    }
     fewer = contests[0].ranks(set(MEASURES[:2]))
     assert {rank for own in fewer.values() for rank in own.values()} <= {1.0, 2.0}
     result = json.loads((tmp_path / "manifolds" / "result.json").read_text()) | {"size": "default"}
@@ -196,21 +257,41 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
     found = joint([tmp_path / "resi", tmp_path / "manifolds"])
     assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
     assert len(found["resi"].claims) == 4
-    assert "Suite: models of your own; domains: graphs, vision; protocol: paper." in found["resi"].about
+    assert (
+        "Suite: models of your own; domains: graphs, vision; protocol: paper."
+        in found["resi"].about
+    )
 
 
-NAMES = (*MEASURES[2:], "mka", "cka", "procrustes", "rsa", "svcca", "pwcca", "jaccard", "imd", "rtd", "gulp")
+NAMES = (
+    *MEASURES[2:],
+    "mka",
+    "cka",
+    "procrustes",
+    "rsa",
+    "svcca",
+    "pwcca",
+    "jaccard",
+    "imd",
+    "rtd",
+    "gulp",
+)
 ORDERS = {"graphs": 1, "language": 1, "vision": 1}
 
 
 def made_up(quality):
-    """A result of 12 cells in each of three domains; ``quality``: score of the measure at a place, domain and cell."""
+    """A result of 12 cells in each of three domains; ``quality``: score of the measure at a place,
+    domain and cell."""
     infos = [info_of(rs.get_measure(name)) for name in NAMES]
     scores = [
-        Score("labels", "auprc", domain, f"set{cell}", "net", "mean", m.spec, m.label, value, (value,))
-        for domain in ORDERS for cell in range(12) for place, m in enumerate(infos)
+        Score(
+            "labels", "auprc", domain, f"set{cell}", "net", "mean", m.spec, m.label, value, (value,)
+        )
+        for domain in ORDERS
+        for cell in range(12)
+        for place, m in enumerate(infos)
         for value in [float(quality(place, domain, cell))]
-    ]  # fmt: skip
+    ]
     return Result("paper", "models", "last", tuple(infos), tuple(scores), (), (), (), (), {}, {})
 
 
@@ -223,7 +304,13 @@ def test_claims_of_resi_can_hold():
     orders = {domain: random.permutation(np.arange(3, len(NAMES))) for domain in ORDERS}
 
     def differs(place, domain, cell):  # statistics last, MKA first, the others as the domain has it
-        return place - 5 if place < 3 else 20 if place == 3 and cell % 3 == 0 else orders[domain][place - 3]
+        return (
+            place - 5
+            if place < 3
+            else 20
+            if place == 3 and cell % 3 == 0
+            else orders[domain][place - 3]
+        )
 
     found = verdicts(differs)
     assert {found[n] for n in ("R1", "R2", "R3")} == {REPRODUCED}
@@ -239,9 +326,18 @@ def test_claims_of_resi_can_fail():
 def test_variants_do_not_count_twice():
     result = made_up(lambda place, domain, cell: -place)
     twin = info_of(rs.get_measure("cka[estimator=debiased]"))
-    better = tuple(s._replace(measure=twin.spec, label=twin.label, value=9.0, parts=(9.0,))
-                   for s in result.scores if s.measure == "cka")  # fmt: skip
-    both = type(result)(**{**vars(result), "measures": (*result.measures, twin), "scores": (*result.scores, *better)})
+    better = tuple(
+        s._replace(measure=twin.spec, label=twin.label, value=9.0, parts=(9.0,))
+        for s in result.scores
+        if s.measure == "cka"
+    )
+    both = type(result)(
+        **{
+            **vars(result),
+            "measures": (*result.measures, twin),
+            "scores": (*result.scores, *better),
+        }
+    )
     assert [c.ours for c in claims(both)[:3]] == [c.ours for c in claims(result)[:3]]
 
 
@@ -249,15 +345,21 @@ def test_noise_is_no_dependence_on_the_domain():
     found = []
     for seed in range(10):
         random = np.random.default_rng(seed)
-        found.append(verdicts(lambda place, domain, cell, random=random: place + 3 * random.normal())["R2"])
+        found.append(
+            verdicts(lambda place, domain, cell, random=random: place + 3 * random.normal())["R2"]
+        )
     assert found.count(REPRODUCED) <= 2
 
 
 def test_few_measures_decide_nothing(result):
-    assert {c.number: c.verdict for c in claims(result)} == dict.fromkeys(("R1", "R2", "R3", "K1"), NO_DATA)
+    assert {c.number: c.verdict for c in claims(result)} == dict.fromkeys(
+        ("R1", "R2", "R3", "K1"), NO_DATA
+    )
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"format": 1, "suite": "other", "sections": []})])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", json.dumps({"format": 1, "suite": "other", "sections": []})]
+)
 def test_what_is_no_study_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(ValueError, match=r"result\.json"):
@@ -278,7 +380,10 @@ def test_mistakes_are_named(two, tmp_path):
 
 def test_the_table_fits_the_terminal_and_has_no_none(tmp_path, capsys, monkeypatch):
     labels = {f"measure_{i}": f"A measure {i}" for i in range(9)}
-    cells = {f"cell/{c}": {m: float((7 * c + 3 * i) % 11) for i, m in enumerate(labels)} for c in range(5)}
+    cells = {
+        f"cell/{c}": {m: float((7 * c + 3 * i) % 11) for i, m in enumerate(labels)}
+        for c in range(5)
+    }
     suites = ("stability", "sensitivity")
     folders = [str(study(tmp_path / s, s, cells, labels)) for s in suites]
     monkeypatch.chdir(tmp_path)

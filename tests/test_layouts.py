@@ -1,4 +1,5 @@
-"""Tokens and maps become samples by features: closed forms, PyTorch's own pooling, and ReSi's published conventions."""
+"""Tokens and maps become samples by features: closed forms, PyTorch's own pooling, and ReSi's
+published conventions."""
 
 from __future__ import annotations
 
@@ -14,7 +15,11 @@ import torch
 import resemblance as rs
 
 GOLDEN = Path(__file__).parent / "golden"
-LIBRARIES = {"numpy": np.asarray, "torch": torch.asarray, "array_api_strict": array_api_strict.asarray}
+LIBRARIES = {
+    "numpy": np.asarray,
+    "torch": torch.asarray,
+    "array_api_strict": array_api_strict.asarray,
+}
 TOKENS = np.arange(24.0).reshape(2, 3, 4)  # two samples, three tokens, four features
 MAPS = np.random.default_rng(0).standard_normal((3, 2, 7, 5))
 RIGHT = np.array([[1, 1, 0], [1, 1, 1]])  # padding behind
@@ -30,7 +35,7 @@ def numbers(representation: rs.Representation) -> np.ndarray:
     return np.asarray(representation.source)
 
 
-# ------------------------------------------------------------------------------------------------------------- tokens
+# ------------------------------------------------------------------------------------------- tokens
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,9 @@ def test_tokens_without_mask(pool, expected, library):
 )
 @pytest.mark.parametrize("kind", [bool, np.int64, np.float32])
 def test_only_real_tokens_count(mask, pool, expected, kind, library):
-    padded = np.where(mask[:, :, None] == 1, TOKENS, np.nan)  # whatever padding holds, it is never read
+    padded = np.where(
+        mask[:, :, None] == 1, TOKENS, np.nan
+    )  # whatever padding holds, it is never read
     found = rs.from_tokens(library(padded), pool=pool, mask=library(mask.astype(kind)))
     assert np.array_equal(numbers(found), expected)
 
@@ -73,8 +80,12 @@ def test_only_real_tokens_count(mask, pool, expected, kind, library):
 def test_holes_in_a_mask_and_masks_of_another_library():
     mask = np.array([[0, 1, 0], [1, 0, 1]])
     for given in (mask, mask.tolist(), torch.asarray(mask)):
-        assert np.array_equal(rs.from_tokens(TOKENS, pool="mean", mask=given).source, [TOKENS[0, 1], TOKENS[1, 1]])
-    assert np.array_equal(rs.from_tokens(TOKENS, pool="last", mask=mask).source, [TOKENS[0, 1], TOKENS[1, 2]])
+        assert np.array_equal(
+            rs.from_tokens(TOKENS, pool="mean", mask=given).source, [TOKENS[0, 1], TOKENS[1, 1]]
+        )
+    assert np.array_equal(
+        rs.from_tokens(TOKENS, pool="last", mask=mask).source, [TOKENS[0, 1], TOKENS[1, 2]]
+    )
 
 
 def test_flatten_takes_a_mask_only_without_padding():
@@ -92,7 +103,7 @@ def test_more_samples_than_one_block():
     assert np.allclose(rs.from_tokens(X, pool="mean", mask=mask).source, expected, rtol=1e-14)
 
 
-# --------------------------------------------------------------------------------------------------------------- maps
+# --------------------------------------------------------------------------------------------- maps
 
 
 def test_maps_closed_forms(library):
@@ -107,7 +118,14 @@ def test_positions_are_samples_in_the_order_of_their_ids(library):
     assert found.shape == (3 * 7 * 5, 2)
     for (sample, row, column), values in zip(found.ids, numbers(found)):
         assert np.array_equal(values, MAPS["abc".index(sample), :, row, column])
-    assert found.ids[:6] == (("a", 0, 0), ("a", 0, 1), ("a", 0, 2), ("a", 0, 3), ("a", 0, 4), ("a", 1, 0))
+    assert found.ids[:6] == (
+        ("a", 0, 0),
+        ("a", 0, 1),
+        ("a", 0, 2),
+        ("a", 0, 3),
+        ("a", 0, 4),
+        ("a", 1, 0),
+    )
     assert rs.from_maps(MAPS, pool="positions").ids is None
 
 
@@ -126,7 +144,7 @@ def test_maps_of_different_sizes_can_be_compared_by_position():
     assert rs.procrustes(x, y) == pytest.approx(0, abs=1e-12)
 
 
-# ------------------------------------------------------------------------------------- kinds of numbers, and gradients
+# ------------------------------------------------------------------ kinds of numbers, and gradients
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint8, np.int64, bool])
@@ -136,7 +154,9 @@ def test_every_kind_of_number_is_averaged_in_float64(dtype):
     assert mean.dtype == np.float64
     assert np.array_equal(mean[0], tokens[0, :2].astype(float).mean(0))
     assert np.array_equal(rs.from_tokens(tokens, pool="max").source, tokens.max(1))
-    assert np.allclose(rs.from_maps(maps, pool="mean").source, maps.astype(float).mean((2, 3)), rtol=1e-14)
+    assert np.allclose(
+        rs.from_maps(maps, pool="mean").source, maps.astype(float).mean((2, 3)), rtol=1e-14
+    )
     assert np.array_equal(rs.from_tokens(tokens, pool="first").array, tokens[:, 0])
 
 
@@ -178,35 +198,70 @@ def test_input_may_be_read_only_and_strided():
     before = X.copy()
     for pool in ("first", "last", "mean", "max", "flatten"):
         plain = rs.from_tokens(np.ascontiguousarray(X), pool=pool, mask=np.ones((3, 3)))
-        assert np.array_equal(rs.from_tokens(X, pool=pool, mask=np.ones((3, 3))).source, plain.source)
+        assert np.array_equal(
+            rs.from_tokens(X, pool=pool, mask=np.ones((3, 3))).source, plain.source
+        )
     assert np.array_equal(X, before)
 
 
-# --------------------------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.from_tokens(TOKENS, pool="cls"), r"pool must be one of 'first', 'last', 'mean'.*got 'cls'"),
-        (lambda: rs.from_maps(MAPS, pool="gap"), r"pool must be one of 'mean', 'max', 'flatten', 'positions'"),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="cls"),
+            r"pool must be one of 'first', 'last', 'mean'.*got 'cls'",
+        ),
+        (
+            lambda: rs.from_maps(MAPS, pool="gap"),
+            r"pool must be one of 'mean', 'max', 'flatten', 'positions'",
+        ),
         (
             lambda: rs.from_tokens(TOKENS[0], pool="mean"),
             r"tokens, features\); got shape \(3, 4\).*use it as it is",
         ),
-        (lambda: rs.from_tokens(MAPS, pool="mean"), r"got shape \(3, 2, 7, 5\).*rs\.from_maps\(X, pool="),
-        (lambda: rs.from_maps(TOKENS, pool="mean"), r"got shape \(2, 3, 4\).*rs\.from_tokens\(X, pool="),
-        (lambda: rs.from_maps(np.ones((1, 2, 3, 4, 5)), pool="mean"), r"got shape \(1, 2, 3, 4, 5\)$"),
+        (
+            lambda: rs.from_tokens(MAPS, pool="mean"),
+            r"got shape \(3, 2, 7, 5\).*rs\.from_maps\(X, pool=",
+        ),
+        (
+            lambda: rs.from_maps(TOKENS, pool="mean"),
+            r"got shape \(2, 3, 4\).*rs\.from_tokens\(X, pool=",
+        ),
+        (
+            lambda: rs.from_maps(np.ones((1, 2, 3, 4, 5)), pool="mean"),
+            r"got shape \(1, 2, 3, 4, 5\)$",
+        ),
         (lambda: rs.from_tokens(np.ones((2, 0, 3)), pool="mean"), r"empty: shape \(2, 0, 3\)"),
-        (lambda: rs.from_tokens(TOKENS, pool="mean", mask=RIGHT.T), r"must be \(2, 3\); got \(3, 2\)"),
-        (lambda: rs.from_tokens(TOKENS, pool="mean", mask=2 * RIGHT), "1 .* for real tokens and 0 for padding"),
-        (lambda: rs.from_tokens(TOKENS, pool="mean", mask=[[0, 0, 0], [1, 1, 1]]), "row 0 has no real token"),
-        (lambda: rs.from_tokens(TOKENS, pool="last", mask=[[1, 0, 0], [0, 0, 0]], ids="ab"), r"row 1 \(id 'b'\)"),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="mean", mask=RIGHT.T),
+            r"must be \(2, 3\); got \(3, 2\)",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="mean", mask=2 * RIGHT),
+            "1 .* for real tokens and 0 for padding",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="mean", mask=[[0, 0, 0], [1, 1, 1]]),
+            "row 0 has no real token",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="last", mask=[[1, 0, 0], [0, 0, 0]], ids="ab"),
+            r"row 1 \(id 'b'\)",
+        ),
         (lambda: rs.from_tokens(TOKENS, pool="mean", ids="abc"), "2 samples but 3 ids"),
         (lambda: rs.from_maps(MAPS, pool="positions", ids="ab"), "3 samples but 2 ids"),
         (lambda: rs.from_maps(MAPS, pool="mean", size=3), r"size must be \(height, width\).*got 3"),
-        (lambda: rs.from_maps(MAPS, pool="mean", size=(3, 0)), r"two positive integers; got \(3, 0\)"),
-        (lambda: rs.from_tokens(TOKENS.astype(complex), pool="mean"), "real numbers; got dtype complex128"),
+        (
+            lambda: rs.from_maps(MAPS, pool="mean", size=(3, 0)),
+            r"two positive integers; got \(3, 0\)",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS.astype(complex), pool="mean"),
+            "real numbers; got dtype complex128",
+        ),
         (lambda: rs.from_tokens(TOKENS.astype(str), pool="mean"), "real numbers"),
         (lambda: rs.from_maps(np.ma.masked_array(MAPS), pool="mean"), "masked"),
     ],
@@ -223,9 +278,15 @@ def test_pooling_has_no_default():
         rs.from_maps(MAPS)
 
 
-@pytest.mark.parametrize(("X", "remedy"), [(TOKENS, "rs.from_tokens(X, pool="), (MAPS, "rs.from_maps(X, pool=")])
+@pytest.mark.parametrize(
+    ("X", "remedy"), [(TOKENS, "rs.from_tokens(X, pool="), (MAPS, "rs.from_maps(X, pool=")]
+)
 def test_a_measure_points_to_the_layout(X, remedy):
-    for call in (lambda: rs.as_representation(X), lambda: rs.cka(X, X), lambda: rs.compare({"a": X}, progress=False)):
+    for call in (
+        lambda: rs.as_representation(X),
+        lambda: rs.cka(X, X),
+        lambda: rs.compare({"a": X}, progress=False),
+    ):
         with pytest.raises(ValueError, match="must be") as error:
             call()
         assert remedy in str(error.value)
@@ -239,18 +300,26 @@ def test_values_that_are_not_finite_are_named_by_the_measure():
         rs.cka(rs.from_tokens(X, pool="mean", name="deep"), TOKENS[:, 0])
 
 
-# ------------------------------------------------------------------------------- what the published numbers rest on
+# --------------------------------------------------------------- what the published numbers rest on
 
 OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
 INPUTS = np.load(GOLDEN / "resi_inputs.npz")
 SHAPES = sorted(case for case in OUTPUTS if case.startswith("pub_shape_"))
-FOLDED = {"CKA", "DistCorr", "RSA", "RSMDiff", "MagDiff", "ConcDiff"}  # the others see positions as samples
+FOLDED = {
+    "CKA",
+    "DistCorr",
+    "RSA",
+    "RSMDiff",
+    "MagDiff",
+    "ConcDiff",
+}  # the others see positions as samples
 NOT_RUN = {"IMD", "RTD"}  # by the reference, on these shapes
 
 
 @cache
 def as_resi_does(case: str, side: str, folded: bool) -> rs.Representation:
-    """Bring maps to (samples, features) as the ReSi code does, its stride above 5000 rows included."""
+    """Bring maps to (samples, features) as the ReSi code does, its stride above 5000 rows
+    included."""
     X, other = INPUTS[f"{case}__{side}"], INPUTS[f"{case}__{'R' if side == 'Rp' else 'Rp'}"]
     if X.ndim == 3:
         return rs.Representation(X.reshape(-1, X.shape[2]))
@@ -262,10 +331,14 @@ def as_resi_does(case: str, side: str, folded: bool) -> rs.Representation:
 
 
 @pytest.mark.parametrize("case", SHAPES)
-@pytest.mark.parametrize("measure", [m for m in rs.preset("resi") if m.label not in NOT_RUN], ids=str)
+@pytest.mark.parametrize(
+    "measure", [m for m in rs.preset("resi") if m.label not in NOT_RUN], ids=str
+)
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_resi_values_on_tokens_and_maps(case, measure):
-    expected = {entry["paper_name"]: entry for entry in OUTPUTS[case]["measures"].values()}[measure.label]
+    expected = {entry["paper_name"]: entry for entry in OUTPUTS[case]["measures"].values()}[
+        measure.label
+    ]
     tolerance = {"rel": expected["suggested_rtol"], "abs": expected["suggested_atol"]}
     for sides in (("R", "Rp"),) if measure.symmetric else (("R", "Rp"), ("Rp", "R")):
         x, y = (as_resi_does(case, side, measure.label in FOLDED) for side in sides)

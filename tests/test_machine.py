@@ -1,4 +1,5 @@
-"""What the machine has left: the least of its own memory, of control groups, and of the limit on addresses."""
+"""What the machine has left: the least of its own memory, of control groups, and of the limit on
+addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def write(root, files: dict[str, str]) -> None:
         (root / name).write_text(text)
 
 
-MACHINE = {"proc/meminfo": f"MemTotal: {64 * GB // 1024} kB\nMemAvailable:   {32 * GB // 1024} kB\n"}
+MACHINE = {
+    "proc/meminfo": f"MemTotal: {64 * GB // 1024} kB\nMemAvailable:   {32 * GB // 1024} kB\n"
+}
 UNLIMITED = {"sys/fs/cgroup/user/memory.max": "max\n", "sys/fs/cgroup/user/memory.current": "5\n"}
 
 
@@ -31,7 +34,8 @@ UNLIMITED = {"sys/fs/cgroup/user/memory.max": "max\n", "sys/fs/cgroup/user/memor
             MACHINE
             | {
                 "proc/self/cgroup": "0::/user/job\n",
-                "sys/fs/cgroup/user/memory.max": f"{8 * GB}\n",  # the limit of a group above that of the process
+                # the limit of a group above that of the process
+                "sys/fs/cgroup/user/memory.max": f"{8 * GB}\n",
                 "sys/fs/cgroup/user/memory.current": f"{3 * GB}\n",
                 "sys/fs/cgroup/user/memory.stat": f"anon {GB}\ninactive_file {GB}\n",
                 "sys/fs/cgroup/user/job/memory.max": "max\n",
@@ -42,7 +46,8 @@ UNLIMITED = {"sys/fs/cgroup/user/memory.max": "max\n", "sys/fs/cgroup/user/memor
         (
             MACHINE
             | {
-                "proc/self/cgroup": "5:cpu:/\n4:memory:/gone/elsewhere\n0::/\n",  # as seen from inside a container
+                # as seen from inside a container
+                "proc/self/cgroup": "5:cpu:/\n4:memory:/gone/elsewhere\n0::/\n",
                 "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{4 * GB}\n",
                 "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{5 * GB}\n",
                 "sys/fs/cgroup/memory/memory.stat": "total_inactive_file 0\n",
@@ -61,7 +66,11 @@ def test_the_limit_on_addresses_counts():
         "import resource; from resemblance.machine import available_memory; "
         f"resource.setrlimit(resource.RLIMIT_AS, ({3 * GB}, {3 * GB})); print(available_memory())"
     )
-    left = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    left = int(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+    )
     assert 0 < left < 3 * GB
 
 
@@ -69,12 +78,15 @@ LIMITED = """
 import resource, numpy as np, resemblance as rs
 noise = np.random.default_rng(0).standard_normal((2, 12_000, 8))
 resource.setrlimit(resource.RLIMIT_AS, (2_500_000_000, 2_500_000_000))
-result = rs.compare(list(noise), measures=["cka", "rsm_norm_difference", "procrustes"], progress=False)
-print(sorted({f.measure for f in result.failures}), {f.reason.split(" for ")[0] for f in result.failures})
+result = rs.compare(list(noise), measures=["cka", "rsm_norm_difference", "procrustes"],
+                    progress=False)
+print(sorted({f.measure for f in result.failures}),
+      {f.reason.split(" for ")[0] for f in result.failures})
 """
 
 
 def test_under_a_limit_the_measures_that_fit_are_computed():
-    """The distances of two representations are 2.3 GB of the 2.5 GB of which Python and its libraries take more."""
+    """The distances of two representations are 2.3 GB of the 2.5 GB of which Python and its
+    libraries take more."""
     run = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True)
     assert run.stdout == "['rsm_norm_difference'] {'not enough memory'}\n", run.stderr

@@ -1,6 +1,8 @@
-"""Kernels of nearest neighbours: recorded values, the definitions written out, the theorems, and data without widths.
+"""Kernels of nearest neighbours: recorded values, the definitions written out, the theorems, and
+data without widths.
 
-``stab_outputs_kernels.json``: the authors' code at f0ff8f0, called on the arrays of ``stab_inputs.npz``.
+``stab_outputs_kernels.json``: the authors' code at f0ff8f0, called on the arrays of
+``stab_inputs.npz``.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from resemblance.views.neighbours import neighbours
 from resemblance.views.points import size
 
 RECORDED = {
-    case: parts["mka"] for case, parts in json.loads((GOLDEN / "stab_outputs_kernels.json").read_text()).items()
+    case: parts["mka"]
+    for case, parts in json.loads((GOLDEN / "stab_outputs_kernels.json").read_text()).items()
 }
 KS = (5, 15, 50, 100)
 DEFINED = [
@@ -61,14 +64,16 @@ def centring(n: int) -> np.ndarray:
     return np.eye(n) - 1 / n
 
 
-# --------------------------------------------------------------------------------------------------- recorded values
+# ---------------------------------------------------------------------------------- recorded values
 
 
 @golden
 def test_mka_equals_the_authors_code(case, k, inputs):
     x, y = inputs[case]
     assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA64_k{k}"], rel=1e-9)
-    assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA_k{k}"], rel=2e-5)  # in single precision there
+    assert rs.mka(x, y, k=k) == pytest.approx(
+        RECORDED[case][f"MKA_k{k}"], rel=2e-5
+    )  # in single precision there
     without = rs.mka(x, y, k=k, diagonal=False)
     assert without == pytest.approx(RECORDED[case][f"MKA64_nodiag_k{k}"], rel=1e-9)
 
@@ -77,14 +82,20 @@ def test_mka_equals_the_authors_code(case, k, inputs):
 @pytest.mark.parametrize("diagonal", [True, False])
 def test_symmetrized_mka_equals_the_authors_code(case, k, diagonal, inputs):
     expected = RECORDED[case][f"symCKA_diag{int(diagonal)}_k{k}"]  # in single precision there
-    assert rs.mka(*inputs[case], k=k, symmetrize=True, diagonal=diagonal) == pytest.approx(expected, rel=2e-5, abs=2e-8)
+    assert rs.mka(*inputs[case], k=k, symmetrize=True, diagonal=diagonal) == pytest.approx(
+        expected, rel=2e-5, abs=2e-8
+    )
 
 
 @golden
 def test_kcka_code_equals_the_authors_code(case, k, inputs):
     x, y = inputs[case]
-    assert rs.kcka(x, y, k=k, variant="code") == pytest.approx(RECORDED[case][f"kCKA_k{k}"], rel=1e-9)
-    kernels = [local_rbf_kernel(rs.Representation(r), k=k, squared=True, diagonal=False) for r in (x, y)]
+    assert rs.kcka(x, y, k=k, variant="code") == pytest.approx(
+        RECORDED[case][f"kCKA_k{k}"], rel=1e-9
+    )
+    kernels = [
+        local_rbf_kernel(rs.Representation(r), k=k, squared=True, diagonal=False) for r in (x, y)
+    ]
     without = centered_trace(*kernels) / np.sqrt(np.prod([centered_trace(r, r) for r in kernels]))
     assert without == pytest.approx(RECORDED[case][f"kCKA_nodiag_k{k}"], rel=1e-9, abs=1e-12)
 
@@ -110,14 +121,18 @@ def test_the_kernel_equals_the_authors_kernel(inputs):
         assert np.array_equal(neighbours(x, k=15, metric="euclidean"), recorded["nn_idx"])
         distances = neighbour_distances(x, k=15, metric="euclidean") * float(size(x))
         assert distances.min(axis=1) == pytest.approx(recorded["rho"], rel=1e-12)
-        assert bandwidths(distances - distances[:, :1]) == pytest.approx(recorded["sigma"], rel=1e-9)
-        kernel = fuzzy_kernel(x, k=15, metric="euclidean", symmetrize=False, diagonal=False).toarray()
+        assert bandwidths(distances - distances[:, :1]) == pytest.approx(
+            recorded["sigma"], rel=1e-9
+        )
+        kernel = fuzzy_kernel(
+            x, k=15, metric="euclidean", symmetrize=False, diagonal=False
+        ).toarray()
         assert kernel == pytest.approx(recorded["K_float32"], abs=1e-7)
         union = fuzzy_kernel(x, k=15, metric="euclidean", symmetrize=True, diagonal=False).toarray()
         assert union == pytest.approx(recorded["K_sym_float32"], abs=1e-6)
 
 
-# -------------------------------------------------------------------------------------------- definitions written out
+# -------------------------------------------------------------------------- definitions written out
 
 
 def dense_mka_kernel(x: np.ndarray, k: int, metric: str) -> np.ndarray:
@@ -126,7 +141,9 @@ def dense_mka_kernel(x: np.ndarray, k: int, metric: str) -> np.ndarray:
     for i, row in enumerate(distances):
         nearest = np.argsort(np.where(np.arange(len(x)) == i, np.inf, row), kind="stable")[:k]
         excess = row[nearest] - row[nearest].min()
-        log_sigma = brentq(lambda s, e=excess: np.exp(-e / np.exp(s)).sum() - np.log2(k), -30, 30, xtol=1e-14)
+        log_sigma = brentq(
+            lambda s, e=excess: np.exp(-e / np.exp(s)).sum() - np.log2(k), -30, 30, xtol=1e-14
+        )
         kernel[i, nearest] = np.exp(-excess / np.exp(log_sigma))
     return kernel
 
@@ -135,7 +152,9 @@ def dense_mka_kernel(x: np.ndarray, k: int, metric: str) -> np.ndarray:
 @pytest.mark.parametrize("k", [3, 15, 149])
 def test_mka_is_the_cosine_of_row_centred_kernels(pair, k, metric):
     h, kernels = centring(150), [dense_mka_kernel(r, k, metric) for r in pair]
-    assert rs.mka(*pair, k=k, metric=metric) == pytest.approx(cosine(*(K @ h for K in kernels)), rel=1e-9)
+    assert rs.mka(*pair, k=k, metric=metric) == pytest.approx(
+        cosine(*(K @ h for K in kernels)), rel=1e-9
+    )
     unions = [K + K.T - K * K.T for K in kernels]
     expected = cosine(*(h @ K @ h for K in unions))
     assert rs.mka(*pair, k=k, metric=metric, symmetrize=True) == pytest.approx(expected, rel=1e-9)
@@ -160,7 +179,8 @@ def test_kcka_by_its_equations(pair, k, variant):
 
 
 def test_the_trace_form_is_no_cosine():
-    """The kernels are not symmetric, so two representations can be more similar to each other than to themselves."""
+    """The kernels are not symmetric, so two representations can be more similar to each other than
+    to themselves."""
     x, y = np.random.default_rng(5).standard_normal((2, 5, 2))  # the first seed that shows it
     assert rs.kcka(x, y, k=1, variant="code") > 1.02
     assert rs.kcka(x, y, k=1) < 1
@@ -175,25 +195,35 @@ def test_cka_of_other_kernels_by_its_definition(kernel, shape, rng):
     for r in pair:
         cosines = cosine_similarity(r)
         width = 0.7 * np.median(pdist(r))
-        grams.append(centring(n) @ (cosines if kernel == "cosine" else np.exp(-cdist(r, r) / width)) @ centring(n))
+        grams.append(
+            centring(n)
+            @ (cosines if kernel == "cosine" else np.exp(-cdist(r, r) / width))
+            @ centring(n)
+        )
     assert rs.cka(*pair, kernel=kernel, bandwidth=0.7) == pytest.approx(cosine(*grams), rel=1e-9)
     off = [g - np.diag(np.diag(g)) for g in grams]
-    assert rs.cka(*pair, kernel=kernel, bandwidth=0.7, estimator="lange") == pytest.approx(cosine(*off), rel=1e-9)
+    assert rs.cka(*pair, kernel=kernel, bandwidth=0.7, estimator="lange") == pytest.approx(
+        cosine(*off), rel=1e-9
+    )
 
 
 def test_cosine_cka_needs_two_directions(rng):
     x, y = np.outer(rng.uniform(1, 2, 30), rng.standard_normal(7)), rng.standard_normal((30, 7))
-    with pytest.raises(rs.Undefined, match="all samples of representation 'X' have the same direction"):
+    with pytest.raises(
+        rs.Undefined, match="all samples of representation 'X' have the same direction"
+    ):
         rs.cka(x, y, kernel="cosine")
 
 
-# ------------------------------------------------------------------------------------------------------------ theorems
+# ----------------------------------------------------------------------------------------- theorems
 
 
 @pytest.mark.parametrize("k", [3, 15, 100])
 def test_the_closed_form_of_theorem_4_1_where_every_row_has_its_sum(pair, k):
     kernels = [
-        fuzzy_kernel(rs.Representation(r), k=k, metric="euclidean", symmetrize=False, diagonal=True).toarray()
+        fuzzy_kernel(
+            rs.Representation(r), k=k, metric="euclidean", symmetrize=False, diagonal=True
+        ).toarray()
         for r in pair
     ]
     d = 1 + np.log2(k)
@@ -216,16 +246,20 @@ def test_inside_0_and_1_under_the_condition_of_corollary_4_2(k):
 
 
 def test_fewer_samples_than_the_corollary_asks_for_can_be_below_0():
-    values = [rs.mka(*np.random.default_rng(seed).standard_normal((2, 6, 4)), k=5) for seed in range(20)]
+    values = [
+        rs.mka(*np.random.default_rng(seed).standard_normal((2, 6, 4)), k=5) for seed in range(20)
+    ]
     assert min(values) < 0
 
 
-# ---------------------------------------------------------------------------------------------------- scale and widths
+# --------------------------------------------------------------------------------- scale and widths
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-9, 3e3, 1e6, 1e12])
 @pytest.mark.parametrize(
-    "measure", [rs.mka, rs.mka.where(symmetrize=True), rs.kcka, rs.kcka.where(variant="code")], ids=str
+    "measure",
+    [rs.mka, rs.mka.where(symmetrize=True), rs.kcka, rs.kcka.where(variant="code")],
+    ids=str,
 )
 @pytest.mark.parametrize("k", [15, 100])
 def test_no_scale_is_special(pair, measure, scale, k):
@@ -242,16 +276,23 @@ def test_integers_are_not_truncated(pair):
 
 def test_bandwidths_over_many_orders_of_magnitude():
     """The bracket grows as far as it must: excesses from 1e-200 of the largest to the largest."""
-    excess = np.array([[0, 1e-200, 1, 1], [0, 1e-8, 2e-8, 1], [0, 0.1, 0.2, 0.3], [0, 1e150, 1e150, 1e150]])
+    excess = np.array(
+        [[0, 1e-200, 1, 1], [0, 1e-8, 2e-8, 1], [0, 0.1, 0.2, 0.3], [0, 1e150, 1e150, 1e150]]
+    )
     sigma = bandwidths(excess)
     assert np.exp(-excess / sigma[:, None]).sum(axis=1) == pytest.approx(np.full(4, 2.0), rel=1e-12)
     assert sigma[3] == pytest.approx(1e150 / np.log(3), rel=1e-12)
 
 
 def test_rows_that_cannot_have_the_sum_are_at_the_limit():
-    """Five neighbours, log2 5 = 2.3: with three at the smallest distance the sum is 3 for every small sigma."""
+    """Five neighbours, log2 5 = 2.3: with three at the smallest distance the sum is 3 for every
+    small sigma."""
     distances = np.array([[2.0, 2, 2, 5, 9], [1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
-    assert bandwidths(distances - distances.min(axis=1, keepdims=True))[[0, 1, 3]].tolist() == [0, 0, 0]
+    assert bandwidths(distances - distances.min(axis=1, keepdims=True))[[0, 1, 3]].tolist() == [
+        0,
+        0,
+        0,
+    ]
     weights = fuzzy_weights(distances)
     assert weights[[0, 1, 3]].tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
     assert weights[2].sum() == pytest.approx(np.log2(5), rel=1e-12)
@@ -259,7 +300,8 @@ def test_rows_that_cannot_have_the_sum_are_at_the_limit():
 
 @pytest.mark.parametrize("k", [2, 3, 15])
 def test_exact_copies_are_what_nearly_exact_ones_are(rng, k):
-    """One copy of every sample: moving every sample by 1e-9 moves the value by about as much, though rho was 0."""
+    """One copy of every sample: moving every sample by 1e-9 moves the value by about as much,
+    though rho was 0."""
     copies, y = np.tile(rng.standard_normal((40, 3)), (2, 1)), rng.standard_normal((80, 3))
     moved = copies + 1e-9 * rng.standard_normal(copies.shape)
     assert rs.mka(moved, y, k=k) == pytest.approx(rs.mka(copies, y, k=k), abs=1e-6)
@@ -277,14 +319,17 @@ def test_duplicates_are_left_out_by_index_and_have_distance_0(rng, wide):
     assert np.array_equal(np.diag(kernel), np.ones(60))
     assert kernel[10:41].sum(axis=1).tolist() == [16.0] * 31
     y, h = rng.standard_normal((60, 5)), centring(60)
-    other = fuzzy_kernel(rs.Representation(y), k=15, metric="euclidean", symmetrize=False, diagonal=True).toarray()
+    other = fuzzy_kernel(
+        rs.Representation(y), k=15, metric="euclidean", symmetrize=False, diagonal=True
+    ).toarray()
     assert rs.mka(x, y, k=15) == pytest.approx(cosine(kernel @ h, other @ h), rel=1e-12)
     assert rs.mka(x, x, k=15) == pytest.approx(1, rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_one_and_two_neighbours(pair, k):
-    """The nearest neighbour has weight 1 and a second one 0: both are the graph of nearest neighbours."""
+    """The nearest neighbour has weight 1 and a second one 0: both are the graph of nearest
+    neighbours."""
     r = rs.Representation(pair[0])
     kernel = fuzzy_kernel(r, k=k, metric="euclidean", symmetrize=False, diagonal=False).toarray()
     assert np.array_equal(kernel.argmax(axis=1), neighbours(r, k=1, metric="euclidean")[:, 0])
@@ -295,7 +340,8 @@ def test_one_and_two_neighbours(pair, k):
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_categories_are_all_ties(k):
-    """One-hot rows: neighbours of the same class are at 0, all others at one distance, whatever rounding says."""
+    """One-hot rows: neighbours of the same class are at 0, all others at one distance, whatever
+    rounding says."""
     labels = np.arange(30) % 5
     x = np.eye(5)[labels]
     rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
@@ -318,7 +364,9 @@ def test_kernels_that_say_nothing_are_refused():
         rs.mka(x, x, k=5)
     with pytest.raises(rs.Undefined, match="any order of the samples has the same similarity"):
         rs.mka(x, x, k=5, diagonal=False, baseline="permutation")
-    with pytest.raises(rs.Undefined, match="median distance to 3 nearest neighbours in representation 'X' is zero"):
+    with pytest.raises(
+        rs.Undefined, match="median distance to 3 nearest neighbours in representation 'X' is zero"
+    ):
         rs.kcka(np.repeat(x, 4, axis=0), np.random.default_rng(0).standard_normal((24, 3)), k=3)
 
 
@@ -326,12 +374,16 @@ def test_a_zero_row_has_cosine_0_with_every_sample(rng):
     x = rng.standard_normal((20, 4))
     x[[3, 8]] = 0
     r = rs.Representation(x)
-    distances, found = (part(r, k=19, metric="cosine") for part in (neighbour_distances, neighbours))
-    assert distances == pytest.approx(np.take_along_axis(1 - cosine_similarity(x), found, axis=1), abs=1e-14)
+    distances, found = (
+        part(r, k=19, metric="cosine") for part in (neighbour_distances, neighbours)
+    )
+    assert distances == pytest.approx(
+        np.take_along_axis(1 - cosine_similarity(x), found, axis=1), abs=1e-14
+    )
     assert distances[3] == pytest.approx(np.ones(19), rel=1e-14)
 
 
-# -------------------------------------------------------------------------------------------------------------- chance
+# ------------------------------------------------------------------------------------------- chance
 
 
 @pytest.mark.parametrize("symmetrize", [False, True])
@@ -350,10 +402,14 @@ def test_the_expectation_holds_for_every_product(rng):
     orders = list(itertools.permutations(range(5)))
     for product, name in ((row_centered_product, "paper"), (centered_trace, "code")):
         K, *others = (
-            local_rbf_kernel(rs.Representation(r), k=2, squared=name == "code", diagonal=name == "code")
+            local_rbf_kernel(
+                rs.Representation(r), k=2, squared=name == "code", diagonal=name == "code"
+            )
             for r in (x, *(y[list(order)] for order in orders))
         )
-        assert np.mean([product(K, L) for L in others]) == pytest.approx(expected_product(K, others[0]), rel=1e-9)
+        assert np.mean([product(K, L) for L in others]) == pytest.approx(
+            expected_product(K, others[0]), rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("k", [15, 100])
@@ -377,14 +433,19 @@ def test_the_baseline_keeps_what_is_similar(pair):
 
 def test_double_centring_is_the_trace_for_symmetric_kernels(pair):
     kernels = [
-        fuzzy_kernel(rs.Representation(r), k=5, metric="euclidean", symmetrize=True, diagonal=True) for r in pair
+        fuzzy_kernel(rs.Representation(r), k=5, metric="euclidean", symmetrize=True, diagonal=True)
+        for r in pair
     ]
     assert double_centered_product(*kernels) == pytest.approx(centered_trace(*kernels), rel=1e-12)
 
 
 def test_the_same_memory_for_every_number_of_samples(pair):
-    kernel = fuzzy_kernel(rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=False, diagonal=True)
+    kernel = fuzzy_kernel(
+        rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=False, diagonal=True
+    )
     assert kernel.nnz == 150 * 16
     assert kernel.has_canonical_format
-    union = fuzzy_kernel(rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=True, diagonal=True)
+    union = fuzzy_kernel(
+        rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=True, diagonal=True
+    )
     assert union.nnz <= 150 * 31

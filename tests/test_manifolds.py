@@ -1,4 +1,5 @@
-"""The manifold suite: what it compares, the grades, the claims of the paper, the report and the commands."""
+"""The manifold suite: what it compares, the grades, the claims of the paper, the report and the
+commands."""
 
 from __future__ import annotations
 
@@ -30,10 +31,19 @@ from resemblance.representation import Undefined
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
 HOSTILE = "<script>alert(1)</script>"
-MEASURES = ["mka", "mka[k=15]", "kcka[variant=code]", "kcka", "cka", "cka[kernel=rbf]", "cka[kernel=rbf,bandwidth=0.2]"]
+MEASURES = [
+    "mka",
+    "mka[k=15]",
+    "kcka[variant=code]",
+    "kcka",
+    "cka",
+    "cka[kernel=rbf]",
+    "cka[kernel=rbf,bandwidth=0.2]",
+]
 OWN = """
 import resemblance as rs
-@rs.measure(label="Centres", family="statistic", larger_is_more_similar=False, range=(0, float("inf")), symmetric=True,
+@rs.measure(label="Centres", family="statistic", larger_is_more_similar=False,
+    range=(0, float("inf")), symmetric=True,
             reference="none")
 def centres(x, y):
     '''Distance of the means of the first columns.'''
@@ -60,21 +70,22 @@ def result(study):
 
 
 def made_up(curves, *, larger_is_more_similar=True, **columns):
-    """A result of one measure "mine" with these points: by experiment, value by what is compared."""
+    """A result of one measure "mine" with these points: by experiment, value by what is
+    compared."""
     measure = rs.Measure(
         lambda x, y: 0.0, "mine", "Mine", "statistic", larger_is_more_similar, (0, 1), True, "none"
-    )  # fmt: skip
+    )
     points = [
-        Point(e, "mine", 100, 2, 0, float(at), False, v, 1 - v if larger_is_more_similar else v, None)._replace(
-            **columns
-        )
+        Point(
+            e, "mine", 100, 2, 0, float(at), False, v, 1 - v if larger_is_more_similar else v, None
+        )._replace(**columns)
         for e, curve in curves.items()
         for at, v in curve.items()
     ]
     return ManifoldResult("default", ("mine",), (info_of(measure),), (), tuple(points), {}, {}, {})
 
 
-# ------------------------------------------------------------------------------------------------------------ qualities
+# ---------------------------------------------------------------------------------------- qualities
 
 
 def test_one_reference_against_others():
@@ -86,18 +97,23 @@ def test_one_reference_against_others():
 @pytest.mark.parametrize(
     ("measured", "tau"),
     [
-        ([0, 1, 2, 3], 1.0), ([3, 2, 1, 0], -1.0), ([0, 2, 1, 3], 2 / 3), ([0, 1, np.nan, 3], 1.0),
+        ([0, 1, 2, 3], 1.0),
+        ([3, 2, 1, 0], -1.0),
+        ([0, 2, 1, 3], 2 / 3),
+        ([0, 1, np.nan, 3], 1.0),
         ([1, 1, 1, 1], np.nan),
-        ([0, 1, 1, 2], 5 / np.sqrt(5 * 6)), ([np.nan] * 3 + [1], np.nan), ([0, np.inf, 1, 2], 1 / 3),
+        ([0, 1, 1, 2], 5 / np.sqrt(5 * 6)),
+        ([np.nan] * 3 + [1], np.nan),
+        ([0, np.inf, 1, 2], 1 / 3),
     ],
-)  # fmt: skip
+)
 def test_kendall(measured, tau):
     found = kendall(np.array(measured, float), np.arange(4.0))
     assert found.value == pytest.approx(tau, nan_ok=True)
     assert found.weight == 1
 
 
-# ---------------------------------------------------------------------------------------------------------------- cases
+# -------------------------------------------------------------------------------------------- cases
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -120,14 +136,23 @@ def test_what_nothing_was_done_to_is_the_reference():
     assert not np.array_equal(reference, shapes[1].array)
 
 
-# --------------------------------------------------------------------------------------------------------------- grades
+# ------------------------------------------------------------------------------------------- grades
 
 
 def test_a_similarity_and_a_distance_in_the_right_order_have_tau_1():
     falling = {at: 1 - at / 100 for at in range(1, 13)}
-    found = made_up({"rings": {k: falling[k] for k in range(1, 6)}, "clusters": falling}).grade("mine")
-    assert (found.rings, found.clusters, found.rings_conformity, found.clusters_conformity) == (1, 1, 1, 1)
-    found = made_up({"rings": {k: falling[k] for k in range(1, 6)}}, larger_is_more_similar=False).grade("mine")
+    found = made_up({"rings": {k: falling[k] for k in range(1, 6)}, "clusters": falling}).grade(
+        "mine"
+    )
+    assert (found.rings, found.clusters, found.rings_conformity, found.clusters_conformity) == (
+        1,
+        1,
+        1,
+        1,
+    )
+    found = made_up(
+        {"rings": {k: falling[k] for k in range(1, 6)}}, larger_is_more_similar=False
+    ).grade("mine")
     assert (found.rings, found.rings_conformity) == (-1, 0)
 
 
@@ -144,7 +169,9 @@ def test_only_the_clusters_of_the_original_are_graded():
 
 def test_peak_is_where_the_similarity_is_largest_and_of_a_plateau_in_the_middle():
     assert made_up({"swiss_roll": {0.0: 0.2, 0.5: 0.3, 0.9: 0.8}}).grade("mine").peak == 0.9
-    assert made_up({"swiss_roll": {0.0: 0.2, 0.4: 1.0, 0.5: 1.0, 0.6: 1.0}}).grade("mine").peak == 0.5
+    assert (
+        made_up({"swiss_roll": {0.0: 0.2, 0.4: 1.0, 0.5: 1.0, 0.6: 1.0}}).grade("mine").peak == 0.5
+    )
     distance = made_up({"swiss_roll": {0.0: 0.2, 0.5: 0.3, 0.9: 0.8}}, larger_is_more_similar=False)
     assert distance.grade("mine").peak == 0.0
 
@@ -175,7 +202,10 @@ def test_lost_kept_and_stability():
     assert (found.kept, found.lost) == (0.75, 0.3)
     assert np.isnan(made_up(moved, larger_is_more_similar=False).grade("mine").kept)
     result = made_up({"perturbed": {0.5: 0.4}})
-    points = [result.points[0]._replace(n=n, value=v, seed=s) for n, v, s in ((10, 0.5, 0), (10, 0.7, 1), (20, 1.0, 0))]
+    points = [
+        result.points[0]._replace(n=n, value=v, seed=s)
+        for n, v, s in ((10, 0.5, 0), (10, 0.7, 1), (20, 1.0, 0))
+    ]
     grown = ManifoldResult(**{**vars(result), "points": tuple(points)})
     assert grown.curve("mine", "perturbed", "n") == {10: pytest.approx(0.6), 20: 1.0}
     assert grown.grade("mine").over_n == pytest.approx(0.2 / 0.8)  # of 0.6 and 1
@@ -193,7 +223,7 @@ def test_grades_are_those_of_the_values(result):
     assert np.isnan(result.grade("seldom").clusters)
 
 
-# ---------------------------------------------------------------------------------------------- claims of the MKA paper
+# -------------------------------------------------------------------------- claims of the MKA paper
 
 
 def test_mka_orders_rings_and_clusters_for_every_number_of_neighbours(result):
@@ -231,7 +261,7 @@ def test_claims_have_a_verdict_and_say_what_is_missing(result):
     assert {(c.ours, c.verdict) for c in claims(result)} == {("–", NO_DATA)}  # a trial
 
 
-# -------------------------------------------------------------------------------------------------------------- running
+# ------------------------------------------------------------------------------------------ running
 
 
 def test_a_result_is_read_as_it_was_saved(study, result):
@@ -256,19 +286,25 @@ def test_a_second_run_computes_only_what_is_new(study, result):
             return dict(db.execute("SELECT measure, count(*) FROM cells GROUP BY measure"))
 
     before, told = cells(), []
-    again = run(study, measures=[*MEASURES, seldom], size="small", progress=lambda *news: told.append(news))
+    again = run(
+        study, measures=[*MEASURES, seldom], size="small", progress=lambda *news: told.append(news)
+    )
     assert cells() == before
     assert str(again.points) == str(result.points)
     assert told[-1] == ("comparing", len(result.points), len(result.points))
     run(study, measures=[*MEASURES, seldom, "procrustes"], size="small")
     after = cells()
-    assert {m: n for m, n in after.items() if m not in before} == {"procrustes": after["procrustes"]}
+    assert {m: n for m, n in after.items() if m not in before} == {
+        "procrustes": after["procrustes"]
+    }
     assert {m: after[m] for m in before} == before
     result.save(study / "result.json")
 
 
 def test_rtd_is_left_out_where_it_takes_too_long(monkeypatch):
-    few = SIZES["small"]._replace(roll=40, rs=(0.5,), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), slow=100)
+    few = SIZES["small"]._replace(
+        roll=40, rs=(0.5,), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), slow=100
+    )
     monkeypatch.setitem(SIZES, "small", few)
     found = run(measures=["rtd"], size="small")
     assert {p.experiment for p in found.points} == {"swiss_roll", "perturbed", "lost", "moved"}
@@ -281,7 +317,7 @@ def test_a_size_that_does_not_exist():
         run(size="smal")
 
 
-# --------------------------------------------------------------------------------------------------------------- report
+# ------------------------------------------------------------------------------------------- report
 
 
 class Tags(HTMLParser):
@@ -332,11 +368,18 @@ def test_the_page_has_all_and_loads_nothing(result, page, tmp_path):
     assert 'id="verdict"' not in text
     write_manifolds_page(replace(result, size="default"), tmp_path / "real.html")
     real = (tmp_path / "real.html").read_text(encoding="utf-8")
-    assert "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right order" in real
+    assert (
+        "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right "
+        "order" in real
+    )
     assert "Trial run" not in real
     assert "contradicted by the authors' own numbers" in real
     tags = Tags(text).tags
-    assert [a for tag, a in tags if tag in ("link", "img", "iframe") or "src" in a or "http" in a.get("href", "")] == []
+    assert [
+        a
+        for tag, a in tags
+        if tag in ("link", "img", "iframe") or "src" in a or "http" in a.get("href", "")
+    ] == []
     assert [tag for tag, _ in tags].count("script") == 1  # the label of a measure is text
     write_manifolds_page(result, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
@@ -363,7 +406,9 @@ def test_measures_can_be_hidden_and_shown(page, open_page, tmp_path):
     document.body.dataset.again = document.querySelectorAll("svg.chart .m:not(.off)").length;
     </script>"""
     text = page.read_text(encoding="utf-8")
-    (tmp_path / "index.html").write_text(text.replace("</body>", choose + "</body>"), encoding="utf-8")
+    (tmp_path / "index.html").write_text(
+        text.replace("</body>", choose + "</body>"), encoding="utf-8"
+    )
     tags = Tags(open_page(tmp_path / "index.html")).tags
     (body,) = [a for tag, a in tags if tag == "body"]
     assert tags[0][1].get("data-errors") is None
@@ -372,7 +417,7 @@ def test_measures_can_be_hidden_and_shown(page, open_page, tmp_path):
     assert int(body["data-shown"]) == sum("off" in c.split() for c in drawn)
 
 
-# --------------------------------------------------------------------------------------------------------- command line
+# ------------------------------------------------------------------------------------- command line
 
 
 def told(capsys, *words):
@@ -381,10 +426,21 @@ def told(capsys, *words):
 
 
 def test_run_with_a_measure_of_ones_own(tmp_path, capsys, monkeypatch):
-    few = SIZES["small"]._replace(roll=40, rs=(0.0, 0.5), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), ks=(5,))
+    few = SIZES["small"]._replace(
+        roll=40, rs=(0.0, 0.5), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), ks=(5,)
+    )
     monkeypatch.setitem(SIZES, "small", few)
     (tmp_path / "own.py").write_text(OWN)
-    words = ["--size", "small", "-m", "cka", "--measure", f"{tmp_path / 'own.py'}:centres", "--jobs", 1]
+    words = [
+        "--size",
+        "small",
+        "-m",
+        "cka",
+        "--measure",
+        f"{tmp_path / 'own.py'}:centres",
+        "--jobs",
+        1,
+    ]
     code, out, err = told(capsys, "run", tmp_path / "study", *words)
     assert code == 0
     assert f"Open {tmp_path / 'study' / 'index.html'}" in out
@@ -433,21 +489,24 @@ def test_a_mistake_is_one_line(words, message, capsys, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-# ---------------------------------------------------------------------------------------------------- published numbers
+# -------------------------------------------------------------------------------- published numbers
 
 
 def test_published_numbers_of_the_mka_paper():
     def value(table, measure, **facts):
         found = [
-            c for c in published(table, paper="mka")
+            c
+            for c in published(table, paper="mka")
             if c.measure == measure and all(getattr(c, name) == v for name, v in facts.items())
-        ]  # fmt: skip
+        ]
         (cell,) = found
         return cell
 
     assert value("1", "cka[kernel=rbf]", architecture="RNet18").value == 0.33
     assert value("5", "mka", architecture="RNet18", quality="spearman").value == 1.0
-    row = value("7", "kcka[variant=code]", architecture="BERT", pooling="cls", quality="spearman_jsd")
+    row = value(
+        "7", "kcka[variant=code]", architecture="BERT", pooling="cls", quality="spearman_jsd"
+    )
     assert (row.value, row.test, row.domain, row.dataset, row.label) == (
         0.27,
         "output",
@@ -455,7 +514,10 @@ def test_published_numbers_of_the_mka_paper():
         "MNLI",
         "kCKA (k=100)",
     )
-    assert value("17", "jaccard", architecture="GAT", dataset="Flickr", quality="spearman").value == 0.96
+    assert (
+        value("17", "jaccard", architecture="GAT", dataset="Flickr", quality="spearman").value
+        == 0.96
+    )
     assert len(published(paper="mka")) == 6752
     assert {c.measure for c in published(paper="mka")} >= {
         "mka",
@@ -472,9 +534,14 @@ def test_published_numbers_of_the_mka_paper():
 def test_ranks_of_the_mka_paper_stand_beside_ours():
     ranks = published_ranks("vision", paper="mka")
     assert next(iter(ranks)) == "mka"
-    assert ranks["mka"].cells == 42  # seven models: accuracy, two outputs, labels, shortcuts, layers
+    assert (
+        ranks["mka"].cells == 42
+    )  # seven models: accuracy, two outputs, labels, shortcuts, layers
     rows = compare_published({"kcka[variant=code]": 1.5, "mka": 3.0, "mine": 2.0}, paper="mka")
-    assert [(r.label, r.position, r.position_published) for r in rows] == [("kcka[variant=code]", 1, 2), ("mka", 2, 1)]
+    assert [(r.label, r.position, r.position_published) for r in rows] == [
+        ("kcka[variant=code]", 1, 2),
+        ("mka", 2, 1),
+    ]
     with pytest.raises(ValueError, match="give ranks by specification, such as"):
         compare_published({"MKA": 1.0}, paper="mka")
     with pytest.raises(ValueError, match="no paper 'nature'; known: resi, mka"):
@@ -484,7 +551,9 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
 def test_the_tables_fit_the_terminal(study, result, capsys):
     shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
     assert "Trial run: the scores mean nothing." in shown
-    assert any("No data on" in str(part) for part in manifold_tables(replace(result, size="default")))
+    assert any(
+        "No data on" in str(part) for part in manifold_tables(replace(result, size="default"))
+    )
 
 
 def test_what_the_pointer_reads(page, tmp_path, look):
@@ -506,7 +575,7 @@ def test_what_a_notebook_shows(result):
     missing = sum(np.isnan(p.value) for p in result.points)
     assert missing
     assert repr(result) == (
-        f"<ManifoldResult: size small, measures {len(result.chosen)}, comparisons {len(result.points)}, "
-        f"without a value {missing}>"
+        f"<ManifoldResult: size small, measures {len(result.chosen)}, comparisons "
+        f"{len(result.points)}, without a value {missing}>"
     )
     assert str(len(result.points)) in result._repr_html_()

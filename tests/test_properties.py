@@ -47,7 +47,9 @@ def test_ranks(values):
     assert np.array_equal(average_ranks(values), rankdata(values))
 
 
-@given(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 30)), elements=small), st.data())
+@given(
+    arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 30)), elements=small), st.data()
+)
 def test_largest_is_a_stable_sort(block, data):
     k = data.draw(st.integers(1, block.shape[1] - 1))
     expected = np.argsort(-block, axis=1, kind="stable")[:, :k]
@@ -59,7 +61,9 @@ def test_largest_is_a_stable_sort(block, data):
     tied = [row for row in range(len(block)) if len(set(begins[row])) < k or len(members[row]) > 1]
     assert ties.rows.tolist() == tied
     assert np.array_equal(ties.begins, begins[tied])
-    assert np.array_equal(ties.members, np.concatenate([np.empty(0), *(members[row] for row in tied)]))
+    assert np.array_equal(
+        ties.members, np.concatenate([np.empty(0), *(members[row] for row in tied)])
+    )
 
 
 @given(matrices)
@@ -83,11 +87,19 @@ def test_tiles_visit_every_pair_exactly_once_within_the_budget(rows, columns, si
     group = Group((rs.cka,), size)
     visited: Counter[tuple[int, int]] = Counter()
     for tile in tiles([group], rows, columns, memory, block):
-        held = len(set(tile.rows) | set(tile.columns)) if columns is None else len(tile.rows) + len(tile.columns)
+        held = (
+            len(set(tile.rows) | set(tile.columns))
+            if columns is None
+            else len(tile.rows) + len(tile.columns)
+        )
         assert held * size <= memory or len(tile.rows) == len(tile.columns) == 1 or held <= 2
         assert max(len(tile.rows), len(tile.columns)) <= (block or 99)
-        visited.update((i, j) for i in tile.rows for j in tile.columns if columns is not None or i <= j)
-    expected = {(i, j) for i in range(rows) for j in range(columns or rows) if columns is not None or i <= j}
+        visited.update(
+            (i, j) for i in tile.rows for j in tile.columns if columns is not None or i <= j
+        )
+    expected = {
+        (i, j) for i in range(rows) for j in range(columns or rows) if columns is not None or i <= j
+    }
     assert set(visited) == expected
     assert set(visited.values()) == {1}
 
@@ -101,7 +113,8 @@ def test_generators_depend_on_seed_and_label_only(seed, label, number):
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("2GB", 2 * 10**9), ("512 MiB", 2**29), (10**6, 10**6), ("1.5kB", 1500), ("7 B", 7)]
+    ("text", "size"),
+    [("2GB", 2 * 10**9), ("512 MiB", 2**29), (10**6, 10**6), ("1.5kB", 1500), ("7 B", 7)],
 )
 def test_bytes(text, size):
     assert parse_bytes(text) == size

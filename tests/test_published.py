@@ -1,4 +1,5 @@
-"""The published numbers as they were printed, the ranks that follow from them, and comparison with other ranks."""
+"""The published numbers as they were printed, the ranks that follow from them, and comparison with
+other ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def cells():
 def cell(cells, table, label, architecture, quality, dataset=None):
     wanted = (table, label, architecture, quality)
     found = [
-        c for c in cells if (c.table, c.label, c.architecture, c.quality) == wanted and dataset in (None, c.dataset)
+        c
+        for c in cells
+        if (c.table, c.label, c.architecture, c.quality) == wanted and dataset in (None, c.dataset)
     ]
     assert len(found) == 1
     return found[0]
@@ -32,11 +35,29 @@ def cell(cells, table, label, architecture, quality, dataset=None):
 
 def test_values_are_those_of_the_paper(cells):
     cka = cell(cells, "21", "CKA", "VGG19", "auprc")
-    assert cka[3:] == ("labels", "auprc", "vision", "IN100", "VGG19", "", "cka", "CKA", 0.77, "", False, "")
+    assert cka[3:] == (
+        "labels",
+        "auprc",
+        "vision",
+        "IN100",
+        "VGG19",
+        "",
+        "cka",
+        "CKA",
+        0.77,
+        "",
+        False,
+        "",
+    )
     assert cell(cells, "21", "CKA", "RNet18", "auprc").value == 1.0
     assert cell(cells, "21", "CKA", "ViT_B32", "conformity").value == 0.72
     flickr = cell(cells, "8", "AngShape", "SAGE", "spearman_jsd", "Flickr")
-    assert (flickr.value, flickr.stars, flickr.test, flickr.pooling) == (0.63, "**", "output", "node")
+    assert (flickr.value, flickr.stars, flickr.test, flickr.pooling) == (
+        0.63,
+        "**",
+        "output",
+        "node",
+    )
     accuracy = cell(cells, "7", "PWCCA", "GAT", "spearman_accuracy", "OGBN-Arxiv")
     assert (accuracy.value, accuracy.stars, accuracy.measure) == (-0.3, "**", "pwcca")
     layers = cell(cells, "12", "CKA", "GAT", "spearman", "Flickr")
@@ -63,11 +84,22 @@ def test_every_column_has_an_entry_for_each_of_the_24_measures(cells):
 
 def test_words(cells):
     tests = {"accuracy", "output", "labels", "shortcut", "augmentation", "layers", "runtime"}
-    qualities = {"spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "conformity", "spearman"}
+    qualities = {
+        "spearman_accuracy",
+        "spearman_jsd",
+        "spearman_disagreement",
+        "auprc",
+        "conformity",
+        "spearman",
+    }
     assert {c.test for c in cells} == tests
     assert {c.quality for c in cells} == qualities | {"seconds"}
     assert {c.domain for c in cells} == {"graphs", "language", "vision"}
-    assert {c.pooling for c in cells if c.domain == "language" and c.test != "runtime"} == {"cls", "mean", "last"}
+    assert {c.pooling for c in cells if c.domain == "language" and c.test != "runtime"} == {
+        "cls",
+        "mean",
+        "last",
+    }
     assert {c.stars for c in cells} == {"", "*", "**"}
 
 
@@ -83,7 +115,11 @@ def test_missing_and_doubtful_values_have_a_reason(cells):
 
 
 def test_a_value_that_table_3_contradicts_is_doubtful_in_both(cells):
-    both = [c for t in ("8", "3_submission") for c in [cell(cells, t, "HardCorr", "SAGE", "spearman_jsd", "Flickr")]]
+    both = [
+        c
+        for t in ("8", "3_submission")
+        for c in [cell(cells, t, "HardCorr", "SAGE", "spearman_jsd", "Flickr")]
+    ]
     assert [(c.value, c.doubtful) for c in both] == [(0.59, True), (0.5, True)]
     # The later version differs from both: a result that changed
     assert not cell(cells, "21", "AlignCos", "RNet18", "auprc").doubtful
@@ -98,11 +134,18 @@ def test_correlations_and_shares_are_in_range(cells):
 @pytest.mark.parametrize("domain", [None, "graphs", "language", "vision"])
 def test_ranks_count_the_better_measures(cells, domain):
     ranked_by = {test: {"auprc"} for test in ("labels", "shortcut", "augmentation")}
-    ranked_by |= {"accuracy": {"spearman_accuracy"}, "output": {"spearman_jsd", "spearman_disagreement"}}
+    ranked_by |= {
+        "accuracy": {"spearman_accuracy"},
+        "output": {"spearman_jsd", "spearman_disagreement"},
+    }
     ranked_by |= {"layers": {"spearman"}}
     columns = defaultdict(list)
     for c in cells:
-        fits = c.table[0] != "3" and c.quality in ranked_by.get(c.test, ()) and domain in (None, c.domain)
+        fits = (
+            c.table[0] != "3"
+            and c.quality in ranked_by.get(c.test, ())
+            and domain in (None, c.domain)
+        )
         if fits and c.value is not None and not c.doubtful:
             columns[c.table, c.quality, c.dataset, c.architecture].append((c.label, c.value))
     ranks = defaultdict(list)
@@ -135,14 +178,18 @@ def test_comparison_with_the_published_ranks():
 def test_agreement_of_orders():
     paper = {label: rank.mean for label, rank in published_ranks().items()}
     assert order_agreement(compare_published(paper)) == pytest.approx(1)
-    assert order_agreement(compare_published({label: -mean for label, mean in paper.items()})) == pytest.approx(-1)
+    assert order_agreement(
+        compare_published({label: -mean for label, mean in paper.items()})
+    ) == pytest.approx(-1)
     few = {label: paper[label] for label in ("CKA", "RSA")}
     assert order_agreement(compare_published(few)) is None
     assert order_agreement(compare_published(dict.fromkeys(paper, 2.0))) is None
 
 
 def test_bad_input_names_the_remedy():
-    with pytest.raises(ValueError, match="no published table '17'; known: 3_final, 3_submission, 7, 8"):
+    with pytest.raises(
+        ValueError, match="no published table '17'; known: 3_final, 3_submission, 7, 8"
+    ):
         published("17")
     with pytest.raises(ValueError, match="no domain 'text'; known: graphs, language, vision"):
         published_ranks("text")

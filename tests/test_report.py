@@ -19,18 +19,28 @@ from resemblance.report import data as report_data
 from resemblance.report import explain, figures, output, page, terminal, write_page
 
 MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
-HOSTILE = ["<script>alert(1)</script>", "a $x^2$ & b", "naïve 日本語", 'quote " and \\ slash', "]]> --> {{ x }}"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a $x^2$ & b",
+    "naïve 日本語",
+    'quote " and \\ slash',
+    "]]> --> {{ x }}",
+]
 
 
 def similar_arrays(names, n=30, d=6, seed=0):
     g = np.random.default_rng(seed)
     base = g.standard_normal((n, d))
-    return {name: base @ g.standard_normal((d, d)) + 0.2 * g.standard_normal((n, d)) for name in names}
+    return {
+        name: base @ g.standard_normal((d, d)) + 0.2 * g.standard_normal((n, d)) for name in names
+    }
 
 
 @pytest.fixture(scope="module")
 def comparison():
-    return rs.compare(similar_arrays(["a/x", "a/y", "b/x", "b/y", "b/z"]), measures=MEASURES, progress=False)
+    return rs.compare(
+        similar_arrays(["a/x", "a/y", "b/x", "b/y", "b/z"]), measures=MEASURES, progress=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +52,9 @@ def failing():
 @pytest.fixture(scope="module")
 def rectangle():
     arrays = similar_arrays(["m/1", "m/2", "n/1", "n/2"])
-    return rs.compare({"p": arrays["m/1"], "q": arrays["n/1"]}, arrays, measures=["cka"], progress=False)
+    return rs.compare(
+        {"p": arrays["m/1"], "q": arrays["n/1"]}, arrays, measures=["cka"], progress=False
+    )
 
 
 def made_up(values, names=None, measure="cka"):
@@ -52,12 +64,16 @@ def made_up(values, names=None, measure="cka"):
     info = info_of(rs.get_measure(measure))
     entry = {"fingerprint": "0", "n_features": 3, "dtype": "float64", "computed_in": "float64"}
     sides = {side: dict.fromkeys(names, entry) for side in ("rows", "columns")}
-    failures = tuple(Failure(info.spec, names[i], names[j], "a reason") for i, j in np.argwhere(np.isnan(values)))
+    failures = tuple(
+        Failure(info.spec, names[i], names[j], "a reason") for i, j in np.argwhere(np.isnan(values))
+    )
     provenance = {"resemblance": "1", "n_samples": 9, **sides}
-    return Comparison(names, names, (info,), {info.spec: values}, {info.spec: 1.5}, failures, provenance)
+    return Comparison(
+        names, names, (info,), {info.spec: values}, {info.spec: 1.5}, failures, provenance
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------- data
+# --------------------------------------------------------------------------------------------- data
 
 
 def test_summary_is_over_pairs_of_different_representations(comparison):
@@ -81,7 +97,12 @@ def test_summary_counts_failures_and_survives_only_failures(failing):
     assert (rows["cka"].failed, rows["cka"].pairs) == (3, 6)
     assert rows["rsm_norm_difference"].failed == 0
     nothing = report_data.summary(made_up(np.full((3, 3), np.nan)))[0]
-    assert (nothing.smallest, nothing.median, nothing.largest, nothing.failed) == (None, None, None, 3)
+    assert (nothing.smallest, nothing.median, nothing.largest, nothing.failed) == (
+        None,
+        None,
+        None,
+        3,
+    )
 
 
 def test_one_representation_has_no_pairs():
@@ -93,7 +114,9 @@ def test_a_rectangle_has_no_diagonal(rectangle):
     assert not report_data.is_square(rectangle)
     assert report_data.off_diagonal(rectangle).all()
     assert report_data.summary(rectangle)[0].pairs == 8
-    assert [r.side for r in report_data.provenance(rectangle).inputs] == ["rows"] * 2 + ["columns"] * 4
+    assert [r.side for r in report_data.provenance(rectangle).inputs] == ["rows"] * 2 + [
+        "columns"
+    ] * 4
 
 
 def test_heat_map_has_values_definition_and_reasons(failing):
@@ -128,7 +151,9 @@ def test_a_measure_outside_the_catalogue_has_no_definition():
         ([0.5, 0.5], (0, 1), True, (0, 1), ""),
     ],
 )
-def test_the_scale_of_colours_is_the_range_of_the_measure_or_says_what_else(values, bounds, stretch, limits, note):
+def test_the_scale_of_colours_is_the_range_of_the_measure_or_says_what_else(
+    values, bounds, stretch, limits, note
+):
     matrix = np.resize(values, (3, 3))
     assert report_data.colour_scale(matrix, bounds, stretch=stretch) == (limits, note)
 
@@ -207,7 +232,7 @@ def test_number(value, text):
     assert report_data.number(value) == text
 
 
-# ---------------------------------------------------------------------------------------------------------- figures
+# ------------------------------------------------------------------------------------------ figures
 
 
 def brightness(colour):
@@ -233,7 +258,10 @@ def test_a_value_below_0_changes_no_colour_of_the_others():
     values = np.array([[1, 0.6, 0.1], [0.6, 1, 0.3], [0.1, 0.3, 1]])
     few = values.copy()
     few[0, 2] = few[2, 0] = -0.026
-    maps = [figures.colours(report_data.heat_map(made_up(v, measure="rsa"), "rsa")) for v in (values, few)]
+    maps = [
+        figures.colours(report_data.heat_map(made_up(v, measure="rsa"), "rsa"))
+        for v in (values, few)
+    ]
     same = values == few
     assert np.array_equal(maps[0][same], maps[1][same])
     assert maps[1][0, 2, 0] > maps[1][0, 2, 2]  # brown, not blue
@@ -254,12 +282,20 @@ def test_low_similarity_is_pale():
     [
         ("cka", [[1, 0.02], [0.02, 1]], {}, ("0", "1"), ""),
         ("rsa", [[1, -0.02], [-0.02, 1]], {}, ("−1", "1"), ""),
-        ("cka", [[0.06, 0.02], [0.02, 0.06]], {"stretch": True}, ("0.02", "0.06"), "colours span the values only"),
+        (
+            "cka",
+            [[0.06, 0.02], [0.02, 0.06]],
+            {"stretch": True},
+            ("0.02", "0.06"),
+            "colours span the values only",
+        ),
         ("gulp", [[0, 3.25], [3.25, 0]], {}, ("0", "3.25"), "scale ends at the largest value"),
     ],
 )
 def test_every_map_shows_the_numbers_of_its_scale(measure, values, options, ends, says):
-    svg = figures.draw(report_data.heat_map(made_up(values, measure=measure), measure, **options)).svg
+    svg = figures.draw(
+        report_data.heat_map(made_up(values, measure=measure), measure, **options)
+    ).svg
     assert all(f">{end}</text>" in svg for end in ends)
     notes = re.findall(r">([a-z][^<]{15,})</text>", svg)
     assert notes == ([says] if says else [])
@@ -316,7 +352,7 @@ def test_drawing_leaves_the_settings_of_matplotlib_alone(comparison):
     assert dict(matplotlib.rcParams) == before
 
 
-# ------------------------------------------------------------------------------------------------------------- page
+# --------------------------------------------------------------------------------------------- page
 
 
 class Page(HTMLParser):
@@ -341,7 +377,9 @@ def written(comparison, tmp_path, **options):
 
 
 def embedded(text):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
+    )
 
 
 def test_page_loads_nothing(comparison, tmp_path):
@@ -360,10 +398,14 @@ def test_values_on_the_page_are_those_of_the_comparison(comparison, tmp_path):
     data = embedded(text)
     assert data["rows"] == list(comparison.rows)
     for info in comparison.measures:
-        assert np.allclose(data["maps"][info.spec]["values"], comparison.values[info.spec], rtol=1e-5, atol=1e-9)
+        assert np.allclose(
+            data["maps"][info.spec]["values"], comparison.values[info.spec], rtol=1e-5, atol=1e-9
+        )
         assert info.label in text
     cells = [
-        attributes["data-value"] for tag, attributes in Page(text).tags if tag == "td" and "data-value" in attributes
+        attributes["data-value"]
+        for tag, attributes in Page(text).tags
+        if tag == "td" and "data-value" in attributes
     ]
     upper = comparison["cka"][np.triu_indices(5, 1)]
     assert {str(upper.min()), str(float(np.median(upper))), str(upper.max())} <= set(cells)
@@ -411,7 +453,9 @@ def test_two_measures_agree_by_a_number_and_more_by_a_map(tmp_path):
 
 
 def test_the_page_runs_and_loads_only_what_is_in_it(comparison, tmp_path):
-    (policy,) = [a["content"] for _, a in Page(written(comparison, tmp_path)).tags if "http-equiv" in a]
+    (policy,) = [
+        a["content"] for _, a in Page(written(comparison, tmp_path)).tags if "http-equiv" in a
+    ]
     assert policy.startswith("default-src 'none'")
 
 
@@ -438,7 +482,7 @@ def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch, pa
         written(comparison, tmp_path)
 
 
-# --------------------------------------------------------------------------------------------------------- terminal
+# ----------------------------------------------------------------------------------------- terminal
 
 
 def printed(parts):
@@ -473,7 +517,9 @@ def test_failures_and_rectangles_have_tables(failing, rectangle):
 
 def test_names_with_brackets_are_not_markup():
     found = rs.compare(
-        similar_arrays(["[red]a[/red]", ":smile:"]), measures=["cka[estimator=debiased]"], progress=False
+        similar_arrays(["[red]a[/red]", ":smile:"]),
+        measures=["cka[estimator=debiased]"],
+        progress=False,
     )
     text = printed(terminal.comparison_tables(found))
     assert "[red]a[/red], :smile:" in text
@@ -538,11 +584,13 @@ def test_no_formula_keeps_a_command_of_latex():
                     assert command not in shown, (found.name, text)
 
 
-# ---------------------------------------------------------------------------------------------------------- browser
+# ------------------------------------------------------------------------------------------ browser
 
 
 def test_what_the_pointer_reads(failing, tmp_path, look):
-    more = rs.compare(similar_arrays(["a", "b", "c", "d", "e"]), measures=["cka", "gulp", "rsa"], progress=False)
+    more = rs.compare(
+        similar_arrays(["a", "b", "c", "d", "e"]), measures=["cka", "gulp", "rsa"], progress=False
+    )
     path = write_page(more, tmp_path / "page.html")
     seen = look(path, tmp_path, ["#map-gulp svg image", "#map-agreement svg image"])
     assert seen.said[0] == f"c  and  c:  {more['gulp'][2, 2]:.4g}"  # the middle

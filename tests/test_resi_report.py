@@ -20,7 +20,14 @@ from resemblance.benchmarks.published import RankRow
 from resemblance.benchmarks.ranking import ranking
 from resemblance.benchmarks.resi import Absence
 from resemblance.comparison import info_of
-from resemblance.report import resi_cells, resi_data, resi_figures, resi_page, resi_terminal, write_resi_page
+from resemblance.report import (
+    resi_cells,
+    resi_data,
+    resi_figures,
+    resi_page,
+    resi_terminal,
+    write_resi_page,
+)
 from resemblance.report.output import show
 from resemblance.representation import Undefined
 from resemblance.significance import places
@@ -47,17 +54,26 @@ def seldom(x, y):
 MEASURES = [rs.get_measure("cka"), rs.get_measure("procrustes"), mine]
 
 
-def models(domain, architecture, pooling, settings, *, dead=None, name="{setting}-{strength:g}/seed{seed}"):
+def models(
+    domain, architecture, pooling, settings, *, dead=None, name="{setting}-{strength:g}/seed{seed}"
+):
     """Small subjects: ``settings`` is a list of (setting, strength, how many)."""
     g = np.random.default_rng(len(domain + architecture + pooling))
     base, found = g.normal(size=(20, 4)), []
     for setting, strength, count in settings:
         shift = 3 * strength * g.normal(size=base.shape)
         for seed in range(count):
-            last = np.ones_like(base) if (setting, seed) == dead else base + shift + 0.3 * g.normal(size=base.shape)
-            layers = {f"l{k}": base + k * g.normal(size=base.shape) for k in (3, 2, 1)} | {"last": last}
+            last = (
+                np.ones_like(base)
+                if (setting, seed) == dead
+                else base + shift + 0.3 * g.normal(size=base.shape)
+            )
+            layers = {f"l{k}": base + k * g.normal(size=base.shape) for k in (3, 2, 1)} | {
+                "last": last
+            }
             traits = {
-                "domain": domain, "dataset": "toy", "architecture": architecture, "pooling": pooling,
+                "domain": domain, "dataset": "toy", "architecture": architecture,
+                "pooling": pooling,
                 "setting": setting, "strength": strength, "seed": seed,
                 "accuracy": 0.9 - 0.3 * strength - 0.01 * seed,
             }  # fmt: skip
@@ -85,12 +101,29 @@ def page(result, tmp_path_factory):
 
 def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", **parts):
     """A result with these scores: by measure, one value per architecture, all in one domain."""
-    infos = tuple(info_of(m)._replace(spec=s, label=s) for m, s in zip([MEASURES[0]] * len(values), values))
+    infos = tuple(
+        info_of(m)._replace(spec=s, label=s) for m, s in zip([MEASURES[0]] * len(values), values)
+    )
     scores = [
-        Score(test, quality, "vision", "toy", f"net{i}", "mean", spec, spec, value, (value,), 0.03, 6,
-              int((spec, i) in failed), "2 comparisons failed" if (spec, i) in failed else None)
-        for spec, own in values.items() for i, value in enumerate(own)
-    ]  # fmt: skip
+        Score(
+            test,
+            quality,
+            "vision",
+            "toy",
+            f"net{i}",
+            "mean",
+            spec,
+            spec,
+            value,
+            (value,),
+            0.03,
+            6,
+            int((spec, i) in failed),
+            "2 comparisons failed" if (spec, i) in failed else None,
+        )
+        for spec, own in values.items()
+        for i, value in enumerate(own)
+    ]
     empty = {"groups": (), "absent": (), "maps": (), "failed": (), "seconds": {}, "provenance": {}}
     options = {"protocol": "paper", "permute": "models", "failures": "last"}
     return Result(**{**options, "measures": infos, "scores": tuple(scores), **empty, **parts})
@@ -107,7 +140,7 @@ def written(result, folder, **options):
     return (folder / "resi.html").read_text(encoding="utf-8")
 
 
-# ---------------------------------------------------------------------------------------------------------------- ranks
+# -------------------------------------------------------------------------------------------- ranks
 
 
 def test_measures_are_called_by_label_and_those_of_a_user_stand_out(result):
@@ -115,7 +148,10 @@ def test_measures_are_called_by_label_and_those_of_a_user_stand_out(result):
     assert names["cka"] == ("cka", "CKA", False)
     assert names["mine"] == ("mine", "Mine", True)
     twins = evaluate([], measures=["cka", "cka[estimator=debiased]"])
-    assert [n.text for n in resi_data.names_of(twins).values()] == ["cka", "cka[estimator=debiased]"]
+    assert [n.text for n in resi_data.names_of(twins).values()] == [
+        "cka",
+        "cka[estimator=debiased]",
+    ]
     assert [n.is_added for n in resi_data.names_of(twins).values()] == [False, True]
 
 
@@ -123,7 +159,9 @@ def test_headline_counts_models_and_every_comparison_once(result):
     found = resi_data.headline(result)
     assert found.models == 10 + 4
     assert (found.measures, found.cells) == (3, len(result.ranks()))
-    graphs = (9 * 8 // 2 + 3) + 4 * 6  # three groups of three, the fourth normal model with three, layers
+    graphs = (
+        9 * 8 // 2 + 3
+    ) + 4 * 6  # three groups of three, the fourth normal model with three, layers
     language = 2 * (6 + 4 * 6)  # two poolings
     assert found.comparisons == 3 * (graphs + language)
 
@@ -133,7 +171,11 @@ def test_standings_are_those_of_the_ranking(result):
     found = {p.measure: p for p in places({"resi": result.ranks()}).rows}
     for expected in ranking(result.ranks()):
         row, place = rows[expected.measure], found[expected.measure]
-        assert (row.mean, row.median, row.cells) == (expected.mean, expected.median, len(expected.ranks))
+        assert (row.mean, row.median, row.cells) == (
+            expected.mean,
+            expected.median,
+            len(expected.ranks),
+        )
         assert (row.low, row.high, row.is_tied) == (place.low, place.high, place.is_tied)
         assert row.behind == (place.behind_low, place.behind_high)
     for domain in ("graphs", "language"):
@@ -145,7 +187,10 @@ def test_standings_are_those_of_the_ranking(result):
 
 def test_a_measure_without_a_rank_stands_last():
     found = made_up({"a": [0.1, 0.2], "b": [np.nan, np.nan]}, failures="unranked")
-    assert [(r.name.spec, r.mean, r.cells) for r in resi_data.standings(found)] == [("a", 1.0, 2), ("b", None, 0)]
+    assert [(r.name.spec, r.mean, r.cells) for r in resi_data.standings(found)] == [
+        ("a", 1.0, 2),
+        ("b", None, 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -154,18 +199,25 @@ def test_a_measure_without_a_rank_stands_last():
         ({}, "No measure has a rank"),
         ({"a": [0.5]}, "the only measure with a rank"),
         ({"a": [0.5], "b": [0.1]}, "1 cell does not settle the order of 2 measures"),
-        ({"a": [0.5] * 5, "b": [0.1] * 5}, "5 cells do not settle the order of 2 measures: with fewer than 6, even"),
+        (
+            {"a": [0.5] * 5, "b": [0.1] * 5},
+            "5 cells do not settle the order of 2 measures: with fewer than 6, even",
+        ),
         (
             {"a": [0.5] * 9, "b": [0.1] * 9, "c": [0.0] * 9},
-            "a leads with a mean rank of 1.00 among 3 measures over 9 cells; every other measure is behind it, the "
-            "next being b 2.00.",
+            "a leads with a mean rank of 1.00 among 3 measures over 9 cells; every other measure "
+            "is behind it, the next being b 2.00.",
         ),
         (
             {"a": [0.5, 0.1, 0.5] * 4, "b": [0.1, 0.5, 0.1] * 4, "c": [0.0] * 12},
-            "a leads with a mean rank of 1.33 among 3 measures over 12 cells; b cannot be told from it.",
+            "a leads with a mean rank of 1.33 among 3 measures over 12 cells; b cannot be told "
+            "from it.",
         ),
         ({"a": [0.5, 0.1, 0.5] * 2, "b": [0.1, 0.5, 0.1] * 2}, "6 cells; b cannot be told from it"),
-        ({"a": [0.5] * 6, "b": [0.5] * 6, "c": [0.1] * 6}, "a and b lead together with a mean rank of 1.00"),
+        (
+            {"a": [0.5] * 6, "b": [0.5] * 6, "c": [0.1] * 6},
+            "a and b lead together with a mean rank of 1.00",
+        ),
     ],
 )
 def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
@@ -173,7 +225,8 @@ def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
 
 
 def test_intervals_that_overlap_do_not_make_a_tie():
-    """In every cell b is just behind a, and both vary much from cell to cell: only the difference is sure."""
+    """In every cell b is just behind a, and both vary much from cell to cell: only the difference
+    is sure."""
     others = {key: [0.9, 0.1, 0.1] * 4 for key in "cde"}
     found = made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others})
     rows = {row.name.spec: row for row in resi_data.standings(found)}
@@ -187,12 +240,15 @@ def test_few_cells_and_trials_have_no_intervals(tmp_path):
     few = made_up({"a": [0.5] * 4, "b": [0.1] * 4})
     trial = made_up({"b": [0.1] * 9, "a": [0.5] * 9}, suite="slice")
     for found in (few, trial):
-        assert {(row.low, row.high, row.behind, row.is_tied) for row in resi_data.standings(found)} == {
-            (None, None, None, False)
-        }
+        assert {
+            (row.low, row.high, row.behind, row.is_tied) for row in resi_data.standings(found)
+        } == {(None, None, None, False)}
         assert resi_data.before(found) == {}
         assert "95 %" not in printed(resi_terminal.ranking_table(found))
-    assert [row.name.spec for row in resi_data.standings(trial)] == ["b", "a"]  # as they were given, in no order
+    assert [row.name.spec for row in resi_data.standings(trial)] == [
+        "b",
+        "a",
+    ]  # as they were given, in no order
     assert [box.name.spec for box in resi_data.boxes(trial, trial.scores[0].domain)] == ["b", "a"]
     assert not any(e.is_best for _, entries in resi_cells.score_table(trial).rows for e in entries)
     page = written(trial, tmp_path)
@@ -205,16 +261,26 @@ def test_few_cells_and_trials_have_no_intervals(tmp_path):
 def test_the_page_and_the_terminal_say_what_was_evaluated(result, tmp_path):
     whole = replace(result, suite="mini", left_out={"odd": "no traits.json beside its arrays"})
     page, lines = written(whole, tmp_path), resi_terminal.headline_lines(whole)
-    for words in ("mini: small stand-in models; not the paper", "14: sage, bert", "Left out: odd (no traits.json"):
+    for words in (
+        "mini: small stand-in models; not the paper",
+        "14: sage, bert",
+        "Left out: odd (no traits.json",
+    ):
         assert words in page
         assert words in "\n".join(lines)
-    assert resi_data.remarks(result)[0].startswith("Few models: at most 9 are compared with each other")
+    assert resi_data.remarks(result)[0].startswith(
+        "Few models: at most 9 are compared with each other"
+    )
     assert resi_data.facts(result)["suite"] == "models of your own"
     assert resi_data.remarks(replace(result, suite="mini")) == ()
 
 
 def test_boxes_have_quartiles_and_whiskers():
-    own = {"a": [0.9] * 8 + [0.1], "b": [0.5] * 9, "c": [0.2] * 9}  # a: eight times first, once third
+    own = {
+        "a": [0.9] * 8 + [0.1],
+        "b": [0.5] * 9,
+        "c": [0.2] * 9,
+    }  # a: eight times first, once third
     (a, b, c) = resi_data.boxes(made_up(own), "vision")
     assert a[1:7] == (1.0, pytest.approx(11 / 9), 1.0, 1.0, 1.0, 1.0)
     assert sorted(a.ranks) == [1.0] * 8 + [3.0]
@@ -227,7 +293,7 @@ def test_wins_count_cells():
     assert found["a", "b"] == (1, 1, 3)
 
 
-# --------------------------------------------------------------------------------------------------------------- scores
+# ------------------------------------------------------------------------------------------- scores
 
 
 def test_the_table_has_every_score_and_a_reason_for_every_empty_cell(result):
@@ -253,20 +319,32 @@ def test_the_table_has_every_score_and_a_reason_for_every_empty_cell(result):
 def test_columns_shown_at_first_are_one_per_test_and_domain(result):
     shown = [c for c in resi_cells.score_table(result).columns if c.is_shown]
     assert [(c.test, c.family.domain, c.family.pooling) for c in shown[:3]] == [
-        ("accuracy", "graphs", "node"), ("accuracy", "language", "cls"), ("output", "graphs", "node"),
-    ]  # fmt: skip
+        ("accuracy", "graphs", "node"),
+        ("accuracy", "language", "cls"),
+        ("output", "graphs", "node"),
+    ]
     assert len(shown) == 6 * 2
     assert {c.quality for c in shown} == {"spearman_accuracy", "spearman_jsd", "auprc", "spearman"}
 
 
 def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
     values = {"a": [0.9, 0.3], "b": [0.5, 0.3 - 1e-16], "c": [np.nan, 0.1]}
-    for failures, best in (("last", {("b", 0), ("a", 1), ("b", 1)}), ("unranked", {("a", 0), ("a", 1), ("b", 1)})):
+    for failures, best in (
+        ("last", {("b", 0), ("a", 1), ("b", 1)}),
+        ("unranked", {("a", 0), ("a", 1), ("b", 1)}),
+    ):
         table = resi_cells.score_table(made_up(values, failed={("a", 0)}, failures=failures))
-        marked = {(n.spec, i) for n, entries in table.rows for i, e in enumerate(entries) if e.is_best}
+        marked = {
+            (n.spec, i) for n, entries in table.rows for i, e in enumerate(entries) if e.is_best
+        }
         assert marked == best
     entry = {n.spec: e for n, e in table.rows}["a"][0]
-    assert (entry.value, entry.stars, entry.mark, entry.reason) == (0.9, "*", "†", "2 comparisons failed")
+    assert (entry.value, entry.stars, entry.mark, entry.reason) == (
+        0.9,
+        "*",
+        "†",
+        "2 comparisons failed",
+    )
 
 
 def test_empty_cells_share_a_letter_when_they_share_a_reason():
@@ -302,7 +380,12 @@ def test_an_example_is_the_measure_that_does_best(result):
 
 @pytest.mark.parametrize(
     ("names", "start"),
-    [(["a/b/x", "a/b/y"], ["a", "b"]), (["a/b", "a"], []), (["x", "y"], []), (["a/b/c"], ["a", "b"])],
+    [
+        (["a/b/x", "a/b/y"], ["a", "b"]),
+        (["a/b", "a"], []),
+        (["x", "y"], []),
+        (["a/b/c"], ["a", "b"]),
+    ],
 )
 def test_common_start(names, start):
     assert resi_data.common_start(names) == start
@@ -318,7 +401,9 @@ def test_matrices_are_packed_without_loss_of_four_digits(result):
             assert np.allclose(packed, upper, rtol=1e-3, atol=1e-12, equal_nan=True)
     places = {(c["test"], c["family"]): c["parts"][0]["values"] for c in data["cases"]}
     family = "language · toy · bert · cls"
-    assert places["accuracy", family] == places["output", family]  # what was measured twice is there once
+    assert (
+        places["accuracy", family] == places["output", family]
+    )  # what was measured twice is there once
     assert json.loads(json.dumps(data, allow_nan=False)) is not None
 
 
@@ -327,15 +412,20 @@ def test_an_asymmetric_matrix_is_packed_whole():
     assert resi_page._packed(np.array([[0, 0.12345], [0.12345, 0]])) == [0, 0.1235, 0]
 
 
-# -------------------------------------------------------------------------------------- groups, failures, times, claims
+# ------------------------------------------------------------------ groups, failures, times, claims
 
 
 def test_groups_become_panels_and_poolings_with_accuracies_of_their_own_more():
     def group(name, value, criterion="clean"):
         return Group("labels", "vision", "toy", "net", name, 0.5, (value,), criterion, True, "")
 
-    found = made_up({}, groups=(group("normal", 1), group("50%", 0.5), group("normal", 0.9), group("50%", 0.4)))
-    assert [[g.accuracies[0] for g in p.groups] for p in resi_data.panels(found)] == [[1, 0.5], [0.9, 0.4]]
+    found = made_up(
+        {}, groups=(group("normal", 1), group("50%", 0.5), group("normal", 0.9), group("50%", 0.4))
+    )
+    assert [[g.accuracies[0] for g in p.groups] for p in resi_data.panels(found)] == [
+        [1, 0.5],
+        [0.9, 0.4],
+    ]
 
 
 def test_failures_are_grouped_by_measure_and_reason():
@@ -348,13 +438,24 @@ def test_failures_are_grouped_by_measure_and_reason():
         failed("a", "layers", 1, "s"),
         failed("b", "labels", 9),
     )
-    rows = resi_data.failure_rows(Result(**{**vars(made_up({"a": [1.0], "b": [1.0]})), "failed": some}))
-    assert [(r.name.spec, r.reason, r.comparisons) for r in rows] == [("b", "r", 9), ("a", "r", 5), ("a", "s", 1)]
-    assert rows[1].places == ("vision · toy · net · mean: Accuracy correlation, Output correlation",)
+    rows = resi_data.failure_rows(
+        Result(**{**vars(made_up({"a": [1.0], "b": [1.0]})), "failed": some})
+    )
+    assert [(r.name.spec, r.reason, r.comparisons) for r in rows] == [
+        ("b", "r", 9),
+        ("a", "r", 5),
+        ("a", "s", 1),
+    ]
+    assert rows[1].places == (
+        "vision · toy · net · mean: Accuracy correlation, Output correlation",
+    )
 
 
 def test_times_are_milliseconds_and_the_fastest_comes_first():
-    found = made_up({"a": [1.0], "b": [1.0]}, seconds={"vision": {"a": 0.002, "b": 0.001}, "graphs": {"a": 0.004}})
+    found = made_up(
+        {"a": [1.0], "b": [1.0]},
+        seconds={"vision": {"a": 0.002, "b": 0.001}, "graphs": {"a": 0.004}},
+    )
     assert [(n.spec, t) for n, t in resi_data.times(found)] == [
         ("b", {"vision": 1.0}),
         ("a", {"vision": 2.0, "graphs": 4.0}),
@@ -369,7 +470,7 @@ def test_only_measures_of_the_catalogue_have_claims(result):
     assert resi_data.claims(namesake)[0].found is None
 
 
-# -------------------------------------------------------------------------------------------------------------- figures
+# ------------------------------------------------------------------------------------------ figures
 
 
 def test_ticks_are_round():
@@ -382,7 +483,11 @@ def test_alike_is_the_last_colour_and_nothing_has_none():
     values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
     last = resi_figures.LEVELS - 1
     assert resi_figures.limits(values) == (0.2, 0.6)
-    assert resi_figures.levels(values).tolist() == [[last, last, -1], [last, last, 0], [-1, 0, last]]
+    assert resi_figures.levels(values).tolist() == [
+        [last, last, -1],
+        [last, last, 0],
+        [-1, 0, last],
+    ]
     assert resi_figures.levels(np.zeros((2, 2))).tolist() == [[last, last]] * 2
     assert resi_figures.limits(np.array([[1.0]])) == (0.0, 1.0)
 
@@ -390,7 +495,9 @@ def test_alike_is_the_last_colour_and_nothing_has_none():
 def test_figures_escape_names():
     name = resi_data.Name("s", HOSTILE, True)
     box = resi_data.Box(name, 1, 1, 1, 1, 1, 1, (1.0,))
-    svg = resi_figures.boxes([box], 3, HOSTILE) + resi_figures.matrix([HOSTILE], np.zeros((1, 1)), HOSTILE)
+    svg = resi_figures.boxes([box], 3, HOSTILE) + resi_figures.matrix(
+        [HOSTILE], np.zeros((1, 1)), HOSTILE
+    )
     assert "<script" not in svg
     assert "&lt;script&gt;" in svg
 
@@ -403,13 +510,20 @@ def test_labels_of_a_crowded_scatter_do_not_overlap():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.126, "0.13"), (-0.126, "−0.13"), (-0.001, "0.00"), (None, "–"), (12345.6, "12\u202f345.60")]
+    ("value", "text"),
+    [
+        (0.126, "0.13"),
+        (-0.126, "−0.13"),
+        (-0.001, "0.00"),
+        (None, "–"),
+        (12345.6, "12\u202f345.60"),
+    ],
 )
 def test_two_decimals(value, text):
     assert resi_page.two(value) == text
 
 
-# ----------------------------------------------------------------------------------------------------------------- page
+# --------------------------------------------------------------------------------------------- page
 
 
 class Page(HTMLParser):
@@ -450,7 +564,9 @@ def test_numbers_on_the_page_are_the_scores(result, page):
             quality = qualities[about["data-test"], about["data-word"]]
             assert quality == about["data-quality"]
             family = about["data-family"].split(" · ")
-            score = scores.get((about["data-test"], quality, *family, naming["title"].split(":")[0]))
+            score = scores.get(
+                (about["data-test"], quality, *family, naming["title"].split(":")[0])
+            )
             if attributes["data-v"] == "":
                 assert attributes["title"]
                 assert text.startswith("–")
@@ -471,7 +587,9 @@ def test_ranks_on_the_page_are_those_of_the_result(result, page):
 
 
 def test_the_page_loads_nothing(page):
-    assert not re.search(r"https?:|//cdn|@import|url\((?!#)", page.replace("http://www.w3.org/2000/svg", ""))
+    assert not re.search(
+        r"https?:|//cdn|@import|url\((?!#)", page.replace("http://www.w3.org/2000/svg", "")
+    )
     for tag, attributes in Page(page).tags:
         assert tag not in ("link", "iframe", "object", "embed", "img", "base")
         assert attributes.get("href", "#").startswith("#")
@@ -486,18 +604,26 @@ def test_what_is_linked_is_there(page):
 
 
 def test_measures_of_the_user_stand_out(page):
-    assert page.count('<span class="chip">added</span>') == page.count('title="mine: not one of the')
+    assert page.count('<span class="chip">added</span>') == page.count(
+        'title="mine: not one of the'
+    )
 
 
 def test_names_are_text_and_never_markup(tmp_path):
     subjects = models(
-        HOSTILE, HOSTILE, HOSTILE, [("normal", 0.0, 3), ("labels", 1.0, 2)], name=HOSTILE + "{setting}-seed{seed}"
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        [("normal", 0.0, 3), ("labels", 1.0, 2)],
+        name=HOSTILE + "{setting}-seed{seed}",
     )
     found = evaluate(subjects, measures=["cka", seldom])
     text = written(found, tmp_path, title=HOSTILE)
     assert text.count("<script") == 2  # the data and the program of the page
     assert text.count("</script") == 2
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+    data = json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
+    )
     assert data["measures"][1][0] == HOSTILE
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
@@ -519,19 +645,40 @@ def test_a_page_without_failures_and_absent_tests(tmp_path):
         made_up({"a": [np.nan, np.nan], "b": [np.nan, np.nan]}),
         made_up({"a": [0.5], "b": [np.nan]}, failures="unranked"),
         made_up({"a": [0.5, 0.4], "b": [0.2, 0.6]}, protocol="resi-code"),
-        made_up({"a": [0.5]}, groups=(Group("labels", "v", "d", "a", "50%", 0.5, (), "none", True, "unknown"),)),
-        made_up({"a": [0.5]}, absent=(Absence("layers", "v", "d", "a", "p", "no model with at least 3 layers"),)),
+        made_up(
+            {"a": [0.5]},
+            groups=(Group("labels", "v", "d", "a", "50%", 0.5, (), "none", True, "unknown"),),
+        ),
+        made_up(
+            {"a": [0.5]},
+            absent=(Absence("layers", "v", "d", "a", "p", "no model with at least 3 layers"),),
+        ),
     ],
-    ids=["nothing", "one cell", "one measure", "one value", "no value", "unranked", "code", "unchecked", "absent"],
+    ids=[
+        "nothing",
+        "one cell",
+        "one measure",
+        "one value",
+        "no value",
+        "unranked",
+        "code",
+        "unchecked",
+        "absent",
+    ],
 )
 def test_pages_of_odd_results(found, tmp_path):
     page = Page(written(found, tmp_path))
     assert len(page.tables["ranking"]) == 1 + len(found.measures)
-    assert all(a["title"] for row in page.tables["scores"][2:] for _, a in row if a.get("data-v") == "")
+    assert all(
+        a["title"] for row in page.tables["scores"][2:] for _, a in row if a.get("data-v") == ""
+    )
 
 
 def test_published_ranks_stand_beside_ours(tmp_path):
-    found, rows = made_up({"a": [0.5, 0.2]}), [RankRow("A", 1.5, 2.25, 1, 2), RankRow("B", 2.5, 1.25, 2, 1)]
+    found, rows = (
+        made_up({"a": [0.5, 0.2]}),
+        [RankRow("A", 1.5, 2.25, 1, 2), RankRow("B", 2.5, 1.25, 2, 1)],
+    )
     assert 'id="published"' not in written(found, tmp_path)
     assert 'id="published"' not in written(found, tmp_path, published=[])
     table = Page(written(found, tmp_path, published=rows)).tables["ours"]
@@ -551,7 +698,7 @@ def test_jinja_that_is_missing_names_the_extra(result, tmp_path, monkeypatch):
         written(result, tmp_path)
 
 
-# -------------------------------------------------------------------------------------------------------------- browser
+# ------------------------------------------------------------------------------------------ browser
 
 
 def first_column(dom, table):
@@ -569,29 +716,44 @@ def test_the_page_in_a_browser(result, open_page, tmp_path):
     assert first_column(dom, "ranking") == best_first[::-1]
     (sorted_by,) = [a for tag, a in tags if tag == "th" and "aria-sort" in a]
     assert (sorted_by["aria-sort"], sorted_by["data-col"]) == ("descending", "1")
-    assert len([tag for tag, a in tags if a.get("class") == "chart matrix" and "tabindex" in a]) == 2
+    assert (
+        len([tag for tag, a in tags if a.get("class") == "chart matrix" and "tabindex" in a]) == 2
+    )
     assert [a for tag, a in tags if tag == "div" and a.get("id") == "maps" and "hidden" not in a]
 
 
 def test_every_choice_can_be_made(result, page, open_page, tmp_path):
     """Choose every option of every list, then read a cell: the last choice is what is shown."""
     choose = """<script>
-    for (const list of document.querySelectorAll("select")) for (let i = 0; i < list.options.length; i++) {
+    for (const list of document.querySelectorAll("select"))
+      for (let i = 0; i < list.options.length; i++) {
       list.selectedIndex = i; list.dispatchEvent(new Event("change")); }
     const map = document.querySelector("#maps svg");
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"])
       map.dispatchEvent(new KeyboardEvent("keydown", { key }));
     </script>"""
-    (tmp_path / "resi.html").write_text(page.replace("</body>", choose + "</body>"), encoding="utf-8")
+    (tmp_path / "resi.html").write_text(
+        page.replace("</body>", choose + "</body>"), encoding="utf-8"
+    )
     dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
-    shown = {(a["data-quality"], a["data-family"]) for _, a in tags if "data-quality" in a and "hidden" not in a}
-    assert {quality for quality, _ in shown} == {"spearman_accuracy", "spearman_disagreement", "conformity"}
+    shown = {
+        (a["data-quality"], a["data-family"])
+        for _, a in tags
+        if "data-quality" in a and "hidden" not in a
+    }
+    assert {quality for quality, _ in shown} == {
+        "spearman_accuracy",
+        "spearman_disagreement",
+        "conformity",
+    }
     assert len({family for _, family in shown}) == 3  # "all" is the last choice for language
     exhibit = resi_cells.exhibits(result)[-1]
     part = exhibit.parts[-1]
-    found = re.search(r'id="maps-readout"[^>]*><b>(.*?)</b>: expected (.*?), measured by (.*?)</p>', dom)
+    found = re.search(
+        r'id="maps-readout"[^>]*><b>(.*?)</b>: expected (.*?), measured by (.*?)</p>', dom
+    )
     last = resi_data.standings(result)[-1].name
     value = f"{last.text} {float(f'{part.measured[last.spec][2, 1]:.3g}'):g}"
     assert found.groups() == (f"{part.labels[2]} and {part.labels[1]}", "1", value)
@@ -599,7 +761,9 @@ def test_every_choice_can_be_made(result, page, open_page, tmp_path):
 
 def test_a_hostile_page_in_a_browser_runs_nothing_else(open_page, tmp_path):
     subjects = models(HOSTILE, HOSTILE, HOSTILE, [("normal", 0.0, 3)], name=HOSTILE + "seed{seed}")
-    write_resi_page(evaluate(subjects, measures=["cka", seldom]), tmp_path / "resi.html", title=HOSTILE)
+    write_resi_page(
+        evaluate(subjects, measures=["cka", seldom]), tmp_path / "resi.html", title=HOSTILE
+    )
     dom = open_page(tmp_path / "resi.html")
     tags = Page(dom).tags
     assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
@@ -628,7 +792,8 @@ def test_what_the_pointer_reads(result, tmp_path, look):
     marks = {
         "#ranking .interval circle": r"\S+: mean rank [\d.]+, 95 % interval [\d.]+ to [\d.]+",
         "#distribution path.median": r"\S+: median rank [\d.]+, mean [\d.]+, \d+ cells?",
-        "#distribution circle.point": r"\S+: rank [\d.]+ in .+ correlation.*, graphs · toy · sage · node",
+        "#distribution circle.point": r"\S+: rank [\d.]+ in .+ correlation.*, "
+        r"graphs · toy · sage · node",
         "#maps svg path": r".+ and .+: expected [\d.]+, measured by \S+ .+",
         "#groups circle.dot": r".+: accuracy 0\.\d{3}.*",
         "#duels rect": r"\S+ before \S+ in \d+% of the samples of the cells; "
@@ -648,7 +813,11 @@ def test_no_row_of_a_long_table_is_out_of_sight(tmp_path, look):
 
 def test_every_point_of_a_box_says_its_measure_test_and_models(result):
     for box in resi_data.boxes(result, "language"):
-        ranks = {cell: own[box.name.spec] for cell, own in result.ranks().items() if cell[2] == "language"}
+        ranks = {
+            cell: own[box.name.spec]
+            for cell, own in result.ranks().items()
+            if cell[2] == "language"
+        }
         assert list(box.ranks) == list(ranks.values())
         assert len(set(box.cells)) == len(box.cells) == len(ranks)
         assert all(cell[4] in text and cell[5] in text for cell, text in zip(ranks, box.cells))
@@ -667,7 +836,11 @@ def test_labels_are_spelled_out(result, page):
 def test_matrices_show_the_numbers_of_their_colours():
     values = np.array([[0, 0.2, 0.4], [0.2, 0, 0.6], [0.4, 0.6, 0]])
     svg = resi_figures.matrix(["a", "b", "c"], values, "differences")
-    assert [number for number in ("0.2", "0.4", "0.6") if f">{number}</text>" in svg] == ["0.2", "0.4", "0.6"]
+    assert [number for number in ("0.2", "0.4", "0.6") if f">{number}</text>" in svg] == [
+        "0.2",
+        "0.4",
+        "0.6",
+    ]
 
 
 def test_what_a_notebook_shows(result):
@@ -683,9 +856,13 @@ def test_what_a_notebook_shows(result):
 
 def test_a_subject_is_printed_as_what_it_is():
     (found,) = models("vision", "net", "mean", [("normal", 0.0, 1)])
-    assert "4: l3 (4), l2 (4), l1 (4), last (4); known: outputs; traits: domain vision" in repr(found)
+    assert "4: l3 (4), l2 (4), l1 (4), last (4); known: outputs; traits: domain vision" in repr(
+        found
+    )
     deep = {f"<layer{i}>": np.random.default_rng(i).normal(size=(500, 64)) for i in range(200)}
-    large = Subject("deep", {k: rs.Representation(v, k) for k, v in deep.items()}, traits={"note": "x" * 9999})
+    large = Subject(
+        "deep", {k: rs.Representation(v, k) for k, v in deep.items()}, traits={"note": "x" * 9999}
+    )
     assert len(repr(large)) < 1000
     assert "200: <layer0> (64)" in repr(large)
     assert "..., <layer199> (64)" in repr(large)

@@ -1,4 +1,5 @@
-"""Screens of perturbations: published values, AnnData in every form, matched controls, and nothing lost silently."""
+"""Screens of perturbations: published values, AnnData in every form, matched controls, and nothing
+lost silently."""
 
 from __future__ import annotations
 
@@ -26,9 +27,12 @@ TABLE = {
 }
 VARIANTS = (
     "perturbation_coherence", "perturbation_coherence[controls=neighbours,k=7]",
-    "perturbation_coherence[controls=neighbours,k=7,neighbours=cosine]", "perturbation_coherence[controls=whitened]",
-    "perturbation_coherence[form=spread]", "perturbation_magnitude", "perturbation_magnitude[unit=deviations]",
-    "perturbation_spread", "perturbation_spread[controls=neighbours,k=7]", "perturbation_reproducibility",
+    "perturbation_coherence[controls=neighbours,k=7,neighbours=cosine]",
+    "perturbation_coherence[controls=whitened]",
+    "perturbation_coherence[form=spread]", "perturbation_magnitude",
+    "perturbation_magnitude[unit=deviations]",
+    "perturbation_spread", "perturbation_spread[controls=neighbours,k=7]",
+    "perturbation_reproducibility",
     "perturbation_reproducibility[controls=halved]",
 )  # fmt: skip
 DETERMINISTIC = VARIANTS[:-2]
@@ -36,7 +40,8 @@ DETERMINISTIC = VARIANTS[:-2]
 
 @pytest.fixture
 def screen(rng) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of 12 genes in 60 control cells, 40 that move together, 30 that scatter, in a random order."""
+    """Counts of 12 genes in 60 control cells, 40 that move together, 30 that scatter, in a random
+    order."""
     labels = np.repeat(["control", "together", "scatter"], [60, 40, 30])
     rates = np.full((130, 12), 4.0)
     rates[60:100, :3] += 6
@@ -59,13 +64,15 @@ def same(found: st.Perturbations, other: st.Perturbations) -> None:
         np.testing.assert_allclose(found[s], other[s], rtol=1e-12, atol=1e-12)
 
 
-# -------------------------------------------------------------------------------------------------- published values
+# --------------------------------------------------------------------------------- published values
 
 
 def test_a_screen_equals_the_package(published):
     found = st.perturbations(*published)
     for place, name in enumerate(("g1", "g2")):
-        coherence, magnitude = (THEIRS[f"compute_{kind}"][name] for kind in ("coherence", "magnitude"))
+        coherence, magnitude = (
+            THEIRS[f"compute_{kind}"][name] for kind in ("coherence", "magnitude")
+        )
         assert found["perturbation_coherence"][place] == pytest.approx(coherence, rel=1e-10)
         assert found["perturbation_magnitude"][place] == pytest.approx(magnitude, rel=1e-10)
         theirs = THEIRS["split_half_reproducibility"]
@@ -73,12 +80,17 @@ def test_a_screen_equals_the_package(published):
             theirs["perturbation"][place],
             theirs["n_cells"][place],
         )
-        reproducibility = theirs["split_half_cosine"][place]  # other splits: the standard error of 50 is about 0.01
-        assert found["perturbation_reproducibility"][place] == pytest.approx(reproducibility, abs=0.03)
+        reproducibility = theirs["split_half_cosine"][
+            place
+        ]  # other splits: the standard error of 50 is about 0.01
+        assert found["perturbation_reproducibility"][place] == pytest.approx(
+            reproducibility, abs=0.03
+        )
 
 
 def test_seeds_follow_from_the_text_of_the_label(published):
-    """The same number in every process, which Python's hash would not give; recorded from this library."""
+    """The same number in every process, which Python's hash would not give; recorded from this
+    library."""
     found = st.perturbations(*published)
     assert found["perturbation_reproducibility"][0] == pytest.approx(0.7292197173140705, rel=1e-10)
     assert st.perturbations(*published, seed=1)["perturbation_reproducibility"][0] != pytest.approx(
@@ -88,9 +100,12 @@ def test_seeds_follow_from_the_text_of_the_label(published):
 
 @pytest.mark.parametrize(
     ("parameters", "key"),
-    [({}, "crispr_enhanced"), ({"controls": "whitened"}, "crispr_enhanced_whitened"),
-     ({"controls": "neighbours"}, "crispr_knn50")],
-)  # fmt: skip
+    [
+        ({}, "crispr_enhanced"),
+        ({"controls": "whitened"}, "crispr_enhanced_whitened"),
+        ({"controls": "neighbours"}, "crispr_knn50"),
+    ],
+)
 def test_spread_equals_the_authors_script(parameters, key, published):
     X, labels = published
     spread = st.perturbation_spread(X[labels != "control"], X[labels == "control"], **parameters)
@@ -106,7 +121,8 @@ def test_reproducibility_scatters_as_in_the_package(published):
 def test_bins_of_magnitude_equal_the_package():
     bins, theirs = st.magnitude_matched(TABLE), THEIRS["magnitude_matched"]
     names = {"n": "n", "low": "mag_min", "high": "mag_max", "coherent": "high_coherence_mean",
-             "incoherent": "low_coherence_mean", "difference": "difference", "rho": "within_bin_rho",
+             "incoherent": "low_coherence_mean", "difference": "difference",
+             "rho": "within_bin_rho",
              "p_value": "within_bin_pvalue"}  # fmt: skip
     for ours, name in names.items():
         assert [getattr(b, ours) for b in bins] == pytest.approx(theirs[name], rel=1e-10)
@@ -118,15 +134,19 @@ def test_bins_of_magnitude_equal_the_package():
 def test_reproducibility_at_extreme_scales(scale, published):
     X, _ = published
     value = st.perturbation_reproducibility(X[300:], X[:300], controls="halved")
-    assert st.perturbation_reproducibility(scale * X[300:], scale * X[:300], controls="halved") == pytest.approx(value)
+    assert st.perturbation_reproducibility(
+        scale * X[300:], scale * X[:300], controls="halved"
+    ) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("form", ["linear", "rank", "loess"])
 def test_discordance_equals_the_package(form):
-    assert st.discordance(TABLE, form=form) == pytest.approx(THEIRS[f"discordance_{form}"], rel=1e-9, abs=1e-10)
+    assert st.discordance(TABLE, form=form) == pytest.approx(
+        THEIRS[f"discordance_{form}"], rel=1e-9, abs=1e-10
+    )
 
 
-# ----------------------------------------------------------------------------------------------- one row per statistic
+# ---------------------------------------------------------------------------- one row per statistic
 
 
 @pytest.mark.parametrize("spec", VARIANTS)
@@ -135,26 +155,34 @@ def test_each_value_is_that_of_the_statistic(spec, screen):
     found, s = st.perturbations(X, labels, statistics=(spec,)), rs.get_statistic(spec)
     for name in ("scatter", "together"):
         value = found[spec][found.names.index(name)]
-        tolerance = 0.05 if "reproducibility" in spec else 1e-10  # its splits have the label's own seed
+        tolerance = (
+            0.05 if "reproducibility" in spec else 1e-10
+        )  # its splits have the label's own seed
         assert value == pytest.approx(s(X[labels == name], X[labels == "control"]), abs=tolerance)
 
 
 def test_a_coherent_perturbation_is_told_from_a_scattered_one(screen):
     found = st.perturbations(*screen)
-    scatter, together = (dict(zip(found.names, found["perturbation_coherence"]))[n] for n in ("scatter", "together"))
+    scatter, together = (
+        dict(zip(found.names, found["perturbation_coherence"]))[n] for n in ("scatter", "together")
+    )
     assert together > scatter + 0.1
 
 
 def test_a_value_depends_neither_on_the_others_nor_on_their_order(screen):
     X, labels = screen
     kept = labels != "scatter"
-    both, alone = st.perturbations(X, labels, max_samples=20), st.perturbations(X[kept], labels[kept], max_samples=20)
+    both, alone = (
+        st.perturbations(X, labels, max_samples=20),
+        st.perturbations(X[kept], labels[kept], max_samples=20),
+    )
     assert both.rows[both.names.index("together")] == alone.rows[0]
     assert alone.rows[0].used == alone.used_controls == 20
 
 
 def test_without_effect_shared_controls_look_like_one():
-    """As many controls as cells: their common error is a third of the variance of the half means; none when halved."""
+    """As many controls as cells: their common error is a third of the variance of the half means;
+    none when halved."""
     rng, found = np.random.default_rng(0), []
     for _ in range(8):
         x, control = rng.standard_normal((2, 100, 80))
@@ -166,7 +194,8 @@ def test_without_effect_shared_controls_look_like_one():
 
 
 def test_halved_controls_are_halved_within_strata():
-    """No effect, and most perturbed cells where few controls are: sharing those looks like an effect."""
+    """No effect, and most perturbed cells where few controls are: sharing those looks like an
+    effect."""
     rng, found = np.random.default_rng(0), []
     specs = ("perturbation_reproducibility", "perturbation_reproducibility[controls=halved]")
     batch, labels = np.repeat([0, 1, 0, 1], [80, 20, 20, 80]), np.repeat(["control", "gene"], 100)
@@ -179,14 +208,16 @@ def test_halved_controls_are_halved_within_strata():
     assert abs(halved) < 0.08
 
 
-# -------------------------------------------------------------------------------------------------------------- inputs
+# ------------------------------------------------------------------------------------------- inputs
 
 
 def annotated(X: object, labels: np.ndarray, **parts: object) -> anndata.AnnData:
     """Text as objects throughout: anndata 0.12 cannot write the text type of pandas 3."""
     codes, names = pd.factorize(labels)
     column = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
-    data = anndata.AnnData(X, obs=pd.DataFrame({"perturbation": column}, names_of_cells(len(labels))), **parts)
+    data = anndata.AnnData(
+        X, obs=pd.DataFrame({"perturbation": column}, names_of_cells(len(labels))), **parts
+    )
     data.var_names = data.var_names.astype(object)
     return data
 
@@ -197,25 +228,46 @@ def names_of_cells(n: int) -> pd.Index:
 
 @pytest.mark.parametrize(
     "form",
-    [np.asarray, np.float32, np.asfortranarray, torch.as_tensor, sp.csr_matrix, sp.csc_matrix, sp.coo_matrix,
-     sp.csr_array, np.ndarray.tolist, rs.Representation, pd.DataFrame],
+    [
+        np.asarray,
+        np.float32,
+        np.asfortranarray,
+        torch.as_tensor,
+        sp.csr_matrix,
+        sp.csc_matrix,
+        sp.coo_matrix,
+        sp.csr_array,
+        np.ndarray.tolist,
+        rs.Representation,
+        pd.DataFrame,
+    ],
     ids=lambda f: f.__name__,
-)  # fmt: skip
+)
 def test_arrays_of_every_kind(form, screen):
     X, labels = screen
     expected = st.perturbations(X.astype(float), labels)
     same(st.perturbations(form(X), labels), expected)
-    same(st.perturbations(form(X), pd.Series(labels, index=[f"cell{i}" for i in range(130)])), expected)
+    same(
+        st.perturbations(form(X), pd.Series(labels, index=[f"cell{i}" for i in range(130)])),
+        expected,
+    )
 
 
-@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")  # anndata's own, for a view
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings(
+    "ignore:The 'mode.chained_assignment' option"
+)  # anndata's own, for a view
+@pytest.mark.parametrize(
+    "form", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=lambda f: f.__name__
+)
 def test_anndata_in_memory_as_a_view_and_on_disk(form, screen, tmp_path):
     X, labels = screen
     expected = st.perturbations(X, labels)
     data = annotated(form(X), labels)
     same(st.perturbations(data), expected)
-    same(st.perturbations(annotated(form(np.concatenate([X, X])), np.tile(labels, 2))[:130]), expected)
+    same(
+        st.perturbations(annotated(form(np.concatenate([X, X])), np.tile(labels, 2))[:130]),
+        expected,
+    )
     path = tmp_path / "screen.h5ad"
     data.write_h5ad(path)
     same(st.perturbations(path), expected)
@@ -248,7 +300,9 @@ def test_names_of_cells_may_repeat(screen):
 def test_sparse_values_become_dense_one_label_at_a_time(screen, monkeypatch):
     X, labels = screen
     sizes, original = [], sp.csr_matrix.toarray
-    monkeypatch.setattr(sp.csr_matrix, "toarray", lambda self: (sizes.append(self.shape[0]), original(self))[1])
+    monkeypatch.setattr(
+        sp.csr_matrix, "toarray", lambda self: (sizes.append(self.shape[0]), original(self))[1]
+    )
     st.perturbations(sp.csc_matrix(X), labels)
     assert sizes == [60, 30, 40]
 
@@ -265,7 +319,9 @@ def test_cells_without_a_label_are_counted_and_belong_to_nothing(missing, screen
         same(st.perturbations(annotated(X, given)), found)
 
 
-@pytest.mark.parametrize("values", [[0, 1, 2], [0.1, 1.0, 10.0], [False, True, True], ["", "b", "ç"]])
+@pytest.mark.parametrize(
+    "values", [[0, 1, 2], [0.1, 1.0, 10.0], [False, True, True], ["", "b", "ç"]]
+)
 def test_labels_of_every_kind(values, screen):
     X, labels = screen
     given = np.array(values)[np.unique(labels, return_inverse=True)[1]]
@@ -276,7 +332,9 @@ def test_labels_of_every_kind(values, screen):
 
 def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
     X, labels = screen
-    codes = np.unique(labels, return_inverse=True)[1] - 1  # -1, a missing category, for the controls
+    codes = (
+        np.unique(labels, return_inverse=True)[1] - 1
+    )  # -1, a missing category, for the controls
     column = pd.Categorical.from_codes(codes, [3, 7])
     for given in (column, pd.Series(column)):
         found = st.perturbations(X, given, control=3)
@@ -297,33 +355,46 @@ def test_a_series_is_taken_by_the_names_of_the_cells(role, batches):
     data, expected = annotated(X, labels), st.perturbations(X, **given)
     whole = pd.Series(given[role], names_of_cells(130))
     more = pd.concat([whole, pd.Series(["other"], ["cell130"])])
-    for series in (whole, whole.sample(frac=1, random_state=0), more[::-1], whole.astype("category")[::-1]):
+    for series in (
+        whole,
+        whole.sample(frac=1, random_state=0),
+        more[::-1],
+        whole.astype("category")[::-1],
+    ):
         same(st.perturbations(data, **given | {role: series}), expected)
     same(st.perturbations(data, **given | {role: whole[::-1].to_numpy()[::-1]}), expected)
     for series in (whole.reset_index(drop=True), whole[1:], pd.concat([whole, whole[:1]])):
-        with pytest.raises(ValueError, match=rf"index of {role} does not name every .* give {role}\.to_numpy\(\)"):
+        with pytest.raises(
+            ValueError, match=rf"index of {role} does not name every .* give {role}\.to_numpy\(\)"
+        ):
             st.perturbations(data, **given | {role: series})
 
 
-@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")  # anndata's own, for a view
+@pytest.mark.filterwarnings(
+    "ignore:The 'mode.chained_assignment' option"
+)  # anndata's own, for a view
 def test_rows_of_sparse_values_on_disk(screen, tmp_path):
     """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
     X, labels = screen
-    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(tmp_path / "screen.h5ad")
+    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(
+        tmp_path / "screen.h5ad"
+    )
     backed = anndata.read_h5ad(tmp_path / "screen.h5ad", backed="r")
     part, expected = backed[:130], st.perturbations(X, labels)
     same(st.perturbations(backed.to_memory()[:130]), expected)
     try:
         assert part.X.shape == (130, 12)
     except AttributeError:
-        with pytest.raises(ValueError, match=r"cannot be read from its file; take .* adata\.to_memory\(\)\[rows\]"):
+        with pytest.raises(
+            ValueError, match=r"cannot be read from its file; take .* adata\.to_memory\(\)\[rows\]"
+        ):
             st.perturbations(part)
     else:
         same(st.perturbations(part), expected)
     backed.file.close()
 
 
-# ------------------------------------------------------------------------------------------------------------ controls
+# ----------------------------------------------------------------------------------------- controls
 
 
 def test_control_labels(screen):
@@ -335,12 +406,15 @@ def test_control_labels(screen):
     assert found.control == ("Non-Targeting",)
     same(found, expected)
     with pytest.raises(
-        ValueError, match=r"no sample is labelled 'control'; did you mean 'Non-Targeting'\?; labels: 'No"
+        ValueError,
+        match=r"no sample is labelled 'control'; did you mean 'Non-Targeting'\?; labels: 'No",
     ):
         st.perturbations(X, named)
     with pytest.raises(ValueError, match=r"'CONTROL'; did you mean 'control'\?"):
         st.perturbations(X, labels, control="CONTROL")
-    with pytest.raises(ValueError, match=r"no usual control label; .* labels: 'gene', 'scatter', 'together'"):
+    with pytest.raises(
+        ValueError, match=r"no usual control label; .* labels: 'gene', 'scatter', 'together'"
+    ):
         st.perturbations(X, np.where(labels == "control", "gene", labels), control=None)
 
 
@@ -354,7 +428,9 @@ def test_several_control_labels_are_one(screen):
         st.perturbations(X, named, control=None)
 
 
-@pytest.mark.parametrize("form", [np.array, pd.Index, pd.Series, set, pd.Categorical], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "form", [np.array, pd.Index, pd.Series, set, pd.Categorical], ids=lambda f: f.__name__
+)
 def test_labels_of_controls_in_every_kind_of_list(form, screen):
     X, labels = screen
     named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
@@ -372,28 +448,37 @@ def test_the_same_number_is_a_hint(screen):
 
 
 def test_no_label_is_taken_for_a_control_because_it_contains_one(screen):
-    """The author's script would take ANTXR1 ("nt") or, with nothing found, the most frequent label."""
+    """The author's script would take ANTXR1 ("nt") or, with nothing found, the most frequent
+    label."""
     X, labels = screen
     with pytest.raises(ValueError, match="no usual control label"):
         st.perturbations(X, np.where(labels == "control", "ANTXR1", labels), control=None)
 
 
-# ------------------------------------------------------------------------------------------------------------- matching
+# ----------------------------------------------------------------------------------------- matching
 
 
 @pytest.fixture
 def batches(screen) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The screen in two batches that hold unequal parts of the perturbations, without and with an offset."""
+    """The screen in two batches that hold unequal parts of the perturbations, without and with an
+    offset."""
     X, labels = screen
     rng = np.random.default_rng(2)
     batch = np.where(rng.random(130) < np.where(labels == "together", 0.8, 0.4), "b1", "b2")
-    return X.astype(float), labels, batch, X + 3 * rng.standard_normal(12) * (batch == "b1")[:, None]
+    return (
+        X.astype(float),
+        labels,
+        batch,
+        X + 3 * rng.standard_normal(12) * (batch == "b1")[:, None],
+    )
 
 
 @pytest.mark.parametrize("spec", [v for v in DETERMINISTIC if "cosine" not in v])
 def test_matching_takes_away_what_differs_between_batches(spec, batches):
     plain, labels, batch, shifted = batches
-    with_offset, without = (st.perturbations(z, labels, match=batch, statistics=spec)[spec] for z in (shifted, plain))
+    with_offset, without = (
+        st.perturbations(z, labels, match=batch, statistics=spec)[spec] for z in (shifted, plain)
+    )
     assert with_offset == pytest.approx(without, rel=1e-9)
     unmatched = st.perturbations(shifted, labels, statistics=spec)[spec]
     assert abs(unmatched - without).max() > 1e-3
@@ -419,7 +504,9 @@ def test_matched_shifts_by_hand(batches):
             shifts.append(X[cell] - own[near].mean(axis=0))
         mean = np.mean(shifts, axis=0)
         cosines = shifts @ mean / np.linalg.norm(shifts, axis=1) / np.linalg.norm(mean)
-        assert found[spec][found.names.index("together")] == pytest.approx(cosines.mean(), rel=1e-10)
+        assert found[spec][found.names.index("together")] == pytest.approx(
+            cosines.mean(), rel=1e-10
+        )
 
 
 def test_cells_without_matching_controls_are_counted(batches):
@@ -432,7 +519,9 @@ def test_cells_without_matching_controls_are_counted(batches):
     assert row.unmatched == (batch == "b3").sum() > 0
     assert row.used == row.cells - row.unmatched
     kept = batch != "b3"
-    left = st.perturbations(X[kept], labels[kept], match=batch[kept]).rows[found.names.index("together")]
+    left = st.perturbations(X[kept], labels[kept], match=batch[kept]).rows[
+        found.names.index("together")
+    ]
     assert row.values == left.values
     assert found.used_controls == found.controls == 60
     few = np.where((labels == "control") & (np.cumsum(labels == "control") <= 9), "b4", batch)
@@ -440,7 +529,9 @@ def test_cells_without_matching_controls_are_counted(batches):
     nowhere = st.perturbations(X, labels, match=np.where(labels == "together", "b3", batch))
     row = nowhere.rows[nowhere.names.index("together")]
     assert row.values == (None,) * 4
-    assert row.reasons[0] == "0 samples in strata with enough controls are fewer than min_samples=10"
+    assert (
+        row.reasons[0] == "0 samples in strata with enough controls are fewer than min_samples=10"
+    )
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
@@ -453,32 +544,42 @@ def test_the_covariance_within_strata_by_hand(ridge, batches):
     own = {b: X[(labels == "control") & (batch == b)] for b in np.unique(batch)}
     within = np.concatenate([points - points.mean(axis=0) for points in own.values()])
     covariance = within.T @ within / (60 - 3)
-    shifts = np.stack([X[i] - own[batch[i]].mean(axis=0) for i in np.flatnonzero(labels == "together")])
+    shifts = np.stack(
+        [X[i] - own[batch[i]].mean(axis=0) for i in np.flatnonzero(labels == "together")]
+    )
     variances, axes = np.linalg.eigh(covariance + ridge * np.eye(12))
     white = shifts @ (axes / np.sqrt(variances) @ axes.T)
     place = found.names.index("together")
     spread = np.linalg.norm(white - white.mean(axis=0), axis=1).mean()
     assert found[spec][place] == pytest.approx(spread, rel=1e-10)
     pooled = np.mean((shifts.var(axis=0, ddof=1) + np.diag(covariance)) / 2)
-    assert found[deviations][place] == pytest.approx(np.linalg.norm(shifts.mean(axis=0)) / pooled**0.5, rel=1e-10)
+    assert found[deviations][place] == pytest.approx(
+        np.linalg.norm(shifts.mean(axis=0)) / pooled**0.5, rel=1e-10
+    )
 
 
 def test_fewer_controls_are_drawn_in_every_stratum(batches):
     X, labels, _, _ = batches
     batch = np.repeat("large", 130).astype(object)
-    batch[np.flatnonzero(labels == "control")[:10]] = batch[np.flatnonzero(labels == "together")[:15]] = "small"
+    batch[np.flatnonzero(labels == "control")[:10]] = batch[
+        np.flatnonzero(labels == "together")[:15]
+    ] = "small"
     for most in (20, 35, 59):
         found = st.perturbations(X, labels, match=batch, max_samples=most)
         assert (found.controls, found.used_controls) == (60, most)
         row = found.rows[found.names.index("together")]
         assert (row.unmatched, row.used, row.reasons) == (0, min(most, 40), ("",) * 4)
-    with pytest.raises(ValueError, match="max_samples=19 controls cannot be min_samples=10 in each of 2 strata"):
+    with pytest.raises(
+        ValueError, match="max_samples=19 controls cannot be min_samples=10 in each of 2 strata"
+    ):
         st.perturbations(X, labels, match=batch, max_samples=19)
-    one, none = (st.perturbations(X, labels, match=m, max_samples=30) for m in (np.zeros(130), None))
+    one, none = (
+        st.perturbations(X, labels, match=m, max_samples=30) for m in (np.zeros(130), None)
+    )
     same(one, none)
 
 
-# ------------------------------------------------------------------------------------------------------ reasons, errors
+# ---------------------------------------------------------------------------------- reasons, errors
 
 
 def test_reasons_name_no_seed_of_their_own(screen):
@@ -490,17 +591,22 @@ def test_reasons_name_no_seed_of_their_own(screen):
     assert reason == "perturbation_reproducibility needs at least 4 samples; got 3"
 
 
-# ------------------------------------------------------------------------------------------------------------ extremes
+# ----------------------------------------------------------------------------------------- extremes
 
 
 @pytest.mark.parametrize("scale", [2.0**-660, 2.0**-500, 2.0**660], ids="{:.0e}".format)
 @pytest.mark.parametrize("spec", VARIANTS)
 def test_values_at_extreme_scales(spec, scale, batches):
-    """Powers of two leave ties as they are. A ridge is nothing beside large data and everything beside small ones."""
+    """Powers of two leave ties as they are. A ridge is nothing beside large data and everything
+    beside small ones."""
     X, labels, batch, _ = batches
     expected_of = spec
     if "whitened" in spec:
-        expected_of = "perturbation_coherence" if scale < 1 else "perturbation_coherence[controls=whitened,ridge=0]"
+        expected_of = (
+            "perturbation_coherence"
+            if scale < 1
+            else "perturbation_coherence[controls=whitened,ridge=0]"
+        )
     data_units = "spread" in spec.partition("[")[0] or spec == "perturbation_magnitude"
     for match in (None, batch):
         expected = st.perturbations(X, labels, match=match, statistics=expected_of)[expected_of]
@@ -521,7 +627,7 @@ def test_neighbours_are_found_by_blocks(rng):
         assert means[i] == pytest.approx(control[near].mean(axis=0), rel=1e-12)
 
 
-# -------------------------------------------------------------------------------------------------- reasons and errors
+# ------------------------------------------------------------------------------- reasons and errors
 
 
 def test_nothing_is_dropped(screen):
@@ -542,7 +648,9 @@ def test_nothing_is_dropped(screen):
     assert why["together"] == "8 samples are fewer than min_samples=10"
     assert why["scatter"] is None
     still = found.rows[3]
-    assert still.values[1:3] == pytest.approx((0, 0), abs=1e-12)  # magnitude and spread are 0, not undefined
+    assert still.values[1:3] == pytest.approx(
+        (0, 0), abs=1e-12
+    )  # magnitude and spread are 0, not undefined
     assert [bool(reason) for reason in still.reasons] == [True, False, False, True]
     assert np.isnan(found["perturbation_coherence"]).tolist() == [True, True, False, True, True]
     assert repr(found).startswith("Perturbations: 5 by perturbation_coherence, ")
@@ -553,7 +661,14 @@ def test_nothing_is_dropped(screen):
 def test_records_and_frames(screen):
     found = st.perturbations(*screen)
     first = found.records()[0]
-    assert list(first) == ["perturbation", "cells", "unmatched", "used", *found.statistics, "reason"]
+    assert list(first) == [
+        "perturbation",
+        "cells",
+        "unmatched",
+        "used",
+        *found.statistics,
+        "reason",
+    ]
     frame = found.to_pandas()
     assert frame.shape == (2, 9)
     assert frame["perturbation_coherence"].tolist() == found["perturbation_coherence"].tolist()
@@ -564,17 +679,26 @@ def test_records_and_frames(screen):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": np.zeros(5)}, r"labels must be one per sample, shape \(130,\); got shape \(5,\)"),
+        (
+            {"labels": np.zeros(5)},
+            r"labels must be one per sample, shape \(130,\); got shape \(5,\)",
+        ),
         ({"labels": "perturbation"}, "names of columns are for AnnData; with an array give labels"),
         ({"layer": "counts"}, "are for AnnData"),
         ({"match": np.zeros((130, 2))}, "match must be one per sample"),
         ({"match": [None] * 130}, "130 labelled samples have no stratum"),
         ({"match": np.arange(130)}, "no stratum of match has min_samples=10 controls"),
         ({"labels": [None] * 130}, "no sample is labelled 'control'; no sample has a label"),
-        ({"labels": np.array([1, "1"] * 65, dtype=object), "control": 1}, "of different kinds look the same"),
+        (
+            {"labels": np.array([1, "1"] * 65, dtype=object), "control": 1},
+            "of different kinds look the same",
+        ),
         ({"control": []}, "control is empty"),
         ({"control": ["control", "NTC"]}, "no sample is labelled 'NTC'; did you mean 'control'"),
-        ({"statistics": ["variance_ratio"]}, r"does not compare samples with controls; it needs \('labels',\)"),
+        (
+            {"statistics": ["variance_ratio"]},
+            r"does not compare samples with controls; it needs \('labels',\)",
+        ),
         ({"statistics": ["anisotropy"]}, "it needs None"),
         ({"statistics": []}, "at least one statistic"),
         ({"statistics": ["perturbation_spread"] * 2}, "each once"),
@@ -593,7 +717,7 @@ def test_records_and_frames(screen):
         ({"X": np.zeros((130, 0))}, "is empty"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_errors_say_what_to_do(change, message, screen):
     X, labels = screen
     given = {"X": X, "labels": labels} | change
@@ -622,24 +746,33 @@ def test_inputs_are_left_alone(screen):
     X.flags.writeable = labels.flags.writeable = False
     data = annotated(sp.csc_matrix(X), labels)
     before = data.copy()
-    st.perturbations(data, match="perturbation", control=["control", "scatter", "together"], min_samples=2)
+    st.perturbations(
+        data, match="perturbation", control=["control", "scatter", "together"], min_samples=2
+    )
     st.perturbations(X, labels, match=labels == "x")
     assert (before.X != data.X).nnz == 0
     assert before.obs.equals(data.obs)
 
 
-# ----------------------------------------------------------------------------------------------------------- magnitude
+# ---------------------------------------------------------------------------------------- magnitude
 
 
 def test_bins_say_why_they_have_no_values():
-    base = {"perturbation_coherence": np.r_[np.ones(8), np.arange(8.0)], "perturbation_magnitude": np.arange(16.0)}
-    first, second = st.magnitude_matched(base | {"perturbation_reproducibility": np.arange(16.0)}, bins=2)
+    base = {
+        "perturbation_coherence": np.r_[np.ones(8), np.arange(8.0)],
+        "perturbation_magnitude": np.arange(16.0),
+    }
+    first, second = st.magnitude_matched(
+        base | {"perturbation_reproducibility": np.arange(16.0)}, bins=2
+    )
     assert (first.rho, first.reason) == (None, "coherence or reproducibility does not vary")
     assert (second.rho, second.difference, second.reason) == (pytest.approx(1), 4.0, "")
     few = st.magnitude_matched(base | {"perturbation_reproducibility": np.arange(16.0)}, bins=4)
     assert [b.reason for b in few] == ["4 perturbations are fewer than 6"] * 4
     most = base | {"perturbation_coherence": np.r_[np.zeros(9), np.arange(7.0)]}
-    (whole,) = st.magnitude_matched(most | {"perturbation_reproducibility": np.arange(16.0)}, bins=1)
+    (whole,) = st.magnitude_matched(
+        most | {"perturbation_reproducibility": np.arange(16.0)}, bins=1
+    )
     assert whole.reason == "no coherence is below the median"
 
 
@@ -656,7 +789,9 @@ def test_discordance_finds_the_one_that_departs(form):
     magnitude = np.linspace(1, 5, 30)
     coherence = 0.1 + 0.15 * magnitude + 0.001 * np.sin(np.arange(30) * 7)
     coherence[20] = 0.2
-    found = st.discordance({"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}, form=form)
+    found = st.discordance(
+        {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}, form=form
+    )
     assert found.argmax() == 20
     assert (found.mean(), found.std()) == (pytest.approx(0, abs=1e-12), pytest.approx(1))
 
@@ -664,12 +799,17 @@ def test_discordance_finds_the_one_that_departs(form):
 def test_loess_follows_a_line_through_ties():
     magnitude = np.repeat(np.arange(5.0), 6)
     coherence = 0.1 * magnitude + np.tile([0.01, -0.01], 15)
-    found = st.discordance({"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}, form="loess")
+    found = st.discordance(
+        {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}, form="loess"
+    )
     assert np.abs(found) == pytest.approx(np.ones(30), abs=1e-6)
 
 
 def test_errors_of_what_magnitude_explains():
-    line = {"perturbation_coherence": np.arange(12.0), "perturbation_magnitude": 2 * np.arange(12.0)}
+    line = {
+        "perturbation_coherence": np.arange(12.0),
+        "perturbation_magnitude": 2 * np.arange(12.0),
+    }
     with pytest.raises(rs.Undefined, match="nothing departs"):
         st.discordance(line)
     with pytest.raises(rs.Undefined, match="do not vary"):
@@ -680,19 +820,25 @@ def test_errors_of_what_magnitude_explains():
         st.discordance(line, form="lowess")
     with pytest.raises(ValueError, match="share leave 3 of 12"):
         st.discordance(line, form="loess", share=0.1)
-    with pytest.raises(ValueError, match="4 bins need 16 perturbations with all three values; got 12"):
+    with pytest.raises(
+        ValueError, match="4 bins need 16 perturbations with all three values; got 12"
+    ):
         st.magnitude_matched(line | {"perturbation_reproducibility": np.arange(12.0)})
 
 
 @pytest.mark.parametrize("function", [st.magnitude_matched, st.discordance])
 def test_columns_that_do_not_fit(function, screen):
-    with pytest.raises(ValueError, match=f"{function.__name__}: no column 'perturbation_coherence'"):
+    with pytest.raises(
+        ValueError, match=f"{function.__name__}: no column 'perturbation_coherence'"
+    ):
         function({k: v for k, v in TABLE.items() if k != "perturbation_coherence"})
     with pytest.raises(ValueError, match="did you mean 'perturbation_magnitude'"):
         function(pd.DataFrame(TABLE), magnitude="perturbation_magnitud")
     with pytest.raises(ValueError, match=f"{function.__name__}: no column"):
         function(st.perturbations(*screen, statistics="perturbation_spread"))
-    with pytest.raises(ValueError, match=rf"{function.__name__}: .* columns of equal length; got shapes \[\(3,\)"):
+    with pytest.raises(
+        ValueError, match=rf"{function.__name__}: .* columns of equal length; got shapes \[\(3,\)"
+    ):
         function(TABLE | {"perturbation_coherence": [1.0, 2.0, 3.0]})
 
 

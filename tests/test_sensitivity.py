@@ -1,4 +1,5 @@
-"""Operators, probes and statistics of Ding et al.: recorded values, closed forms, naive loops, and what chance gives.
+"""Operators, probes and statistics of Ding et al.: recorded values, closed forms, naive loops, and
+what chance gives.
 
 ``ding_outputs.json``: js-d/sim_metric at 42953fb, called on the arrays of ``stab_inputs.npz``.
 """
@@ -42,7 +43,7 @@ def inputs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
         return {case: (arrays[f"{case}__X"], arrays[f"{case}__Y"]) for case in RECORDED}
 
 
-# ------------------------------------------------------------------------------------------------------ recorded values
+# ---------------------------------------------------------------------------------- recorded values
 
 
 @pytest.mark.parametrize("case", RECORDED)
@@ -55,10 +56,16 @@ def test_distances_equal_the_authors_code(case, inputs):
     if "mean_cca_corr" in theirs:  # they refuse n <= d
         width = rs.mean_cca.where(divisor="width")
         assert width(x, y) == pytest.approx(theirs["mean_cca_corr"], rel=1e-8)
-        assert width(x, y, aggregation="mean_squared") == pytest.approx(theirs["mean_sq_cca_corr"], rel=1e-8)
+        assert width(x, y, aggregation="mean_squared") == pytest.approx(
+            theirs["mean_sq_cca_corr"], rel=1e-8
+        )
 
 
-WIDER = {("dim_mismatch", ""), ("power_law", ""), ("relu_dead", "_BA")}  # the first spans more dimensions
+WIDER = {
+    ("dim_mismatch", ""),
+    ("power_law", ""),
+    ("relu_dead", "_BA"),
+}  # the first spans more dimensions
 
 
 @pytest.mark.parametrize("order", ["", "_BA"])
@@ -74,7 +81,8 @@ def test_pwcca_over_all_directions_is_theirs_where_theirs_is_defined(case, order
 
 
 def their_pwcca(x: np.ndarray, y: np.ndarray, turn: np.ndarray | None = None) -> float:
-    """Their formula; ``turn`` rotates the basis that LAPACK returns for the directions without a partner."""
+    """Their formula; ``turn`` rotates the basis that LAPACK returns for the directions without a
+    partner."""
     a, b = normalize(x), normalize(y)
     roots = []
     for m in (a, b):
@@ -102,10 +110,12 @@ def test_their_pwcca_depends_on_a_basis_that_nothing_determines(inputs):
     variates = basis @ np.hstack([left[:, :17], turned])
     weights = np.abs(variates.T @ a).sum(axis=1)
     rho = np.linalg.svd(basis.T @ shared)[1]
-    assert rs.pwcca(x, y, directions="all") == pytest.approx(weights[:17] @ rho / weights.sum(), rel=1e-9)
+    assert rs.pwcca(x, y, directions="all") == pytest.approx(
+        weights[:17] @ rho / weights.sum(), rel=1e-9
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ operators
+# ---------------------------------------------------------------------------------------- operators
 
 
 def test_normalize_centres_features_and_has_unit_norm(rng):
@@ -145,7 +155,22 @@ def test_deletion_takes_arrays_of_any_library(rng):
 
 
 def test_the_fractions_of_the_paper():
-    assert numbers_to_delete(768) == (0, 100, 200, 300, 400, 500, 600, 650, 700, 725, 750, 758, 763, 767)
+    assert numbers_to_delete(768) == (
+        0,
+        100,
+        200,
+        300,
+        400,
+        500,
+        600,
+        650,
+        700,
+        725,
+        750,
+        758,
+        763,
+        767,
+    )
     assert numbers_to_delete(16)[-1] == 15
     assert numbers_to_delete(1) == (0,)
 
@@ -158,7 +183,11 @@ def test_impossible_deletions(k, rng):
 
 def test_hostile_representations(rng):
     bad = np.where(np.arange(6) == 2, np.nan, rng.standard_normal((20, 6)))
-    for function in (normalize, lambda x: delete_principal_components(x, 1), lambda x: probe(x, np.arange(20) % 2)):
+    for function in (
+        normalize,
+        lambda x: delete_principal_components(x, 1),
+        lambda x: probe(x, np.arange(20) % 2),
+    ):
         with pytest.raises(ValueError, match="NaN"):
             function(bad)
     for function in (normalize, lambda x: delete_principal_components(x, 1)):
@@ -171,15 +200,25 @@ def test_hostile_representations(rng):
 
 
 def seeds_with_a_head(count: int = 3, head: int = 3, d: int = 16, n: int = 80) -> list[np.ndarray]:
-    """Models that share a few directions of large variance, each with directions of small variance of its own."""
+    """Models that share a few directions of large variance, each with directions of small variance
+    of its own."""
     random = np.random.default_rng(4)
     shared = 10 * random.standard_normal((n, head))
-    return [np.hstack([shared + 0.5 * random.standard_normal((n, head)), random.standard_normal((n, d - head))])
-            for _ in range(count)]  # fmt: skip
+    return [
+        np.hstack(
+            [
+                shared + 0.5 * random.standard_normal((n, head)),
+                random.standard_normal((n, d - head)),
+            ]
+        )
+        for _ in range(count)
+    ]
 
 
 def test_measures_that_look_at_large_directions_do_not_see_deletions():
-    found = deletions(seeds_with_a_head(), k=range(16), measures=["cka", "pwcca[directions=all]", "procrustes"])
+    found = deletions(
+        seeds_with_a_head(), k=range(16), measures=["cka", "pwcca[directions=all]", "procrustes"]
+    )
     cka, pwcca, procrustes = found.values()
     assert cka.share == tuple(k / 16 for k in range(16))
     assert cka.distance[0] == pytest.approx(0, abs=1e-12)
@@ -191,7 +230,10 @@ def test_measures_that_look_at_large_directions_do_not_see_deletions():
 
 
 def test_a_measure_without_values_is_not_one_that_never_sees():
-    shares, whole = (0.0, 0.5, 0.9), np.array([[[0, 1, 2], [3, 3, 3]], [[3, 3, 3], [0, 1, 2]]], float)
+    shares, whole = (
+        (0.0, 0.5, 0.9),
+        np.array([[[0, 1, 2], [3, 3, 3]], [[3, 3, 3], [0, 1, 2]]], float),
+    )
     assert deletion_of("m", shares, whole)[3:] == (3.0, None, "")  # it never sees
     gap, lone = whole.copy(), whole.copy()
     gap[:, :, 2] = np.nan
@@ -215,8 +257,10 @@ def test_layers_and_seeds_against_each_other():
     random = np.random.default_rng(3)
     steps = [random.standard_normal((60, 5)) for _ in range(4)]
     base = np.cumsum(steps, axis=0)
-    models = [{f"l{i}": layer + 0.1 * random.standard_normal(layer.shape) for i, layer in enumerate(base)}
-              for _ in range(3)]  # fmt: skip
+    models = [
+        {f"l{i}": layer + 0.1 * random.standard_normal(layer.shape) for i, layer in enumerate(base)}
+        for _ in range(3)
+    ]
     found = depth(models, measures=["cka"])["cka"]
     assert found.exceeding == (1.0, 1.0, 1.0, 1.0)  # depth matters, seeds hardly do
     assert (np.diag(found.within) < 1e-9).all()
@@ -225,23 +269,31 @@ def test_layers_and_seeds_against_each_other():
     assert np.mean(depth(noise, measures=["cka"])["cka"].exceeding) < 0.9
 
 
-# -------------------------------------------------------------------------------------------------------------- probing
+# ------------------------------------------------------------------------------------------ probing
 
 
 def test_probe_finds_what_is_there_and_no_more(rng):
     labels = rng.integers(3, size=240)
-    told, noise = rng.standard_normal((240, 10)) + 4 * np.eye(3, 10)[labels], rng.standard_normal((240, 10))
+    told, noise = (
+        rng.standard_normal((240, 10)) + 4 * np.eye(3, 10)[labels],
+        rng.standard_normal((240, 10)),
+    )
     found = probe(told, labels, splits=1)
     assert found > 0.95
     assert probe(noise, labels, splits=1) == pytest.approx(1 / 3, abs=0.12)
-    assert found == probe(told.copy(), labels.astype(str), splits=1)  # the same divisions, whatever the labels are
+    assert found == probe(
+        told.copy(), labels.astype(str), splits=1
+    )  # the same divisions, whatever the labels are
 
 
 def flat(rank: int = 4, d: int = 12, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    """A representation of low rank, and labels that are in its smallest direction, well hidden by scale."""
+    """A representation of low rank, and labels that are in its smallest direction, well hidden by
+    scale."""
     random = np.random.default_rng(2)
     scores = random.standard_normal((n, rank)) * np.array([8.0, 4.0, 2.0, 0.5])[:rank]
-    return scores @ np.linalg.qr(random.standard_normal((d, rank)))[0].T, (scores[:, -1] > 0).astype(int)
+    return scores @ np.linalg.qr(random.standard_normal((d, rank)))[0].T, (
+        scores[:, -1] > 0
+    ).astype(int)
 
 
 def test_probes_do_not_scale_up_rounding():
@@ -253,7 +305,9 @@ def test_probes_do_not_scale_up_rounding():
     assert probe(delete_principal_components(x, 9), labels, splits=1) < whole - 0.1
     noise = 1e-8 * np.random.default_rng(0).standard_normal(x.shape)
     for k in (0, 4, 8):
-        assert probe(delete_principal_components(x + noise, k), labels, splits=1) == pytest.approx(whole, abs=0.051)
+        assert probe(delete_principal_components(x + noise, k), labels, splits=1) == pytest.approx(
+            whole, abs=0.051
+        )
     single = delete_principal_components(x.astype(np.float32), 4)
     assert probe(single, labels, splits=1) == pytest.approx(whole, abs=0.051)
 
@@ -261,14 +315,25 @@ def test_probes_do_not_scale_up_rounding():
 TWO = np.arange(20) % 2
 
 
-@pytest.mark.parametrize(("labels", "more", "message"), [
-    (np.zeros(20), {}, "needs 2 classes"), (np.arange(19), {}, "one label per sample"), (TWO, {"splits": 0}, "splits"),
-    (TWO, {"splits": 1.5}, "splits must be a whole number"), (TWO, {"splits": True}, "splits must be a whole number"),
-    (TWO, {"penalties": ()}, "penalties must be"), (TWO, {"penalties": (-1.0,)}, "penalties must be"),
-    (TWO, {"penalties": 1.0}, "penalties must be"), (np.arange(20), {}, "20 classes are too many"),
-    ([0, "a"] * 10, {}, "all numbers or all words"), ([0, None] * 10, {}, "all numbers or all words"),
-    (np.arange(20) < 1, {}, "needs 2 classes"), ("ab" * 10, {}, "one list"), (np.ones((20, 2)), {}, "one list"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("labels", "more", "message"),
+    [
+        (np.zeros(20), {}, "needs 2 classes"),
+        (np.arange(19), {}, "one label per sample"),
+        (TWO, {"splits": 0}, "splits"),
+        (TWO, {"splits": 1.5}, "splits must be a whole number"),
+        (TWO, {"splits": True}, "splits must be a whole number"),
+        (TWO, {"penalties": ()}, "penalties must be"),
+        (TWO, {"penalties": (-1.0,)}, "penalties must be"),
+        (TWO, {"penalties": 1.0}, "penalties must be"),
+        (np.arange(20), {}, "20 classes are too many"),
+        ([0, "a"] * 10, {}, "all numbers or all words"),
+        ([0, None] * 10, {}, "all numbers or all words"),
+        (np.arange(20) < 1, {}, "needs 2 classes"),
+        ("ab" * 10, {}, "one list"),
+        (np.ones((20, 2)), {}, "one list"),
+    ],
+)
 def test_hostile_probes(labels, more, message, rng):
     with pytest.raises(ValueError, match=f"probe: .*{message}"):
         probe(rng.standard_normal((20, 3)), labels, **more)
@@ -284,7 +349,7 @@ def test_probes_of_nothing_and_of_generators(rng):
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ procedure
+# ---------------------------------------------------------------------------------------- procedure
 
 
 def test_the_procedure_by_hand():
@@ -292,10 +357,14 @@ def test_the_procedure_by_hand():
     d = np.array([[0, 3, 1, 2], [4, 0, 1, 2], [9, 9, 0, 9], [9, 9, 9, 0]], float)
     found = agreement(d, f)  # reference 1: distances 4 0 1 2, differences .4 0 .2 .3
     assert found == (1.0, 1.0, 4, 1)
-    assert agreement(d, f, reference=0).spearman == pytest.approx(spearmanr([0, 3, 1, 2], [0, 0.4, 0.2, 0.1])[0])
+    assert agreement(d, f, reference=0).spearman == pytest.approx(
+        spearmanr([0, 3, 1, 2], [0, 0.4, 0.2, 0.1])[0]
+    )
     assert agreement(d, f, self_pair=False).pairs == 3
     every = agreement(d, f, reference="every")
-    assert every.kendall == pytest.approx(np.mean([agreement(d, f, reference=i).kendall for i in range(4)]))
+    assert every.kendall == pytest.approx(
+        np.mean([agreement(d, f, reference=i).kendall for i in range(4)])
+    )
     assert agreement(d[1:2], f, rows=[1]) == found
     assert agreement(d[[3, 0]], f, rows=[3, 0]).reference == 3  # the best of the two
     gap = d.copy()
@@ -315,13 +384,20 @@ def test_the_procedure_and_its_p_values_are_scipys(rng):
     assert np.isnan(one_sided(np.ones(9), np.arange(9.0))).all()
 
 
-@pytest.mark.parametrize(("d", "f", "more"), [
-    (np.ones((3, 4)), np.arange(4), {}), (np.ones((3, 3)), [0, 1, np.inf], {}),
-    (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 0]}),
-    (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 3]}), (np.ones((3, 3)), [0, 1, 2], {"reference": "worst"}),
-    (np.ones((3, 3)), [0, 1, 2], {"reference": 3}), (np.ones((3, 3)), [0, 1, 2], {"reference": True}),
-    (np.full((3, 3), np.inf), [0, 1, 2], {}), (np.ones((1, 3)), [0, 1, 2], {"rows": [[0]]}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("d", "f", "more"),
+    [
+        (np.ones((3, 4)), np.arange(4), {}),
+        (np.ones((3, 3)), [0, 1, np.inf], {}),
+        (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 0]}),
+        (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 3]}),
+        (np.ones((3, 3)), [0, 1, 2], {"reference": "worst"}),
+        (np.ones((3, 3)), [0, 1, 2], {"reference": 3}),
+        (np.ones((3, 3)), [0, 1, 2], {"reference": True}),
+        (np.full((3, 3), np.inf), [0, 1, 2], {}),
+        (np.ones((1, 3)), [0, 1, 2], {"rows": [[0]]}),
+    ],
+)
 def test_hostile_procedures(d, f, more):
     with pytest.raises(ValueError, match="agreement: "):
         agreement(d, f, **more)
@@ -332,7 +408,9 @@ def test_lists_are_taken_and_nonsense_is_not():
     assert reference_of([0.1, 0.9, 0.5], [0, 2]) == 2
     with pytest.raises(ValueError, match="one_sided: two lists of one length"):
         one_sided([1, 2, 3], [1, 2])
-    with pytest.raises(ValueError, match="reference_of: rows must be different positions from 0 to 2"):
+    with pytest.raises(
+        ValueError, match="reference_of: rows must be different positions from 0 to 2"
+    ):
         reference_of([0.1, 0.9, 0.5], [0, 3])
     x = np.random.default_rng(0).standard_normal((20, 6))
     for k in (3, "ab", [1.5], ["1"], [6]):
@@ -342,11 +420,13 @@ def test_lists_are_taken_and_nonsense_is_not():
         deletions([x, x[:10]], measures=["cka"])
     with pytest.raises(ValueError, match="depth: models must map layers"):
         depth([[x, x], [x, x]])
-    with pytest.raises(ValueError, match=r"depth: all layers must have the same samples; .* \[10, 20\]"):
+    with pytest.raises(
+        ValueError, match=r"depth: all layers must have the same samples; .* \[10, 20\]"
+    ):
         depth([{"a": x, "b": x}, {"a": x, "b": x[:10]}])
 
 
-# ------------------------------------------------------------------------------------------------------------ bootstrap
+# ---------------------------------------------------------------------------------------- bootstrap
 
 
 @pytest.mark.parametrize("copies", ["all", "one", "none"])
@@ -366,8 +446,14 @@ def test_the_bootstrap_is_a_naive_loop(copies, rows, rng):
         row = d[list(places).index(best)]
         a, b = row[drawn], np.abs(f - f[best]).round(12)[drawn]
         a, b = a[~np.isnan(a)], b[~np.isnan(a)]
-        expected = [np.nan] * 2 if np.ptp(a) == 0 or np.ptp(b) == 0 else [spearmanr(a, b)[0], kendalltau(a, b)[0]]
-        assert [found.spearman["m"][draw], found.kendall["m"][draw]] == pytest.approx(expected, nan_ok=True), draw
+        expected = (
+            [np.nan] * 2
+            if np.ptp(a) == 0 or np.ptp(b) == 0
+            else [spearmanr(a, b)[0], kendalltau(a, b)[0]]
+        )
+        assert [found.spearman["m"][draw], found.kendall["m"][draw]] == pytest.approx(
+            expected, nan_ok=True
+        ), draw
 
 
 def test_blocks_are_drawn_as_wholes():
@@ -379,9 +465,13 @@ def test_blocks_are_drawn_as_wholes():
     assert np.ptp(nested[:, :3], axis=1).any()
     assert (nested[:, :3].sum(axis=1) % 3 == 0).all()  # of a block, all of it or all of it twice
     assert np.array_equal(nested, bootstrap_counts(8, nested=blocks, draws=500))
-    crossed = bootstrap_counts(6, crossed=([0, 0, 0, 1, 1, 1], [0, 1, 2] * 2), draws=500).reshape(500, 2, 3)
+    crossed = bootstrap_counts(6, crossed=([0, 0, 0, 1, 1, 1], [0, 1, 2] * 2), draws=500).reshape(
+        500, 2, 3
+    )
     assert (crossed.sum(axis=(1, 2)) == 6).all()
-    assert (crossed[:, 0] * crossed[:, 1, ::-1] == crossed[:, 1] * crossed[:, 0, ::-1]).all()  # an outer product
+    assert (
+        crossed[:, 0] * crossed[:, 1, ::-1] == crossed[:, 1] * crossed[:, 0, ::-1]
+    ).all()  # an outer product
 
 
 def test_hostile_bootstraps(rng):
@@ -402,10 +492,12 @@ def test_hostile_bootstraps(rng):
         bootstrap({"m": rng.random((2, 2))}, rng.random(2), [[0.5, 0.5]])
     d, f = rng.random((4, 4)), rng.random(4)
     listed = bootstrap({"m": d}, f, bootstrap_counts(4, draws=5).tolist())
-    assert np.array_equal(listed.kendall["m"], bootstrap({"m": d}, f, bootstrap_counts(4, draws=5)).kendall["m"], True)
+    assert np.array_equal(
+        listed.kendall["m"], bootstrap({"m": d}, f, bootstrap_counts(4, draws=5)).kendall["m"], True
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- permutation tests
+# -------------------------------------------------------------------------------- permutation tests
 
 
 def test_exchanges_keep_together_what_belongs_together():
@@ -418,7 +510,9 @@ def test_exchanges_keep_together_what_belongs_together():
     blocks = np.repeat(np.arange(4), 3)
     orders = exchanges(12, nested=blocks, draws=50)
     assert all(len(set(blocks[row])) == 1 for order in orders for row in order.reshape(4, 3))
-    assert len({tuple(o % 3) for order in orders for o in order.reshape(4, 3)}) == 6  # and inside each of them
+    assert (
+        len({tuple(o % 3) for order in orders for o in order.reshape(4, 3)}) == 6
+    )  # and inside each of them
     assert (np.sort(exchanges(5, draws=9), axis=1) == np.arange(5)).all()
 
 
@@ -464,20 +558,29 @@ def test_the_permutation_test_is_a_naive_loop(rows, self_pair, rng):
     values = [agreement(d, f[order], rows=rows, self_pair=self_pair).spearman for order in orders]
     observed = agreement(d, f, rows=rows, self_pair=self_pair).spearman
     expected = (1 + sum(not v < observed - 1e-12 for v in values)) / 100
-    assert permutation_test({"m": d}, f, orders, rows=rows, self_pair=self_pair)["m"] == pytest.approx(expected)
+    assert permutation_test({"m": d}, f, orders, rows=rows, self_pair=self_pair)[
+        "m"
+    ] == pytest.approx(expected)
     d[0, 3] = np.nan
     assert np.isnan(permutation_test({"m": d}, f, orders, rows=rows)["m"])
 
 
-def shared_seeds(draw: int, follows: bool, seeds: int = 6, layers: int = 6) -> tuple[np.ndarray, np.ndarray, tuple]:
-    """Positions of models in a space, and functionality, both made of layers and a little of seeds."""
+def shared_seeds(
+    draw: int, follows: bool, seeds: int = 6, layers: int = 6
+) -> tuple[np.ndarray, np.ndarray, tuple]:
+    """Positions of models in a space, and functionality, both made of layers and a little of
+    seeds."""
     random = generator(draw, "shared seeds")
     seed, layer = np.repeat(np.arange(seeds), layers), np.tile(np.arange(layers), seeds)
-    points = random.standard_normal((layers, 3))[layer] + 0.2 * random.standard_normal((seeds * layers, 3))
+    points = random.standard_normal((layers, 3))[layer] + 0.2 * random.standard_normal(
+        (seeds * layers, 3)
+    )
     effect = points[:, 0] if follows else random.standard_normal(layers)[layer]
     f = effect + 0.1 * random.standard_normal(seeds * layers)
     return (
-        np.linalg.norm(points[:, None, : 1 if follows else 3] - points[None, :, : 1 if follows else 3], axis=2),
+        np.linalg.norm(
+            points[:, None, : 1 if follows else 3] - points[None, :, : 1 if follows else 3], axis=2
+        ),
         f,
         (seed, layer),
     )
@@ -487,7 +590,9 @@ def test_the_permutation_test_is_valid_where_the_naive_one_is_not():
     valid, naive = [], []
     for draw in range(200):
         d, f, crossed = shared_seeds(draw, follows=False)
-        valid.append(permutation_test({"m": d}, f, exchanges(36, crossed=crossed, draws=199, seed=draw))["m"])
+        valid.append(
+            permutation_test({"m": d}, f, exchanges(36, crossed=crossed, draws=199, seed=draw))["m"]
+        )
         best = int(f.argmax())
         naive.append(one_sided(d[best], expected_from(f, best))[0])
     assert 0.01 <= np.mean(np.array(valid) <= 0.05) <= 0.09
@@ -496,9 +601,12 @@ def test_the_permutation_test_is_valid_where_the_naive_one_is_not():
 
 
 def walks(draw: int, seeds: int = 5, layers: int = 8) -> tuple[np.ndarray, np.ndarray, tuple]:
-    """Positions and functionality that have nothing in common but that both drift with depth, alike in all seeds."""
+    """Positions and functionality that have nothing in common but that both drift with depth, alike
+    in all seeds."""
     random = generator(draw, "walks")
-    points = np.cumsum(random.standard_normal((layers, 3)), axis=0) + 0.3 * random.standard_normal((seeds, layers, 3))
+    points = np.cumsum(random.standard_normal((layers, 3)), axis=0) + 0.3 * random.standard_normal(
+        (seeds, layers, 3)
+    )
     f = np.cumsum(random.standard_normal(layers)) + 0.3 * random.standard_normal((seeds, layers))
     flat = points.reshape(-1, 3)
     which = np.repeat(np.arange(seeds), layers), np.tile(np.arange(layers), seeds)
@@ -506,12 +614,17 @@ def walks(draw: int, seeds: int = 5, layers: int = 8) -> tuple[np.ndarray, np.nd
 
 
 def test_depth_is_not_exchangeable():
-    """Walks over depth agree by chance; only tests that leave layers where they are have the level they claim."""
+    """Walks over depth agree by chance; only tests that leave layers where they are have the level
+    they claim."""
     p = {"within": [], "crossed": []}
     for draw in range(200):
         d, f, which = walks(draw)
         for kind, found in p.items():
-            found.append(permutation_test({"m": d}, f, exchanges(40, **{kind: which}, draws=199, seed=draw))["m"])
+            found.append(
+                permutation_test({"m": d}, f, exchanges(40, **{kind: which}, draws=199, seed=draw))[
+                    "m"
+                ]
+            )
     assert np.mean(np.array(p["within"]) <= 0.05) <= 0.09
     assert np.mean(np.array(p["crossed"]) <= 0.05) > 0.2
 
@@ -524,11 +637,15 @@ def test_seeds_that_differ_are_found_beneath_depth():
         points = (np.arange(4) + 0.5 * seed[:, None]).reshape(-1, 1)
         which = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
         d = np.abs(points - points.T)
-        p.append(permutation_test({"m": d}, points[:, 0], exchanges(24, within=which, draws=199))["m"])
+        p.append(
+            permutation_test({"m": d}, points[:, 0], exchanges(24, within=which, draws=199))["m"]
+        )
     assert np.mean(np.array(p) <= 0.05) > 0.8
 
 
 def test_the_permutation_test_finds_what_is_there():
     found = [shared_seeds(draw, follows=True) for draw in range(40)]
-    p = [permutation_test({"m": d}, f, exchanges(36, crossed=c, draws=199))["m"] for d, f, c in found]
+    p = [
+        permutation_test({"m": d}, f, exchanges(36, crossed=c, draws=199))["m"] for d, f, c in found
+    ]
     assert np.mean(np.array(p) <= 0.05) > 0.8

@@ -1,4 +1,5 @@
-"""The benchmark of Ding et al. on models of which is known what measures must find; continued, hostile, by command."""
+"""The benchmark of Ding et al. on models of which is known what measures must find; continued,
+hostile, by command."""
 
 from __future__ import annotations
 
@@ -34,11 +35,14 @@ def turned(random, x):
 
 
 def normal(seed: int) -> dict[str, np.ndarray]:
-    """Layers that tell classes apart better and better, in a space that every seed turns as it likes."""
+    """Layers that tell classes apart better and better, in a space that every seed turns as it
+    likes."""
     random, common = np.random.default_rng(seed), np.random.default_rng(99)
     noise, classes = common.standard_normal((LAYERS, SAMPLES, WIDTH)), 2 * np.eye(3, WIDTH)[LABELS]
     return {
-        f"block{i}": turned(random, noise[i] + i * classes + 0.05 * random.standard_normal((SAMPLES, WIDTH)))
+        f"block{i}": turned(
+            random, noise[i] + i * classes + 0.05 * random.standard_normal((SAMPLES, WIDTH))
+        )
         for i in range(LAYERS)
     }
 
@@ -49,9 +53,14 @@ def finetuned(pretrain: int, seed: int, hidden: float) -> dict[str, np.ndarray]:
     random = np.random.default_rng([pretrain, seed])
     angle = np.pi / 2 * hidden
     return {
-        f"block{i}": turned(random, np.cos(angle) * start + np.sin(angle) * end
-                            + 0.01 * random.standard_normal(start.shape)) for i in range(2)
-    }  # fmt: skip
+        f"block{i}": turned(
+            random,
+            np.cos(angle) * start
+            + np.sin(angle) * end
+            + 0.01 * random.standard_normal(start.shape),
+        )
+        for i in range(2)
+    }
 
 
 def write(folder, layers, traits, labels=True):
@@ -60,13 +69,20 @@ def write(folder, layers, traits, labels=True):
         np.save(folder / f"{name}.npy", x)
     if labels:
         np.save(folder / "labels.npy", LABELS)
-    whole = {"domain": "made", "dataset": "known", "architecture": "line", "layers": list(layers), **traits}
+    whole = {
+        "domain": "made",
+        "dataset": "known",
+        "architecture": "line",
+        "layers": list(layers),
+        **traits,
+    }
     (folder / "traits.json").write_text(json.dumps(whole))
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Four seeds, and four pretrained models with four fine-tuned ones each, and more of the first."""
+    """Four seeds, and four pretrained models with four fine-tuned ones each, and more of the
+    first."""
     root = tmp_path_factory.mktemp("models")
     for seed in range(4):
         write(root / f"normal{seed}", normal(seed), {"setting": "normal", "seed": seed})
@@ -76,8 +92,17 @@ def models(tmp_path_factory):
         for seed in range(8 if pretrain == 0 else 4):
             t = float(hidden[position])
             traits = {"setting": "finetuned", "pretrain": pretrain, "seed": seed}
-            accuracies = {"test": 0.9, "fog/1": 0.9 - 0.5 * t, "fog/3": 0.8 - 0.6 * t, "rain": 0.7 - 0.3 * t}
-            write(root / f"tuned{pretrain}-{seed}", finetuned(pretrain, seed, t), traits | {"accuracies": accuracies})
+            accuracies = {
+                "test": 0.9,
+                "fog/1": 0.9 - 0.5 * t,
+                "fog/3": 0.8 - 0.6 * t,
+                "rain": 0.7 - 0.3 * t,
+            }
+            write(
+                root / f"tuned{pretrain}-{seed}",
+                finetuned(pretrain, seed, t),
+                traits | {"accuracies": accuracies},
+            )
             position += 1
     return root
 
@@ -96,7 +121,7 @@ def means(findings, benchmark, cell):
     return found
 
 
-# -------------------------------------------------------------------------------------------------------- what is found
+# ------------------------------------------------------------------------------------ what is found
 
 
 def test_every_benchmark_is_made_and_the_known_order_is_found(study):
@@ -130,7 +155,9 @@ def test_tables_say_how_sure_they_are(study):
     p_values = next(t for t in findings["layers"].tables if t.name == "made/known/line: p-values")
     naive, permuted = (float(p_values.rows[0][i]) for i in (5, 7))
     assert naive < permuted  # 16 representations, but 4 seeds and 4 layers
-    best = next(t for t in findings["summary"].tables if t.name == "table 1 kendall made/known/line")
+    best = next(
+        t for t in findings["summary"].tables if t.name == "table 1 kendall made/known/line"
+    )
     assert "(" in best.rows[0][2]  # with its interval
 
 
@@ -138,11 +165,21 @@ def test_specificity_and_detection(study):
     _, findings = study
     specific = next(t for t in findings["layers"].tables if t.name.endswith("specificity"))
     assert {r[0]: r[1] for r in specific.rows}["CKA"] == 1.0  # seeds are turned layers
-    seen = {r[0]: r[1] for t in findings["deletion"].tables if t.name.endswith("detection") for r in t.rows}
+    seen = {
+        r[0]: r[1]
+        for t in findings["deletion"].tables
+        if t.name.endswith("detection")
+        for r in t.rows
+    }
     assert seen["PWCCA (all directions)"] <= seen["Procrustes"] <= seen["CKA"]
     chart = next(f for f in findings["deletion"].figures if f.name.endswith(": deletion"))
     assert chart.threshold == 1.0
-    assert {line.name for line in chart.lines} == {"CKA", "Procrustes", "PWCCA (all directions)", "accuracy of probes"}
+    assert {line.name for line in chart.lines} == {
+        "CKA",
+        "Procrustes",
+        "PWCCA (all directions)",
+        "accuracy of probes",
+    }
 
 
 def test_claims_have_verdicts_that_can_fail(study):
@@ -157,7 +194,9 @@ def test_claims_have_verdicts_that_can_fail(study):
 def test_findings_can_be_read_again(study):
     folder, findings = study
     again = load_findings(folder / "result.json")
-    assert json.dumps(again.document(), default=dict) == json.dumps(findings.document(), default=dict)
+    assert json.dumps(again.document(), default=dict) == json.dumps(
+        findings.document(), default=dict
+    )
 
 
 def test_a_run_is_continued_and_gives_the_same(study, models):
@@ -173,10 +212,12 @@ def test_a_run_is_continued_and_gives_the_same(study, models):
 def test_only_some_benchmarks(models):
     findings = run(models=models, measures=["cka"], size="small", only=["finetuning"])
     assert [s.name for s in findings.sections] == ["summary", "finetuning"]
-    assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}  # two measures are missing
+    assert {c.verdict for c in findings["finetuning"].claims} == {
+        "no data"
+    }  # two measures are missing
 
 
-# ----------------------------------------------------------------------------------------------------- models of others
+# --------------------------------------------------------------------------------- models of others
 
 
 def test_models_make_the_benchmarks_that_they_can(tmp_path):
@@ -197,8 +238,12 @@ def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
     for seed in range(3):
         traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5 + seed / 10}}
         write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 2), traits)
-    findings = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning", "pretraining"])
-    assert list(findings["finetuning"].scores) == [f"made/known/line/fog/{q}" for q in ("spearman", "kendall")]
+    findings = run(
+        models=tmp_path, measures=["cka"], size="small", only=["finetuning", "pretraining"]
+    )
+    assert list(findings["finetuning"].scores) == [
+        f"made/known/line/fog/{q}" for q in ("spearman", "kendall")
+    ]
     assert "1 pretrained models" in findings["pretraining"].reasons["made/known/line"]
 
 
@@ -218,7 +263,9 @@ def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
         if seed == 1:
             layers["block0"] = np.ones_like(layers["block0"])
         write(tmp_path / f"m{seed}", layers, traits)
-    findings = run(models=tmp_path, measures=["cka", "procrustes"], size="small", only=["finetuning"])
+    findings = run(
+        models=tmp_path, measures=["cka", "procrustes"], size="small", only=["finetuning"]
+    )
     reason = findings["finetuning"].reasons["made/known/line, cka"]
     assert "comparisons failed" in reason
     assert "constant" in reason
@@ -234,7 +281,9 @@ def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
     p_values = next(t for t in findings["finetuning"].tables if t.name.endswith(": p-values"))
     assert "(3 of 4 pairs)" in p_values.rows[0][3]
     assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}
-    table = next(t for t in findings["summary"].tables if t.name == "table 1 spearman made/known/line")
+    table = next(
+        t for t in findings["summary"].tables if t.name == "table 1 spearman made/known/line"
+    )
     assert [r[1] for r in table.rows] == [None, None]
 
 
@@ -244,7 +293,9 @@ def test_one_shift_without_differences_is_left_out_for_all(tmp_path):
         accuracies |= {"hail/2": 0.2} if seed else {}
         traits = {"setting": "finetuned", "seed": seed, "accuracies": accuracies}
         write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 3), traits)
-    section = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])["finetuning"]
+    section = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])[
+        "finetuning"
+    ]
     assert section.scores["made/known/line/fog/spearman"]["cka"] > 0.5
     assert not [name for name in section.scores if "rain" in name]
     assert "all models have 0.200" in section.reasons["made/known/line, block0, rain"]
@@ -268,15 +319,27 @@ def test_one_bad_model_does_not_stop_the_others(tmp_path):
         if seed == 1:
             layers["block2"][3, 3] = np.nan
         write(tmp_path / "nan" / f"m{seed}", layers, {"setting": "normal", "seed": seed})
-    section = run(models=tmp_path / "nan", measures=["cka"], size="small", only=["layers"])["layers"]
+    section = run(models=tmp_path / "nan", measures=["cka"], size="small", only=["layers"])[
+        "layers"
+    ]
     (reason,) = section.reasons.values()
     assert "block2 holds NaN" in reason
     assert list(section.scores) == [f"made/known/line/probe/{q}" for q in ("spearman", "kendall")]
-    for name, labels in (("one", np.zeros(SAMPLES, int)), ("lone", (np.arange(SAMPLES) == 5).astype(int))):
+    for name, labels in (
+        ("one", np.zeros(SAMPLES, int)),
+        ("lone", (np.arange(SAMPLES) == 5).astype(int)),
+    ):
         for seed in range(2):
-            write(tmp_path / name / f"m{seed}", normal(seed), {"setting": "normal", "seed": seed}, labels=False)
+            write(
+                tmp_path / name / f"m{seed}",
+                normal(seed),
+                {"setting": "normal", "seed": seed},
+                labels=False,
+            )
             np.save(tmp_path / name / f"m{seed}" / "labels.npy", labels)
-        section = run(models=tmp_path / name, measures=["cka"], size="small", only=["layers"])["layers"]
+        section = run(models=tmp_path / name, measures=["cka"], size="small", only=["layers"])[
+            "layers"
+        ]
         assert "probe: every part" in section.reasons["made/known/line"]
 
 
@@ -286,24 +349,42 @@ def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
     section = run(models=tmp_path, measures=THREE, size="small", only=["layers"])["layers"]
     table = next(t for t in section.tables if t.name.endswith(": measures"))
     row = dict(zip(table.columns, table.rows[0]))
-    assert (row["ρ low"], row["τ high"], row["permuted p ≤ 0.05"], row["draws"]) == (None, None, None, 0.0)
+    assert (row["ρ low"], row["τ high"], row["permuted p ≤ 0.05"], row["draws"]) == (
+        None,
+        None,
+        None,
+        0.0,
+    )
     assert "drawn from 3 blocks, and 4 are needed" in table.note
     assert "that these models can give is 0.17, so that none is given" in table.note
 
 
-# ------------------------------------------------------------------------------------------------------------- numbers
+# ------------------------------------------------------------------------------------------ numbers
 
 
 def test_the_papers_layers_and_corruptions_stand_beside_ours():
     def cell(layer, functionality, value):
         entry = {"whole": True, "spearman": [value, None, None], "kendall": [value, None, None]}
-        return {"layer": layer, "functionality": functionality, "values": dict.fromkeys(THREE, entry)}
+        return {
+            "layer": layer,
+            "functionality": functionality,
+            "values": dict.fromkeys(THREE, entry),
+        }
 
     cells = [cell(f"block{i}", name, i / 10) for i in (1, 2, 3) for name in ("fog", "brightness")]
-    means = {name: {m: {"spearman": [0.2, None, None]} for m in THREE} for name in ("*", "brightness")}
-    numbers = {"cells": cells, "by_layer": {"block1": [], "block2": [], "block3": []}, "means": means}
+    means = {
+        name: {m: {"spearman": [0.2, None, None]} for m in THREE} for name in ("*", "brightness")
+    }
+    numbers = {
+        "cells": cells,
+        "by_layer": {"block1": [], "block2": [], "block3": []},
+        "means": means,
+    }
     where = {d: Family(d, "known", "line", "") for d in ("language", "vision")}
-    results = {"finetuning": [(where["language"], numbers)], "deletion": [(where["language"], numbers)]}
+    results = {
+        "finetuning": [(where["language"], numbers)],
+        "deletion": [(where["language"], numbers)],
+    }
     results["pretraining"] = [(where["vision"], numbers)]
     layers, corruptions = beside(results, "spearman")
     rows = {r[:2]: dict(zip(layers.columns, r)) for r in layers.rows}
@@ -311,7 +392,9 @@ def test_the_papers_layers_and_corruptions_stand_beside_ours():
     last = rows["HANS lexical non-entailed", "BERT-base layer 12"]
     assert (last["our layer"], last["CKA, ours"], last["mean CCA, ours"]) == ("block3", 0.3, None)
     printed = published("9", paper="ding")
-    (value,) = {v.value for v in printed if v.label == "mean_CCA" and v.architecture == "BERT-base layer 12"}
+    (value,) = {
+        v.value for v in printed if v.label == "mean_CCA" and v.architecture == "BERT-base layer 12"
+    }
     assert last["mean CCA, paper"] == value
     assert rows["HANS lexical non-entailed", "BERT-base layer 1"]["our layer"] == "block1"
     assert rows["PC deletion SST-2", "BERT-base layer 8"]["our layer"] is None
@@ -336,7 +419,9 @@ def test_rounding_is_relative_and_noise_is_none():
 
 def finding(p, c, w, domain="made", failed=None):
     values = dict(zip(THREE, (p, c, w)))
-    means = {spec: {"spearman": [v, None if v is None else v - 0.1, v]} for spec, v in values.items()}
+    means = {
+        spec: {"spearman": [v, None if v is None else v - 0.1, v]} for spec, v in values.items()
+    }
     return Family(domain, "known", "line", ""), {"means": {"*": means}, "failed": failed or {}}
 
 
@@ -345,7 +430,9 @@ def test_a_domain_counts_only_when_all_holds():
     assert claims.order_in_layers([one]).holds == (True,)
     found = claims.order_in_layers([one, other])
     assert found.holds == (True, False)
-    assert found.ours.startswith("holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400")
+    assert found.ours.startswith(
+        "holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400"
+    )
     assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
     assert claims.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not before
     assert claims.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
@@ -360,7 +447,9 @@ def test_the_best_overall_needs_all_benchmarks_and_no_tie():
     overall, nowhere, hard = (entry[3] for entry in SUMMARY)
     assert overall(best).holds == (True,)
     assert overall(tied).holds == (False,)
-    with pytest.raises(NoData, match="all four benchmarks are needed; without models or not run: pretraining"):
+    with pytest.raises(
+        NoData, match="all four benchmarks are needed; without models or not run: pretraining"
+    ):
         overall({name: best[name] for name in names[:3]})
     assert nowhere(best).holds == (False,)
     assert nowhere({**best, "layers": [finding(0.5, 0.6, 0.4)]}).holds == (True,)
@@ -372,7 +461,10 @@ def test_the_best_overall_needs_all_benchmarks_and_no_tie():
 
 def test_late_layers_by_intervals_without_copies():
     def numbers(ends, copies):
-        rows = [[*pair, 0.1, *ends, *copies, 200] for pair in ((THREE[0], THREE[1]), (THREE[0], THREE[2]))]
+        rows = [
+            [*pair, 0.1, *ends, *copies, 200]
+            for pair in ((THREE[0], THREE[1]), (THREE[0], THREE[2]))
+        ]
         rows[1][3:5] = [-e for e in reversed(ends)]
         return {"by_layer": {"a": rows}}
 
@@ -391,19 +483,27 @@ def test_slow_measures_are_left_out_with_a_reason(models):
     assert "takes too long" in findings["finetuning"].reasons["made/known/line, rtd"]
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"size": "huge"}, "size cannot be 'huge'"), ({"only": ["layer"]}, "no experiment 'layer'"),
-    ({"measures": ["ckaa"]}, "no measure 'ckaa'"), ({"models": "nowhere"}, "holds no model"),
-    ({"size": 3}, "size cannot be 3"), ({"domains": []}, "run: domains must be a list of some of graphs, language"),
-    ({"only": []}, "run: only must be a list of some of layers, deletion"), ({"only": "layers"}, "run: only must be"),
-    ({"domains": "vision"}, "run: domains must be a list"), ({"folder": __file__}, "is a file; give a folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": "huge"}, "size cannot be 'huge'"),
+        ({"only": ["layer"]}, "no experiment 'layer'"),
+        ({"measures": ["ckaa"]}, "no measure 'ckaa'"),
+        ({"models": "nowhere"}, "holds no model"),
+        ({"size": 3}, "size cannot be 3"),
+        ({"domains": []}, "run: domains must be a list of some of graphs, language"),
+        ({"only": []}, "run: only must be a list of some of layers, deletion"),
+        ({"only": "layers"}, "run: only must be"),
+        ({"domains": "vision"}, "run: domains must be a list"),
+        ({"folder": __file__}, "is a file; give a folder"),
+    ],
+)
 def test_mistakes_are_found_before_the_work(options, message, models):
     with pytest.raises(ValueError, match=message):
         run(**{"models": models, "measures": ["cka"], "size": "small", **options})
 
 
-# ------------------------------------------------------------------------------------------------------- by command
+# --------------------------------------------------------------------------------------- by command
 
 
 def test_own_models_by_command(models, tmp_path, capsys):
@@ -434,7 +534,18 @@ def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, c
     few = Path(shutil.copytree(models / "normal0", tmp_path / "few" / "normal0")).parent
     shutil.copytree(models / "normal1", few / "normal1")
     (few / "normal1" / "traits.json").unlink()
-    words = ["sensitivity", "evaluate", str(few), str(tmp_path / "study"), "--size", "small", "-m", "cka", "-j", "1"]
+    words = [
+        "sensitivity",
+        "evaluate",
+        str(few),
+        str(tmp_path / "study"),
+        "--size",
+        "small",
+        "-m",
+        "cka",
+        "-j",
+        "1",
+    ]
     assert cli.run([*words, "-q"]) == 1
     told = capsys.readouterr().err
     assert "too few models for any experiment (Few models: at most 1 are" in told
@@ -442,7 +553,8 @@ def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, c
 
 
 def test_trained_models_by_command(models, tmp_path, capsys):
-    """Two seeds, trained in seconds; the second time nothing is trained, nor for another measure."""
+    """Two seeds, trained in seconds; the second time nothing is trained, nor for another
+    measure."""
     study = tmp_path / "study"
     options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
@@ -460,7 +572,7 @@ def test_trained_models_by_command(models, tmp_path, capsys):
     assert "is a study of trained models" in capsys.readouterr().err
 
 
-# ----------------------------------------------------------------------------------------------------- what was printed
+# --------------------------------------------------------------------------------- what was printed
 
 
 def test_the_published_tables():
@@ -469,11 +581,18 @@ def test_the_published_tables():
     assert {r.table for r in rows} == {"1", *map(str, range(3, 15)), "16", "17"}
     assert {r.measure for r in rows} <= set(MEASURES)
     value = {(r.dataset, r.architecture, r.label): r.value for r in published("9", paper="ding")}
-    mean = np.mean([value["HANS lexical non-entailed", f"BERT-base layer {i}", "CKA"] for i in range(1, 13)])
-    printed = next(r for r in published("1", paper="ding") if "HANS" in r.dataset and r.label == "CKA")
+    mean = np.mean(
+        [value["HANS lexical non-entailed", f"BERT-base layer {i}", "CKA"] for i in range(1, 13)]
+    )
+    printed = next(
+        r for r in published("1", paper="ding") if "HANS" in r.dataset and r.label == "CKA"
+    )
     assert round(float(mean), 3) == printed.value
     doubtful = [r for r in rows if r.doubtful]
-    assert {(r.label, r.quality) for r in doubtful} == {("Procrustes", "kendall"), ("CKA", "spearman")}
+    assert {(r.label, r.quality) for r in doubtful} == {
+        ("Procrustes", "kendall"),
+        ("CKA", "spearman"),
+    }
 
 
 def test_names():

@@ -1,4 +1,5 @@
-"""Exact identities of shape distances, transport between units, shared dimensions, prediction and spanning trees."""
+"""Exact identities of shape distances, transport between units, shared dimensions, prediction and
+spanning trees."""
 
 from __future__ import annotations
 
@@ -48,13 +49,15 @@ def fidelity(k: np.ndarray, l: np.ndarray) -> float:
     return float(np.trace(psd_root(root @ l @ root)))
 
 
-# ------------------------------------------------------------------------------------------------- Gram matrices
+# ------------------------------------------------------------------------------------ Gram matrices
 
 
 def test_nbs_is_the_fidelity_of_gram_matrices_and_the_cosine_of_the_angular_shape(pair):
     k, l = map(gram, pair)
     # 1e-6: roots of the rounding errors of zero eigenvalues
-    assert rs.nbs(*pair) == pytest.approx(fidelity(k, l) / np.sqrt(np.trace(k) * np.trace(l)), rel=1e-6)
+    assert rs.nbs(*pair) == pytest.approx(
+        fidelity(k, l) / np.sqrt(np.trace(k) * np.trace(l)), rel=1e-6
+    )
     assert rs.nbs(*pair) == pytest.approx(math.cos(rs.angular_shape(*pair)), rel=1e-12)
     assert rs.nbs(*pair) == pytest.approx(1 - rs.procrustes(*pair) ** 2 / 2, rel=1e-12)
 
@@ -92,7 +95,9 @@ def test_riemannian_of_gram_matrices_with_the_same_eigenvectors(rng):
 def test_ensd_is_cka_in_units_of_dimensions(pair):
     k, l = map(gram, pair)
     ratios = [np.trace(g) ** 2 / (g**2).sum() for g in (k, l)]
-    assert rs.ensd(*pair) == pytest.approx(rs.cka(*pair) * math.sqrt(ratios[0] * ratios[1]), rel=1e-12)
+    assert rs.ensd(*pair) == pytest.approx(
+        rs.cka(*pair) * math.sqrt(ratios[0] * ratios[1]), rel=1e-12
+    )
     assert rs.ensd(pair[0], pair[0]) == pytest.approx(ratios[0], rel=1e-12)
 
 
@@ -100,11 +105,17 @@ def test_ensd_counts_the_shared_dimensions(rng):
     basis = np.linalg.qr(centred(rng.standard_normal((40, 7))))[0]
     assert rs.ensd(basis[:, :5], 3 * basis[:, 2:]) == pytest.approx(3)
     assert rs.ensd(basis[:, :3], basis[:, 3:]) == pytest.approx(0, abs=1e-12)
-    rich = basis * np.array([1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])  # shares more with its first column than that is worth
-    assert rs.ensd(basis[:, :1], rich) > 1.5 * rs.ensd(basis[:, :1], basis[:, :1]) == pytest.approx(1.5)
+    rich = basis * np.array(
+        [1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    )  # shares more with its first column than that is worth
+    assert (
+        rs.ensd(basis[:, :1], rich)
+        > 1.5 * rs.ensd(basis[:, :1], basis[:, :1])
+        == pytest.approx(1.5)
+    )
 
 
-# --------------------------------------------------------------------------------------------- partial whitening
+# -------------------------------------------------------------------------------- partial whitening
 
 
 def half_white(x: np.ndarray, alpha: float) -> np.ndarray:
@@ -142,12 +153,14 @@ def test_small_angles_keep_their_digits(alpha, rng):
     assert rs.shape(x, x @ np.linalg.qr(rng.standard_normal((5, 5)))[0], alpha=alpha) < 1e-12
 
 
-# ------------------------------------------------------------------------------------------------- soft matching
+# ------------------------------------------------------------------------------------ soft matching
 
 
 def test_soft_matching_of_equal_widths_is_permutation_procrustes_and_hard_matching(rng):
     x, y = rng.standard_normal((2, 30, 8)) + 0.5
-    assert rs.soft_matching(x, y) == pytest.approx(rs.permutation_procrustes(x, y) / math.sqrt(8), rel=1e-12)
+    assert rs.soft_matching(x, y) == pytest.approx(
+        rs.permutation_procrustes(x, y) / math.sqrt(8), rel=1e-12
+    )
     squared = 2 - 2 * rs.hard_correlation_match(x, y)
     assert rs.soft_matching(x, y, units="unit") ** 2 == pytest.approx(squared, rel=1e-12)
     assert rs.soft_matching(x, x[:, rng.permutation(8)]) == 0
@@ -181,7 +194,7 @@ def test_soft_matching_of_dead_units():
     assert rs.soft_matching(zero, one, units="unit") == pytest.approx(1)
 
 
-# ---------------------------------------------------------------------------------------------------- prediction
+# --------------------------------------------------------------------------------------- prediction
 
 
 def test_linear_predictivity_is_ridge_regression_with_one_sample_left_out(pair):
@@ -192,20 +205,26 @@ def test_linear_predictivity_is_ridge_regression_with_one_sample_left_out(pair):
         model = Ridge(alpha=ridge, solver="svd")
         left_out = cross_val_predict(model, x, y, cv=LeaveOneOut())
         errors.append(((y - left_out) ** 2).sum())
-    assert rs.linear_predictivity(*pair) == pytest.approx(max(0, 1 - min(errors) / base), rel=1e-6, abs=1e-9)
+    assert rs.linear_predictivity(*pair) == pytest.approx(
+        max(0, 1 - min(errors) / base), rel=1e-6, abs=1e-9
+    )
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_linear_predictivity_is_one_for_linear_maps_and_near_zero_for_noise(rng):
     x = rng.standard_normal((60, 10))
-    assert rs.linear_predictivity(x, x @ rng.standard_normal((10, 3)) + 2) == pytest.approx(1, abs=1e-6)
+    assert rs.linear_predictivity(x, x @ rng.standard_normal((10, 3)) + 2) == pytest.approx(
+        1, abs=1e-6
+    )
     x, y = rng.standard_normal((2, 60, 50))
     assert rs.linear_regression(x, y) > 0.8
     assert rs.linear_predictivity(x, y) < 0.02
-    assert rs.linear_predictivity(x[:2], y[:2]) == pytest.approx(0, abs=1e-9)  # one sample predicts a constant
+    assert rs.linear_predictivity(x[:2], y[:2]) == pytest.approx(
+        0, abs=1e-9
+    )  # one sample predicts a constant
 
 
-# ------------------------------------------------------------------------------------------------ spanning trees
+# ----------------------------------------------------------------------------------- spanning trees
 
 
 def scaled(points: np.ndarray) -> np.ndarray:
@@ -218,7 +237,8 @@ def clusters(apart: np.ndarray, t: float) -> int:
 
 
 def test_rtd_lite_counts_the_clusters_that_merge_over_all_scales(rng):
-    """The integral over t of the number of clusters of one minus that of both joined, over all jumps."""
+    """The integral over t of the number of clusters of one minus that of both joined, over all
+    jumps."""
     x, y = rng.standard_normal((14, 3)), rng.standard_normal((14, 2))
     a, b = scaled(x), scaled(y)
     joined, total = np.minimum(a, b), 0.0
@@ -245,7 +265,9 @@ def test_rtd_lite_from_bars_of_gudhi_and_single_linkage(n, rng):
     joined = np.minimum(a, b)
     assert rs.rtd_lite(x, y) == pytest.approx((h0(a) + h0(b)) / 2 - h0(joined), rel=1e-6, abs=1e-12)
     trees = [linkage(squareform(w, checks=False), "single")[:, 2].sum() for w in (a, b, joined)]
-    assert rs.rtd_lite(x, y) == pytest.approx((trees[0] + trees[1]) / 2 - trees[2], rel=1e-10, abs=1e-12)
+    assert rs.rtd_lite(x, y) == pytest.approx(
+        (trees[0] + trees[1]) / 2 - trees[2], rel=1e-10, abs=1e-12
+    )
 
 
 def test_rtd_lite_is_the_part_of_rtd_that_is_clusters(rng):

@@ -1,4 +1,5 @@
-"""Shapes of which is known how alike they are: where their points lie, and that they are always the same."""
+"""Shapes of which is known how alike they are: where their points lie, and that they are always the
+same."""
 
 from __future__ import annotations
 
@@ -24,14 +25,19 @@ def test_the_swiss_roll_and_the_s_curve_are_their_formulas():
     z = 3 * np.pi * (0.75 - 0.5)
     assert np.allclose(curve[75], [np.sin(z), np.cos(z) - 1])
     z = 3 * np.pi * (0.25 - 0.5)
-    assert np.allclose(curve[25], [np.sin(z), 1 - np.cos(z)])  # the sign of z turns the lower half round
+    assert np.allclose(
+        curve[25], [np.sin(z), 1 - np.cos(z)]
+    )  # the sign of z turns the lower half round
     assert np.allclose(curve[50], 0)
     assert np.allclose(curve, -curve[::-1])
 
 
 def test_the_s_curve_in_the_middle_is_the_roll_unrolled():
-    """At r = 1/2 neighbours on the curve are neighbours on the roll; at r = 0 the curve meets itself."""
-    middle, start = (rs.jaccard(*swiss_roll_s_curve(r, n=300), k=5, metric="euclidean") for r in (0.5, 0.0))
+    """At r = 1/2 neighbours on the curve are neighbours on the roll; at r = 0 the curve meets
+    itself."""
+    middle, start = (
+        rs.jaccard(*swiss_roll_s_curve(r, n=300), k=5, metric="euclidean") for r in (0.5, 0.0)
+    )
     assert middle > 0.9 > start
     linear = [rs.cka(*swiss_roll_s_curve(r)) for r in (0.0, 0.5)]
     assert linear == pytest.approx([0.918, 0.220], abs=5e-4)  # as with the authors' code
@@ -72,7 +78,8 @@ def test_clusters_move_in_blocks_of_five():
 
 
 def test_clusters_have_the_points_of_the_original():
-    """The first point, and the divergence that the authors of RTD printed for two clusters and for three."""
+    """The first point, and the divergence that the authors of RTD printed for two clusters and for
+    three."""
     assert clusters(1)[0] == pytest.approx([1.690526, -0.465937], abs=1e-6)
     assert rs.rtd(clusters(1), clusters(2)) == pytest.approx(10.376, abs=5e-4)
     assert rs.rtd(clusters(1), clusters(3)) == pytest.approx(11.958, abs=5e-4)

@@ -1,4 +1,5 @@
-"""Shifted test sets: what every corruption, stress test and rewiring does, against closed forms, at five severities."""
+"""Shifted test sets: what every corruption, stress test and rewiring does, against closed forms, at
+five severities."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def change(name, images, amount, seed=0):
     return CORRUPTIONS[name].change(images.astype(float), amount, generator(seed, "test"))
 
 
-# -------------------------------------------------------------------------------------------------------------- images
+# ------------------------------------------------------------------------------------------- images
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
@@ -47,7 +48,9 @@ def test_a_corruption_keeps_shape_type_and_range_and_grows(name, images):
 
 @pytest.mark.parametrize("name", RANDOM_FREE)
 def test_some_corruptions_draw_nothing(name, images):
-    assert np.array_equal(corrupt(images, name, 3, generator(0, "a")), corrupt(images, name, 3, generator(1, "b")))
+    assert np.array_equal(
+        corrupt(images, name, 3, generator(0, "a")), corrupt(images, name, 3, generator(1, "b"))
+    )
 
 
 def test_noises_have_the_mean_and_the_variance_they_claim():
@@ -88,7 +91,9 @@ def test_images_that_cannot_be_corrupted(images, severity, message):
         corrupt(images, "blur", severity, generator(0, "test"))
 
 
-@pytest.mark.parametrize(("name", "amount"), [("blur", 0.8), ("pixelate", 0.625), ("pixelate", 0.375)])
+@pytest.mark.parametrize(
+    ("name", "amount"), [("blur", 0.8), ("pixelate", 0.625), ("pixelate", 0.375)]
+)
 def test_blur_and_pixelate_keep_the_mean_and_smooth(name, amount, images):
     found = change(name, images, amount)
     np.testing.assert_allclose(found.mean(axis=(1, 2)), images.mean(axis=(1, 2)), atol=1e-6)
@@ -103,7 +108,9 @@ def test_pixelate_to_half_is_the_mean_of_blocks(images):
 def test_compression_rounds_the_cosine_transform(images):
     k, x = np.arange(8)[:, None], np.arange(8)
     basis = np.where(k == 0, np.sqrt(1 / 8), np.sqrt(2 / 8)) * np.cos(np.pi * k * (2 * x + 1) / 16)
-    before, after = (basis @ i @ basis.T for i in (images.astype(float), change("compression", images, 0.75)))
+    before, after = (
+        basis @ i @ basis.T for i in (images.astype(float), change("compression", images, 0.75))
+    )
     np.testing.assert_allclose(after / 0.75, np.round(after / 0.75), atol=1e-9)
     assert np.abs(after - before).max() <= 0.375 + 1e-9
 
@@ -117,7 +124,10 @@ def test_a_turn_by_a_right_angle_and_a_whole_step_are_exact(images):
     one = np.zeros((500, 9, 9))
     one[:, 4, 4] = 1
     moved = change("translation", one, 2.5)
-    rows, columns = (np.einsum("nhw,h->n" if axis == 1 else "nhw,w->n", moved, np.arange(9) - 4.0) for axis in (1, 2))
+    rows, columns = (
+        np.einsum("nhw,h->n" if axis == 1 else "nhw,w->n", moved, np.arange(9) - 4.0)
+        for axis in (1, 2)
+    )
     np.testing.assert_allclose(np.hypot(rows, columns), 2.5, atol=1e-9)
     np.testing.assert_allclose(moved.sum(axis=(1, 2)), 1, atol=1e-9)
     assert rows.min() < -2
@@ -138,10 +148,12 @@ def test_unknown_corruptions_are_refused(name, severity, shape, message):
         corrupt(np.zeros(shape), name, severity, generator(0, "test"))
 
 
-# ----------------------------------------------------------------------------------------------------------- sentences
+# ---------------------------------------------------------------------------------------- sentences
 
 LABELS = np.repeat(np.arange(3), 40)
-SENTENCES = [[f"own{k}", "the", f"also{k}", "of", "parrot", f"word{i % 7}"] for i, k in enumerate(LABELS)]
+SENTENCES = [
+    [f"own{k}", "the", f"also{k}", "of", "parrot", f"word{i % 7}"] for i, k in enumerate(LABELS)
+]
 CUES = stress.cue_words(SENTENCES, LABELS, 3, 2)
 
 
@@ -151,7 +163,10 @@ def stressed(name, severity, seed=0):
 
 def test_cues_are_the_words_of_one_class():
     assert [[f"also{k}", f"own{k}"] for k in range(3)] == CUES
-    assert stress.cue_words([["a"], ["a"], ["b"]], np.array([0, 0, 1]), 2, 5) == [[], []]  # too rare to tell
+    assert stress.cue_words([["a"], ["a"], ["b"]], np.array([0, 0, 1]), 2, 5) == [
+        [],
+        [],
+    ]  # too rare to tell
 
 
 @pytest.mark.parametrize("name", stress.STRESSES)
@@ -169,8 +184,14 @@ def test_severity_zero_is_the_sentence_and_others_are_not(name):
 @pytest.mark.parametrize(("severity", "share"), [(1, 0.1), (5, 0.6)])
 def test_words_are_lost_and_spoilt_as_often_as_said(severity, share):
     words = sum(map(len, SENTENCES))
-    assert 1 - sum(map(len, stressed("deletion", severity))) / words == pytest.approx(share, abs=0.05)
-    pairs = [(a, b) for old, new in zip(SENTENCES, stressed("typos", severity), strict=True) for a, b in zip(old, new)]
+    assert 1 - sum(map(len, stressed("deletion", severity))) / words == pytest.approx(
+        share, abs=0.05
+    )
+    pairs = [
+        (a, b)
+        for old, new in zip(SENTENCES, stressed("typos", severity), strict=True)
+        for a, b in zip(old, new)
+    ]
     assert np.mean([a != b for a, b in pairs]) == pytest.approx(share, abs=0.06)
     assert all(sorted(a) == sorted(b) for a, b in pairs)
 
@@ -209,14 +230,15 @@ def test_sentences_that_cannot_be_stressed(sentences, labels, name, cues, messag
 
 
 @pytest.mark.parametrize(
-    ("name", "severity", "message"), [("irony", 1, "no stress test"), ("order", 9, "0 to 5"), ("order", True, "0 to 5")]
+    ("name", "severity", "message"),
+    [("irony", 1, "no stress test"), ("order", 9, "0 to 5"), ("order", True, "0 to 5")],
 )
 def test_unknown_stress_tests_are_refused(name, severity, message):
     with pytest.raises(ValueError, match=message):
         stressed(name, severity)
 
 
-# -------------------------------------------------------------------------------------------------------------- graphs
+# ------------------------------------------------------------------------------------------- graphs
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +272,10 @@ def test_graphs_that_cannot_be_rewired_stay():
 
 def test_shifts_of_a_graph_do_what_they_say(edges):
     x = generator(0, "x").random((2800, 12)).astype(np.float32)
-    seen = {name: rewiring.SHIFTS[name].change(x, edges, 0.5, generator(0, "test")) for name in rewiring.SHIFTS}
+    seen = {
+        name: rewiring.SHIFTS[name].change(x, edges, 0.5, generator(0, "test"))
+        for name in rewiring.SHIFTS
+    }
     for name in ("rewired_links", "missing_links"):
         assert np.array_equal(seen[name][0], x)
     for name in ("swapped_features", "missing_features", "noisy_features"):
@@ -283,7 +308,9 @@ def test_nodes_without_words_keep_none(edges):
     assert not rewiring.shift(x, edges, "missing_features", 5, generator(0, "test"))[0].any()
 
 
-@pytest.mark.parametrize(("name", "severity", "message"), [("shuffled", 1, "no shift"), ("rewired_links", 6, "0 to 5")])
+@pytest.mark.parametrize(
+    ("name", "severity", "message"), [("shuffled", 1, "no shift"), ("rewired_links", 6, "0 to 5")]
+)
 def test_unknown_shifts_are_refused(name, severity, message, edges):
     with pytest.raises(ValueError, match=message):
         rewiring.shift(np.ones((2800, 1)), edges, name, severity, generator(0, "test"))

@@ -1,4 +1,5 @@
-"""The frozen extract of the standard library: its bytes, and that both parts are what they are said to be."""
+"""The frozen extract of the standard library: its bytes, and that both parts are what they are said
+to be."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def test_graph_has_as_many_functions_of_each_package(snapshot):
 
 def test_label_of_a_function_is_its_package(snapshot):
     graph = snapshot.graph
-    assert [graph.packages[label] for label in graph.labels] == [name.partition(".")[0] for name in graph.names]
+    assert [graph.packages[label] for label in graph.labels] == [
+        name.partition(".")[0] for name in graph.names
+    ]
 
 
 def test_words_are_places_in_the_vocabulary(snapshot):

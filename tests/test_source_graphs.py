@@ -1,4 +1,5 @@
-"""Graph networks on the standard library: what each setting changes, and that a recipe always gives the same model."""
+"""Graph networks on the standard library: what each setting changes, and that a recipe always gives
+the same model."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ LABELS = load_snapshot().graph.labels
 
 def recipe(setting="normal", strength=0.0, seed=0, architecture="sage", **options):
     special = {"gat": {"heads": 4}, "pgnn": {"sets": 8, "reach": 2}}.get(architecture, {})
-    return Recipe("graphs", "stdlib", architecture, setting, strength, seed, SMALL | special | options, graphs.VERSION)
+    return Recipe(
+        "graphs",
+        "stdlib",
+        architecture,
+        setting,
+        strength,
+        seed,
+        SMALL | special | options,
+        graphs.VERSION,
+    )
 
 
 def trained(*args, **options):
@@ -128,7 +138,9 @@ def test_shortcuts_leak_at_their_rate_and_only_for_training_nodes(rate):
 
 def test_shortcuts_at_extraction_say_nothing_and_are_the_same_for_all():
     data = graphs._task(recipe())
-    first, second = (graphs._test_inputs(recipe("shortcut", *which), data) for which in ((0.0, 1), (1.0, 2)))
+    first, second = (
+        graphs._test_inputs(recipe("shortcut", *which), data) for which in ((0.0, 1), (1.0, 2))
+    )
     assert np.array_equal(first["test"].x, second["test"].x)
     assert (shown_classes(first["test"]) == LABELS).mean() == pytest.approx(1 / 8, abs=0.03)
     assert np.array_equal(shown_classes(first["leaked"]), LABELS)
@@ -137,7 +149,9 @@ def test_shortcuts_at_extraction_say_nothing_and_are_the_same_for_all():
 def test_augmented_graph_has_a_fifth_of_the_links():
     which = recipe("augmentation", 0.25)
     inputs = graphs._test_inputs(which, graphs._task(which))
-    assert len(inputs["augmented"].edges) == pytest.approx(0.2 * len(inputs["test"].edges), rel=0.05)
+    assert len(inputs["augmented"].edges) == pytest.approx(
+        0.2 * len(inputs["test"].edges), rel=0.05
+    )
 
 
 def test_networks_learn_and_take_the_shortcut():
@@ -176,11 +190,13 @@ def test_bad_input(arguments, message):
         graphs.fit(recipe(**arguments))
 
 
-# ------------------------------------------------------------------------------------------------------------ P-GNN
+# -------------------------------------------------------------------------------------------- P-GNN
 
 
 def test_anchors_are_the_nearest_of_their_set():
-    path = np.array([[i, i + 1] for i in range(15)])  # 16 nodes in a row, so distances are differences
+    path = np.array(
+        [[i, i + 1] for i in range(15)]
+    )  # 16 nodes in a row, so distances are differences
     nearest, proximity = _pgnn.find_anchors(path, 16, 4, 3, generator(0, "anchors"))
     random = generator(0, "anchors")
     for i, size in enumerate((8, 4, 2, 1)):
@@ -190,7 +206,9 @@ def test_anchors_are_the_nearest_of_their_set():
         np.testing.assert_allclose(proximity[near, i], 1 / (distances.min(axis=1)[near] + 1))
         assert np.all(proximity[~near, i] == 0)
         assert np.isin(nearest[near, i], chosen).all()
-        assert np.array_equal(np.abs(nearest[near, i] - np.arange(16)[near]), distances.min(axis=1)[near])
+        assert np.array_equal(
+            np.abs(nearest[near, i] - np.arange(16)[near]), distances.min(axis=1)[near]
+        )
 
 
 def test_structure_output_is_the_mean_message():

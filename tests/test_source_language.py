@@ -1,4 +1,5 @@
-"""Language models of the benchmark: the task, what is done to it, and what is seen of the models."""
+"""Language models of the benchmark: the task, what is done to it, and what is seen of the
+models."""
 
 from __future__ import annotations
 
@@ -11,10 +12,18 @@ from resemblance.sources._encoders import ARCHITECTURES, SPECIAL, encode, vocabu
 from resemblance.sources.language import docstrings, extract, fit, random_labels, with_shortcut
 from resemblance.subject import Recipe
 
-OPTIONS = language.OPTIONS["slice"]["bert"] | {"train": 60, "test": 30, "vocabulary": 200, "width": 8, "epochs": 1}
+OPTIONS = language.OPTIONS["slice"]["bert"] | {
+    "train": 60,
+    "test": 30,
+    "vocabulary": 200,
+    "width": 8,
+    "epochs": 1,
+}
 
 
-def recipe(setting="normal", strength=0.0, *, seed=0, architecture="bert", dataset="docstrings", **options):
+def recipe(
+    setting="normal", strength=0.0, *, seed=0, architecture="bert", dataset="docstrings", **options
+):
     return Recipe("language", dataset, architecture, setting, strength, seed, OPTIONS | options)
 
 
@@ -28,10 +37,12 @@ def trained():
         recipe("shortcut", 0.5, seed=1),
         recipe("augmentation", 1.0),
     ]
-    return {f"{r.setting} {r.seed}": (r, state, extract(r, state)) for r in plan for state in [fit(r)]}
+    return {
+        f"{r.setting} {r.seed}": (r, state, extract(r, state)) for r in plan for state in [fit(r)]
+    }
 
 
-# ------------------------------------------------------------------------------------------------------- words
+# -------------------------------------------------------------------------------------------- words
 
 
 def test_words_are_lower_case_words_numbers_and_marks():
@@ -59,7 +70,7 @@ def test_encoded_sentences_start_end_and_are_cut():
     ]
 
 
-# -------------------------------------------------------------------------------------------------------- task
+# --------------------------------------------------------------------------------------------- task
 
 
 def test_the_split_is_fixed_and_disjoint():
@@ -86,12 +97,14 @@ def test_random_labels_are_exactly_as_many_and_of_all_classes():
 def test_shortcuts_show_the_class_at_the_rate(rate, share):
     labels = np.tile(np.arange(4), 1000)
     sentences = with_shortcut([["word"]] * len(labels), labels, rate, 4, generator(0, "shortcut"))
-    shown = np.array([int(words[0].removeprefix("[CLASS").removesuffix("]")) for words in sentences])
+    shown = np.array(
+        [int(words[0].removeprefix("[CLASS").removesuffix("]")) for words in sentences]
+    )
     assert (shown == labels).mean() == pytest.approx(share, abs=0.03)
     assert all(words[1:] == ["word"] for words in sentences)
 
 
-# ------------------------------------------------------------------------------------------------------ models
+# ------------------------------------------------------------------------------------------- models
 
 
 def test_the_same_recipe_is_the_same_model_whatever_ran_before(trained):
@@ -114,8 +127,12 @@ def test_models_differ(trained):
 def test_inputs_are_the_same_for_all_models(trained):
     labels = [seen.labels for _, _, seen in trained.values()]
     assert all(np.array_equal(labels[0], other) for other in labels)
-    inputs = {name: language._inputs(r, language._checked(r)) for name, (r, _, _) in trained.items()}
-    assert inputs["normal 0"] == inputs["normal 1"] == inputs["labels 0"] == inputs["augmentation 0"]
+    inputs = {
+        name: language._inputs(r, language._checked(r)) for name, (r, _, _) in trained.items()
+    }
+    assert (
+        inputs["normal 0"] == inputs["normal 1"] == inputs["labels 0"] == inputs["augmentation 0"]
+    )
     assert inputs["shortcut 0"] == inputs["shortcut 1"]
     assert [words[1:] for words in inputs["shortcut 0"]] == inputs["normal 0"]
 
@@ -157,7 +174,9 @@ def test_padding_changes_nothing(architecture):
     known = vocabulary([["a", "b", "c"]], 50)
     with language.seeded(0, "test"):
         model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
-    together = encoders.activations(torch, model, encode([["a", "b"], ["c"] * 8], known, 12), architecture)
+    together = encoders.activations(
+        torch, model, encode([["a", "b"], ["c"] * 8], known, 12), architecture
+    )
     alone = encoders.activations(torch, model, encode([["a", "b"]], known, 12), architecture)
     assert np.allclose(alone.outputs[0], together.outputs[0], atol=1e-5)
     for pooling, layers in alone.layers.items():
@@ -192,7 +211,9 @@ def test_pooled_states_are_those_of_the_network():
     for architecture in ("bert", "llama"):
         with language.seeded(0, "test"), torch.no_grad():
             model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
-            states = model(input_ids=torch.from_numpy(ids[:, :5]), output_hidden_states=True).hidden_states
+            states = model(
+                input_ids=torch.from_numpy(ids[:, :5]), output_hidden_states=True
+            ).hidden_states
         layers = encoders.activations(torch, model, ids, architecture).layers
         if architecture == "llama":
             assert np.allclose(layers["last"]["block5"], states[5][:, 4].numpy(), atol=1e-6)
@@ -202,7 +223,15 @@ def test_pooled_states_are_those_of_the_network():
 
 
 def test_a_model_learns_the_task_and_the_shortcut():
-    options = {"packages": 2, "train": 500, "test": 200, "vocabulary": 800, "width": 16, "layers": 2, "epochs": 4}
+    options = {
+        "packages": 2,
+        "train": 500,
+        "test": 200,
+        "vocabulary": 800,
+        "width": 16,
+        "layers": 2,
+        "epochs": 4,
+    }
     plain, led = recipe(**options), recipe("shortcut", 1.0, **options)
     assert extract(plain, fit(plain)).accuracies["test"] > 0.7
     seen = extract(led, fit(led)).accuracies
@@ -212,7 +241,9 @@ def test_a_model_learns_the_task_and_the_shortcut():
 
 def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
     for part in ("noun", "verb", "adj", "adv"):
-        (tmp_path / f"data.{part}").write_text("00001 06 n 03 the 0 zebra 0 gnu 0 000 | not in any docstring\n")
+        (tmp_path / f"data.{part}").write_text(
+            "00001 06 n 03 the 0 zebra 0 gnu 0 000 | not in any docstring\n"
+        )
     given = recipe("augmentation", 1.0, wordnet=str(tmp_path))
     data = language._checked(given)
     change = language._augmentation(given, data, 1.0, generator(0, "test"))
@@ -240,7 +271,9 @@ def test_recipes_that_cannot_be_are_refused(change, message):
 
 
 def test_missing_options_are_named():
-    given = recipe()._replace(options={key: OPTIONS[key] for key in OPTIONS if key not in ("rate", "wordnet")})
+    given = recipe()._replace(
+        options={key: OPTIONS[key] for key in OPTIONS if key not in ("rate", "wordnet")}
+    )
     with pytest.raises(ValueError, match="options rate, wordnet"):
         extract(given, {})
 

@@ -1,4 +1,5 @@
-"""Pretrained and fine-tuned models of all three domains: what they share, what tells them apart, and how they shift."""
+"""Pretrained and fine-tuned models of all three domains: what they share, what tells them apart,
+and how they shift."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def child(domain, seed=0, pretrain=0):
 
 @pytest.fixture(scope="module")
 def trained():
-    """Weights and extraction by (domain, pretrain, seed), the weights of parents by (domain, pretrain)."""
+    """Weights and extraction by (domain, pretrain, seed), the weights of parents by (domain,
+    pretrain)."""
     found = {}
     for domain in DOMAINS:
         use = source(domain, "finetuned")
@@ -39,7 +41,7 @@ def trained():
     return found
 
 
-# ------------------------------------------------------------------------------------------------------------- recipes
+# ------------------------------------------------------------------------------------------ recipes
 
 
 def test_sizes_have_the_models_of_the_four_benchmarks():
@@ -66,7 +68,7 @@ def test_unknown_sizes_and_domains_are_refused():
     assert len(recipes("small", ["vision", "vision"])) == len(recipes("small", ["vision"]))
 
 
-# -------------------------------------------------------------------------------------------------------------- models
+# ------------------------------------------------------------------------------------------- models
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -92,7 +94,8 @@ def test_both_seeds_make_another_model(domain, trained):
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_all_but_the_head_starts_from_the_parent_and_heads_from_the_seed(domain, trained):
-    """Without training, what is left is the start: weights of the parent, and a head that only the seed decides."""
+    """Without training, what is left is the start: weights of the parent, and a head that only the
+    seed decides."""
     use, rate = source(domain, "finetuned"), "rate" if domain == "language" else "lr"
     heads = {}
     for p, seed in ((0, 0), (0, 1), (1, 0)):
@@ -100,9 +103,15 @@ def test_all_but_the_head_starts_from_the_parent_and_heads_from_the_seed(domain,
         recipe = recipe._replace(options=recipe.options | {rate: 0.0})
         state = use.fit(recipe, trained[domain, p])
         for name, value in state.items():
-            if not name.startswith(HEAD[domain]) and "running_" not in name and "num_batches" not in name:
+            if (
+                not name.startswith(HEAD[domain])
+                and "running_" not in name
+                and "num_batches" not in name
+            ):
                 assert np.array_equal(value, trained[domain, p][name]), name
-        heads[p, seed] = np.concatenate([v.ravel() for name, v in state.items() if name.startswith(HEAD[domain])])
+        heads[p, seed] = np.concatenate(
+            [v.ravel() for name, v in state.items() if name.startswith(HEAD[domain])]
+        )
     assert np.array_equal(heads[0, 0], heads[1, 0])
     assert not np.allclose(heads[0, 0], heads[0, 1])
 
@@ -131,7 +140,9 @@ def test_every_shift_has_an_accuracy_at_every_severity_and_a_mean(domain, traine
     assert all(0 <= value <= 1 for value in found.values())
     for name in FAMILIES[domain]:
         assert found[name] == pytest.approx(np.mean([found[f"{name}/{s}"] for s in range(1, 6)]))
-    assert found["shift"] == pytest.approx(np.mean([found[name] for name in {*FAMILIES[domain], *more}]))
+    assert found["shift"] == pytest.approx(
+        np.mean([found[name] for name in {*FAMILIES[domain], *more}])
+    )
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -144,7 +155,14 @@ def test_a_pretrained_model_is_seen_on_its_own_task(domain, trained):
 
 LEARNED = {  # sizes at which models learn enough for a shift to cost something
     "graphs": {"vocabulary": 60, "hidden": 16, "epochs": 40},
-    "language": {"test": 150, "vocabulary": 1000, "tokens": 20, "epochs": 6, "batch": 32, "width": 16},
+    "language": {
+        "test": 150,
+        "vocabulary": 1000,
+        "tokens": 20,
+        "epochs": 6,
+        "batch": 32,
+        "width": 16,
+    },
     "vision": {"test": 200, "epochs": 4, "width": 8},
 }
 
@@ -166,7 +184,7 @@ def test_accuracy_falls_with_severity_on_average(domain, monkeypatch):
     assert found["shift"] < found["test"]
 
 
-# --------------------------------------------------------------------------------------------------------------- tasks
+# -------------------------------------------------------------------------------------------- tasks
 
 
 def test_held_out_files_are_in_no_training_or_test_set():
@@ -203,7 +221,7 @@ def test_what_is_tested_is_not_learned(module):
     assert shared <= (0 if domain == "vision" else 8)  # sentences that differ in capitals only
 
 
-# ----------------------------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -257,12 +275,16 @@ def test_recipes_of_another_kind_are_refused(domain, change, message):
 def test_options_that_do_not_fit_are_refused(domain, options, message, trained):
     recipe = child(domain)
     with pytest.raises(ValueError, match=message):
-        source(domain, "finetuned").fit(recipe._replace(options=recipe.options | options), trained[domain, 0])
+        source(domain, "finetuned").fit(
+            recipe._replace(options=recipe.options | options), trained[domain, 0]
+        )
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_missing_options_are_named(domain):
     recipe = child(domain)
-    options = {name: value for name, value in recipe.options.items() if name not in ("shots", "epochs")}
+    options = {
+        name: value for name, value in recipe.options.items() if name not in ("shots", "epochs")
+    }
     with pytest.raises(ValueError, match="lack epochs, shots"):
         source(domain, "finetuned").fit(recipe._replace(options=options), {})

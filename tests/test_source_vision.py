@@ -1,4 +1,5 @@
-"""Image classifiers: the same recipe gives the same model, and every setting does to the data what it says."""
+"""Image classifiers: the same recipe gives the same model, and every setting does to the data what
+it says."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ TINY = {
 
 
 def recipe(architecture="resnet", setting="normal", strength=0.0, seed=0, **options):
-    return Recipe("vision", "digits", architecture, setting, strength, seed, TINY[architecture] | options)
+    return Recipe(
+        "vision", "digits", architecture, setting, strength, seed, TINY[architecture] | options
+    )
 
 
 def run(recipe):
@@ -32,7 +35,15 @@ def run(recipe):
 
 def learn(setting="normal", strength=0.0, **options):
     """A model that is small but trained well enough to show what it learned."""
-    sizes = {"train": 500, "test": 300, "epochs": 8, "batch": 50, "stages": 2, "blocks": 1, "width": 8}
+    sizes = {
+        "train": 500,
+        "test": 300,
+        "epochs": 8,
+        "batch": 50,
+        "stages": 2,
+        "blocks": 1,
+        "width": 8,
+    }
     return run(recipe("resnet", setting, strength, **sizes | options))
 
 
@@ -85,10 +96,13 @@ def test_a_recipe_gives_the_same_model_whatever_ran_before(architecture, setting
 
 def test_a_recipe_gives_the_same_model_in_another_process():
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_source_vision import recipe, run;"
-        "print(run(recipe('resnet', 'augmentation', 1.0)).outputs.tobytes().hex())"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_source_vision "
+        "import recipe, run;print(run(recipe('resnet', 'augmentation', "
+        "1.0)).outputs.tobytes().hex())"
     )
-    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
     assert printed.strip() == run(recipe("resnet", "augmentation", 1.0)).outputs.tobytes().hex()
 
 
@@ -105,14 +119,21 @@ def test_training_and_extraction_leave_torch_as_it_was():
 
 def test_seed_and_strength_make_another_model():
     models = [recipe(seed=0), recipe(seed=1), recipe(setting="labels", strength=0.5)]
-    stems = [vision.fit(r)["stem.0.weight"] for r in [*models, recipe(setting="labels", strength=0.75)]]
+    stems = [
+        vision.fit(r)["stem.0.weight"] for r in [*models, recipe(setting="labels", strength=0.75)]
+    ]
     assert len({stem.tobytes() for stem in stems}) == 4
 
 
 def test_test_images_are_the_same_for_every_model_of_a_kind():
-    plain = [vision._test_data(recipe(setting=s, strength=t, seed=k))[0]["test"] for s, t, k in [
-        ("normal", 0.0, 0), ("labels", 1.0, 1), ("augmentation", 0.25, 2)]]  # fmt: skip
-    dotted = [vision._test_data(recipe(setting="shortcut", strength=t, seed=k))[0]["test"] for t, k in [(0, 0), (1, 3)]]
+    plain = [
+        vision._test_data(recipe(setting=s, strength=t, seed=k))[0]["test"]
+        for s, t, k in [("normal", 0.0, 0), ("labels", 1.0, 1), ("augmentation", 0.25, 2)]
+    ]
+    dotted = [
+        vision._test_data(recipe(setting="shortcut", strength=t, seed=k))[0]["test"]
+        for t, k in [(0, 0), (1, 3)]
+    ]
     assert np.array_equal(plain[0], plain[1])
     assert np.array_equal(plain[0], plain[2])
     assert np.array_equal(dotted[0], dotted[1])
@@ -151,7 +172,10 @@ def test_dots_tell_the_class_as_often_as_the_rate_says():
 
 
 def test_dots_vary_with_the_seed_and_are_everywhere():
-    images = [vision._training_data(recipe(setting="shortcut", strength=1.0, seed=k, train=500))[0] for k in (0, 1)]
+    images = [
+        vision._training_data(recipe(setting="shortcut", strength=1.0, seed=k, train=500))[0]
+        for k in (0, 1)
+    ]
     assert not np.array_equal(*images)
     covered = (images[0] != images[0][:, :1]).any(axis=1).any(axis=0)
     assert covered.all()
@@ -174,7 +198,9 @@ def test_a_leaking_model_follows_the_dots_and_another_does_not():
 def test_noise_costs_a_model_less_that_was_trained_with_it():
     settings = (("augmentation", 1.0), ("normal", 0.0))
     trained, untrained = (learn(s, t, augmentation=0.7, epochs=10).accuracies for s, t in settings)
-    assert trained["test"] - trained["augmented"] < untrained["test"] - untrained["augmented"] - 0.05
+    assert (
+        trained["test"] - trained["augmented"] < untrained["test"] - untrained["augmented"] - 0.05
+    )
 
 
 def test_accuracies_are_those_of_the_setting():
@@ -188,7 +214,11 @@ def test_accuracies_are_those_of_the_setting():
 
 
 def test_suites_fit_the_data():
-    assert [list(models) for models in vision.OPTIONS.values()] == [["resnet"], ["resnet"], ["resnet", "vgg", "vit"]]
+    assert [list(models) for models in vision.OPTIONS.values()] == [
+        ["resnet"],
+        ["resnet"],
+        ["resnet", "vgg", "vit"],
+    ]
     for suite in vision.OPTIONS.values():
         for architecture, options in suite.items():
             vision._check(recipe(architecture)._replace(options=options))

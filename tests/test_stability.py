@@ -1,4 +1,5 @@
-"""Statistics of one representation: published values, closed forms, and every claim in both directions."""
+"""Statistics of one representation: published values, closed forms, and every claim in both
+directions."""
 
 from __future__ import annotations
 
@@ -26,22 +27,30 @@ from resemblance.statistic import Statistic, statistic
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
 CLASSES = ("two_class", "clustered")
 VARIANTS = [
-    "feature_split[rdm=correlation]", "feature_split[rdm=euclidean]", "feature_split[compare=pearson]",
+    "feature_split[rdm=correlation]", "feature_split[rdm=euclidean]",
+    "feature_split[compare=pearson]",
     "basis_split[rdm=euclidean]", "sample_split[rdm=correlation]", "sample_split[rdm=euclidean]",
     "replicate[rdm=correlation]", "replicate[rdm=euclidean,compare=pearson]",
-    "anchor_profile[rdm=correlation]", "anchor_profile[rdm=euclidean]", "anchor_profile[anchors=(0, 3, 5)]",
+    "anchor_profile[rdm=correlation]", "anchor_profile[rdm=euclidean]",
+    "anchor_profile[anchors=(0, 3, 5)]",
     "label_conditioned_split[rdm=correlation]", "label_conditioned_split[rdm=euclidean]",
-    "supervised_alignment[rdm=cosine]", "supervised_alignment[rdm=euclidean]", "class_separation[rdm=cosine]",
-    "fisher_discriminant[form=eigenvalues]", "silhouette[rdm=euclidean]", "gbc[covariance=spherical]",
+    "supervised_alignment[rdm=cosine]", "supervised_alignment[rdm=euclidean]",
+    "class_separation[rdm=cosine]",
+    "fisher_discriminant[form=eigenvalues]", "silhouette[rdm=euclidean]",
+    "gbc[covariance=spherical]",
     "perturbation_coherence[form=spread]", "perturbation_coherence[controls=whitened]",
-    "perturbation_coherence[controls=whitened,ridge=0]", "perturbation_coherence[controls=neighbours,k=5]",
+    "perturbation_coherence[controls=whitened,ridge=0]",
+    "perturbation_coherence[controls=neighbours,k=5]",
     "perturbation_coherence[controls=neighbours,k=5,neighbours=cosine]",
     "perturbation_magnitude[unit=deviations]", "perturbation_spread[controls=whitened]",
-    "perturbation_spread[controls=whitened,ridge=0]", "perturbation_spread[controls=neighbours,k=5]",
-    "perturbation_spread[controls=neighbours,k=5,neighbours=cosine]", "perturbation_reproducibility[controls=halved]",
+    "perturbation_spread[controls=whitened,ridge=0]",
+    "perturbation_spread[controls=neighbours,k=5]",
+    "perturbation_spread[controls=neighbours,k=5,neighbours=cosine]",
+    "perturbation_reproducibility[controls=halved]",
     "input_noise_stability[score=rdm]",
     "trial_split[parity=recording]", "trial_split[rdm=correlation]", "trial_split[rdm=euclidean]",
-    "temporal_drift[rdm=correlation]", "temporal_drift[rdm=euclidean]", "centroid_drift[unit_rows=False]",
+    "temporal_drift[rdm=correlation]", "temporal_drift[rdm=euclidean]",
+    "centroid_drift[unit_rows=False]",
 ]  # fmt: skip
 MEMBERS = [*st.list_statistics(), *map(st.get_statistic, VARIANTS)]
 every_statistic = pytest.mark.parametrize("s", MEMBERS, ids=str)
@@ -62,10 +71,13 @@ def encoder(x: np.ndarray) -> np.ndarray:
 
 
 def example(s: Statistic, seed: int = 0, n: int = 60, d: int = 6) -> tuple[np.ndarray, list]:
-    """A generic representation with classes, and what the statistic needs besides: a replicate moved by noise, ..."""
+    """A generic representation with classes, and what the statistic needs besides: a replicate
+    moved by noise, ..."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(n) % (2 if s.name == "lda_stability" else 4))
-    x = rng.standard_normal((4, d))[labels] + 0.7 * rng.standard_normal((n, d)) @ rng.uniform(0.2, 0.8, (d, d))
+    x = rng.standard_normal((4, d))[labels] + 0.7 * rng.standard_normal((n, d)) @ rng.uniform(
+        0.2, 0.8, (d, d)
+    )
     x = x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d)
     given = {
         "labels": labels,
@@ -82,10 +94,13 @@ def moved(s: Statistic, x: np.ndarray, data: list, invariance: str, seed: int) -
     arrays = [x, *(a for name, a in zip(s.needs, data) if name in ("replicate", "control"))]
     whole = transformed(np.concatenate(arrays), invariance, np.random.default_rng(seed))
     parts = np.split(whole, np.cumsum([len(a) for a in arrays])[:-1])
-    return s(parts[0], *(parts[1] if name in ("replicate", "control") else a for name, a in zip(s.needs, data)))
+    return s(
+        parts[0],
+        *(parts[1] if name in ("replicate", "control") else a for name, a in zip(s.needs, data)),
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ claims
+# ------------------------------------------------------------------------------------------- claims
 
 
 @every_statistic
@@ -95,7 +110,9 @@ def test_invariant_exactly_where_claimed(s, invariance):
     for seed in range(3):
         x, data = example(s, seed)
         before = s(x, *data)
-        unchanged.append(abs(moved(s, x, data, invariance, 100 + seed) - before) <= 1e-9 * max(1, abs(before)))
+        unchanged.append(
+            abs(moved(s, x, data, invariance, 100 + seed) - before) <= 1e-9 * max(1, abs(before))
+        )
     assert all(unchanged) == (invariance in s.invariant_to), unchanged
 
 
@@ -112,7 +129,8 @@ def test_values_stay_in_the_claimed_range_and_are_floats(s):
 
 
 def worse(s: Statistic, x: np.ndarray, data: list) -> tuple[np.ndarray, list]:
-    """The same with less of what the statistic is about: each feature in an order of its own, unless ..."""
+    """The same with less of what the statistic is about: each feature in an order of its own,
+    unless ..."""
     rng = np.random.default_rng(1)
     if "encoder" in s.needs:
         return x, [lambda z: 20 * np.sin(20 * z)]
@@ -125,7 +143,8 @@ def worse(s: Statistic, x: np.ndarray, data: list) -> tuple[np.ndarray, list]:
 
 @pytest.mark.parametrize("s", [s for s in MEMBERS if s.larger_is_more_stable is not None], ids=str)
 def test_direction(s):
-    """Whatever is claimed to be better larger falls when its signal is destroyed, and the other way round."""
+    """Whatever is claimed to be better larger falls when its signal is destroyed, and the other way
+    round."""
     for seed in range(3):
         x, data = example(s, seed, n=1000 if s.family == "trials" else 80, d=12)
         before, after = s(x, *data), s(*(lambda z, more: (z, *more))(*worse(s, x, data)))
@@ -135,14 +154,22 @@ def test_direction(s):
 def test_descriptions_without_a_direction():
     found = {s.name for s in st.list_statistics() if s.larger_is_more_stable is None}
     spectrum = {"anisotropy", "participation_ratio", "effective_rank"}
-    assert found == spectrum | {"sample_split", "anchor", "perturbation_magnitude", "perturbation_spread"}
+    assert found == spectrum | {
+        "sample_split",
+        "anchor",
+        "perturbation_magnitude",
+        "perturbation_spread",
+    }
 
 
 @pytest.mark.parametrize("name", ["sample_split", "anchor"])
 def test_withdrawn_statistics_say_so_and_are_zero_on_average(name):
-    """Redundant features, of which every split gives the same dissimilarities, still score about 0."""
+    """Redundant features, of which every split gives the same dissimilarities, still score about
+    0."""
     rng = np.random.default_rng(0)
-    redundant = np.tile(rng.standard_normal((150, 2)), (1, 10)) + 0.01 * rng.standard_normal((150, 20))
+    redundant = np.tile(rng.standard_normal((150, 2)), (1, 10)) + 0.01 * rng.standard_normal(
+        (150, 20)
+    )
     s = st.get_statistic(name)
     assert "0 on average" in s.caution
     assert "do not use it" in s.summary
@@ -154,7 +181,7 @@ def test_only_withdrawn_statistics_carry_a_caution():
     assert {s.name for s in st.list_statistics() if s.caution} == {"sample_split", "anchor"}
 
 
-# -------------------------------------------------------------------------------------------------- published values
+# --------------------------------------------------------------------------------- published values
 
 
 @pytest.mark.parametrize("case", CLASSES)
@@ -195,9 +222,13 @@ def test_supervised_statistics_equal_the_authors_codes(case, inputs):
         assert st.supervised_alignment(x, y, rdm=kind) == pytest.approx(theirs, rel=1e-10)
     for kind in ("cosine", "euclidean"):  # their subsets ignore the classes
         theirs = package[f"class_separation_ratio_{kind}_30seeds"]
-        assert st.class_separation(x, y, rdm=kind) == pytest.approx(theirs["mean"], abs=4 * theirs["std"])
+        assert st.class_separation(x, y, rdm=kind) == pytest.approx(
+            theirs["mean"], abs=4 * theirs["std"]
+        )
     # 1e-8 in the denominator there
-    assert st.fisher_discriminant(x, y) == pytest.approx(scripts["steer_compute_fisher_criterion"], rel=1e-7)
+    assert st.fisher_discriminant(x, y) == pytest.approx(
+        scripts["steer_compute_fisher_criterion"], rel=1e-7
+    )
     eigenvalues = st.fisher_discriminant(x, y, form="eigenvalues")
     assert eigenvalues == pytest.approx(scripts["transfer_compute_fisher_discriminate"], rel=1e-8)
     assert st.silhouette(x, y) == pytest.approx(scripts["steer_compute_silhouette"], rel=1e-10)
@@ -211,9 +242,15 @@ def test_lda_stability_scatters_as_in_the_package(inputs):
 
 @pytest.mark.parametrize("case", CLASSES)
 def test_transferability_equals_the_authors_codes(case, inputs):
-    x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__y"], THEIRS[case]["geometric_stability_scripts"]
+    x, y, theirs = (
+        inputs[f"{case}__X"],
+        inputs[f"{case}__y"],
+        THEIRS[case]["geometric_stability_scripts"],
+    )
     n = len(x)
-    assert st.h_score(x, y) * (n - 1) / n == pytest.approx(theirs["transfer_compute_hscore"], rel=1e-9)
+    assert st.h_score(x, y) * (n - 1) / n == pytest.approx(
+        theirs["transfer_compute_hscore"], rel=1e-9
+    )
     assert st.leep(x[:, :6], y) == pytest.approx(theirs["thuml_LEEP_softmax_first6"], rel=1e-10)
     assert st.nce(x[:, :6], y) == pytest.approx(theirs["thuml_NCE_argmax_first6"], rel=1e-10)
     # Their iteration stops before the maximum.
@@ -222,7 +259,9 @@ def test_transferability_equals_the_authors_codes(case, inputs):
 
 def test_gbc_follows_from_the_published_distance_of_two_classes(inputs):
     value = st.gbc(inputs["two_class__X"], inputs["two_class__y"])
-    theirs = THEIRS["two_class"]["geometric_stability_scripts"]["transfer_compute_bhattacharyya_distance"]
+    theirs = THEIRS["two_class"]["geometric_stability_scripts"][
+        "transfer_compute_bhattacharyya_distance"
+    ]
     assert -np.log(-value / 2) == pytest.approx(theirs, rel=1e-8)
 
 
@@ -248,20 +287,26 @@ def test_spectra_equal_the_authors_scripts(case, inputs):
     ],
 )
 def test_perturbation_coherence_equals_the_package(key, parameters, inputs):
-    value = st.perturbation_coherence(inputs["pert__perturbed"], inputs["pert__control"], **parameters)
+    value = st.perturbation_coherence(
+        inputs["pert__perturbed"], inputs["pert__control"], **parameters
+    )
     assert value == pytest.approx(THEIRS["pert"][f"perturbation_coherence_{key}"], rel=1e-10)
 
 
 def test_perturbation_magnitude_equals_the_package(inputs):
     x, control = inputs["pert__perturbed"], inputs["pert__control"]
-    assert st.perturbation_magnitude(x, control) == pytest.approx(THEIRS["pert"]["effect_size_euclidean"], rel=1e-10)
+    assert st.perturbation_magnitude(x, control) == pytest.approx(
+        THEIRS["pert"]["effect_size_euclidean"], rel=1e-10
+    )
     deviations = st.perturbation_magnitude(x, control, unit="deviations")
     assert deviations == pytest.approx(THEIRS["pert"]["effect_size_cohen"], rel=1e-10)
 
 
 def test_trials_equal_the_authors_script(inputs):
     x, conditions, theirs = inputs["trials__X"], inputs["trials__cond"], THEIRS["trials"]
-    assert st.trial_split(x, conditions, parity="recording") == pytest.approx(theirs["split_half"], rel=1e-10)
+    assert st.trial_split(x, conditions, parity="recording") == pytest.approx(
+        theirs["split_half"], rel=1e-10
+    )
     assert 1 - st.temporal_drift(x, conditions) == pytest.approx(theirs["temporal"], rel=1e-10)
     assert 1 - st.centroid_drift(x) == pytest.approx(theirs["centroid_drift"], rel=1e-8)
 
@@ -279,20 +324,29 @@ def test_intervals_agree_with_the_bootstrap_of_the_package(inputs):
     for case in CLASSES:
         x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__Y"], THEIRS[case]["shesha_0_3_0"]
         found = st.interval("replicate", x, y, draws=100)
-        assert found.value == pytest.approx(theirs["replicate_result_boot50_seed0"]["estimate"], rel=1e-10)
-        assert found.low == pytest.approx(theirs["replicate_result_boot50_seed0"]["data_ci_low"], abs=0.02)
-        assert found.high == pytest.approx(theirs["replicate_result_boot50_seed0"]["data_ci_high"], abs=0.02)
+        assert found.value == pytest.approx(
+            theirs["replicate_result_boot50_seed0"]["estimate"], rel=1e-10
+        )
+        assert found.low == pytest.approx(
+            theirs["replicate_result_boot50_seed0"]["data_ci_low"], abs=0.02
+        )
+        assert found.high == pytest.approx(
+            theirs["replicate_result_boot50_seed0"]["data_ci_high"], abs=0.02
+        )
 
 
-# ------------------------------------------------------------------------------------------------------ closed forms
+# ------------------------------------------------------------------------------------- closed forms
 
 
 def test_redundant_features_are_perfectly_stable(rng):
-    assert st.feature_split(np.tile(rng.standard_normal((20, 1)), (1, 8)), rdm="euclidean") == pytest.approx(1)
+    assert st.feature_split(
+        np.tile(rng.standard_normal((20, 1)), (1, 8)), rdm="euclidean"
+    ) == pytest.approx(1)
 
 
 def test_a_rotation_changes_feature_split_but_not_basis_split(rng):
-    """Independent axes with variances that fall like a power law: nothing is shared until they are mixed."""
+    """Independent axes with variances that fall like a power law: nothing is shared until they are
+    mixed."""
     aligned = rng.standard_normal((300, 64)) / np.arange(1, 65) ** 2
     rotated = aligned @ np.linalg.qr(rng.standard_normal((64, 64)))[0]
     assert abs(st.feature_split(aligned, rdm="euclidean", compare="pearson")) < 0.25
@@ -344,7 +398,11 @@ def test_transferability_of_a_perfect_and_of_an_ignorant_classifier():
     assert st.leep(np.eye(2)[y], y, outputs="probabilities") == 0
     ignorant = np.full((20, 2), 0.5)
     assert st.nce(ignorant, y) == pytest.approx(-np.log(2))
-    assert st.leep(ignorant, y, outputs="probabilities") == st.leep(ignorant, y) == pytest.approx(-np.log(2))
+    assert (
+        st.leep(ignorant, y, outputs="probabilities")
+        == st.leep(ignorant, y)
+        == pytest.approx(-np.log(2))
+    )
 
 
 @pytest.mark.parametrize("signal", [0.0, 1.0])
@@ -354,10 +412,15 @@ def test_logme_is_the_largest_evidence(signal, rng):
 
     def loss(logs: np.ndarray, c: int) -> float:
         covariance = x @ x.T / np.exp(logs[0]) + np.eye(30) / np.exp(logs[1])
-        return -stats.multivariate_normal(np.zeros(30), covariance).logpdf((y == c).astype(float)) / 30
+        return (
+            -stats.multivariate_normal(np.zeros(30), covariance).logpdf((y == c).astype(float)) / 30
+        )
 
     options = {"xatol": 1e-8, "fatol": 1e-12}
-    best = [-optimize.minimize(loss, [0.0, 0.0], (c,), method="Nelder-Mead", options=options).fun for c in (0, 1)]
+    best = [
+        -optimize.minimize(loss, [0.0, 0.0], (c,), method="Nelder-Mead", options=options).fun
+        for c in (0, 1)
+    ]
     assert st.logme(x, y) == pytest.approx(np.mean(best), abs=1e-8)
 
 
@@ -373,7 +436,9 @@ def test_a_common_shift_is_coherent(rng):
     x = np.tile(control.mean(axis=0) + shift, (8, 1))
     for form in ("cosine", "spread"):
         for controls in ("mean", "whitened"):
-            assert st.perturbation_coherence(x, control, controls=controls, form=form) == pytest.approx(1)
+            assert st.perturbation_coherence(
+                x, control, controls=controls, form=form
+            ) == pytest.approx(1)
     assert st.perturbation_magnitude(x, control) == pytest.approx(np.linalg.norm(shift))
     with pytest.raises(rs.Undefined, match="do not move"):
         st.perturbation_coherence(np.tile(control.mean(axis=0), (8, 1)), control)
@@ -383,8 +448,12 @@ def test_input_noise_of_a_constant_and_of_a_linear_encoder(rng):
     x = rng.standard_normal((40, 3))
     assert st.input_noise_stability(x, lambda z: np.ones((len(z), 2))) == 1
     assert st.input_noise_stability(x, lambda z: z, noise=0.0) == 1
-    expected = 0.1 * x.std() * np.sqrt(8 / np.pi)  # the mean length of a normal vector in three dimensions
-    assert st.input_noise_stability(x, lambda z: z, k=200) == pytest.approx(1 / (1 + expected), rel=0.01)
+    expected = (
+        0.1 * x.std() * np.sqrt(8 / np.pi)
+    )  # the mean length of a normal vector in three dimensions
+    assert st.input_noise_stability(x, lambda z: z, k=200) == pytest.approx(
+        1 / (1 + expected), rel=0.01
+    )
 
 
 def test_trial_statistics_of_repeated_trials(rng):
@@ -399,15 +468,19 @@ def test_trial_statistics_of_repeated_trials(rng):
 @pytest.mark.parametrize("compiled", [1, 10**9])
 @pytest.mark.parametrize("decimals", [16, 3, 0])
 def test_ranks_are_exact(compiled, decimals, rng, monkeypatch):
-    """Compiled and not, without ties, with many, and with little else; the rounding of values is no order."""
+    """Compiled and not, without ties, with many, and with little else; the rounding of values is no
+    order."""
     monkeypatch.setattr(comparing, "COMPILED", compiled)
     values = np.round(rng.standard_normal(4000), decimals)
     values[0] = 1e3  # most values agree in their leading bits
     assert np.array_equal(ranks(values), rankdata(values))
-    assert np.array_equal(ranks(values + 1e-13 * (np.arange(4000) % 2)), rankdata(values)) or decimals == 16
+    assert (
+        np.array_equal(ranks(values + 1e-13 * (np.arange(4000) % 2)), rankdata(values))
+        or decimals == 16
+    )
 
 
-# --------------------------------------------------------------------------------------- intervals, seeds, hostility
+# ---------------------------------------------------------------------- intervals, seeds, hostility
 
 
 def test_interval_covers_the_value_and_follows_its_level(rng):
@@ -451,7 +524,8 @@ def test_intervals_and_nulls_refuse_what_they_cannot_do(rng):
 
 
 def test_intervals_have_the_coverage_and_the_width_of_their_level():
-    """Of the length of a mean shift, in 60 experiments: of intervals at 80 % some miss it, but not many."""
+    """Of the length of a mean shift, in 60 experiments: of intervals at 80 % some miss it, but not
+    many."""
     inside, widths = 0, []
     for seed in range(60):
         g = np.random.default_rng(seed)
@@ -463,10 +537,14 @@ def test_intervals_have_the_coverage_and_the_width_of_their_level():
     assert np.mean(widths) == pytest.approx(2 * 1.2816 * np.sqrt(1 / 60 + 1 / 40), rel=0.15)
 
 
-def interleaved(conditions: int, each: int, g: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def interleaved(
+    conditions: int, each: int, g: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Conditions that take turns, one trial of each after the other."""
     labels = np.tile(np.arange(conditions), each)
-    return g.standard_normal((conditions, 8))[labels] + 0.5 * g.standard_normal((len(labels), 8)), labels
+    return g.standard_normal((conditions, 8))[labels] + 0.5 * g.standard_normal(
+        (len(labels), 8)
+    ), labels
 
 
 @pytest.mark.parametrize("conditions", [3, 4, 6])
@@ -481,7 +559,8 @@ def test_trials_of_conditions_that_take_turns_are_split_within_each_condition(co
 
 
 def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
-    """Five trials of each of eight conditions: in a random order one of them is likely to be early, or late, only."""
+    """Five trials of each of eight conditions: in a random order one of them is likely to be early,
+    or late, only."""
     x, labels = interleaved(8, 5, rng)
     for name in ("temporal_drift", "trial_split"):
         null = st.permutation_null(name, x, labels, draws=40)
@@ -497,7 +576,9 @@ def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
 def test_a_null_that_no_order_gives_says_so():
     """Forty conditions of two trials: a random order with one of each early is out of reach."""
     x, labels = interleaved(40, 2, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="of 1000 orders none has a trial of every condition in both parts"):
+    with pytest.raises(
+        ValueError, match="of 1000 orders none has a trial of every condition in both parts"
+    ):
         st.permutation_null("temporal_drift", x, labels, draws=2)
 
 
@@ -507,20 +588,27 @@ def test_the_null_is_uniform_over_the_orders_that_have_a_value(rng):
     late = np.arange(16) >= 8
     x[late] += 3 * rng.standard_normal((4, 8))[labels[late]]
     assert st.permutation_null("temporal_drift", x, labels, draws=60).p_value < 0.1
-    values = [st.permutation_null("temporal_drift", *interleaved(4, 4, np.random.default_rng(s)), draws=19).p_value
-              for s in range(30)]  # fmt: skip
+    values = [
+        st.permutation_null(
+            "temporal_drift", *interleaved(4, 4, np.random.default_rng(s)), draws=19
+        ).p_value
+        for s in range(30)
+    ]
     assert 0.3 < np.mean(values) < 0.75
 
 
 def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rng):
     x, (y,) = example(st.variance_ratio)
-    assert st.interval("variance_ratio", x, labels=y, draws=5)[:3] == st.interval("variance_ratio", x, y, draws=5)[:3]
+    assert (
+        st.interval("variance_ratio", x, labels=y, draws=5)[:3]
+        == st.interval("variance_ratio", x, y, draws=5)[:3]
+    )
     by_name = st.permutation_null("temporal_drift", x, conditions=y, draws=5)
     assert by_name.value == st.permutation_null("temporal_drift", x, y, draws=5).value
     bins, axes = rng.standard_normal((60, 4, 3)), "trials bins units"
-    assert st.over_windows("trial_split", bins, conditions=y, width=2, axes=axes) == st.over_windows(
-        "trial_split", bins, y, width=2, axes=axes
-    )
+    assert st.over_windows(
+        "trial_split", bins, conditions=y, width=2, axes=axes
+    ) == st.over_windows("trial_split", bins, y, width=2, axes=axes)
     for call in (st.variance_ratio, lambda *a, **k: st.interval("variance_ratio", *a, **k)):
         with pytest.raises(ValueError, match="labels is given twice"):
             call(x, y, labels=y)
@@ -534,7 +622,10 @@ def test_a_rare_class_is_drawn_too(rng):
     y[[5, 700]] = 1
     x = rng.standard_normal((1000, 4))
     x[y == 1] += 2
-    values = [st.supervised_alignment(x, y, rdm="euclidean", max_samples=60, seed=seed) for seed in range(5)]
+    values = [
+        st.supervised_alignment(x, y, rdm="euclidean", max_samples=60, seed=seed)
+        for seed in range(5)
+    ]
     assert len(set(values)) == 5
     with pytest.raises(ValueError, match="max_samples=60 is less than one of each of 100 classes"):
         st.supervised_alignment(x, np.arange(1000) % 100, max_samples=60)
@@ -553,7 +644,9 @@ def test_seeds_decide_and_nothing_else_is_touched(s):
     np.random.seed(5)  # noqa: NPY002
     assert drawn == np.random.random()  # noqa: NPY002
     assert s(rs.Representation(x), *data) == s(x.copy(), *data) == first
-    if "seed" in s.defaults and s.name != "supervised_alignment":  # 60 of at most 300 samples there: nothing is drawn
+    if (
+        "seed" in s.defaults and s.name != "supervised_alignment"
+    ):  # 60 of at most 300 samples there: nothing is drawn
         noise = np.random.default_rng(1).permuted(x, axis=0)
         assert s.where(seed=1)(noise, *data) != s(noise, *data)
 
@@ -580,7 +673,11 @@ def test_scale_of_the_data(s, scale):
     assert np.isfinite(value)
     if "isotropic_scaling" in s.invariant_to:
         assert value == pytest.approx(
-            s(x, *(a / scale if n in ("replicate", "control") else a for n, a in zip(s.needs, data))), rel=1e-6
+            s(
+                x,
+                *(a / scale if n in ("replicate", "control") else a for n, a in zip(s.needs, data)),
+            ),
+            rel=1e-6,
         )
 
 
@@ -601,7 +698,10 @@ HOSTILE = {
 def test_hostile_data_give_a_number_or_a_reason(s, kind):
     x, data = example(s)
     x = HOSTILE[kind](x)
-    data = [HOSTILE[kind](a) if name in ("replicate", "control") else a for name, a in zip(s.needs, data)]
+    data = [
+        HOSTILE[kind](a) if name in ("replicate", "control") else a
+        for name, a in zip(s.needs, data)
+    ]
     try:
         value = s(x, *data)
     except rs.Undefined:
@@ -636,7 +736,10 @@ def test_nan_too_few_samples_and_too_few_features(s):
         s(x[:1], *one)
     if s.min_features > 1:
         with pytest.raises(rs.Undefined, match="features"):
-            s(x[:, : s.min_features - 1], *(a[:, :1] if getattr(a, "ndim", 1) == 2 else a for a in data))
+            s(
+                x[:, : s.min_features - 1],
+                *(a[:, :1] if getattr(a, "ndim", 1) == 2 else a for a in data),
+            )
 
 
 @pytest.mark.parametrize("s", LABELLED, ids=str)
@@ -660,10 +763,15 @@ def test_missing_and_mixed_labels_are_refused_by_name(s):
     words = np.array(["a", "b", "c", "d"])[labels].tolist()
     days = np.datetime64("2020-01-01") + labels
     missing = [
-        [None, *words[1:]], [np.nan, *words[1:]], [np.inf, *labels[1:]], np.array([None, *labels[1:]], dtype=object),
-        np.where(labels == 0, np.datetime64("NaT"), days), np.ma.masked_equal(labels, 1),
-        pd.Series(labels, dtype="Int64").where(labels > 0), pd.Series(words, dtype="category").where(labels > 0),
-    ]  # fmt: skip
+        [None, *words[1:]],
+        [np.nan, *words[1:]],
+        [np.inf, *labels[1:]],
+        np.array([None, *labels[1:]], dtype=object),
+        np.where(labels == 0, np.datetime64("NaT"), days),
+        np.ma.masked_equal(labels, 1),
+        pd.Series(labels, dtype="Int64").where(labels > 0),
+        pd.Series(words, dtype="category").where(labels > 0),
+    ]
     role = s.needs[0]
     for values in missing:
         with pytest.raises(ValueError, match=f"{role} are missing, NaN or infinite"):
@@ -675,7 +783,14 @@ def test_missing_and_mixed_labels_are_refused_by_name(s):
     with pytest.raises(ValueError, match="must be numbers or words; got object"):
         s(x, [object() for _ in labels])
     shuffled = pd.Series(words, index=np.random.default_rng(0).permutation(60))
-    for values in (words, tuple(words), shuffled, shuffled.astype("category"), days, np.ma.masked_array(labels)):
+    for values in (
+        words,
+        tuple(words),
+        shuffled,
+        shuffled.astype("category"),
+        days,
+        np.ma.masked_array(labels),
+    ):
         assert s(x, values) == s(x, labels)
 
 
@@ -704,7 +819,14 @@ def test_replicates_controls_and_encoders_are_checked(rng):
 
 def test_classes_that_are_too_small_or_too_many():
     x, y = np.random.default_rng(0).standard_normal((9, 3)), np.arange(9) // 4
-    for name in ("variance_ratio", "class_separation", "label_conditioned_split", "gbc", "h_score", "logme"):
+    for name in (
+        "variance_ratio",
+        "class_separation",
+        "label_conditioned_split",
+        "gbc",
+        "h_score",
+        "logme",
+    ):
         with pytest.raises(ValueError, match="leave such classes out"):
             st.get_statistic(name)(x, y)
     with pytest.raises(ValueError, match="two classes"):
@@ -721,7 +843,7 @@ def test_classes_that_are_too_small_or_too_many():
         st.centroid_drift(x, early=0.01)
 
 
-# ---------------------------------------------------------------------------------------------------------- catalogue
+# ---------------------------------------------------------------------------------------- catalogue
 
 
 @pytest.mark.parametrize("s", st.list_statistics(), ids=str)
@@ -747,8 +869,17 @@ def test_found_by_name_label_and_specification_and_travels(s):
 
 def test_lists():
     everything = rs.list_statistics()
-    assert len({s.name for s in everything}) == len({s.label for s in everything}) == len(everything) == 29
-    assert {s.name for s in rs.list_statistics(family="trials")} == {"trial_split", "temporal_drift", "centroid_drift"}
+    assert (
+        len({s.name for s in everything})
+        == len({s.label for s in everything})
+        == len(everything)
+        == 29
+    )
+    assert {s.name for s in rs.list_statistics(family="trials")} == {
+        "trial_split",
+        "temporal_drift",
+        "centroid_drift",
+    }
     assert st.basis_split in rs.list_statistics(invariant_to="orthogonal")
     assert st.feature_split not in rs.list_statistics(invariant_to={"permutation"})
     with pytest.raises(ValueError, match="did you mean 'trials'"):
@@ -759,7 +890,9 @@ def test_lists():
         rs.get_statistic("feature_spit")
 
 
-@pytest.mark.parametrize("limits", [{"anchors": 2}, {"anchors": 9}, {"anchors": 10_000}, {"probes": 3}, {"probes": 9}])
+@pytest.mark.parametrize(
+    "limits", [{"anchors": 2}, {"anchors": 9}, {"anchors": 10_000}, {"probes": 3}, {"probes": 9}]
+)
 def test_anchors_and_probes_fit_among_few_samples(limits, rng):
     for n in (50, 53, 60, 400):
         assert -1 <= st.anchor(rng.standard_normal((n, 6)), k=3, **limits) <= 1
@@ -769,7 +902,9 @@ def test_anchors_and_probes_fit_among_few_samples(limits, rng):
 def test_no_fewer_samples_are_drawn_than_a_split_needs(name, fewest, rng):
     s, x = st.get_statistic(name), rng.standard_normal((60, 6))
     assert -1 <= s(x, max_samples=fewest) <= 1
-    with pytest.raises(ValueError, match=f"{name}: max_samples must be from {fewest} to inf; got {fewest - 1}"):
+    with pytest.raises(
+        ValueError, match=f"{name}: max_samples must be from {fewest} to inf; got {fewest - 1}"
+    ):
         s(x, max_samples=fewest - 1)
 
 
@@ -780,7 +915,9 @@ def test_an_encoder_that_writes_into_its_inputs_changes_neither_them_nor_the_val
 
     x = rng.standard_normal((20, 5))
     before = x.copy()
-    assert st.input_noise_stability(x, careless) == st.input_noise_stability(x, lambda inputs: np.tanh(2 * inputs))
+    assert st.input_noise_stability(x, careless) == st.input_noise_stability(
+        x, lambda inputs: np.tanh(2 * inputs)
+    )
     assert np.array_equal(x, before)
 
 
@@ -802,9 +939,13 @@ def test_own_statistics(rng):
     """A user's own function is declared like those of the library."""
 
     @statistic(
-        label="Spread", family="spectrum", larger_is_more_stable=None, range=(0, np.inf),
-        reference="none", invariant_to={"orthogonal", "translation"},
-    )  # fmt: skip
+        label="Spread",
+        family="spectrum",
+        larger_is_more_stable=None,
+        range=(0, np.inf),
+        reference="none",
+        invariant_to={"orthogonal", "translation"},
+    )
     def spread(x: rs.Representation, *, power: int = 1) -> float:
         """Standard deviation of the points."""
         return float(np.std(x.array)) ** power
@@ -819,13 +960,17 @@ def test_own_statistics(rng):
         pickle.dumps(spread)
     with pytest.raises(ValueError, match="no role 'weights'"):
 
-        @statistic(label="W", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none")
+        @statistic(
+            label="W", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none"
+        )
         def weighted(x: rs.Representation, weights: np.ndarray) -> float:
             return 0.0
 
 
 def test_the_value_of_an_own_statistic_must_be_finite(rng):
-    @statistic(label="Bad", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none")
+    @statistic(
+        label="Bad", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none"
+    )
     def bad(x: rs.Representation) -> float:
         return float("nan")
 

@@ -1,4 +1,5 @@
-"""The experiments of the stability suite on trained models: disturbed weights, steering, few labels."""
+"""The experiments of the stability suite on trained models: disturbed weights, steering, few
+labels."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from resemblance.benchmarks.stability import (
     models,
     perturbed,
     probes,
-)  # fmt: skip
+)
 from resemblance.benchmarks.stability.canary import CANARY
 from resemblance.benchmarks.stability.canary_findings import conclude
 from resemblance.benchmarks.stability.fewshot import FEWSHOT, few_of
@@ -33,12 +34,15 @@ from resemblance.benchmarks.stability.models import deep_models, family, plain_m
 from resemblance.benchmarks.stability.steering import STEERING
 from resemblance.catalogue import get_measures
 
-WATCHED = get_measures([canary_facts.RDM, canary_facts.CKA, canary_facts.PROCRUSTES, canary_facts.SQUARED])
+WATCHED = get_measures(
+    [canary_facts.RDM, canary_facts.CKA, canary_facts.PROCRUSTES, canary_facts.SQUARED]
+)
 
 
 @pytest.fixture
 def state(rng):
-    """Weights of all kinds: a matrix, a convolution, a vector, an embedding, one number, a buffer and a counter."""
+    """Weights of all kinds: a matrix, a convolution, a vector, an embedding, one number, a buffer
+    and a counter."""
     return {
         "head.weight": (3 * rng.standard_normal((60, 80))).astype(np.float32),
         "stem.weight": rng.standard_normal((8, 3, 3, 3)).astype(np.float32),
@@ -54,7 +58,7 @@ def same(a, b):
     return all(np.array_equal(a[name], b[name]) and a[name].dtype == b[name].dtype for name in a)
 
 
-# ------------------------------------------------------------------------------------------------------------ weights
+# ------------------------------------------------------------------------------------------ weights
 
 
 def test_noise_has_the_stated_deviation_and_is_drawn_again_alike(state):
@@ -67,7 +71,9 @@ def test_noise_has_the_stated_deviation_and_is_drawn_again_alike(state):
         assert abs(added.mean()) < 4 * added.std() / added.size**0.5
     for name in ("temperature", "norm.running_var", "norm.num_batches_tracked"):
         assert np.array_equal(changed[name], state[name])
-    assert {name: value.dtype for name, value in changed.items()} == {n: v.dtype for n, v in state.items()}
+    assert {name: value.dtype for name, value in changed.items()} == {
+        n: v.dtype for n, v in state.items()
+    }
 
 
 def test_no_noise_changes_no_bit_and_the_original_is_left_alone(state):
@@ -114,7 +120,7 @@ def test_shuffled_weights_are_the_same_numbers_elsewhere(state):
         assert np.array_equal(np.sort(changed[name], axis=None), np.sort(state[name], axis=None))
 
 
-# ---------------------------------------------------------------------------------------------------------- detection
+# ---------------------------------------------------------------------------------------- detection
 
 
 def test_area_under_the_curve():
@@ -129,7 +135,9 @@ def test_area_under_the_curve():
 def test_the_curve_has_the_area_and_squaring_does_not_change_it(rng):
     values, positive = rng.integers(10, size=60).astype(float), rng.random(60) < 0.4
     points = np.array(detection.roc(values, positive))
-    assert np.trapezoid(points[:, 1], points[:, 0]) == pytest.approx(detection.auc(values, positive))
+    assert np.trapezoid(points[:, 1], points[:, 0]) == pytest.approx(
+        detection.auc(values, positive)
+    )
     assert points[0].tolist() == [0, 0]
     assert points[-1].tolist() == [1, 1]
     assert detection.roc(values**2, positive) == detection.roc(values, positive)
@@ -145,7 +153,7 @@ def test_significance_of_a_loss():
     assert detection.first_above([0.0, 0.1], [0, 1], 5) == float("inf")
 
 
-# -------------------------------------------------------------------------------------------------------- correlation
+# -------------------------------------------------------------------------------------- correlation
 
 
 def test_partial_correlation_against_the_closed_form(rng):
@@ -153,8 +161,12 @@ def test_partial_correlation_against_the_closed_form(rng):
     a, b = z + rng.standard_normal(80), z + rng.standard_normal(80)
     ab, az, bz = (spearmanr(*pair).statistic for pair in ((a, b), (a, z), (b, z)))
     expected = (ab - az * bz) / np.sqrt((1 - az**2) * (1 - bz**2))
-    assert correlating.partial_rank_correlation(a, b, z[:, None]) == pytest.approx(expected, abs=1e-12)
-    assert correlating.partial_rank_correlation(np.exp(a), b, np.exp(z)[:, None]) == pytest.approx(expected, abs=1e-12)
+    assert correlating.partial_rank_correlation(a, b, z[:, None]) == pytest.approx(
+        expected, abs=1e-12
+    )
+    assert correlating.partial_rank_correlation(np.exp(a), b, np.exp(z)[:, None]) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def test_raw_residuals_leave_what_is_not_linear_and_ranks_do_not():
@@ -192,7 +204,8 @@ def test_cases_of_splits_are_averaged_by_embedding():
     part = {"model": "vision/digits/resnet/normal/seed0"}
     cases = [{"layer": "a", "task": "t", "q": 1.0}, {"layer": "a", "task": "t", "q": 3.0}]
     (cell,) = cells.gathered(
-        [(part, {"cases": [*cases, {"layer": "b", "task": "t", "q": None}]})], lambda c: {"q": c["q"]}
+        [(part, {"cases": [*cases, {"layer": "b", "task": "t", "q": None}]})],
+        lambda c: {"q": c["q"]},
     )
     assert cell.name == "vision/resnet, t"
     assert cell.columns["q"][0] == 2
@@ -200,7 +213,7 @@ def test_cases_of_splits_are_averaged_by_embedding():
     assert family("graphs/stdlib/sage/layers/seed1") == "graphs/sage"
 
 
-# ------------------------------------------------------------------------------------------------------------- probes
+# ------------------------------------------------------------------------------------------- probes
 
 
 @pytest.fixture
@@ -224,7 +237,9 @@ def test_steering_works_along_the_probe_and_hardly_along_others(separable, rng, 
     for _ in range(5):
         other = rng.standard_normal(300)
         other /= np.linalg.norm(other)
-        assert probes.largest_drop(probes.steered(probe, points, labels, other, sphere=sphere)) < 0.05
+        assert (
+            probes.largest_drop(probes.steered(probe, points, labels, other, sphere=sphere)) < 0.05
+        )
     across = np.eye(300)[1] - along[1] * along
     assert probes.largest_drop(probes.steered(probe, points, labels, across, sphere=sphere)) == 0
 
@@ -246,14 +261,19 @@ def test_a_probe_of_many_classes_agrees_with_scikit_learn(rng):
     assert np.array_equal(probe(points), LogisticRegression().fit(points, labels).predict(points))
     direction = probes.direction_of(probe)
     others = np.linalg.qr(rng.standard_normal((6, 6)))[0]
-    assert np.linalg.norm(probe.weights @ direction) >= np.linalg.norm(probe.weights @ others, axis=0).max()
+    assert (
+        np.linalg.norm(probe.weights @ direction)
+        >= np.linalg.norm(probe.weights @ others, axis=0).max()
+    )
 
 
 def test_the_penalty_is_chosen_on_samples_that_were_not_fitted_to(rng):
     labels = np.arange(60) % 2
     points = np.column_stack([1e4 + 100 * labels, rng.standard_normal((60, 30)), np.ones(60)])
     probe = probes.chosen_probe(points, labels, np.arange(60) % 4 > 0)
-    assert (probe(points) == labels).mean() > 0.95  # features of any scale, and one that does not vary
+    assert (
+        probe(points) == labels
+    ).mean() > 0.95  # features of any scale, and one that does not vary
 
 
 def test_halves_and_few_samples_have_every_class(rng):
@@ -279,32 +299,72 @@ def test_new_tasks_are_questions_about_the_same_inputs():
     for domain in ("graphs", "language"):
         (recipe,) = (r for r in recipes("slice", [domain]) if r.setting == "normal" and r.seed == 0)
         found = labellings(recipe, classes)
-        assert all(v.shape == (100,) and set(v) <= {0, 1, 2} for name, v in found.items() if name != "classes")
-        assert all(np.bincount(v).min() >= 20 for v in found.values() if v is not classes and len(set(v)) == 3)
+        assert all(
+            v.shape == (100,) and set(v) <= {0, 1, 2}
+            for name, v in found.items()
+            if name != "classes"
+        )
+        assert all(
+            np.bincount(v).min() >= 20
+            for v in found.values()
+            if v is not classes and len(set(v)) == 3
+        )
 
 
-# ------------------------------------------------------------------------------------------------------------- canary
+# ------------------------------------------------------------------------------------------- canary
 
 
 def world(rdm, cka, root):
-    """Parts of a canary in which measures are functions of α, and accuracy falls from α = 0.3 on."""
-    specs = {canary_facts.RDM: rdm, canary_facts.CKA: cka, canary_facts.PROCRUSTES: root,
-             canary_facts.SQUARED: lambda a: root(a) ** 2}  # fmt: skip
-    plan = {"noise": [k / 20 for k in range(11)], "rounding": [8, 2], "adapters": [[8, 0.01]], "shuffled": [0]}
+    """Parts of a canary in which measures are functions of α, and accuracy falls from α = 0.3
+    on."""
+    specs = {
+        canary_facts.RDM: rdm,
+        canary_facts.CKA: cka,
+        canary_facts.PROCRUSTES: root,
+        canary_facts.SQUARED: lambda a: root(a) ** 2,
+    }
+    plan = {
+        "noise": [k / 20 for k in range(11)],
+        "rounding": [8, 2],
+        "adapters": [[8, 0.01]],
+        "shuffled": [0],
+    }
     done = []
     for seed in range(3):
-        for kind, draw in (("noise", 0), ("noise", 1), ("rounding", 0), ("adapters", 0), ("shuffled", 0)):
+        for kind, draw in (
+            ("noise", 0),
+            ("noise", 1),
+            ("rounding", 0),
+            ("adapters", 0),
+            ("shuffled", 0),
+        ):
             points = []
             for level in plan[kind]:
-                x = {"noise": level, "rounding": 0.01 if level == 8 else 0.5, "adapters": 0.01, "shuffled": 1.0}[kind]
+                x = {
+                    "noise": level,
+                    "rounding": 0.01 if level == 8 else 0.5,
+                    "adapters": 0.01,
+                    "shuffled": 1.0,
+                }[kind]
                 lost = round(100 * max(0.0, x - 0.25))
                 found = {m: of(x) for m, of in specs.items()}
-                points.append({"name": str(level), "level": level, "accuracy": 0.9 - lost / 100, "lost": lost,
-                               "gained": 0, "differences": found, "drifts": dict(found)})  # fmt: skip
+                points.append(
+                    {
+                        "name": str(level),
+                        "level": level,
+                        "accuracy": 0.9 - lost / 100,
+                        "lost": lost,
+                        "gained": 0,
+                        "differences": found,
+                        "drifts": dict(found),
+                    }
+                )
             name = f"vision/digits/resnet/normal/seed{seed}"
             part = {"model": name, "kind": kind, "draw": draw, "levels": plan[kind]}
             unchanged = {m: of(0.0) for m, of in specs.items()}
-            done.append((part, {"accuracy": 0.9, "unchanged": unchanged, "points": points, "reasons": {}}))
+            done.append(
+                (part, {"accuracy": 0.9, "unchanged": unchanged, "points": points, "reasons": {}})
+            )
     return done
 
 
@@ -314,7 +374,13 @@ def verdicts(done):
 
 def test_claims_hold_in_the_world_of_the_paper_and_fail_in_others():
     paper = verdicts(world(lambda a: a**1.8, lambda a: a**2, lambda a: a**0.9))
-    assert paper["10 first"] == paper["10 alarms"] == paper["10 larger"] == paper["10 warns"] == "reproduced"
+    assert (
+        paper["10 first"]
+        == paper["10 alarms"]
+        == paper["10 larger"]
+        == paper["10 warns"]
+        == "reproduced"
+    )
     assert paper["10 rigid"] == "not reproduced"
     assert paper["10 follows"] == "reproduced"
     rigid = verdicts(world(lambda a: a**4, lambda a: a**3, lambda a: a**0.25))
@@ -322,9 +388,13 @@ def test_claims_hold_in_the_world_of_the_paper_and_fail_in_others():
     assert rigid["10 larger"] == "not reproduced"
     other = verdicts(world(lambda a: a, lambda a: a, lambda a: a**3))
     assert other["10 first"] == other["10 alarms"] == "not reproduced"
-    wrong = verdicts(world(lambda a: 1.1 - a if a < 1 else a, lambda a: 1.1 - a if a < 1 else a, lambda a: a))
+    wrong = verdicts(
+        world(lambda a: 1.1 - a if a < 1 else a, lambda a: 1.1 - a if a < 1 else a, lambda a: a)
+    )
     assert wrong["10 follows"] == "not reproduced"
-    best = verdicts(world(lambda a: max(0, a - 0.25), lambda a: 1.1 - a if a < 1 else a, lambda a: a))
+    best = verdicts(
+        world(lambda a: max(0, a - 0.25), lambda a: 1.1 - a if a < 1 else a, lambda a: a)
+    )
     assert best["10 highest"] == "reproduced"
     lower = verdicts(world(lambda a: 1.1 - a if a < 1 else a, lambda a: a, lambda a: a))
     assert lower["10 highest"] == "not reproduced"
@@ -332,7 +402,9 @@ def test_claims_hold_in_the_world_of_the_paper_and_fail_in_others():
 
 def test_a_missing_measure_is_no_data_and_not_a_verdict():
     done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
-    found = {c.number: c.verdict for c in conclude(WATCHED[:1], _without(done, canary_facts.CKA)).claims}
+    found = {
+        c.number: c.verdict for c in conclude(WATCHED[:1], _without(done, canary_facts.CKA)).claims
+    }
     assert found["10 follows"] == "no data"
     assert found["10 warns"] == "reproduced"
 
@@ -348,17 +420,26 @@ def _without(done, spec):
 def test_calibrated_thresholds_are_exactly_the_same_for_a_root_and_a_square(rng):
     disturbance = dict(zip([k / 20 for k in range(11)] + [0.01, 1.0], np.sort(rng.random(13))))
     disturbance[0.0] = 0.0
-    values = {f: world(*(lambda a, f=f: f(disturbance[a]) for _ in range(3))) for f in (np.sqrt, np.square, np.float64)}
+    values = {
+        f: world(*(lambda a, f=f: f(disturbance[a]) for _ in range(3)))
+        for f in (np.sqrt, np.square, np.float64)
+    }
     found = [
-        (canary_facts.rates(models, canary_facts.CKA, canary_facts.calibrated),
-         [canary_facts.first_alarm(m, canary_facts.CKA, canary_facts.calibrated) for m in models])
+        (
+            canary_facts.rates(models, canary_facts.CKA, canary_facts.calibrated),
+            [
+                canary_facts.first_alarm(m, canary_facts.CKA, canary_facts.calibrated)
+                for m in models
+            ],
+        )
         for models in map(canary_facts.watched, values.values())
-    ]  # fmt: skip
+    ]
     assert found[0] == found[1] == found[2]
     assert found[0][0].caught > 0
     models = canary_facts.watched(world(lambda a: a**2, lambda a: a**2, lambda a: a))
     fixed = [
-        canary_facts.rates(models, s, canary_facts.scaled).false_alarms for s in (WATCHED[2].spec, WATCHED[3].spec)
+        canary_facts.rates(models, s, canary_facts.scaled).false_alarms
+        for s in (WATCHED[2].spec, WATCHED[3].spec)
     ]
     assert fixed[0] > fixed[1]
 
@@ -371,7 +452,9 @@ def test_a_measure_without_values_has_no_score_and_raises_no_alarm():
     assert f"{cell}: {canary_facts.RDM}" in section.reasons
     assert f"vision/digits/resnet/normal/seed0: {canary_facts.RDM}" in section.reasons
     assert section.scores[cell][canary_facts.CKA] > 0.8
-    assert np.isnan(canary_facts.rates(canary_facts.watched(done), canary_facts.RDM, canary_facts.scaled)[0])
+    assert np.isnan(
+        canary_facts.rates(canary_facts.watched(done), canary_facts.RDM, canary_facts.scaled)[0]
+    )
 
 
 def test_failing_where_it_is_hard_does_not_pay():
@@ -387,7 +470,9 @@ def test_failing_where_it_is_hard_does_not_pay():
     assert section.scores[cell][canary_facts.RDM] > 0.8
     assert np.isnan(canary_facts.rates(models, canary_facts.CKA, canary_facts.scaled).caught)
     assert canary_facts.pooled(models, canary_facts.CKA)[0].size == 0
-    for _, value in done[:2]:  # unchanged weights are left out: a measure without a value for them loses nothing
+    for _, value in done[
+        :2
+    ]:  # unchanged weights are left out: a measure without a value for them loses nothing
         value["points"][0]["differences"][canary_facts.RDM] = None
     assert conclude(WATCHED, done).scores[cell] == section.scores[cell]
 
@@ -400,9 +485,13 @@ def test_a_similarity_without_a_bound_has_a_scale():
         assert canary_facts.scale(after, canary_facts.RDM) == pytest.approx(1)
         np.testing.assert_allclose(
             canary_facts.shares(after, points, canary_facts.RDM),
-            canary_facts.shares(before, before.of("noise"), canary_facts.RDM), atol=1e-12,
-        )  # fmt: skip
-    of = [canary_facts.rates(models, canary_facts.RDM, canary_facts.scaled) for models in (bounded, shifted)]
+            canary_facts.shares(before, before.of("noise"), canary_facts.RDM),
+            atol=1e-12,
+        )
+    of = [
+        canary_facts.rates(models, canary_facts.RDM, canary_facts.scaled)
+        for models in (bounded, shifted)
+    ]
     assert of[0] == of[1]
 
 
@@ -424,8 +513,14 @@ def test_few_losses_are_told_by_rank_and_no_quality_counts_twice():
     assert canary_facts.detection(models, canary_facts.RDM, "noise", 0.02) == 1
     assert np.isnan(canary_facts.detection(models, canary_facts.RDM, "rounding", 0.02))
     section = conclude(WATCHED, done)
-    assert list(section.scores) == ["vision/resnet, noise: AUC", "vision/resnet, rounding: Spearman"]
-    assert section.reasons["vision/resnet, rounding: AUC"] == "3 copies lost more than 2 points, 3 did not"
+    assert list(section.scores) == [
+        "vision/resnet, noise: AUC",
+        "vision/resnet, rounding: Spearman",
+    ]
+    assert (
+        section.reasons["vision/resnet, rounding: AUC"]
+        == "3 copies lost more than 2 points, 3 did not"
+    )
 
 
 def test_the_first_loss_is_corrected_for_the_number_of_tests():
@@ -449,7 +544,10 @@ def test_few_models_decide_nothing():
 
 
 def test_the_best_measure_is_only_best_by_more_than_chance():
-    one, other = {0.3: 0.35, 0.35: 0.3}, {0.4: 0.45, 0.45: 0.4}  # each has two levels in the wrong order
+    one, other = (
+        {0.3: 0.35, 0.35: 0.3},
+        {0.4: 0.45, 0.45: 0.4},
+    )  # each has two levels in the wrong order
     close = verdicts(world(lambda a: one.get(a, a), lambda a: other.get(a, a), lambda a: 1.1 - a))
     assert close["10 highest"] == "in part"
 
@@ -486,24 +584,30 @@ def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
 
 
 def test_models_of_missing_packages_are_left_out_and_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(models, "find_spec", lambda name: None if name == "transformers" else object())
+    monkeypatch.setattr(
+        models, "find_spec", lambda name: None if name == "transformers" else object()
+    )
     setting = Setting(tmp_path, "default", WATCHED)
     assert {r.domain for r in plain_models(setting)} == {"vision", "graphs"}
     assert models.absent_of(setting) == {"models of language": "transformers is not installed"}
     monkeypatch.setattr(models, "find_spec", lambda name: None)
-    found = run_experiments("stability", [CANARY, STEERING, FEWSHOT], tmp_path, size="small", measures=WATCHED)
+    found = run_experiments(
+        "stability", [CANARY, STEERING, FEWSHOT], tmp_path, size="small", measures=WATCHED
+    )
     for section in found.sections:
         assert section.reasons == {"models of vision": "torch is not installed"}
         assert {c.verdict for c in section.claims} == {"no data"}
 
 
-# --------------------------------------------------------------------------------------------------------- the suites
+# --------------------------------------------------------------------------------------- the suites
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stability")
-    return folder, run_experiments("stability", [CANARY, STEERING, FEWSHOT], folder, size="small", measures=WATCHED)
+    return folder, run_experiments(
+        "stability", [CANARY, STEERING, FEWSHOT], folder, size="small", measures=WATCHED
+    )
 
 
 def test_a_run_without_noise_differs_by_nothing_at_all(study):
@@ -530,9 +634,16 @@ def test_another_process_finds_the_same(study, tmp_path):
     tasks, kept = [], []
     for experiment in (CANARY, STEERING, FEWSHOT):
         part = next(p for p in experiment.parts(setting) if p.get("kind", "rounding") == "rounding")
-        tasks.append(Task(experiment.name, experiment.compute, part, tmp_path / f"{experiment.name}.json"))
-        every = (json.loads(file.read_text("utf-8")) for file in (folder / "parts" / experiment.name).iterdir())
-        kept.append(next(found["value"] for found in every if found["part"] == json.loads(json.dumps(part))))
+        tasks.append(
+            Task(experiment.name, experiment.compute, part, tmp_path / f"{experiment.name}.json")
+        )
+        every = (
+            json.loads(file.read_text("utf-8"))
+            for file in (folder / "parts" / experiment.name).iterdir()
+        )
+        kept.append(
+            next(found["value"] for found in every if found["part"] == json.loads(json.dumps(part)))
+        )
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         for task in tasks:
             pool.submit(compute_part, task, setting).result()

@@ -1,4 +1,5 @@
-"""A study can be killed, continued, extended and damaged; models of one's own make the same tests."""
+"""A study can be killed, continued, extended and damaged; models of one's own make the same
+tests."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ MEASURES = ["cka", "gulp"]
 OWN = '''
 import resemblance as rs
 
-@rs.measure(label="SizeDiff", family="statistic", larger_is_more_similar=False, range=(0, float("inf")),
+@rs.measure(label="SizeDiff", family="statistic", larger_is_more_similar=False,
+    range=(0, float("inf")),
             symmetric=True, reference="x")
 def size_difference(x, y):
     """Size difference: how much more one representation varies."""
@@ -37,7 +39,8 @@ def size_difference(x, y):
 
 
 def bring(folder, subjects):
-    """Write subjects as someone would who brings models of their own: arrays and traits, no more."""
+    """Write subjects as someone would who brings models of their own: arrays and traits, no
+    more."""
     for position, s in enumerate(subjects):
         own = folder / f"model{position}"
         own.mkdir(parents=True)
@@ -54,7 +57,7 @@ def scores(folder):
     return [repr(s) for s in load_result(folder / "result.json").scores]
 
 
-# -------------------------------------------------------------------------------------------- models that are trained
+# -------------------------------------------------------------------------- models that are trained
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +82,15 @@ def test_a_finished_study_holds_all_it_promises(finished):
     plan = recipes("slice", ["vision"])
     assert all(is_trained(finished, recipe) for recipe in plan)
     found = status(finished)
-    assert run(finished, suite="slice", domains=["vision", "vision"], measures=MEASURES).scores  # no model twice
-    assert (found.suite, found.trained, found.planned, found.running) == ("slice", len(plan), len(plan), False)
+    assert run(
+        finished, suite="slice", domains=["vision", "vision"], measures=MEASURES
+    ).scores  # no model twice
+    assert (found.suite, found.trained, found.planned, found.running) == (
+        "slice",
+        len(plan),
+        len(plan),
+        False,
+    )
     assert found.scores == len(load_result(finished / "result.json").scores)
     table = pandas.read_parquet(finished / "comparisons.parquet")
     assert set(table["measure"]) == set(MEASURES)
@@ -120,7 +130,12 @@ def test_an_edited_measure_is_computed_again(study, tmp_path):
     values = []
     for text in (OWN, OWN.replace("abs(", "2 * abs("), OWN):
         file.write_text(text)
-        sys.modules.pop(next((n for n, m in sys.modules.items() if getattr(m, "__file__", "") == str(file)), ""), None)
+        sys.modules.pop(
+            next(
+                (n for n, m in sys.modules.items() if getattr(m, "__file__", "") == str(file)), ""
+            ),
+            None,
+        )
         own = cli.options.own_measure(file, "size_difference")
         result = run(study, suite="slice", domains=["vision"], measures=[own])
         values.append(max(result.maps[0].values["size_difference"][0]))
@@ -152,7 +167,19 @@ def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
 
 
 def command(folder, *more):
-    words = ["resi", "run", str(folder), "--suite", "slice", "--domain", "vision", "--quiet", "-m", "cka,gulp", *more]
+    words = [
+        "resi",
+        "run",
+        str(folder),
+        "--suite",
+        "slice",
+        "--domain",
+        "vision",
+        "--quiet",
+        "-m",
+        "cka,gulp",
+        *more,
+    ]
     return [sys.executable, "-c", f"import sys; from resemblance.cli import app; app({words!r})"]
 
 
@@ -203,10 +230,28 @@ def test_workers_end_with_the_process_that_started_them(study):
 
 
 def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
-    words = ["resi", "run", str(study), "--suite", "slice", "--domain", "vision", "-m", "cka,gulp", "--jobs", "1", "-q"]
-    hold = "import sys, time; from pathlib import Path; from resemblance.benchmarks.study import alone\n"
+    words = [
+        "resi",
+        "run",
+        str(study),
+        "--suite",
+        "slice",
+        "--domain",
+        "vision",
+        "-m",
+        "cka,gulp",
+        "--jobs",
+        "1",
+        "-q",
+    ]
+    hold = (
+        "import sys, time; from pathlib import Path; from resemblance.benchmarks.study import "
+        "alone\n"
+    )
     hold += "with alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
-    with subprocess.Popen([sys.executable, "-c", hold, str(study)], stdout=subprocess.PIPE, text=True) as first:
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(study)], stdout=subprocess.PIPE, text=True
+    ) as first:
         assert first.stdout.readline() == "held\n"
         assert status(study).running
         assert cli.run(words) == 2
@@ -236,7 +281,9 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
-@pytest.mark.parametrize("name", [".partial-backup/thesis.tex", ".sales-2025.parquet", "index.html", "study.json"])
+@pytest.mark.parametrize(
+    "name", [".partial-backup/thesis.tex", ".sales-2025.parquet", "index.html", "study.json"]
+)
 def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path, capsys, words, name):
     home = tmp_path / "home"
     (home / name).parent.mkdir(parents=True)
@@ -290,7 +337,7 @@ def test_a_path_that_cannot_be_written_is_found_before_the_work(tmp_path, capsys
     assert not list(tmp_path.iterdir())
 
 
-# ------------------------------------------------------------------------------------------------ models of one's own
+# ------------------------------------------------------------------------------ models of one's own
 
 
 def test_models_of_ones_own_make_the_tests(tmp_path):
@@ -318,9 +365,14 @@ def test_layers_without_a_list_come_in_natural_order(tmp_path):
 
 
 def test_what_is_written_is_read(tmp_path):
-    layers = {"cls": {"a": np.ones((3, 2), "float32"), "b": np.zeros((3, 4), "float32")}, "mean": {"a": np.eye(3)}}
+    layers = {
+        "cls": {"a": np.ones((3, 2), "float32"), "b": np.zeros((3, 4), "float32")},
+        "mean": {"a": np.eye(3)},
+    }
     extraction = Extraction(layers, np.eye(3), np.arange(3), {"test": 1.0})
-    write_subject(tmp_path / "m", extraction, {"seed": 4, "architecture": "bert"}, {"w": np.ones(2)})
+    write_subject(
+        tmp_path / "m", extraction, {"seed": 4, "architecture": "bert"}, {"w": np.ones(2)}
+    )
     cls, mean = read_subjects(tmp_path, verify=True)
     assert (cls.traits["pooling"], list(cls.layers)) == ("cls", ["a", "b"])
     assert (mean.traits["pooling"], list(mean.layers)) == ("mean", ["a"])
@@ -346,8 +398,14 @@ def test_what_is_written_is_read(tmp_path):
         ('{"dataset": "\\ud800"}', "dataset must be a word"),
         ('{"layers": ["a", "a"]}', "must be there once"),
         ('{"layers": ["../a"]}', "name of a file in this folder"),
-        ('{"layers": {"../x": ["a"]}}', "the pooling '../x' must be there once, as the name of a file in this folder"),
-        ('{"layers": {"\\u001b[31m": ["a"]}}', "the pooling .* as the name of a file in this folder"),
+        (
+            '{"layers": {"../x": ["a"]}}',
+            "the pooling '../x' must be there once, as the name of a file in this folder",
+        ),
+        (
+            '{"layers": {"\\u001b[31m": ["a"]}}',
+            "the pooling .* as the name of a file in this folder",
+        ),
         ('{"accuracies": {"\\u001b[31m": 0.5}}', "by a name that can be printed"),
         ('{"layers": "a"}', "layers must be a list"),
         ('{"layers": []}', "has no layers"),
@@ -391,11 +449,17 @@ def test_outputs_that_do_not_fit_are_refused(tmp_path, name, array, message):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.array(["cat", "dog", "cat"]), "whole numbers from 0; got the dtype <U3: number the classes as the columns"),
+        (
+            np.array(["cat", "dog", "cat"]),
+            "whole numbers from 0; got the dtype <U3: number the classes as the columns",
+        ),
         (np.array([0.0, 1.5, 1.0]), "got the dtype float64"),
         (np.array(["2020-01-01"] * 3, "datetime64[D]"), "got the dtype datetime64"),
         (np.array([0, 1, -1]), "got the class -1"),
-        (np.array([0, 1, 2]), "the class 2 and outputs.npy 2 columns; a label is the number, from 0, of the column"),
+        (
+            np.array([0, 1, 2]),
+            "the class 2 and outputs.npy 2 columns; a label is the number, from 0, of the column",
+        ),
         (np.zeros((3, 1), int), "must be .n_samples,. classes"),
     ],
 )
@@ -410,7 +474,9 @@ def test_labels_are_numbers_of_columns_of_the_outputs(tmp_path, labels, message)
 
 def test_a_million_layers_are_checked_in_one_pass(tmp_path):
     (tmp_path / "traits.json").write_text(json.dumps({"layers": [f"l{i}" for i in range(200_000)]}))
-    with pytest.raises(ValueError, match=r"l0\.npy is missing"):  # hours, when every name is counted by itself
+    with pytest.raises(
+        ValueError, match=r"l0\.npy is missing"
+    ):  # hours, when every name is counted by itself
         read_subjects(tmp_path)
 
 

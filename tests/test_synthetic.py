@@ -21,12 +21,25 @@ from resemblance.grounding import (
     pooled,
     spearman,
 )
-from resemblance.sources.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
+from resemblance.sources.synthetic import (
+    graded_outputs,
+    independent_noise,
+    noise_walk,
+    tight_groups,
+)
 from resemblance.subject import SETTINGS
 
 MAKERS = [tight_groups, independent_noise, noise_walk, graded_outputs]
 # Measures of every family that relates samples to samples
-RELATIONS = ["svcca", "aligned_cosine", "procrustes", "linear_regression", "cka", "rsa", "distance_correlation"]
+RELATIONS = [
+    "svcca",
+    "aligned_cosine",
+    "procrustes",
+    "linear_regression",
+    "cka",
+    "rsa",
+    "distance_correlation",
+]
 RELATIONS += ["jaccard"]
 STATISTICS = ["magnitude_difference", "concentricity_difference", "uniformity_difference"]
 TRAITS = {"domain", "dataset", "architecture", "pooling", "setting", "strength", "seed", "accuracy"}
@@ -38,7 +51,8 @@ def traits_of(subjects):
 
 @cache
 def differences(make, measure, seed=0):
-    """Matrix of measured differences of the last layers, or of all layers if there is one subject."""
+    """Matrix of measured differences of the last layers, or of all layers if there is one
+    subject."""
     subjects = make(seed=seed)
     layers = [s.last for s in subjects] if len(subjects) > 1 else list(subjects[0].layers.values())
     return rs.compare(layers, measures=[rs.get_measure(measure)]).difference(measure)
@@ -56,7 +70,7 @@ def values(subject):
     return [np.asarray(r.source) for r in subject.layers.values()]
 
 
-# ----------------------------------------------------------------------------------------------------- known answers
+# ------------------------------------------------------------------------------------ known answers
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -64,7 +78,9 @@ def values(subject):
 def test_every_measure_separates_tight_groups(measure, seed):
     labels = groups(tight_groups)
     assert score(tight_groups, measure, conformity, by_anchor(labels), seed) == 1
-    assert score(tight_groups, measure, auprc, by_group(labels), seed) == pytest.approx(1, abs=1e-12)
+    assert score(tight_groups, measure, auprc, by_group(labels), seed) == pytest.approx(
+        1, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("measure", RELATIONS)
@@ -78,7 +94,9 @@ def test_measures_are_monotone_in_a_walk(measure):
 @pytest.mark.parametrize("measure", RELATIONS)
 def test_measures_are_at_chance_on_noise(measure):
     labels = groups(independent_noise)
-    assert score(independent_noise, measure, conformity, by_anchor(labels)) == pytest.approx(0.5, abs=0.1)
+    assert score(independent_noise, measure, conformity, by_anchor(labels)) == pytest.approx(
+        0.5, abs=0.1
+    )
     share = 10 / 60  # pairs inside a group of 5, and with the 10 outside
     assert share - 0.1 < score(independent_noise, measure, auprc, by_group(labels)) < share + 0.2
 
@@ -118,11 +136,13 @@ def test_accuracy_and_hidden_number():
     assert (hidden[0], hidden[-1]) == (0, 1)
     assert len(set(np.diff(hidden).round(6))) == 5
     truth = subjects[0].outputs.argmax(1)
-    assert [t["accuracy"] for t in traits_of(subjects)] == [(s.outputs.argmax(1) == truth).mean() for s in subjects]
+    assert [t["accuracy"] for t in traits_of(subjects)] == [
+        (s.outputs.argmax(1) == truth).mean() for s in subjects
+    ]
     assert subjects[0].traits["accuracy"] == 1
 
 
-# ------------------------------------------------------------------------------------------------- what subjects are
+# -------------------------------------------------------------------------------- what subjects are
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -141,8 +161,10 @@ def test_traits_are_complete_and_names_unique(make):
 @pytest.mark.parametrize("make", [tight_groups, independent_noise])
 def test_groups_go_by_setting_and_strength(make):
     assert [(t["setting"], t["strength"]) for t in traits_of(make(members=2))] == [
-        *[("normal", 0.0)] * 2, *[("labels", 0.5)] * 2, *[("labels", 1.0)] * 2
-    ]  # fmt: skip
+        *[("normal", 0.0)] * 2,
+        *[("labels", 0.5)] * 2,
+        *[("labels", 1.0)] * 2,
+    ]
     assert {t["setting"] for t in traits_of(make(setting="shortcut"))} == {"shortcut"}
     augmented = traits_of(make(setting="augmentation", members=2, groups=2))
     assert [t["setting"] for t in augmented] == ["normal", "normal", "augmentation", "augmentation"]
@@ -168,13 +190,19 @@ def test_the_seed_decides_everything(make):
 
 
 def test_a_model_does_not_depend_on_how_many_others_there_are():
-    np.testing.assert_array_equal(values(tight_groups(groups=4, members=6)[6]), values(tight_groups(members=2)[2]))
-    np.testing.assert_array_equal(values(independent_noise(members=6)[6]), values(independent_noise(members=2)[2]))
-    np.testing.assert_array_equal(values(noise_walk(models=2, layers=7)[0])[:4], values(noise_walk(layers=4)[0]))
+    np.testing.assert_array_equal(
+        values(tight_groups(groups=4, members=6)[6]), values(tight_groups(members=2)[2])
+    )
+    np.testing.assert_array_equal(
+        values(independent_noise(members=6)[6]), values(independent_noise(members=2)[2])
+    )
+    np.testing.assert_array_equal(
+        values(noise_walk(models=2, layers=7)[0])[:4], values(noise_walk(layers=4)[0])
+    )
     assert not np.array_equal(*(values(s) for s in noise_walk(models=2)))
 
 
-# ---------------------------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(
@@ -184,7 +212,11 @@ def test_a_model_does_not_depend_on_how_many_others_there_are():
         (tight_groups, {"members": 1}, "members must be"),
         (tight_groups, {"noise": -0.1}, "noise must be a number from 0"),
         (tight_groups, {"noise": float("nan")}, "noise must be a number from 0"),
-        (tight_groups, {"setting": "colours"}, "setting must be one of labels, shortcut, augmentation"),
+        (
+            tight_groups,
+            {"setting": "colours"},
+            "setting must be one of labels, shortcut, augmentation",
+        ),
         (tight_groups, {"setting": "layers"}, "setting must be one of"),
         (tight_groups, {"seed": -1}, "seed must be a non-negative integer"),
         (independent_noise, {"features": 0}, "features must be a whole number, at least 1"),

@@ -1,4 +1,5 @@
-"""Equally near neighbours share their places: tables by hand, plain definitions, chance levels, no order of samples."""
+"""Equally near neighbours share their places: tables by hand, plain definitions, chance levels, no
+order of samples."""
 
 from __future__ import annotations
 
@@ -26,12 +27,26 @@ from resemblance.views.shared_neighbours import mean_product
 LISTS = ["lcs_knn", "edit_distance_knn", "rank_similarity"]
 SETS = ["mutual_knn", "jaccard"]
 MEASURES = [
-    *(f"{name}[metric=euclidean]" for name in (*SETS, *LISTS, "cycle_knn")), *SETS, *LISTS,
-    "mutual_knn[corrected=True]", "mutual_knn[metric=inner]", "cycle_knn[corrected=True]", "cknna",
-    "cknna[estimator=centered,kernel=linear]", "second_order_cosine", "second_order_cosine[of=distance]",
-    "information_imbalance", "information_imbalance[k=10,metric=cosine]", "mka[k=10]", "mka[k=10,metric=cosine]",
-    "mka[k=10,symmetrize=True]", "mka[baseline=permutation,k=10]", "kcka[k=100]", "kcka[k=100,variant=code]", "imd",
-]  # fmt: skip
+    *(f"{name}[metric=euclidean]" for name in (*SETS, *LISTS, "cycle_knn")),
+    *SETS,
+    *LISTS,
+    "mutual_knn[corrected=True]",
+    "mutual_knn[metric=inner]",
+    "cycle_knn[corrected=True]",
+    "cknna",
+    "cknna[estimator=centered,kernel=linear]",
+    "second_order_cosine",
+    "second_order_cosine[of=distance]",
+    "information_imbalance",
+    "information_imbalance[k=10,metric=cosine]",
+    "mka[k=10]",
+    "mka[k=10,metric=cosine]",
+    "mka[k=10,symmetrize=True]",
+    "mka[baseline=permutation,k=10]",
+    "kcka[k=100]",
+    "kcka[k=100,variant=code]",
+    "imd",
+]
 
 
 def relu(seed: int, n: int = 300) -> np.ndarray:
@@ -59,9 +74,11 @@ KINDS = {"relu": relu, "binary": binary, "one-hot": one_hot, "sparse": sparse}
 each_kind = pytest.mark.parametrize("kind", KINDS)
 means_little = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
-# ---------------------------------------------------------------------------------------------------- tables by hand
+# ----------------------------------------------------------------------------------- tables by hand
 
-X = np.array([[0.0], [1.0], [-1.0], [5.0]])  # the first sample is as far from the second as from the third
+X = np.array(
+    [[0.0], [1.0], [-1.0], [5.0]]
+)  # the first sample is as far from the second as from the third
 Y = np.array([[0.0], [1.0], [3.0], [3.5]])  # no ties
 
 
@@ -100,17 +117,23 @@ def test_tied_samples_share_the_weights_of_a_kernel():
     """One sample is at distance 1, and three at 2 share two places."""
     points = rs.Representation(np.array([[0.0], [1.0], [2.0], [-2.0], [2.0], [50.0]]))
     unit = float(np.sqrt(((points.array - points.array.mean()) ** 2).sum()))
-    fuzzy = fuzzy_kernel(points, k=3, metric="euclidean", symmetrize=False, diagonal=False).toarray()
+    fuzzy = fuzzy_kernel(
+        points, k=3, metric="euclidean", symmetrize=False, diagonal=False
+    ).toarray()
     assert fuzzy[0, 1] == 1
     assert fuzzy[0, 2:5] == pytest.approx(np.full(3, (np.log2(3) - 1) / 3), rel=1e-12)
     rbf = local_rbf_kernel(points, k=3, squared=False, diagonal=True).toarray()
-    distances = np.array([[1, 2, 2], [1, 1, 1], [0, 1, 2], [2, 3, 4], [0, 1, 2], [48, 48, 49]]) / unit
+    distances = (
+        np.array([[1, 2, 2], [1, 1, 1], [0, 1, 2], [2, 3, 4], [0, 1, 2], [48, 48, 49]]) / unit
+    )
     expected = np.exp(-distances / 2 / np.median(distances))
     assert rbf[0] == pytest.approx(np.array([1, expected[0, 0], *[expected[0, 1] * 2 / 3] * 3, 0]))
-    assert rbf[1] == pytest.approx(np.array([*expected[1, :1], 1, expected[1, 1], 0, expected[1, 1], 0]))
+    assert rbf[1] == pytest.approx(
+        np.array([*expected[1, :1], 1, expected[1, 1], 0, expected[1, 1], 0])
+    )
 
 
-# -------------------------------------------------------------------------------------------------- plain definitions
+# -------------------------------------------------------------------------------- plain definitions
 
 
 def weights(apart: np.ndarray, k: int) -> np.ndarray:
@@ -133,7 +156,9 @@ def places(apart: np.ndarray, i: int, k: int) -> list[list[int]]:
 
 def mean_ranks(held: list[list[int]]) -> dict[int, float]:
     samples = {j for group in held for j in group}
-    return {j: float(np.mean([1 + p for p, group in enumerate(held) if j in group])) for j in samples}
+    return {
+        j: float(np.mean([1 + p for p, group in enumerate(held) if j in group])) for j in samples
+    }
 
 
 def largest_sum(held: list[list[int]], weight: float) -> float:
@@ -199,7 +224,12 @@ def test_values_over_those_of_both_with_themselves(name, k):
         def score(first, second, k=k):
             both = weights(first, k) * weights(second, k)
             rows = range(len(first))
-            return np.mean([DEFINITIONS[name](both[i], places(first, i, k), places(second, i, k)) for i in rows])
+            return np.mean(
+                [
+                    DEFINITIONS[name](both[i], places(first, i, k), places(second, i, k))
+                    for i in rows
+                ]
+            )
 
         expected = score(*apart) / sqrt(score(apart[0], apart[0]) * score(apart[1], apart[1]))
         measure = rs.get_measure(name).where(k=k, metric="euclidean")
@@ -224,14 +254,20 @@ def returning(x: np.ndarray, y: np.ndarray, k: int) -> float:
 def test_a_way_back_is_the_mean_over_all_ways_to_break_ties(k):
     for seed in range(6):
         x, y = np.random.default_rng(seed).integers(0, 3, (2, 12, 2)).astype(float)
-        assert rs.cycle_knn(x, y, k=k, metric="euclidean") == pytest.approx(returning(x, y, k), rel=1e-12)
+        assert rs.cycle_knn(x, y, k=k, metric="euclidean") == pytest.approx(
+            returning(x, y, k), rel=1e-12
+        )
 
 
 def test_the_mean_product_of_numbers_drawn_without_replacement():
     rng = np.random.default_rng(0)
     for total, drawn in ((1, 1), (5, 2), (7, 7), (8, 3), (6, 0)):
-        numbers = np.where(rng.random((20, total)) < 0.4, rng.random((20, total)), rng.integers(0, 2, (20, total)))
-        expected = [np.mean([np.prod(chosen) for chosen in combinations(row, drawn)]) for row in numbers]
+        numbers = np.where(
+            rng.random((20, total)) < 0.4, rng.random((20, total)), rng.integers(0, 2, (20, total))
+        )
+        expected = [
+            np.mean([np.prod(chosen) for chosen in combinations(row, drawn)]) for row in numbers
+        ]
         rows, columns = np.nonzero(numbers != 1)
         found = mean_product(numbers[rows, columns], rows, np.full(20, total), np.full(20, drawn))
         assert found == pytest.approx(np.array(expected), rel=1e-10, abs=1e-15)
@@ -246,7 +282,9 @@ def test_information_imbalance_by_average_ranks(k):
             apart = cdist(second, second, "sqeuclidean").round(9) - 1e-3 * np.eye(300)
             ranks = rankdata(apart, axis=1) - 1  # itself is the first
             expected = 2 / 300 * (w * ranks).sum() / (300 * k)
-            assert rs.information_imbalance(first, second, k=k) == pytest.approx(expected, rel=1e-12)
+            assert rs.information_imbalance(first, second, k=k) == pytest.approx(
+                expected, rel=1e-12
+            )
 
 
 def cosines(z: np.ndarray) -> np.ndarray:
@@ -280,7 +318,9 @@ def test_cknna_with_the_geometric_mean_of_the_weights(estimator):
             centred = [kernels[i] - kernels[i].mean(axis=1, keepdims=True) for i in (k, l)]
             return float((mask * centred[0] * mask * centred[1]).sum())
         a, b, n = mask * kernels[k], mask * kernels[l], len(x)
-        total = a.sum() * b.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (a.sum(axis=0) @ b.sum(axis=1))
+        total = a.sum() * b.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (
+            a.sum(axis=0) @ b.sum(axis=1)
+        )
         return float((a * b.T).sum() + total)
 
     expected = product(0, 1) / sqrt(product(0, 0) * product(1, 1))
@@ -297,10 +337,12 @@ def test_the_graph_of_imd_has_the_larger_weight_of_both_directions():
         assert found.toarray() == pytest.approx(expected, abs=1e-12)
         exact = np.exp(-TEMPERATURES[:, None] * (1 - np.linalg.eigvalsh(expected))).mean(axis=1)
         assert np.max(WEIGHT * np.abs(heat_trace(rs.Representation(x), k=5) - exact)) < 1e-15
-        assert chebyshev_traces(found)[2] == pytest.approx((2 * np.linalg.eigvalsh(expected) ** 2 - 1).sum())
+        assert chebyshev_traces(found)[2] == pytest.approx(
+            (2 * np.linalg.eigvalsh(expected) ** 2 - 1).sum()
+        )
 
 
-# --------------------------------------------------------------------------------------------------------- chance
+# ------------------------------------------------------------------------------------------- chance
 
 
 FEW = np.random.default_rng(4).integers(0, 2, (2, 6, 2)).astype(float)
@@ -334,7 +376,9 @@ def test_the_chance_of_sharing_neighbours_is_the_one_that_is_documented(metric):
     for z in FEW:
         w = graph(rs.Representation(z), k=2, metric=metric).toarray()
         own *= (w * w).sum() / 12
-    values = [rs.mutual_knn(x, y[list(order)], k=2, metric=metric) for order in permutations(range(6))]
+    values = [
+        rs.mutual_knn(x, y[list(order)], k=2, metric=metric) for order in permutations(range(6))
+    ]
     assert np.mean(values) == pytest.approx(2 / 5 / sqrt(own), rel=1e-10)
 
 
@@ -363,7 +407,7 @@ def test_constant_distances_leave_nothing_above_chance():
         rs.mutual_knn(x, x, corrected=True)
 
 
-# ------------------------------------------------------------------------------------------------- order and identity
+# ------------------------------------------------------------------------------- order and identity
 
 
 @means_little
@@ -382,7 +426,9 @@ def test_the_order_of_the_samples_makes_no_difference(spec, kind):
 
 
 @each_kind
-@pytest.mark.parametrize("name", [*SETS, *LISTS, "cknna", "mka[k=10]", "mutual_knn[corrected=True]"])
+@pytest.mark.parametrize(
+    "name", [*SETS, *LISTS, "cknna", "mka[k=10]", "mutual_knn[corrected=True]"]
+)
 def test_a_representation_with_ties_has_its_own_neighbours(name, kind):
     x = KINDS[kind](5)
     rotated = 3 * x @ np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1],) * 2))[0]
@@ -398,7 +444,11 @@ def test_a_copy_is_exactly_one(name, kind):
 
 @means_little
 @given(
-    arrays(np.float64, st.tuples(st.integers(8, 14), st.integers(1, 3)), elements=st.integers(-1, 2).map(float)),
+    arrays(
+        np.float64,
+        st.tuples(st.integers(8, 14), st.integers(1, 3)),
+        elements=st.integers(-1, 2).map(float),
+    ),
     st.integers(0, 10**6),
     st.integers(1, 7),
 )
@@ -422,7 +472,7 @@ def test_integers(x, seed, k):
     assert rs.information_imbalance(x[order], y[order], k=k) == pytest.approx(imbalance, abs=1e-9)
 
 
-# ------------------------------------------------------------------------------------------------ where they are found
+# ----------------------------------------------------------------------------- where they are found
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
@@ -451,12 +501,18 @@ def test_distances_that_differ_by_rounding_tie():
     x = np.random.default_rng(0).integers(0, 3, (300, 12)).astype(float)
     turned = 0.1 * x @ np.linalg.qr(np.random.default_rng(1).standard_normal((12, 12)))[0]
     for metric in ("euclidean", "cosine", "inner"):
-        first, second = (graph(rs.Representation(z), k=7, metric=metric).toarray() for z in (x, turned))
+        first, second = (
+            graph(rs.Representation(z), k=7, metric=metric).toarray() for z in (x, turned)
+        )
         assert np.array_equal(first, second)
 
 
 def test_no_ties_take_no_memory():
-    near = nearest(rs.Representation(np.random.default_rng(0).standard_normal((300, 5))), k=10, metric="euclidean")
+    near = nearest(
+        rs.Representation(np.random.default_rng(0).standard_normal((300, 5))),
+        k=10,
+        metric="euclidean",
+    )
     assert [part.size for part in near.ties] == [0, 0, 1, 0]
 
 

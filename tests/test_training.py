@@ -1,4 +1,5 @@
-"""Plans of models: names of recipes, what must stay as it is, and pretrained models before those that need them."""
+"""Plans of models: names of recipes, what must stay as it is, and pretrained models before those
+that need them."""
 
 from __future__ import annotations
 
@@ -13,11 +14,19 @@ import pytest
 from resemblance import Representation
 from resemblance.benchmarks import sensitivity_models
 from resemblance.benchmarks.resi import SUITES, recipes, source
-from resemblance.benchmarks.training import is_trained, load_weights, place, subjects_of, train, train_one
+from resemblance.benchmarks.training import (
+    is_trained,
+    load_weights,
+    place,
+    subjects_of,
+    train,
+    train_one,
+)
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.subject import Extraction, Recipe, Subject
 
-PLANS = {  # SHA-256 of the names and fingerprints of all recipes: a change would train every study anew
+# SHA-256 of the names and fingerprints of all recipes: a change would train every study anew
+PLANS = {
     "slice": "337fa958fd04d249dc9a0550de5fe22ddd412123621f7d23ec363e8b67af297f",
     "mini": "ddfab62d87daeaa4136bcc8bf6d33686e04bc682ab526dab8bf6c5e7f788891a",
     "standard": "cf4a8f5201c85754d13e9414b912165faa59c0add46db0ffe0d47080693b3df6",
@@ -29,7 +38,7 @@ def finetuned(seed=3, pretrain=0, **options):
     return Recipe("vision", "digits", "resnet", "finetuned", 0.0, seed, both, pretrain=pretrain)
 
 
-# ------------------------------------------------------------------------------------------------------------ recipes
+# ------------------------------------------------------------------------------------------ recipes
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -55,28 +64,42 @@ def test_both_seeds_name_a_fine_tuned_model_and_its_parent():
 
 
 def test_seeds_and_the_options_of_both_trainings_change_the_fingerprint():
-    variants = [finetuned(), finetuned(4), finetuned(pretrain=1), finetuned(rate=0.2), finetuned(pretraining={})]
+    variants = [
+        finetuned(),
+        finetuned(4),
+        finetuned(pretrain=1),
+        finetuned(rate=0.2),
+        finetuned(pretraining={}),
+    ]
     assert len({r.fingerprint for r in variants}) == len(variants)
 
 
 @pytest.mark.parametrize("broken", [finetuned(pretrain=None), finetuned(pretraining=None)])
 def test_a_fine_tuned_model_needs_a_parent(broken):
-    with pytest.raises(ValueError, match="a finetuned recipe needs a seed in pretrain and the options"):
+    with pytest.raises(
+        ValueError, match="a finetuned recipe needs a seed in pretrain and the options"
+    ):
         _ = broken.parent
 
 
-# ----------------------------------------------------------------------------------------------- what is kept of models
+# --------------------------------------------------------------------------- what is kept of models
 
 
 def test_labels_seeds_and_accuracies_survive_on_disk(tmp_path):
     accuracies = {"test": 1.0, "blur/3": 0.5, "blur": 0.25}
-    extraction = Extraction({"mean": {"a": np.eye(3)}, "cls": {"a": np.eye(3)}}, np.eye(3), np.arange(3), accuracies)
+    extraction = Extraction(
+        {"mean": {"a": np.eye(3)}, "cls": {"a": np.eye(3)}}, np.eye(3), np.arange(3), accuracies
+    )
     recipe = finetuned()
     write_subject(tmp_path / "m", extraction, recipe.traits, {"w": np.ones(2)})
     for subject in read_subjects(tmp_path, verify=True):
         assert subject.labels.tolist() == [0, 1, 2]
         assert subject.traits["accuracies"] == accuracies
-        assert (subject.traits["pretrain"], subject.traits["seed"], subject.name) == (0, 3, recipe.name)
+        assert (subject.traits["pretrain"], subject.traits["seed"], subject.name) == (
+            0,
+            3,
+            recipe.name,
+        )
 
 
 def test_labels_are_not_needed_but_must_fit(tmp_path):
@@ -102,7 +125,7 @@ def test_the_seed_of_a_parent_is_a_number(tmp_path, pretrain):
         read_subjects(tmp_path)
 
 
-# ------------------------------------------------------------------------------------------------------------ training
+# ----------------------------------------------------------------------------------------- training
 
 
 class Silent:
@@ -146,7 +169,9 @@ def study(finished, tmp_path):
 def test_a_parent_is_trained_once_before_its_children(tmp_path):
     progress = Silent()
     train(tmp_path, CHILDREN[::-1], None, progress)  # the parents are not in this plan
-    lines = [line.split()[3].rstrip(":") for line in (tmp_path / "log.txt").read_text().splitlines()]
+    lines = [
+        line.split()[3].rstrip(":") for line in (tmp_path / "log.txt").read_text().splitlines()
+    ]
     assert sorted(lines) == sorted(r.name for r in PLAN)
     assert [("pretrained" in line) for line in lines] == [True] * 2 + [False] * len(CHILDREN)
     assert progress.seen == [("training", i, len(PLAN)) for i in range(len(PLAN) + 1)]
@@ -185,13 +210,17 @@ def test_subjects_have_both_seeds_labels_and_all_accuracies(finished):
     assert seeds == [(r.pretrain, r.seed) for r in CHILDREN]
     for subject in subjects:
         assert subject.traits["accuracies"]["blur/5"] >= 0
-        assert subject.traits["accuracy"] == (subject.outputs.argmax(axis=1) == subject.labels).mean()
+        assert (
+            subject.traits["accuracy"] == (subject.outputs.argmax(axis=1) == subject.labels).mean()
+        )
         assert len(subject.layers) >= 3
 
 
 def test_another_pretraining_trains_the_children_again(study):
     child = CHILDREN[0]
-    other = child._replace(options=child.options | {"pretraining": {**child.options["pretraining"], "lr": 0.05}})
+    other = child._replace(
+        options=child.options | {"pretraining": {**child.options["pretraining"], "lr": 0.05}}
+    )
     assert is_trained(study, child)
     assert not is_trained(study, other)
     with pytest.raises(ValueError, match=r"two recipes are named vision/.*/pretrained/seed0"):
@@ -200,9 +229,14 @@ def test_another_pretraining_trains_the_children_again(study):
 
 def test_a_parent_that_is_missing_damaged_or_another_is_named(study):
     child, where = CHILDREN[0], place(study, CHILDREN[0].parent)
-    message = r"finetuned/pretrain0/seed0 starts from .*/pretrained/seed0, which .* does not hold: train that first"
+    message = (
+        r"finetuned/pretrain0/seed0 starts from .*/pretrained/seed0, which .* does not "
+        r"hold: train that first"
+    )
     assert load_weights(where, child)
-    other = child._replace(options=child.options | {"pretraining": {**child.options["pretraining"], "lr": 0.05}})
+    other = child._replace(
+        options=child.options | {"pretraining": {**child.options["pretraining"], "lr": 0.05}}
+    )
     with pytest.raises(ValueError, match=message):
         load_weights(where, other)
     (where / "weights.npz").write_bytes(b"x")

@@ -16,12 +16,17 @@ from resemblance import stability as st
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())["trials"]
 AXES = "trials bins units"
 RESPONSES = np.arange(48.0).reshape(3, 4, 4)  # three trials, four bins, four units
-LIBRARIES = {"numpy": np.asarray, "torch": torch.asarray, "array_api_strict": array_api_strict.asarray}
+LIBRARIES = {
+    "numpy": np.asarray,
+    "torch": torch.asarray,
+    "array_api_strict": array_api_strict.asarray,
+}
 
 
 @pytest.fixture
 def recording() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The published trials as the mean of bins 50 to 99 of 120, in which every bin is another; and the conditions."""
+    """The published trials as the mean of bins 50 to 99 of 120, in which every bin is another; and
+    the conditions."""
     with np.load(GOLDEN / "stab_labels.npz") as archive:
         rates, conditions = archive["trials__X"], archive["trials__cond"]
     rng = np.random.default_rng(0)
@@ -30,7 +35,7 @@ def recording() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, conditions, rates
 
 
-# ------------------------------------------------------------------------------------------------------------- windows
+# ------------------------------------------------------------------------------------------ windows
 
 
 @pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
@@ -40,11 +45,15 @@ def test_bins_are_pooled_in_the_window(library):
         ("max", RESPONSES[:, 2]),
         ("flatten", RESPONSES[:, 1:3].reshape(3, 8)),
     ]:
-        found = rs.from_trials(library(RESPONSES), pool=pool, axes=AXES, window=(1, 3), name="V1", ids="abc")
+        found = rs.from_trials(
+            library(RESPONSES), pool=pool, axes=AXES, window=(1, 3), name="V1", ids="abc"
+        )
         assert np.array_equal(np.asarray(found.source), expected)
         assert (found.name, found.ids) == ("V1", ("a", "b", "c"))
         assert type(found.source) is type(library(RESPONSES))
-    assert np.array_equal(rs.from_trials(RESPONSES, pool="mean", axes=AXES).source, RESPONSES.mean(axis=1))
+    assert np.array_equal(
+        rs.from_trials(RESPONSES, pool="mean", axes=AXES).source, RESPONSES.mean(axis=1)
+    )
 
 
 @pytest.mark.parametrize("axes", ["trials units bins", "units trials bins", "bins units trials"])
@@ -52,7 +61,9 @@ def test_axes_in_another_order(axes):
     order = [("trials", "bins", "units").index(axis) for axis in axes.split()]
     for pool in ("mean", "flatten"):
         found = rs.from_trials(RESPONSES.transpose(order), pool=pool, axes=axes, window=(0, 3))
-        assert np.array_equal(found.source, rs.from_trials(RESPONSES, pool=pool, axes=AXES, window=(0, 3)).source)
+        assert np.array_equal(
+            found.source, rs.from_trials(RESPONSES, pool=pool, axes=AXES, window=(0, 3)).source
+        )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +77,9 @@ def test_axes_by_other_words(axes):
 def test_dimensions_of_xarray_name_the_axes():
     xarray = pytest.importorskip("xarray")
     named = xarray.DataArray(
-        RESPONSES.transpose(2, 0, 1), dims=("neuron", "trial", "time"), coords={"trial": ["a", "b", "c"]}
+        RESPONSES.transpose(2, 0, 1),
+        dims=("neuron", "trial", "time"),
+        coords={"trial": ["a", "b", "c"]},
     )
     found = rs.from_trials(named, pool="mean", window=(1, 3))
     assert np.array_equal(found.source, RESPONSES[:, 1:3].mean(axis=1))
@@ -88,7 +101,9 @@ def test_a_file_of_counts_is_read_in_place(tmp_path):
 def test_published_statistics_of_the_decision_epoch(recording):
     X, conditions, _ = recording
     trials = rs.from_trials(X, pool="mean", axes=AXES, window=(50, 100))
-    assert st.trial_split(trials, conditions, parity="recording") == pytest.approx(THEIRS["split_half"], rel=1e-10)
+    assert st.trial_split(trials, conditions, parity="recording") == pytest.approx(
+        THEIRS["split_half"], rel=1e-10
+    )
     assert 1 - st.temporal_drift(trials, conditions) == pytest.approx(THEIRS["temporal"], rel=1e-10)
     assert 1 - st.centroid_drift(trials) == pytest.approx(THEIRS["centroid_drift"], rel=1e-8)
     null = st.permutation_null("centroid_drift", trials, draws=100)
@@ -100,7 +115,10 @@ def test_published_statistics_of_the_decision_epoch(recording):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"X": RESPONSES[0]}, r"needs X \(trials, bins, units\); got shape \(4, 4\); for this shape: use it as it is"),
+        (
+            {"X": RESPONSES[0]},
+            r"needs X \(trials, bins, units\); got shape \(4, 4\); for this shape: use it as it is",
+        ),
         ({"X": RESPONSES[None]}, r"got shape \(1, 3, 4, 4\)"),
         ({"X": RESPONSES[:0]}, "X is empty"),
         ({"pool": "sum"}, "pool must be one of 'mean', 'max', 'flatten'"),
@@ -111,12 +129,15 @@ def test_published_statistics_of_the_decision_epoch(recording):
         ({"window": 3}, "got 3"),
         ({"axes": "trials depth units"}, "axes must be 'trials', 'bins' and 'units'"),
         ({"axes": "trials time bins"}, "axes must be 'trials', 'bins' and 'units'"),
-        ({"axes": None}, r"needs axes, .* in the order of X: axes=\"trials bins units\" if \(3, 4, 4\) is that"),
+        (
+            {"axes": None},
+            r"needs axes, .* in the order of X: axes=\"trials bins units\" if \(3, 4, 4\) is that",
+        ),
         ({"axes": "trials units"}, "axes must be"),
         ({"ids": "ab"}, "3 samples but 2 ids"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_errors_of_trials(change, message):
     given = {"X": RESPONSES, "pool": "mean", "axes": AXES} | change
     with pytest.raises(ValueError, match=message):
@@ -127,7 +148,7 @@ def test_errors_of_trials(change, message):
         rs.from_trials(RESPONSES)
 
 
-# ---------------------------------------------------------------------------------------------------------- conditions
+# --------------------------------------------------------------------------------------- conditions
 
 
 def test_recorded_order_is_restored(recording):
@@ -136,7 +157,11 @@ def test_recorded_order_is_restored(recording):
     for trials, labels in (
         rs.from_conditions({c: rates[at] for c, at in where.items()}, times=where),
         rs.from_conditions(
-            {c: X[at] for c, at in where.items()}, times=where, pool="mean", axes=AXES, window=(50, 100)
+            {c: X[at] for c, at in where.items()},
+            times=where,
+            pool="mean",
+            axes=AXES,
+            window=(50, 100),
         ),
     ):
         assert np.allclose(trials.source, rates, atol=1e-12)
@@ -146,7 +171,9 @@ def test_recorded_order_is_restored(recording):
             assert number == counted[label]
             counted[label] += 1
         assert [label for label, _ in trials.ids] == labels.tolist()
-        assert st.trial_split(trials, labels, parity="recording") == pytest.approx(THEIRS["split_half"], rel=1e-10)
+        assert st.trial_split(trials, labels, parity="recording") == pytest.approx(
+            THEIRS["split_half"], rel=1e-10
+        )
         assert 1 - st.temporal_drift(trials, labels) == pytest.approx(THEIRS["temporal"], rel=1e-10)
 
 
@@ -178,24 +205,37 @@ def test_names_of_conditions():
 
 @pytest.mark.parametrize(
     "names",
-    [np.arange(2), np.arange(2, dtype="uint8"), np.array([0.5, 1.5], "float32"), np.array(["a", "b"]), [1, 2.5],
-     [np.int8(1), 2], ["a", np.str_("b")], np.array([False, True])],
+    [
+        np.arange(2),
+        np.arange(2, dtype="uint8"),
+        np.array([0.5, 1.5], "float32"),
+        np.array(["a", "b"]),
+        [1, 2.5],
+        [np.int8(1), 2],
+        ["a", np.str_("b")],
+        np.array([False, True]),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_numbers_and_words_stay_what_they_are(names):
     _, of = rs.from_conditions({name: np.ones((2, 3)) for name in names})
     for name in names:
         assert (of == name).sum() == 2
 
 
-@pytest.mark.parametrize("names", [(1, "1"), (None, "None"), ("a", "a\0"), (2**53 + 1, 2.0**53, 0.5)], ids=str)
+@pytest.mark.parametrize(
+    "names", [(1, "1"), (None, "None"), ("a", "a\0"), (2**53 + 1, 2.0**53, 0.5)], ids=str
+)
 def test_conditions_that_look_the_same_are_not_merged(names):
     with pytest.raises(ValueError, match=f"look the same: .*{names[0]!r}.*; rename one"):
         rs.from_conditions({name: np.ones((2, 3)) for name in names})
 
 
 def test_conditions_that_are_representations(rng):
-    parts = [rs.Representation(rng.standard_normal((4, 3)), "any", ids="abcd", dtype="float32") for _ in range(2)]
+    parts = [
+        rs.Representation(rng.standard_normal((4, 3)), "any", ids="abcd", dtype="float32")
+        for _ in range(2)
+    ]
     trials, of = rs.from_conditions(parts)
     plain, same = rs.from_conditions([part.source for part in parts])
     assert np.array_equal(trials.source, plain.source)
@@ -217,7 +257,10 @@ def test_conditions_on_another_device():
         ({"responses": [np.ones((2, 3)), np.ones((2, 4))]}, r"the same units; got \[3, 4\]"),
         ({"responses": [np.ones((2, 3)), np.ones((0, 3))]}, "condition 1: .*empty"),
         ({"responses": {"go": RESPONSES}}, "condition 'go': .*pool it first"),
-        ({"responses": [np.ones((2, 3)), torch.ones((2, 3))]}, "one library and dtype; got arrays of numpy and torch"),
+        (
+            {"responses": [np.ones((2, 3)), torch.ones((2, 3))]},
+            "one library and dtype; got arrays of numpy and torch",
+        ),
         (
             {"responses": [np.ones((2, 3)), rs.Representation(np.ones((2, 3)), dtype="float32")]},
             "got arrays with dtype (None and float32|float32 and None)",
@@ -225,12 +268,15 @@ def test_conditions_on_another_device():
         ({"responses": [np.ones((2, 3))], "window": (0, 1)}, "a window needs pool"),
         ({"responses": [np.ones((2, 3))], "pool": "mean"}, "from_trials needs X"),
         ({"responses": [np.ones((2, 3))], "times": [[0, 1], [2]]}, "times are of"),
-        ({"responses": [np.ones((2, 3))], "times": [[0, 1, 2]]}, r"one per trial, \[2\]; got shapes \[\(3,\)\]"),
+        (
+            {"responses": [np.ones((2, 3))], "times": [[0, 1, 2]]},
+            r"one per trial, \[2\]; got shapes \[\(3,\)\]",
+        ),
         ({"responses": [np.ones((2, 3))], "times": [[1, 1]]}, "all different"),
         ({"responses": [np.ones((2, 3))], "times": [[1, np.nan]]}, "finite"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_errors_of_conditions(given, message):
     with pytest.raises(ValueError, match=message):
         rs.from_conditions(**given)
@@ -246,16 +292,20 @@ def test_statistics_check_the_conditions(recording):
         st.temporal_drift(trials.source[blocks], conditions[blocks])
 
 
-# ---------------------------------------------------------------------------------------------------- along the trial
+# ---------------------------------------------------------------------------------- along the trial
 
 
 def test_windows_along_the_trial(recording):
     X, conditions, _ = recording
-    found = st.over_windows("trial_split", X, conditions, width=50, axes=AXES, step=25, rdm="correlation")
+    found = st.over_windows(
+        "trial_split", X, conditions, width=50, axes=AXES, step=25, rdm="correlation"
+    )
     assert [(w.start, w.stop) for w in found] == [(0, 50), (25, 75), (50, 100)]
     for w in found:
         trials = rs.from_trials(X, pool="mean", axes=AXES, window=(w.start, w.stop))
-        assert w.value == pytest.approx(st.trial_split(trials, conditions, rdm="correlation"), rel=1e-10)
+        assert w.value == pytest.approx(
+            st.trial_split(trials, conditions, rdm="correlation"), rel=1e-10
+        )
     assert found[2].value > 0.9 > found[0].value
     assert len(st.over_windows("centroid_drift", X, width=50, axes=AXES)) == 2
     tensors = st.over_windows("trial_split", torch.as_tensor(X), conditions, width=50, axes=AXES)
@@ -269,23 +319,32 @@ def test_windows_are_those_of_from_trials(recording, tmp_path):
     X, conditions, _ = recording
     single = (1e4 + X).astype("float32")
     expected = [
-        st.trial_split(rs.from_trials(single, pool="mean", axes=AXES, window=(start, start + 40)), conditions)
+        st.trial_split(
+            rs.from_trials(single, pool="mean", axes=AXES, window=(start, start + 40)), conditions
+        )
         for start in (0, 40, 80)
     ]
-    assert [w.value for w in st.over_windows("trial_split", single, conditions, width=40, axes=AXES)] == expected
+    assert [
+        w.value for w in st.over_windows("trial_split", single, conditions, width=40, axes=AXES)
+    ] == expected
     turned = single.transpose(2, 0, 1)
     found = st.over_windows("trial_split", turned, conditions, width=40, axes="units trials bins")
     assert [w.value for w in found] == pytest.approx(expected, rel=1e-12)
     np.save(tmp_path / "session.npy", single)
     assert [
-        w.value for w in st.over_windows("trial_split", tmp_path / "session.npy", conditions, width=40, axes=AXES)
+        w.value
+        for w in st.over_windows(
+            "trial_split", tmp_path / "session.npy", conditions, width=40, axes=AXES
+        )
     ] == expected
 
 
 def test_counts_are_averaged_and_silent_windows_say_why():
     counts = np.zeros((12, 4, 5), dtype="uint8")
     counts[:, 2:] = np.random.default_rng(0).poisson(5, (12, 2, 5))
-    silent, active = st.over_windows("trial_split", counts, np.tile([0, 1, 2], 4), width=2, axes=AXES)
+    silent, active = st.over_windows(
+        "trial_split", counts, np.tile([0, 1, 2], 4), width=2, axes=AXES
+    )
     assert (silent.start, silent.stop, silent.value) == (0, 2, None)
     assert "equal" in silent.reason
     assert (active.reason, type(active.value)) == ("", float)
@@ -294,11 +353,19 @@ def test_counts_are_averaged_and_silent_windows_say_why():
 @pytest.mark.parametrize(
     ("X", "given", "message"),
     [
-        (RESPONSES[0], {"width": 2}, r"over_windows needs X \(trials, bins, units\); got shape \(12, 4\)"),
+        (
+            RESPONSES[0],
+            {"width": 2},
+            r"over_windows needs X \(trials, bins, units\); got shape \(12, 4\)",
+        ),
         (RESPONSES, {"width": 5}, "width must be from 1 to 4"),
         (RESPONSES, {"width": 2, "step": 0}, "step 1 or more"),
         (RESPONSES, {"width": 1.5}, "got 1.5"),
-        (RESPONSES, {"width": 2, "axes": "trials units"}, r"over_windows needs X|over_windows: axes must be"),
+        (
+            RESPONSES,
+            {"width": 2, "axes": "trials units"},
+            r"over_windows needs X|over_windows: axes must be",
+        ),
         (RESPONSES, {"width": 2, "rdms": "cosine"}, "no parameter 'rdms'"),
         (RESPONSES, {"width": 2}, "at least 3 conditions"),
     ],
@@ -306,4 +373,9 @@ def test_counts_are_averaged_and_silent_windows_say_why():
 )
 def test_errors_of_windows(X, given, message):
     with pytest.raises(ValueError, match=message):
-        st.over_windows("trial_split", np.tile(X, (3, *[1] * (X.ndim - 1))), np.zeros(9), **{"axes": AXES, **given})
+        st.over_windows(
+            "trial_split",
+            np.tile(X, (3, *[1] * (X.ndim - 1))),
+            np.zeros(9),
+            **{"axes": AXES, **given},
+        )

@@ -1,4 +1,5 @@
-"""Values that mean nothing: what a measure says of them is exact, and is said wherever the value is given."""
+"""Values that mean nothing: what a measure says of them is exact, and is said wherever the value is
+given."""
 
 from __future__ import annotations
 
@@ -15,13 +16,20 @@ from resemblance.report import write_page
 
 WIDTH = 12
 EXACT = [
-    "mean_cca", "mean_cca[aggregation=mean_squared]", "mean_cca[divisor=width]", "svcca[explained_variance=1.0]",
-    "pwcca", "pwcca[weights=second]", "pwcca[weights=symmetric]", "pwcca[directions=all]", "linear_regression",
-    "linear_regression[predict=first]", "gulp", "gulp[squared=True]", "gulp[ridge=0.1]", "eigenspace_overlap",
-    "subspace_overlap", "subspace_overlap[k=3]", "shape[alpha=0.0]", "shape", "cka", "cka[kernel=rbf]",
-    "cka[kernel=cosine]", "distance_correlation", "procrustes", "angular_shape", "nbs", "pwcka", "ensd", "riemannian",
-    "jaccard[k=4]", "mutual_knn[k=4]", "mutual_knn[corrected=True,k=4]", "information_imbalance[k=4]",
-    "information_imbalance[corrected=True,k=4]", "cka[estimator=debiased]", "rsa", "magnitude_difference",
+    "mean_cca", "mean_cca[aggregation=mean_squared]", "mean_cca[divisor=width]",
+    "svcca[explained_variance=1.0]",
+    "pwcca", "pwcca[weights=second]", "pwcca[weights=symmetric]", "pwcca[directions=all]",
+    "linear_regression",
+    "linear_regression[predict=first]", "gulp", "gulp[squared=True]", "gulp[ridge=0.1]",
+    "eigenspace_overlap",
+    "subspace_overlap", "subspace_overlap[k=3]", "shape[alpha=0.0]", "shape", "cka",
+    "cka[kernel=rbf]",
+    "cka[kernel=cosine]", "distance_correlation", "procrustes", "angular_shape", "nbs", "pwcka",
+    "ensd", "riemannian",
+    "jaccard[k=4]", "mutual_knn[k=4]", "mutual_knn[corrected=True,k=4]",
+    "information_imbalance[k=4]",
+    "information_imbalance[corrected=True,k=4]", "cka[estimator=debiased]", "rsa",
+    "magnitude_difference",
 ]  # fmt: skip
 
 
@@ -81,11 +89,28 @@ def way(measure: rs.Measure, x: rs.Representation, y: rs.Representation, equal: 
 
 @pytest.mark.parametrize(
     "spec",
-    ["mean_cca[aggregation=mean_squared]", "linear_regression", "cka", "cka[kernel=laplace]", "cka[kernel=rbf]",
-     "distance_correlation", "distance_correlation[squared=True]", "procrustes", "angular_shape", "nbs", "pwcka",
-     "gulp", "eigenspace_overlap", "mutual_knn[k=8]", "jaccard[k=8]", "cycle_knn[k=8]", "rsa[compare=cosine]",
-     "second_order_cosine[k=8,of=distance]", "aligned_cosine"],
-)  # fmt: skip
+    [
+        "mean_cca[aggregation=mean_squared]",
+        "linear_regression",
+        "cka",
+        "cka[kernel=laplace]",
+        "cka[kernel=rbf]",
+        "distance_correlation",
+        "distance_correlation[squared=True]",
+        "procrustes",
+        "angular_shape",
+        "nbs",
+        "pwcka",
+        "gulp",
+        "eigenspace_overlap",
+        "mutual_knn[k=8]",
+        "jaccard[k=8]",
+        "cycle_knn[k=8]",
+        "rsa[compare=cosine]",
+        "second_order_cosine[k=8,of=distance]",
+        "aligned_cosine",
+    ],
+)
 @pytest.mark.parametrize("n", [10, 14, 20, 60])
 def test_near_is_what_shuffled_samples_reach(spec, n):
     measure = rs.get_measure(spec)
@@ -112,7 +137,7 @@ def test_a_representation_with_itself_has_no_caveat():
     assert rs.compare([x.array, x.array], measures="mean_cca", progress=False).remarks == ()
 
 
-# ----------------------------------------------------------------------------------------------------- where it is said
+# --------------------------------------------------------------------------------- where it is said
 
 
 @pytest.fixture
@@ -124,7 +149,9 @@ def few(tmp_path):
 
 
 def test_a_call_warns_at_the_line_of_the_caller(few):
-    with pytest.warns(rs.UninformativeWarning, match=r"^mean_cca: fixed .*10 .*did you pass \(n_features") as caught:
+    with pytest.warns(
+        rs.UninformativeWarning, match=r"^mean_cca: fixed .*10 .*did you pass \(n_features"
+    ) as caught:
         rs.mean_cca(*few)
     assert caught[0].filename == __file__
     with pytest.warns(rs.UninformativeWarning, match="^cka: little above chance"):
@@ -144,14 +171,25 @@ def test_a_comparison_records_it_and_does_not_warn(few, tmp_path):
     names = ("a", "b")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = rs.compare(dict(zip(names, few)), measures=["mean_cca", "rsa"], save=tmp_path / "c.db", progress=False)
+        result = rs.compare(
+            dict(zip(names, few)),
+            measures=["mean_cca", "rsa"],
+            save=tmp_path / "c.db",
+            progress=False,
+        )
     assert {(r.measure, r.x, r.y, r.name) for r in result.remarks} == {
-        ("mean_cca", "a", "b", "caveat"), ("mean_cca", "b", "a", "caveat")
-    }  # fmt: skip
+        ("mean_cca", "a", "b", "caveat"),
+        ("mean_cca", "b", "a", "caveat"),
+    }
     assert rs.load(tmp_path / "c.db").remarks == result.remarks
     said = result.remarks[0].value
     assert said.startswith("fixed by the number of samples")
-    assert [r["caveat"] for r in result.records() if r["measure"] == "mean_cca"] == [None, said, said, None]
+    assert [r["caveat"] for r in result.records() if r["measure"] == "mean_cca"] == [
+        None,
+        said,
+        said,
+        None,
+    ]
     assert result.to_pandas().caveat.count() == 2
     assert f"{said} (2 values)" in repr(result)
     assert "fixed by the number of samples" in result._repr_html_()
@@ -172,9 +210,14 @@ def test_the_command_line_prints_and_writes_it(few, tmp_path, monkeypatch, capsy
 
 
 @rs.measure(
-    label="Guess", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="nobody2026nothing", uninformative=lambda x, y, share: "a guess" if share < x.shape[0] else "",
-)  # fmt: skip
+    label="Guess",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="nobody2026nothing",
+    uninformative=lambda x, y, share: "a guess" if share < x.shape[0] else "",
+)
 def guess(x, y, *, share: int = 5) -> float:
     """Guess: a measure with a caveat of its own."""
     return 0.5
@@ -187,9 +230,14 @@ def test_a_measure_of_ones_own_says_when(few):
 
 
 @rs.measure(
-    label="Doubt", family="statistic", larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="nobody2026nothing", uninformative=lambda x, y: str(np.linalg.cholesky(-np.eye(2))),
-)  # fmt: skip
+    label="Doubt",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="nobody2026nothing",
+    uninformative=lambda x, y: str(np.linalg.cholesky(-np.eye(2))),
+)
 def doubtful(x, y) -> float:
     """Doubtful: a measure whose caveat cannot be computed."""
     return 0.5
@@ -202,7 +250,7 @@ def test_a_value_is_not_kept_together_with_the_reason_why_there_is_none(few):
     assert {f.reason for f in result.failures} == {"doubtful: Matrix is not positive definite"}
 
 
-# -------------------------------------------------------------------------------------------------- transposed arrays
+# -------------------------------------------------------------------------------- transposed arrays
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""What proves the value of every measure and statistic, and the definitions of those that no other test computes.
+"""What proves the value of every measure and statistic, and the definitions of those that no other
+test computes.
 
-Claims say how a value behaves, not which it is: a wrong formula can have every invariance. So each name needs a test
-that compares its value with the authors' code, another library, or the definition written out again.
+Claims say how a value behaves, not which it is: a wrong formula can have every invariance. So each
+name needs a test that compares its value with the authors' code, another library, or the definition
+written out again.
 """
 
 from __future__ import annotations
@@ -108,12 +110,15 @@ STATISTICS = {
 PROOFS = sorted({*MEASURES.values(), *STATISTICS.values()})
 
 
-# ------------------------------------------------------------------------------------------------------ the catalogue
+# ------------------------------------------------------------------------------------ the catalogue
 
 
 def defined(package, kind: type) -> set[str]:
     """Names of all that the modules of a package define of one kind."""
-    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    modules = [
+        importlib.import_module(f"{package.__name__}.{m.name}")
+        for m in pkgutil.iter_modules(package.__path__)
+    ]
     return {
         value.name
         for module in modules
@@ -123,7 +128,9 @@ def defined(package, kind: type) -> set[str]:
 
 
 def test_every_measure_that_is_defined_is_in_the_catalogue():
-    assert defined(measures, Measure) == set(measures.__all__) == {m.name for m in rs.list_measures()}
+    assert (
+        defined(measures, Measure) == set(measures.__all__) == {m.name for m in rs.list_measures()}
+    )
 
 
 def test_every_statistic_that_is_defined_is_in_the_catalogue():
@@ -142,14 +149,16 @@ def test_the_named_tests_of_values_exist(proof):
     assert callable(getattr(importlib.import_module(module), name))
 
 
-# -------------------------------------------------------------------------------- definitions, written out once more
+# --------------------------------------------------------------- definitions, written out once more
 
 GROUPS = np.repeat([0, 1, 2], [9, 10, 11])
 
 
 @pytest.fixture
 def x(rng) -> np.ndarray:
-    return rng.standard_normal((3, 7))[GROUPS] + rng.standard_normal((30, 7)) * rng.uniform(0.2, 2, 7)
+    return rng.standard_normal((3, 7))[GROUPS] + rng.standard_normal((30, 7)) * rng.uniform(
+        0.2, 2, 7
+    )
 
 
 def agreements(pairs, kind: str = "cosine") -> float:
@@ -168,7 +177,9 @@ def test_splits_of_features_by_their_definitions(x):
 
     def turned(split: int) -> np.ndarray:
         u, s, _ = np.linalg.svd(x, full_matrices=False)
-        left, _, right = np.linalg.svd(u.T @ generator(4, "basis_split", split).standard_normal(x.shape))
+        left, _, right = np.linalg.svd(
+            u.T @ generator(4, "basis_split", split).standard_normal(x.shape)
+        )
         return u * s @ left @ right
 
     expected = agreements((z[:, :3], z[:, 3:6]) for z in map(turned, range(3)))
@@ -187,19 +198,30 @@ def test_anchor_by_its_definition(rng):
     values = []
     for split in range(3):
         probes = generator(4, "anchor", split).permutation(order[10:])
-        sides = [rankdata(cdist(x[order[:10]], x[p], "cosine"), axis=1) for p in (probes[:20], probes[20:40])]
+        sides = [
+            rankdata(cdist(x[order[:10]], x[p], "cosine"), axis=1)
+            for p in (probes[:20], probes[20:40])
+        ]
         values.append(pearsonr(*(side.ravel() for side in sides)).statistic)
-    assert st.anchor(x, anchors=10, probes=20, k=3, seed=4) == pytest.approx(np.mean(values), rel=1e-9)
+    assert st.anchor(x, anchors=10, probes=20, k=3, seed=4) == pytest.approx(
+        np.mean(values), rel=1e-9
+    )
 
 
 def test_label_conditioned_split_by_its_definition(x):
     pairs = []
     for split in range(3):
         draw = generator(4, "label_conditioned_split", split)
-        orders = [in_halves(draw.permutation(np.flatnonzero(label == GROUPS))) for label in range(3)]
-        pairs.append([np.stack([x[order[side]].mean(axis=0) for order in orders]) for side in (0, 1)])
+        orders = [
+            in_halves(draw.permutation(np.flatnonzero(label == GROUPS))) for label in range(3)
+        ]
+        pairs.append(
+            [np.stack([x[order[side]].mean(axis=0) for order in orders]) for side in (0, 1)]
+        )
     value = st.label_conditioned_split(x, GROUPS, k=3, compare="pearson", seed=4)
-    expected = np.mean([pearsonr(pdist(a, "cosine"), pdist(b, "cosine")).statistic for a, b in pairs])
+    expected = np.mean(
+        [pearsonr(pdist(a, "cosine"), pdist(b, "cosine")).statistic for a, b in pairs]
+    )
     assert value == pytest.approx(expected, rel=1e-9)
 
 
@@ -209,7 +231,9 @@ def test_class_separation_by_its_definition(x):
     for split in range(3):
         draw = generator(4, "class_separation", split)
         groups = [np.flatnonzero(label == GROUPS) for label in range(3)]
-        rows = np.concatenate([draw.choice(group, size, replace=False) for group, size in zip(groups, (4, 5, 6))])
+        rows = np.concatenate(
+            [draw.choice(group, size, replace=False) for group, size in zip(groups, (4, 5, 6))]
+        )
         apart, same = cdist(x[rows], x[rows]), GROUPS[rows, None] == GROUPS[rows]
         values.append(apart[~same].mean() / apart[same & ~np.eye(15, dtype=bool)].mean())
     assert st.class_separation(x, GROUPS, k=3, seed=4) == pytest.approx(np.mean(values), rel=1e-9)
@@ -228,7 +252,9 @@ def test_lda_stability_is_the_cosine_of_scikit_learns_directions(x):
         draw = generator(4, "lda_stability", split)
         rows = np.concatenate([draw.choice(np.flatnonzero(labels == c), 7) for c in (0, 1)])
         cosines.append(abs(whole @ direction(x[rows], labels[rows])))
-    assert st.lda_stability(x, labels, k=3, seed=4, ridge=1e-12) == pytest.approx(np.mean(cosines), rel=1e-7)
+    assert st.lda_stability(x, labels, k=3, seed=4, ridge=1e-12) == pytest.approx(
+        np.mean(cosines), rel=1e-7
+    )
 
 
 def test_reproducibility_by_its_definition(x, rng):

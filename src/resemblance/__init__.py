@@ -1,4 +1,5 @@
-"""Compare neural-network representations: measures with proven claims, and one fast engine for all pairs."""
+"""Compare neural-network representations: measures with proven claims, and one fast engine for all
+pairs."""
 
 from . import stability
 from .catalogue import get_measure, list_measures, preset
@@ -9,7 +10,14 @@ from .drift import Drift, DriftReport, drift
 from .measure import Measure, measure, when
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
-from .representation import Representation, Undefined, as_representation, join_samples, pair_view, view
+from .representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    join_samples,
+    pair_view,
+    view,
+)
 from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials

@@ -9,7 +9,8 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-Array = Any  # any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
+# any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
+Array = Any
 
 
 def namespace(*arrays: Array) -> Any:
@@ -18,7 +19,8 @@ def namespace(*arrays: Array) -> Any:
 
 
 def library(array: Array) -> str:
-    """Return the name of the library an array is of ("numpy", "torch"), which it shares with its subclasses."""
+    """Return the name of the library an array is of ("numpy", "torch"), which it shares with its
+    subclasses."""
     return str(namespace(array).__name__).removeprefix("array_api_compat.").partition(".")[0]
 
 
@@ -39,7 +41,8 @@ def _is_jax(array: Array) -> bool:
 
 
 def has_float64(array: Array) -> bool:
-    """Say whether the library of an array computes in double precision: JAX does only where that was switched on."""
+    """Say whether the library of an array computes in double precision: JAX does only where that
+    was switched on."""
     return not _is_jax(array) or bool(sys.modules["jax"].config.jax_enable_x64)
 
 
@@ -100,10 +103,13 @@ def at_least_zero(values: Array) -> Array:
 
 
 def root(values: Array) -> Array:
-    """Square root of values whose gradient at 0 is 0 instead of infinite; 0 for negative ones, which are rounding."""
+    """Square root of values whose gradient at 0 is 0 instead of infinite; 0 for negative ones,
+    which are rounding."""
     xp = namespace(values)
     positive = (values > 0) | xp.isnan(values)
-    return xp.where(positive, xp.sqrt(xp.where(positive, values, xp.ones_like(values))), xp.zeros_like(values))
+    return xp.where(
+        positive, xp.sqrt(xp.where(positive, values, xp.ones_like(values))), xp.zeros_like(values)
+    )
 
 
 def inner(a: Array, b: Array) -> Array:
@@ -113,7 +119,8 @@ def inner(a: Array, b: Array) -> Array:
 
 
 def norm(values: Array, axis: int | None = None) -> Array:
-    """Euclidean norm that neither overflows nor underflows: the largest magnitude is divided out first."""
+    """Euclidean norm that neither overflows nor underflows: the largest magnitude is divided out
+    first."""
     xp = namespace(values)
     largest = detach(xp.max(xp.abs(values), axis=axis, keepdims=True))
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))
@@ -122,7 +129,8 @@ def norm(values: Array, axis: int | None = None) -> Array:
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """Thin singular value decomposition (u, s, vt); by a slower driver where that of NumPy does not converge."""
+    """Thin singular value decomposition (u, s, vt); by a slower driver where that of NumPy does not
+    converge."""
     try:
         u, s, vt = namespace(matrix).linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -141,7 +149,8 @@ def singular_values(matrix: Array) -> Array:
 
 
 def stacked(blocks: Iterable[Array], into: Array) -> Array:
-    """Return blocks one after the other along the first axis, written into an array where its library can do that.
+    """Return blocks one after the other along the first axis, written into an array where its
+    library can do that.
 
     The blocks may be computed from that array: each is written before the next is asked for.
     """
@@ -160,7 +169,9 @@ def scatter(values: Array, order: Array) -> Array:
         result = namespace(values).empty_like(values)
         result[order] = values
         return result
-    xp = namespace(values)  # the standard has no assignment by index; inverting the permutation costs a second sort
+    xp = namespace(
+        values
+    )  # the standard has no assignment by index; inverting the permutation costs a second sort
     return xp.take(values, xp.argsort(order))
 
 

@@ -12,14 +12,19 @@ from .measure import FAMILIES, INVARIANCES, Measure, implied
 from .suggestions import did_you_mean
 
 
-def list_measures(*, family: str | None = None, invariant_to: str | set[str] | None = None) -> list[Measure]:
-    """Return the measures of the catalogue, by family and name, that are of this family and have these invariances.
+def list_measures(
+    *, family: str | None = None, invariant_to: str | set[str] | None = None
+) -> list[Measure]:
+    """Return the measures of the catalogue, by family and name, that are of this family and have
+    these invariances.
 
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
     family = None if family is None else family.lower().replace(" ", "_").replace("-", "_")
     wanted = wanted_invariances(family, FAMILIES, invariant_to)
-    found = [m for m in _catalogue().values() if family in (None, m.family) and wanted <= m.invariant_to]
+    found = [
+        m for m in _catalogue().values() if family in (None, m.family) and wanted <= m.invariant_to
+    ]
     return sorted(found, key=lambda m: (FAMILIES.index(m.family), m.name))
 
 
@@ -36,7 +41,8 @@ def wanted_invariances(
 
 
 def get_measure(spec: str | Measure) -> Measure:
-    """Return a measure by name (``"cka"``), label (``"CKA"``), or specification (``"cka[estimator=debiased]"``).
+    """Return a measure by name (``"cka"``), label (``"CKA"``), or specification
+    (``"cka[estimator=debiased]"``).
 
     Raises ``ValueError`` with the closest name when there is none.
     """
@@ -53,12 +59,19 @@ def get_measure(spec: str | Measure) -> Measure:
     by_name = _catalogue() | {m.label: m for m in _catalogue().values()}
     lowered = {key.lower(): m for key, m in by_name.items()}
     if name.lower() not in lowered:
-        raise ValueError(f"no measure {name!r}{did_you_mean(name.lower(), lowered, show=_catalogue())}")
-    return lowered[name.lower()].where(**parse_parameters(parameters)) if parameters else lowered[name.lower()]
+        raise ValueError(
+            f"no measure {name!r}{did_you_mean(name.lower(), lowered, show=_catalogue())}"
+        )
+    return (
+        lowered[name.lower()].where(**parse_parameters(parameters))
+        if parameters
+        else lowered[name.lower()]
+    )
 
 
 def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
-    """Return the measures meant by specifications, labels, measures and names of presets, each once."""
+    """Return the measures meant by specifications, labels, measures and names of presets, each
+    once."""
     specs = specs if isinstance(specs, Iterable) else [specs]
     found = (preset(s) if isinstance(s, str) and s in PRESETS else (get_measure(s),) for s in specs)
     return list(dict.fromkeys(m for group in found for m in group))
@@ -67,12 +80,17 @@ def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
 def preset(name: str) -> tuple[Measure, ...]:
     """Return a published list of measures with the parameters its authors used.
 
-    ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the authors' code
-    computed for the published numbers (IMD: the value its random estimate scatters around). ``"default"``: the same 24
-    by the definitions of the papers that introduced them. ``"all"``: every measure of representations.
+    ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the
+    authors' code computed for the published numbers (IMD: the value its random estimate scatters
+    around). ``"default"``: the same 24 by the definitions of the papers that introduced them.
+    ``"all"``: every measure of representations.
     """
     everything = tuple(m for m in list_measures() if m.family != "outputs")
-    presets = {"all": everything, "resi": tuple(m.where(**p) for m, p in _RESI), "default": tuple(m for m, _ in _RESI)}
+    presets = {
+        "all": everything,
+        "resi": tuple(m.where(**p) for m, p in _RESI),
+        "default": tuple(m for m, _ in _RESI),
+    }
     if name not in presets:
         raise ValueError(f"no preset {name!r}; known: {', '.join(sorted(presets))}")
     return presets[name]
@@ -118,9 +136,13 @@ def parse_parameters(parameters: str) -> dict[str, Any]:
         if not isinstance(call, ast.Call) or call.args:
             raise SyntaxError
         pairs = [(str(k.arg), k.value) for k in call.keywords]
-        given = {name: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for name, v in pairs}
+        given = {
+            name: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for name, v in pairs
+        }
     except (ValueError, SyntaxError) as error:
-        raise ValueError(f"expected parameter=value, separated by commas; got {parameters!r}") from error
+        raise ValueError(
+            f"expected parameter=value, separated by commas; got {parameters!r}"
+        ) from error
     if len(given) < len(pairs):
         raise ValueError(f"a parameter is given twice in {parameters!r}")
     return given

@@ -15,7 +15,8 @@ MUCH_WIDER = 4  # features per sample, from which on both arrays may be transpos
 
 
 class UninformativeWarning(UserWarning):
-    """A value that says little or nothing, whatever the data: too few samples for so many features."""
+    """A value that says little or nothing, whatever the data: too few samples for so many
+    features."""
 
 
 def no_caveat(x: Representation, y: Representation, **parameters: Any) -> str:
@@ -23,8 +24,11 @@ def no_caveat(x: Representation, y: Representation, **parameters: Any) -> str:
     return ""
 
 
-def caveat_of(uninformative: Callable[..., str], invariant_to: Set[str], x: Representation, y: Representation) -> str:
-    """Return why a value says little of this pair, whatever the data; an empty string for most pairs."""
+def caveat_of(
+    uninformative: Callable[..., str], invariant_to: Set[str], x: Representation, y: Representation
+) -> str:
+    """Return why a value says little of this pair, whatever the data; an empty string for most
+    pairs."""
     if x is y:
         return ""
     (n, d), e = x.shape, y.shape[1]
@@ -38,13 +42,18 @@ def caveat_of(uninformative: Callable[..., str], invariant_to: Set[str], x: Repr
 
 
 def condition(uninformative: Callable[..., str]) -> str:
-    """Return when a value says little, in words: the first paragraph of the docstring of the claim."""
+    """Return when a value says little, in words: the first paragraph of the docstring of the
+    claim."""
     if uninformative is no_caveat:
         return ""
-    return (inspect.getdoc(uninformative) or "").split("\n\n")[0].replace("\n", " ").replace("``", "")
+    return (
+        (inspect.getdoc(uninformative) or "").split("\n\n")[0].replace("\n", " ").replace("``", "")
+    )
 
 
-def transposition(x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")) -> str:
+def transposition(
+    x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
+) -> str:
     """Return what to add to an error about numbers of rows, if these shapes look transposed."""
     wrong = {"both": x[1] == y[1], names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
     which = next((name for name, so in wrong.items() if so), None)
@@ -53,4 +62,6 @@ def transposition(x: tuple[int, int], y: tuple[int, int], names: tuple[str, str]
 
 def _detached(x: Representation) -> Representation:
     """The same values outside any gradient graph, with views that are remembered."""
-    return Representation(detach(x.source), x.name, dtype=x.dtype) if carries_gradient(x.source) else x
+    return (
+        Representation(detach(x.source), x.name, dtype=x.dtype) if carries_gradient(x.source) else x
+    )

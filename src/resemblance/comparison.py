@@ -1,4 +1,5 @@
-"""The result of comparing representations: one matrix per measure, with what is needed to trust it."""
+"""The result of comparing representations: one matrix per measure, with what is needed to trust
+it."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class Failure(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """What a measure records of a pair with its value: the recall of approximate neighbours, or why it means little."""
+    """What a measure records of a pair with its value: the recall of approximate neighbours, or why
+    it means little."""
 
     measure: str
     x: str
@@ -62,10 +64,11 @@ class Remark(NamedTuple):
 class Comparison:
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
 
-    A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per measure; views that
-    several measures share are counted for the first that took them. ``provenance`` says what it was computed from and
-    with: fingerprints of the data, versions, precision. ``cells`` are the results as they were computed, to be saved.
-    ``remarks`` are what measures recorded of a pair with the value: numbers, and why it means little if it does.
+    A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per
+    measure; views that several measures share are counted for the first that took them.
+    ``provenance`` says what it was computed from and with: fingerprints of the data, versions,
+    precision. ``cells`` are the results as they were computed, to be saved. ``remarks`` are what
+    measures recorded of a pair with the value: numbers, and why it means little if it does.
     """
 
     rows: tuple[str, ...]
@@ -81,13 +84,18 @@ class Comparison:
     def info(self, measure: str | Measure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
 
-        A :class:`Measure` is found by its specification only; a string also with the parameters in another order, and
-        by the name or the label, when just one measure has it, whatever its parameters.
+        A :class:`Measure` is found by its specification only; a string also with the parameters in
+        another order, and by the name or the label, when just one measure has it, whatever its
+        parameters.
         """
         wanted = str(measure)
         found = [m for m in self.measures if m.spec == wanted]
         if not found and isinstance(measure, str):
-            found = [m for m in self.measures if wanted.lower() in (m.label.lower(), m.spec.split("[")[0])]
+            found = [
+                m
+                for m in self.measures
+                if wanted.lower() in (m.label.lower(), m.spec.split("[")[0])
+            ]
             found = found or [m for m in self.measures if _parsed(wanted) == _parsed(m.spec)]
         if len(found) != 1:
             known = [m.spec for m in self.measures]
@@ -99,9 +107,11 @@ class Comparison:
         return self.values[self.info(measure).spec]
 
     def difference(self, measure: str | Measure) -> np.ndarray:
-        """Return the matrix with larger always meaning more different: largest possible similarity minus similarity.
+        """Return the matrix with larger always meaning more different: largest possible similarity
+        minus similarity.
 
-        The only place where a direction is turned round. A similarity without an upper bound is negated.
+        The only place where a direction is turned round. A similarity without an upper bound is
+        negated.
         """
         info, values = self.info(measure), self[measure]
         if not info.larger_is_more_similar:
@@ -109,20 +119,31 @@ class Comparison:
         return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per measure and pair: measure, label, x, y, value (None if it failed), reason.
+        """Return one record per measure and pair: measure, label, x, y, value (None if it failed),
+        reason.
 
-        If there are remarks, every record has their names, too (None where there is none of that name).
+        If there are remarks, every record has their names, too (None where there is none of that
+        name).
         """
         reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
         remarks = {remark[:4]: remark.value for remark in self.remarks}
         names = sorted({remark.name for remark in self.remarks})
         return [
-            {"measure": m.spec, "label": m.label, "x": x, "y": y,
-             "value": None if np.isnan(self.values[m.spec][i, j]) else float(self.values[m.spec][i, j]),
-             "reason": reasons.get((m.spec, x, y)),
-             **{name: remarks.get((m.spec, x, y, name)) for name in names}}
-            for m in self.measures for i, x in enumerate(self.rows) for j, y in enumerate(self.columns)
-        ]  # fmt: skip
+            {
+                "measure": m.spec,
+                "label": m.label,
+                "x": x,
+                "y": y,
+                "value": None
+                if np.isnan(self.values[m.spec][i, j])
+                else float(self.values[m.spec][i, j]),
+                "reason": reasons.get((m.spec, x, y)),
+                **{name: remarks.get((m.spec, x, y, name)) for name in names},
+            }
+            for m in self.measures
+            for i, x in enumerate(self.rows)
+            for j, y in enumerate(self.columns)
+        ]
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
@@ -131,11 +152,15 @@ class Comparison:
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
         notes = {spec: {"remarks": note} for spec, note in remark_notes(self).items()}
-        data = {m.spec: (("x", "y"), self.values[m.spec], m._asdict() | notes.get(m.spec, {})) for m in self.measures}
+        data = {
+            m.spec: (("x", "y"), self.values[m.spec], m._asdict() | notes.get(m.spec, {}))
+            for m in self.measures
+        }
         return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one file that :func:`load` reads, and that ``compare(..., save=path)`` continues."""
+        """Write everything to one file that :func:`load` reads, and that ``compare(...,
+        save=path)`` continues."""
         with Store(path) as store:
             store.put(self.cells)
             store.describe(describe(self.rows, self.columns, self.measures, self.provenance))
@@ -144,13 +169,18 @@ class Comparison:
         count = f"{len(self.measures)} measure{'' if len(self.measures) == 1 else 's'}"
         head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {count}"
         width = max((len(m.spec) for m in self.measures), default=0)
-        lines = [f"  {row[0]:<{width}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}".rstrip() for row in self._summary()]
+        lines = [
+            f"  {row[0]:<{width}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}".rstrip()
+            for row in self._summary()
+        ]
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
         names = ("measure", "label", "smallest", "largest", "notes", "seconds")
         header = "".join(f"<th>{name}</th>" for name in names)
-        rows = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in self._summary())
+        rows = (
+            "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in self._summary()
+        )
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         size = f"{len(self.rows)} x {len(self.columns)} representations"
         return f"<table><caption>Comparison of {size}</caption><tr>{header}</tr>{body}</table>"
@@ -159,7 +189,9 @@ class Comparison:
         notes = remark_notes(self)
         for m in self.measures:
             values = without_rounding(self.values[m.spec][~np.isnan(self.values[m.spec])], m)
-            low, high = (f"{values.min():.4g}", f"{values.max():.4g}") if values.size else ("-", "-")
+            low, high = (
+                (f"{values.min():.4g}", f"{values.max():.4g}") if values.size else ("-", "-")
+            )
             missing = self.values[m.spec].size - values.size
             failed = f"{missing} of {self.values[m.spec].size} failed" if missing else ""
             note = ", ".join(text for text in (failed, notes.get(m.spec)) if text)
@@ -170,7 +202,11 @@ def _parsed(spec: str) -> tuple[str, dict[str, Any]] | str:
     """The name and the parameters of a specification, or its text where it cannot be read."""
     name, bracket, parameters = spec.strip().partition("[")
     try:
-        return (name.strip().lower(), parse_parameters(parameters[:-1])) if bracket and parameters[-1:] == "]" else spec
+        return (
+            (name.strip().lower(), parse_parameters(parameters[:-1]))
+            if bracket and parameters[-1:] == "]"
+            else spec
+        )
     except ValueError:
         return spec
 
@@ -178,7 +214,8 @@ def _parsed(spec: str) -> tuple[str, dict[str, Any]] | str:
 def without_rounding(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
     """Return values to be read by people: what is 0 but for rounding errors is 0.
 
-    That is less than 1e-12 of the width of the measure's range or, where that has no end, of the largest value here.
+    That is less than 1e-12 of the width of the measure's range or, where that has no end, of the
+    largest value here.
     """
     width = info.range[1] - info.range[0]
     largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
@@ -188,25 +225,32 @@ def without_rounding(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
 
 
 def remark_notes(comparison: Comparison) -> dict[str, str]:
-    """Return what measures recorded with their values, one text per measure: "neighbour recall 0.97 to 1"."""
+    """Return what measures recorded with their values, one text per measure: "neighbour recall 0.97
+    to 1"."""
     found: dict[str, dict[str, list[float | str]]] = {}
     for remark in comparison.remarks:
         found.setdefault(remark.measure, {}).setdefault(remark.name, []).append(remark.value)
-    return {spec: "; ".join(_note(name, values) for name, values in by_name.items()) for spec, by_name in found.items()}
+    return {
+        spec: "; ".join(_note(name, values) for name, values in by_name.items())
+        for spec, by_name in found.items()
+    }
 
 
 def _note(name: str, values: list[float | str]) -> str:
     """The span of numbers, or the different texts with how many values they are said of."""
     texts = Counter(value for value in values if isinstance(value, str))
     if texts:
-        return "; ".join(f"{text} ({times} value{'s' * (times > 1)})" for text, times in texts.items())
+        return "; ".join(
+            f"{text} ({times} value{'s' * (times > 1)})" for text, times in texts.items()
+        )
     numbers = [float(value) for value in values]
     ends = dict.fromkeys(f"{end:.4g}" for end in (min(numbers), max(numbers)))
     return f"{name.replace('_', ' ')} {' to '.join(ends)}"
 
 
 def load(path: str | Path) -> Comparison:
-    """Read a comparison that was saved; one that was interrupted says in ``failures`` which pairs are missing.
+    """Read a comparison that was saved; one that was interrupted says in ``failures`` which pairs
+    are missing.
 
     Raises ``ValueError`` for a file that is not there or not a comparison.
     """
@@ -217,11 +261,14 @@ def load(path: str | Path) -> Comparison:
         description, cells = store.description(), store.cells()
         infos = tuple(_info_from(entry) for entry in description["measures"])
         check_ranges(cells, infos, path)
-        return assemble(description["rows"], description["columns"], infos, cells, description["provenance"])
+        return assemble(
+            description["rows"], description["columns"], infos, cells, description["provenance"]
+        )
 
 
 def check_ranges(cells: Iterable[Cell], infos: Iterable[MeasureInfo], path: Path) -> None:
-    """Raise ``ValueError`` for values in a file that a measure cannot have; a known measure says so, not the file."""
+    """Raise ``ValueError`` for values in a file that a measure cannot have; a known measure says
+    so, not the file."""
     ranges = {(m.spec, m.version): _declared_range(m) for m in infos}
     for cell in cells:
         ends = ranges.get(cell[:2])
@@ -264,7 +311,9 @@ def assemble(
                 if cell is None and m.symmetric:
                     cell = found.get((m.spec, m.version, b, a))
                 if cell is None:
-                    failures.append(Failure(m.spec, x, y, (missing or {}).get(m.spec, "not computed")))
+                    failures.append(
+                        Failure(m.spec, x, y, (missing or {}).get(m.spec, "not computed"))
+                    )
                     continue
                 used[cell] = None
                 remarks += [Remark(m.spec, x, y, *named) for named in remarks_of(cell).items()]
@@ -275,11 +324,22 @@ def assemble(
         seconds[m.spec] = sum(cell.seconds for cell in used)
         values[m.spec].flags.writeable = False
         kept |= used
-    return Comparison(rows, columns, infos, values, seconds, tuple(failures), provenance, tuple(kept), tuple(remarks))
+    return Comparison(
+        rows,
+        columns,
+        infos,
+        values,
+        seconds,
+        tuple(failures),
+        provenance,
+        tuple(kept),
+        tuple(remarks),
+    )
 
 
 def _reason(cell: Cell, *sides: tuple[str, str]) -> str:
-    """The reason of a failed cell, with the names that the data have here in place of their fingerprints."""
+    """The reason of a failed cell, with the names that the data have here in place of their
+    fingerprints."""
     reason = cell.reason or ""
     for fingerprint_of_side, name in sides:
         reason = reason.replace(f"{{{fingerprint_of_side}}}", title(name))
@@ -287,11 +347,21 @@ def _reason(cell: Cell, *sides: tuple[str, str]) -> str:
 
 
 def describe(
-    rows: Iterable[str], columns: Iterable[str], infos: Iterable[MeasureInfo], provenance: Mapping[str, Any]
+    rows: Iterable[str],
+    columns: Iterable[str],
+    infos: Iterable[MeasureInfo],
+    provenance: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the JSON-able description of a comparison (infinite ranges become null)."""
-    measures = [m._asdict() | {"range": [r if np.isfinite(r) else None for r in m.range]} for m in infos]
-    return {"rows": list(rows), "columns": list(columns), "measures": measures, "provenance": dict(provenance)}
+    measures = [
+        m._asdict() | {"range": [r if np.isfinite(r) else None for r in m.range]} for m in infos
+    ]
+    return {
+        "rows": list(rows),
+        "columns": list(columns),
+        "measures": measures,
+        "provenance": dict(provenance),
+    }
 
 
 def _info_from(entry: dict[str, Any]) -> MeasureInfo:
@@ -303,12 +373,20 @@ def _info_from(entry: dict[str, Any]) -> MeasureInfo:
 def info_of(measure: Measure) -> MeasureInfo:
     """Return what a result keeps of a measure."""
     return MeasureInfo(
-        measure.spec, measure.label, measure.family, measure.larger_is_more_similar, measure.range, measure.symmetric,
-        measure.version, dict(measure.parameters),
-    )  # fmt: skip
+        measure.spec,
+        measure.label,
+        measure.family,
+        measure.larger_is_more_similar,
+        measure.range,
+        measure.symmetric,
+        measure.version,
+        dict(measure.parameters),
+    )
 
 
-def provenance_of(rows: Sequence[Representation], columns: Sequence[Representation]) -> dict[str, Any]:
+def provenance_of(
+    rows: Sequence[Representation], columns: Sequence[Representation]
+) -> dict[str, Any]:
     """Return what a comparison was computed from and with."""
     modules = {library(r.source) for r in [*rows, *columns]}
     return {
@@ -320,7 +398,8 @@ def provenance_of(rows: Sequence[Representation], columns: Sequence[Representati
 
 
 def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what anything is computed with: versions of this library, of Python, and of NumPy, SciPy and others."""
+    """Return what anything is computed with: versions of this library, of Python, and of NumPy,
+    SciPy and others."""
     from . import __version__
 
     libraries = {"numpy": np.__version__, "scipy": scipy.__version__}

@@ -1,4 +1,5 @@
-"""Functions that are compiled when they are first called. Needs numba; imported only by modules of compiled code."""
+"""Functions that are compiled when they are first called. Needs numba; imported only by modules of
+compiled code."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """Compile when first called, once per machine; threads may run it at the same time.
 
-    Where neither the folder of this package nor that of the user can be written, as in many containers, nothing is kept
-    and every process compiles anew.
+    Where neither the folder of this package nor that of the user can be written, as in many
+    containers, nothing is kept and every process compiles anew.
     """
     try:
         return cast(Function, njit(cache=True, nogil=True)(function))

@@ -1,4 +1,5 @@
-"""The one reader of JSON files that we wrote, or that a user wrote for us: what is wrong with one names the file."""
+"""The one reader of JSON files that we wrote, or that a user wrote for us: what is wrong with one
+names the file."""
 
 from __future__ import annotations
 
@@ -8,28 +9,46 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-# What reading, and making something of what was read, can raise for a file that is damaged or of another kind.
-DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError)
+# What reading, and making something of what was read, can raise for a file that is damaged or of
+# another kind.
+DAMAGED = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    RecursionError,
+    OverflowError,
+)
 Made = TypeVar("Made")
 
 
 def read_document(path: Path, make: Callable[[Any], Made], what: str, remedy: str = "") -> Made:
     """Return what ``make`` makes of the JSON in a file.
 
-    Raises ``ValueError`` with the file, what it should be, and the remedy, whatever is wrong with it.
+    Raises ``ValueError`` with the file, what it should be, and the remedy, whatever is wrong with
+    it.
     """
     try:
         return make(json.loads(path.read_text(encoding="utf-8")))
     except DAMAGED as error:
-        why = f"no entry {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
-        raise ValueError(f"{path} is not {what} that can be read ({why}){f'; {remedy}' if remedy else ''}") from error
+        why = (
+            f"no entry {error}"
+            if isinstance(error, KeyError)
+            else str(error) or type(error).__name__
+        )
+        raise ValueError(
+            f"{path} is not {what} that can be read ({why}){f'; {remedy}' if remedy else ''}"
+        ) from error
 
 
 def check_types(value: Any, kind: Any, where: str = "") -> None:
-    """Raise ``ValueError`` unless a value, and everything in it, is of the kind that annotations promise.
+    """Raise ``ValueError`` unless a value, and everything in it, is of the kind that annotations
+    promise.
 
-    Knows what the results are made of: named tuples and dataclasses, tuples, mappings, unions, and plain values. A
-    whole number is also a float; True and False are no numbers.
+    Knows what the results are made of: named tuples and dataclasses, tuples, mappings, unions, and
+    plain values. A whole number is also a float; True and False are no numbers.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:

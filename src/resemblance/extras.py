@@ -1,4 +1,5 @@
-"""Optional dependencies: imported when they are needed, and named with the command that installs them."""
+"""Optional dependencies: imported when they are needed, and named with the command that installs
+them."""
 
 from __future__ import annotations
 
@@ -46,18 +47,25 @@ def check(package: str) -> None:
 def packages_of(extra: str) -> tuple[str, ...]:
     """Return what an extra consists of, by the names that are imported."""
     extras = (extra, *CONTAINED.get(extra, ()))
-    return tuple(dict.fromkeys(name.partition(".")[0] for name, its in EXTRA.items() if its in extras))
+    return tuple(
+        dict.fromkeys(name.partition(".")[0] for name, its in EXTRA.items() if its in extras)
+    )
 
 
 def install_hint(extra: str, *packages: str) -> str:
     """Return the command that installs an extra, or only these packages of it.
 
-    It names this package only by the folder it was installed from, never by a name that an index may give to another.
+    It names this package only by the folder it was installed from, never by a name that an index
+    may give to another.
     """
     folder, editable = _checkout()
     if folder:
         return f'pip install {"-e " if editable else ""}"{folder}[{extra}]"'
-    wanted = packages or [name for name in packages_of(extra) if not _is_installed(name)] or packages_of(extra)
+    wanted = (
+        packages
+        or [name for name in packages_of(extra) if not _is_installed(name)]
+        or packages_of(extra)
+    )
     return f"pip install {' '.join(INSTALLED_AS.get(name, name) for name in wanted)}"
 
 
@@ -66,7 +74,8 @@ def _is_installed(package: str) -> bool:
 
 
 def _checkout() -> tuple[Path | None, bool]:
-    """Return the folder with the source that this package runs or was installed from, if it is still there."""
+    """Return the folder with the source that this package runs or was installed from, if it is
+    still there."""
     here = Path(__file__).resolve().parents[2]
     if _is_ours(here):
         return here, True

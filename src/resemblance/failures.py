@@ -1,4 +1,5 @@
-"""Why a pair has no value: what data and lack of memory can cause, apart from defects, which are not caught."""
+"""Why a pair has no value: what data and lack of memory can cause, apart from defects, which are
+not caught."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from .store import NO_MEMORY
 OF_SCIPY = ("array must not contain infs or NaNs", "matrix contains invalid numeric entries")
 
 
-def reason_of(error: Exception, measure: Measure, x: Representation, y: Representation) -> str | None:
+def reason_of(
+    error: Exception, measure: Measure, x: Representation, y: Representation
+) -> str | None:
     """Return why there is no value, or ``None`` for an error that data cannot cause.
 
     Data may have another name elsewhere: in the reason they have their fingerprint in its place.
@@ -31,7 +34,8 @@ def reason_of(error: Exception, measure: Measure, x: Representation, y: Represen
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Say whether NumPy, or PyTorch on a processor or an accelerator, could not allocate an array."""
+    """Say whether NumPy, or PyTorch on a processor or an accelerator, could not allocate an
+    array."""
     torch = sys.modules.get("torch")
     kinds = (MemoryError, torch.cuda.OutOfMemoryError) if torch else (MemoryError,)
     on_processor = isinstance(error, RuntimeError) and "DefaultCPUAllocator: " in str(error)

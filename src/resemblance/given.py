@@ -1,4 +1,5 @@
-"""What is given to compare: arrays, tables, models with layers, and lists and mappings of them, each with a name."""
+"""What is given to compare: arrays, tables, models with layers, and lists and mappings of them,
+each with a name."""
 
 from __future__ import annotations
 
@@ -13,14 +14,20 @@ from .representation import Representation, as_representation
 from .subject import Subject
 
 
-def named_sides(rows: Any, columns: Any = None) -> tuple[list[Representation], list[Representation] | None]:
-    """Return the representations of the rows, and of the columns if they are others, each with a name.
+def named_sides(
+    rows: Any, columns: Any = None
+) -> tuple[list[Representation], list[Representation] | None]:
+    """Return the representations of the rows, and of the columns if they are others, each with a
+    name.
 
-    The layers of a model are called ``model/layer``. Models of one name are numbered: "ResNet", "ResNet 2".
+    The layers of a model are called ``model/layer``. Models of one name are numbered: "ResNet",
+    "ResNet 2".
     """
     models = _Models()
     first = [_representation(*entry) for entry in _entries(rows, "x", models)]
-    return first, None if columns is None else [_representation(*entry) for entry in _entries(columns, "y", models)]
+    return first, None if columns is None else [
+        _representation(*entry) for entry in _entries(columns, "y", models)
+    ]
 
 
 class _Models:
@@ -52,11 +59,15 @@ def _entries(given: Any, prefix: str, models: _Models) -> Iterator[tuple[str, An
     for position, data in enumerate(given):
         if isinstance(data, Measure):
             raise ValueError("measures go by keyword: compare(representations, measures=[...])")
-        yield from _layers(models.title(data) if isinstance(data, Subject) else _own_name(data, prefix, position), data)
+        yield from _layers(
+            models.title(data) if isinstance(data, Subject) else _own_name(data, prefix, position),
+            data,
+        )
 
 
 def _layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the layers of a model, or of a mapping from layers to arrays; anything else as it is."""
+    """Yield the layers of a model, or of a mapping from layers to arrays; anything else as it
+    is."""
     layers = data.layers if isinstance(data, Subject) else data
     if not isinstance(layers, Mapping):
         yield name, data

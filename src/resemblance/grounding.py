@@ -1,7 +1,8 @@
 r"""What is expected of pairs of representations, and how well measured differences agree with it.
 
-A :class:`Block` is a set of pairs that may be ranked against each other, with the difference expected of each. A
-quality sees two vectors per block, the measured and the expected differences, and is averaged over blocks.
+A :class:`Block` is a set of pairs that may be ranked against each other, with the difference
+expected of each. A quality sees two vectors per block, the measured and the expected differences,
+and is averaged over blocks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from scipy.stats import kendalltau, rankdata
 
 
 class Block(NamedTuple):
-    """Pairs (row, column) of a matrix of differences, and the difference expected of each (only its order counts)."""
+    """Pairs (row, column) of a matrix of differences, and the difference expected of each (only its
+    order counts)."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -24,29 +26,37 @@ class Block(NamedTuple):
 Blocks = tuple[Block, ...]
 
 
-# ------------------------------------------------------------------------------------------------------ expectations
+# ------------------------------------------------------------------------------------- expectations
 
 
 def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> Blocks:
-    """One block of all pairs of models, which are expected to differ as much as their predictions do.
+    """One block of all pairs of models, which are expected to differ as much as their predictions
+    do.
 
-    ``expected``: (n, n) symmetric. ``both_orders``: of an asymmetric measure, (i, j) and (j, i) are two pairs.
+    ``expected``: (n, n) symmetric. ``both_orders``: of an asymmetric measure, (i, j) and (j, i) are
+    two pairs.
     """
     rows, columns = _pairs(len(expected), both_orders)
     return (Block(rows, columns, np.asarray(expected, float)[rows, columns]),)
 
 
 def by_group(groups: Sequence[object], *, both_orders: bool = False) -> Blocks:
-    """One block per group: pairs inside it (expected difference 0) and of a member with an outsider (1).
+    """One block per group: pairs inside it (expected difference 0) and of a member with an outsider
+    (1).
 
-    ``groups``: the group of each of n models. ``both_orders``: of an asymmetric measure also (outsider, member), and
-    both orders inside; without it, inside pairs in the order of the list and (member, outsider).
+    ``groups``: the group of each of n models. ``both_orders``: of an asymmetric measure also
+    (outsider, member), and both orders inside; without it, inside pairs in the order of the list
+    and (member, outsider).
     """
-    return tuple(_group_block(np.array([g == group for g in groups]), both_orders) for group in dict.fromkeys(groups))
+    return tuple(
+        _group_block(np.array([g == group for g in groups]), both_orders)
+        for group in dict.fromkeys(groups)
+    )
 
 
 def by_anchor(groups: Sequence[object]) -> Blocks:
-    """One block per model: its pairs with the others of its group (0) and with outsiders (1), itself first (Eq. 7)."""
+    """One block per model: its pairs with the others of its group (0) and with outsiders (1),
+    itself first (Eq. 7)."""
     blocks = []
     for anchor, group in enumerate(groups):
         others = np.array([i for i in range(len(groups)) if i != anchor], dtype=int)
@@ -62,7 +72,8 @@ def by_distance(layers: int) -> Blocks:
 
 
 def by_nesting(layers: int) -> Blocks:
-    """One block per pair of layers (1) with all pairs that lie between them (0): the nested tuples of Eq. 8."""
+    """One block per pair of layers (1) with all pairs that lie between them (0): the nested tuples
+    of Eq. 8."""
     rows, columns = _pairs(layers, both_orders=False)
     blocks = []
     for i, j in zip(rows, columns):
@@ -73,7 +84,8 @@ def by_nesting(layers: int) -> Blocks:
 
 
 def by_source(layers: int) -> Blocks:
-    """One block per layer and side: its pairs with all layers above it, or below it, at their distances."""
+    """One block per layer and side: its pairs with all layers above it, or below it, at their
+    distances."""
     blocks = []
     for source in range(layers):
         for others in (np.arange(source + 1, layers), np.arange(source)):
@@ -91,16 +103,19 @@ def _group_block(inside: np.ndarray, both_orders: bool) -> Block:
     rows, columns = _pairs(len(inside), both_orders=True)
     within, leaving = inside[rows] & inside[columns], inside[rows] & ~inside[columns]
     chosen = (
-        within | leaving | (~inside[rows] & inside[columns]) if both_orders else within & (rows < columns) | leaving
+        within | leaving | (~inside[rows] & inside[columns])
+        if both_orders
+        else within & (rows < columns) | leaving
     )
     return Block(rows[chosen], columns[chosen], (~within[chosen]).astype(float))
 
 
-# --------------------------------------------------------------------------------------------------------- qualities
+# ---------------------------------------------------------------------------------------- qualities
 
 
 class Agreement(NamedTuple):
-    """A quality of one block, and the weight it has in the average over blocks. NaN: there is nothing to compare."""
+    """A quality of one block, and the weight it has in the average over blocks. NaN: there is
+    nothing to compare."""
 
     value: float
     weight: float = 1.0
@@ -110,10 +125,12 @@ Quality = Callable[[np.ndarray, np.ndarray], Agreement]
 
 
 def spearman(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    r"""Spearman's rank correlation of measured and expected differences, in [-1, 1], 1 for the same order.
+    r"""Spearman's rank correlation of measured and expected differences, in [-1, 1], 1 for the same
+    order.
 
-    Pearson's correlation of the ranks, ties sharing their mean rank. Pairs that were not measured (NaN) are left out.
-    NaN with fewer than two pairs, or when all measured or all expected differences are equal.
+    Pearson's correlation of the ranks, ties sharing their mean rank. Pairs that were not measured
+    (NaN) are left out. NaN with fewer than two pairs, or when all measured or all expected
+    differences are equal.
     """
     measured, expected = _known(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
@@ -123,21 +140,24 @@ def spearman(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def conformity(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    r"""Share of comparisons of two pairs in which the one expected to differ less does not differ more, in [0, 1].
+    r"""Share of comparisons of two pairs in which the one expected to differ less does not differ
+    more, in [0, 1].
 
-    Equal differences conform, as the paper's :math:`\le` says (Klabunde et al. 2025, Eqs. 7 and 8). Pairs that were
-    not measured are left out. The weight is the number of comparisons, so that the average over blocks is the share of
-    all comparisons of all blocks.
+    Equal differences conform, as the paper's :math:`\le` says (Klabunde et al. 2025, Eqs. 7 and 8).
+    Pairs that were not measured are left out. The weight is the number of comparisons, so that the
+    average over blocks is the share of all comparisons of all blocks.
     """
     return _conformity(*_known(measured, expected), ties=True)
 
 
 def auprc(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Area under the precision-recall curve for finding the pairs expected to be alike by small differences, in [0, 1].
+    """Area under the precision-recall curve for finding the pairs expected to be alike by small
+    differences, in [0, 1].
 
-    Average precision: the sum of precisions over the steps of recall, without interpolation; equal differences share
-    one threshold. A measure that does not know gets about the share of such pairs, not one half. Pairs that were not
-    measured are left out; NaN if no pair of either kind remains.
+    Average precision: the sum of precisions over the steps of recall, without interpolation; equal
+    differences share one threshold. A measure that does not know gets about the share of such
+    pairs, not one half. Pairs that were not measured are left out; NaN if no pair of either kind
+    remains.
     """
     measured, expected = _known(measured, expected)
     alike = expected == 0
@@ -147,7 +167,8 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for tests 3 to 5: equal differences do not conform; every block counts 1.
+    """Conformity as the authors' code has it for tests 3 to 5: equal differences do not conform;
+    every block counts 1.
 
     It compares largest - difference, which makes all finite differences equal when one is infinite.
     """
@@ -158,7 +179,8 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for test 6: a comparison with a missing difference conforms."""
+    """Conformity as the authors' code has it for test 6: a comparison with a missing difference
+    conforms."""
     known = _conformity(*_known(measured, expected), ties=True)
     total = _comparisons(expected)
     violations = (1 - known.value) * known.weight if known.weight else 0.0
@@ -166,15 +188,16 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> Agreeme
 
 
 def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Spearman correlation as the authors' code has it for test 6: no value when a difference is missing."""
+    """Spearman correlation as the authors' code has it for test 6: no value when a difference is
+    missing."""
     return Agreement(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     """AUPRC as the authors' code has it for distances: scored by (largest - difference) / largest.
 
-    The same as :func:`auprc` except when all differences are negative, which turns the order round, or when one is
-    infinite, which leaves no value.
+    The same as :func:`auprc` except when all differences are negative, which turns the order round,
+    or when one is infinite, which leaves no value.
     """
     measured, expected = _known(measured, expected)
     alike = expected == 0
@@ -185,7 +208,8 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it for similarities, which it scores as they are: none when one is infinite."""
+    """AUPRC as the authors' code has it for similarities, which it scores as they are: none when
+    one is infinite."""
     known, _ = _known(measured, expected)
     return auprc(measured, expected) if np.isfinite(known).all() else Agreement(np.nan)
 
@@ -198,7 +222,9 @@ def _known(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.n
 def _conformity(measured: np.ndarray, expected: np.ndarray, ties: bool) -> Agreement:
     # In the order of expectation, every pair is compared with those of strictly larger expectation.
     smaller = expected[:, None] < expected[None, :]
-    conforms = measured[:, None] <= measured[None, :] if ties else measured[:, None] < measured[None, :]
+    conforms = (
+        measured[:, None] <= measured[None, :] if ties else measured[:, None] < measured[None, :]
+    )
     total = int(smaller.sum())
     return Agreement(float((smaller & conforms).sum()) / total if total else np.nan, total)
 
@@ -213,13 +239,17 @@ def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
     return float(average_precision_score(positive, score))
 
 
-# ---------------------------------------------------------------------------------------------------------- averages
+# ----------------------------------------------------------------------------------------- averages
 
 
 def pooled(agreements: Sequence[Agreement]) -> float:
     """Mean weighted by what each block rests on; blocks without a value are left out."""
     known = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
-    return float(np.average([a.value for a in known], weights=[a.weight for a in known])) if known else np.nan
+    return (
+        float(np.average([a.value for a in known], weights=[a.weight for a in known]))
+        if known
+        else np.nan
+    )
 
 
 def complete_mean(agreements: Sequence[Agreement]) -> float:
@@ -228,7 +258,8 @@ def complete_mean(agreements: Sequence[Agreement]) -> float:
 
 
 class Rule(NamedTuple):
-    """How one number is made of a matrix of differences: which blocks, which quality of each, which average."""
+    """How one number is made of a matrix of differences: which blocks, which quality of each, which
+    average."""
 
     blocks: Callable[..., Blocks]
     quality: Quality
@@ -240,20 +271,22 @@ def apply(rule: Rule, differences: np.ndarray, blocks: Blocks) -> float:
     return rule.average([rule.quality(differences[b.rows, b.columns], b.expected) for b in blocks])
 
 
-# ------------------------------------------------------------------------------------ one reference against many others
+# ---------------------------------------------------------------- one reference against many others
 
 
 def by_reference(expected: Sequence[float]) -> Blocks:
-    """One block for a (1, n) matrix: a reference against n others, which are expected to differ from it so much."""
+    """One block for a (1, n) matrix: a reference against n others, which are expected to differ
+    from it so much."""
     columns = np.arange(len(expected))
     return (Block(np.zeros_like(columns), columns, np.asarray(expected, float)),)
 
 
 def kendall(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, in [-1, 1], 1 for one order.
+    r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, in [-1, 1],
+    1 for one order.
 
-    Pairs that were not measured (NaN) are left out. NaN with fewer than two pairs, or when all measured or all expected
-    differences are equal.
+    Pairs that were not measured (NaN) are left out. NaN with fewer than two pairs, or when all
+    measured or all expected differences are equal.
     """
     measured, expected = _known(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
@@ -263,7 +296,8 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def concordance(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity in which equal differences count half, so that a measure that tells nothing apart gets one half."""
+    """Conformity in which equal differences count half, so that a measure that tells nothing apart
+    gets one half."""
     measured, expected = _known(measured, expected)
     with_ties, without = (_conformity(measured, expected, ties=ties) for ties in (True, False))
     return Agreement((with_ties.value + without.value) / 2, with_ties.weight)

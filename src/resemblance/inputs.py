@@ -1,4 +1,5 @@
-"""What users hand in: arrays, tables and files, as one array with what is known of the order of its samples."""
+"""What users hand in: arrays, tables and files, as one array with what is known of the order of its
+samples."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ import numpy as np
 
 from .arrays import Array, is_torch, namespace
 
-# The samples of the rows: their ids, a range for rows that are merely numbered 0, 1, ..., or None where nobody says.
+# The samples of the rows: their ids, a range for rows that are merely numbered 0, 1, ..., or None
+# where nobody says.
 Order = tuple[Hashable, ...] | range | None
 NUMBERS = ("bool", "integral", "real floating")
 
@@ -29,23 +31,29 @@ class Given(NamedTuple):
 
 
 def receive(data: Any, called: str) -> Given:
-    """Return what a user hands in as an array of real numbers with its samples; ``called`` is its name in errors.
+    """Return what a user hands in as an array of real numbers with its samples; ``called`` is its
+    name in errors.
 
-    Raises ``ValueError``, which says what to do, for what is no array, and for values that are not real numbers.
+    Raises ``ValueError``, which says what to do, for what is no array, and for values that are not
+    real numbers.
     """
     if problem := _problem(data):
         raise ValueError(f"{called} {problem}")
     data = data.to_pandas() if hasattr(data, "column_names") else data  # a table of pyarrow
     array = _table_values(data, called) if _is_table(data) else _values(data, called)
     if not namespace(array).isdtype(array.dtype, NUMBERS):
-        raise ValueError(f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}")
+        raise ValueError(
+            f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
+        )
     return Given(array, order_of(data, called))
 
 
 def order_of(data: Any, called: str) -> Order:
-    """Return the samples that the index of a DataFrame or Series, or the first coordinate of a DataArray, names.
+    """Return the samples that the index of a DataFrame or Series, or the first coordinate of a
+    DataArray, names.
 
-    An index 0, 1, ..., n - 1 names no samples: it is a range. Raises ``ValueError`` for an index with missing values.
+    An index 0, 1, ..., n - 1 names no samples: it is a range. Raises ``ValueError`` for an index
+    with missing values.
     """
     if hasattr(data, "iloc"):
         index = data.index
@@ -56,7 +64,10 @@ def order_of(data: Any, called: str) -> Order:
     if index is None:
         return None
     if index.isna().any() if index.nlevels == 1 else False:
-        raise ValueError(f"{called} has missing values in its index; fill them in, or drop the index: reset_index()")
+        raise ValueError(
+            f"{called} has missing values in its index; fill them in, or drop the index: "
+            "reset_index()"
+        )
     numbers = np.asarray(index)
     if numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers))):
         return range(len(numbers))
@@ -64,36 +75,50 @@ def order_of(data: Any, called: str) -> Order:
 
 
 def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
-    """Raise ``ValueError`` when two things, named x and y, are known to have other samples, or another order of them.
+    """Raise ``ValueError`` when two things, named x and y, are known to have other samples, or
+    another order of them.
 
-    Rows that are merely numbered may belong to any samples, unless the others have the same numbers in another order.
+    Rows that are merely numbered may belong to any samples, unless the others have the same numbers
+    in another order.
     """
     if of_x is None or of_y is None or tuple(of_x) == tuple(of_y):
         return
     if Counter(of_x) == Counter(of_y):
         raise ValueError(
-            f"{called}: {y} has the samples of {x} in another order; put both in one order by rs.join_samples, or by "
-            ".loc[other.index] for data frames (or drop the index, if the rows belong together: reset_index(drop=True))"
+            f"{called}: {y} has the samples of {x} in another order; put both in one order by "
+            "rs.join_samples, or by .loc[other.index] for data frames (or drop the index, if the "
+            "rows belong together: reset_index(drop=True))"
         )
     if isinstance(of_x, range) or isinstance(of_y, range):
         return
     first = next((b for b in of_y if b not in set(of_x)), of_y[0])
     raise ValueError(
-        f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; rs.join_samples keeps the samples "
-        "that both have"
+        f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; "
+        "rs.join_samples keeps the samples that both have"
     )
 
 
 def is_single(data: Any) -> bool:
     """Say whether this is one array, table or file, and not a collection of several."""
-    known = isinstance(data, str | Path | bytes) or hasattr(data, "__array__") or hasattr(data, "column_names")
-    return bool(known or array_api_compat.is_array_api_obj(data) or _is_sparse(data) or hasattr(data, "named_modules"))
+    known = (
+        isinstance(data, str | Path | bytes)
+        or hasattr(data, "__array__")
+        or hasattr(data, "column_names")
+    )
+    return bool(
+        known
+        or array_api_compat.is_array_api_obj(data)
+        or _is_sparse(data)
+        or hasattr(data, "named_modules")
+    )
 
 
 def holds_named(data: Any) -> bool:
     """Say whether this is a list of pairs (name, array)."""
     pairs = isinstance(data, list | tuple) and bool(data)
-    return pairs and all(isinstance(e, list | tuple) and len(e) == 2 and isinstance(e[0], str) for e in data)
+    return pairs and all(
+        isinstance(e, list | tuple) and len(e) == 2 and isinstance(e[0], str) for e in data
+    )
 
 
 def hint_of_counts(n: int, m: int) -> str:
@@ -102,12 +127,12 @@ def hint_of_counts(n: int, m: int) -> str:
     if not 1 < few < many or many % few:
         return ""
     return (
-        f"; {many} is {many // few} x {few}: if these are {many // few} trials of each sample, average them, "
-        f"or repeat the samples"
+        f"; {many} is {many // few} x {few}: if these are {many // few} trials of each sample, "
+        "average them, or repeat the samples"
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- files
+# -------------------------------------------------------------------------------------------- files
 
 
 def array_file(path: str | Path) -> Path:
@@ -118,7 +143,8 @@ def array_file(path: str | Path) -> Path:
 
 
 def open_array(path: Path) -> np.ndarray:
-    """Return the array in a ``.npy`` file as a memory map; ``ValueError``, naming the file, if it holds no array."""
+    """Return the array in a ``.npy`` file as a memory map; ``ValueError``, naming the file, if it
+    holds no array."""
     with explained(str(path)):
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
@@ -139,7 +165,7 @@ def explained(where: str) -> Iterator[None]:
         raise ValueError(f"{where} cannot be read: {reason}") from error
 
 
-# ------------------------------------------------------------------------------------------------------------- arrays
+# ------------------------------------------------------------------------------------------- arrays
 
 
 def _values(data: Any, called: str) -> Array:
@@ -149,7 +175,9 @@ def _values(data: Any, called: str) -> Array:
         try:
             array = np.asarray(data)
         except ValueError as error:
-            raise ValueError(f"{called} is not an array of numbers: its rows have different lengths") from error
+            raise ValueError(
+                f"{called} is not an array of numbers: its rows have different lengths"
+            ) from error
     if isinstance(array, np.ndarray) and array.dtype == object:
         return _stacked(array, called)
     return array
@@ -164,8 +192,14 @@ def _stacked(array: np.ndarray, called: str) -> np.ndarray:
         raise ValueError(f"{called} is not an array of numbers: its rows have different lengths")
     first = next(iter(array.ravel()), None)
     if isinstance(first, int | float | np.number):
-        raise ValueError(f"{called} must hold real numbers; got dtype object; if all are numbers, pass X.astype(float)")
-    raise ValueError(f"{called} must hold real numbers; got Python objects, the first of type {type(first).__name__}")
+        raise ValueError(
+            f"{called} must hold real numbers; got dtype object; if all are numbers, pass "
+            "X.astype(float)"
+        )
+    raise ValueError(
+        f"{called} must hold real numbers; got Python objects, the first of type "
+        f"{type(first).__name__}"
+    )
 
 
 def _conversion(array: Array) -> str:
@@ -173,7 +207,10 @@ def _conversion(array: Array) -> str:
     if "complex" in str(array.dtype):
         return "take abs(X), or X.real and X.imag side by side"
     if getattr(array.dtype, "names", None):
-        return f"it has fields {', '.join(array.dtype.names)}: np.lib.recfunctions.structured_to_unstructured(X)"
+        return (
+            f"it has fields {', '.join(array.dtype.names)}: "
+            "np.lib.recfunctions.structured_to_unstructured(X)"
+        )
     return "convert them first"
 
 
@@ -185,7 +222,9 @@ def _table_values(data: Any, called: str) -> np.ndarray:
         remedy = f"X.drop(columns=[{some}])" if pandas else f"X.drop({some})"
         ids = f"X.set_index({names[0]!r})" if pandas else "rs.Representation(X, ids=...)"
         text = f"{called} has columns that are not numbers: {some}"
-        raise ValueError(f"{text}; leave them out, {remedy}, or make one of them the sample ids, {ids}")
+        raise ValueError(
+            f"{text}; leave them out, {remedy}, or make one of them the sample ids, {ids}"
+        )
     values: np.ndarray = data.to_numpy()
     if values.dtype == object:  # columns of pandas that may be missing
         values = data.to_numpy(dtype="float64", na_value=np.nan)
@@ -194,14 +233,17 @@ def _table_values(data: Any, called: str) -> np.ndarray:
 
 def _holds_numbers(dtype: Any) -> bool:
     kind = getattr(dtype, "kind", None)
-    return kind in "biuf" if kind is not None else bool(dtype.is_numeric() or str(dtype) == "Boolean")
+    return (
+        kind in "biuf" if kind is not None else bool(dtype.is_numeric() or str(dtype) == "Boolean")
+    )
 
 
-# ----------------------------------------------------------------------------------------- what is no array of numbers
+# ---------------------------------------------------------------------- what is no array of numbers
 
 
 def _problem(data: Any) -> str:
-    """What is wrong with something that is no array of numbers, and what to do; nothing for what may be one."""
+    """What is wrong with something that is no array of numbers, and what to do; nothing for what
+    may be one."""
     if isinstance(data, np.ma.MaskedArray):
         return "is a masked array, which is not supported: drop or fill the masked samples first"
     if _is_sparse(data):
@@ -209,14 +251,21 @@ def _problem(data: Any) -> str:
     if is_torch(data):
         return _problem_of_tensor(data)
     if hasattr(data, "obs_names") and hasattr(data, "obsm"):
-        return "is an AnnData; pass rs.Representation(adata.X, ids=adata.obs_names), or an array of its obsm"
+        return (
+            "is an AnnData; pass rs.Representation(adata.X, ids=adata.obs_names), or an array of "
+            "its obsm"
+        )
     if hasattr(data, "named_modules"):
         return "is a model; pass what it makes of inputs: rs.subject_from_model(model, loader)"
     if isinstance(getattr(data, "layers", None), Mapping):
-        return f"is a model with layers {_some(data.layers)}; pass one, X.layers[...], or all to rs.compare"
+        return (
+            f"is a model with layers {_some(data.layers)}; pass one, X.layers[...], or all to "
+            "rs.compare"
+        )
     if hasattr(data, "column_names") and not hasattr(data, "__array__"):
         return (
-            f"is a dataset with columns {_some(data.column_names)}; pass one, np.asarray(X[{data.column_names[0]!r}])"
+            f"is a dataset with columns {_some(data.column_names)}; pass one, "
+            f"np.asarray(X[{data.column_names[0]!r}])"
         )
     if isinstance(data, Mapping):
         return f"is a mapping with {_some(data)}; pass one of its arrays, or all to rs.compare"
@@ -229,7 +278,9 @@ def _problem(data: Any) -> str:
 
 def _problem_of_tensor(data: Any) -> str:
     if data.is_nested:
-        return "is a nested tensor: pass rs.from_tokens(X.to_padded_tensor(0.0), mask=..., pool=...)"
+        return (
+            "is a nested tensor: pass rs.from_tokens(X.to_padded_tensor(0.0), mask=..., pool=...)"
+        )
     if str(data.layout) != "torch.strided":
         return f"is a sparse tensor ({data.layout}), which is not supported: pass X.to_dense()"
     if data.is_meta:
@@ -253,4 +304,6 @@ def _is_sparse(data: Any) -> bool:
 
 def _some(names: Any) -> str:
     listed = [repr(name) for name in names]
-    return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "") if listed else "nothing in it"
+    return (
+        ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "") if listed else "nothing in it"
+    )

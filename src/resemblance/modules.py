@@ -1,4 +1,5 @@
-"""Where measures and statistics are defined, also in files of users: how they are found again, and their version."""
+"""Where measures and statistics are defined, also in files of users: how they are found again, and
+their version."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 
-def restore(module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None) -> Any:
+def restore(
+    module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
+) -> Any:
     """Find a measure or statistic by where it is defined: how they travel between processes."""
     try:
         found = getattr(importlib.import_module(module), name)
@@ -24,7 +27,8 @@ def restore(module: str, name: str, parameters: tuple[tuple[str, Any], ...], fil
 
 
 def version_of(function: Callable[..., Any]) -> int:
-    """Return 1 for a measure of this library; for any other a number that changes with the file it is written in."""
+    """Return 1 for a measure of this library; for any other a number that changes with the file it
+    is written in."""
     if function.__module__.partition(".")[0] == __package__:
         return 1
     file = getattr(sys.modules.get(function.__module__), "__file__", None)

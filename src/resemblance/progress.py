@@ -12,8 +12,11 @@ T = TypeVar("T")
 
 
 @contextmanager
-def reporting(progress: Progress, total: int | None, called: str) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how much more is done, of a total or (``None``) of nobody knows how much."""
+def reporting(
+    progress: Progress, total: int | None, called: str
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is told how much more is done, of a total or (``None``) of nobody knows
+    how much."""
     done = 0
 
     def count(more: int) -> None:
@@ -35,15 +38,20 @@ def reporting(progress: Progress, total: int | None, called: str) -> Iterator[Ca
 
 
 @contextmanager
-def in_hundredths(progress: Progress, total: float, called: str) -> Iterator[Callable[[float], None]]:
-    """Yield a function that is told how much more of work with parts of any size is done; all of it at the end."""
+def in_hundredths(
+    progress: Progress, total: float, called: str
+) -> Iterator[Callable[[float], None]]:
+    """Yield a function that is told how much more of work with parts of any size is done; all of it
+    at the end."""
     done, told = 0.0, 0
     with reporting(progress, HUNDREDTHS, called) as show:
 
         def count(more: float) -> None:
             nonlocal done, told
             done += more
-            now = min(HUNDREDTHS, int(HUNDREDTHS * done / total + 1e-9))  # the parts may add up to a little less
+            now = min(
+                HUNDREDTHS, int(HUNDREDTHS * done / total + 1e-9)
+            )  # the parts may add up to a little less
             show(now - told)
             told = now
 

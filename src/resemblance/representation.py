@@ -15,7 +15,17 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from .arrays import Array, carries_gradient, detach, has_float64, is_torch, namespace, on_processor, scalar, to_numpy
+from .arrays import (
+    Array,
+    carries_gradient,
+    detach,
+    has_float64,
+    is_torch,
+    namespace,
+    on_processor,
+    scalar,
+    to_numpy,
+)
 from .inputs import Order, array_file, check_order, open_array, receive
 
 P = ParamSpec("P")
@@ -23,28 +33,39 @@ T = TypeVar("T")
 
 
 class Undefined(ValueError):
-    """A measure has no value for these data (a constant representation, too few samples, a NaN ...).
+    """A measure has no value for these data (a constant representation, too few samples, a NaN
+    ...).
 
     Raised by a single call; recorded, with its reason, by :func:`resemblance.compare`.
     """
 
 
 class Representation:
-    """One (n_samples, n_features) array with a name, optional sample ids, and the views taken of it.
+    """One (n_samples, n_features) array with a name, optional sample ids, and the views taken of
+    it.
 
-    ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API standard, a DataFrame
-    of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file, or anything ``numpy.asarray`` understands.
-    It is computed in float64 on the CPU, whatever its own precision (most measures subtract nearly equal numbers), and
-    in its own precision, at least float32, on an accelerator and in JAX without ``jax_enable_x64``; ``dtype`` says
-    otherwise. The data must not be changed while the representation is in use.
+    ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API
+    standard, a DataFrame of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file,
+    or anything ``numpy.asarray`` understands. It is computed in float64 on the CPU, whatever its
+    own precision (most measures subtract nearly equal numbers), and in its own precision, at least
+    float32, on an accelerator and in JAX without ``jax_enable_x64``; ``dtype`` says otherwise. The
+    data must not be changed while the representation is in use.
 
-    Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a DataArray, names the
-    samples, unless it is 0, 1, ..., n - 1. Ids may repeat.
+    Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a
+    DataArray, names the samples, unless it is 0, 1, ..., n - 1. Ids may repeat.
 
-    Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids that do not fit.
+    Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids
+    that do not fit.
     """
 
-    def __init__(self, data: Any, name: str = "", *, ids: Sequence[Hashable] | None = None, dtype: str | None = None):
+    def __init__(
+        self,
+        data: Any,
+        name: str = "",
+        *,
+        ids: Sequence[Hashable] | None = None,
+        dtype: str | None = None,
+    ):
         self.path = array_file(data) if isinstance(data, str | Path) else None
         self.name = name or (self.path.stem if self.path else "")
         given = receive(open_array(self.path) if self.path else data, title(self))
@@ -52,7 +73,9 @@ class Representation:
         if dtype not in (None, "float32", "float64"):
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
         if dtype == "float64" and not has_float64(self.source):
-            raise ValueError(f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)")
+            raise ValueError(
+                f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)"
+            )
         self.dtype = dtype
         self.order: Order = given.order if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
@@ -72,7 +95,8 @@ class Representation:
 
     @property
     def precision(self) -> str:
-        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, else at least float32."""
+        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, else at least
+        float32."""
         return self.dtype or working_precision(self.source)
 
     @property
@@ -91,16 +115,21 @@ class Representation:
         return dict(self._views)
 
     def forget(self) -> None:
-        """Drop the remembered arrays, which are computed again when needed; single numbers and words are kept."""
+        """Drop the remembered arrays, which are computed again when needed; single numbers and
+        words are kept."""
         with self._lock:
             self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
 
     def __repr__(self) -> str:
         n, d = self.shape
-        return f"Representation({self.name!r}, n_samples={n}, n_features={d}, dtype={self.source.dtype})"
+        return (
+            f"Representation({self.name!r}, n_samples={n}, n_features={d}, "
+            f"dtype={self.source.dtype})"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Views do not travel: they are cheaper to compute again than to send. A file travels as its path.
+        # Views do not travel: they are cheaper to compute again than to send. A file travels as its
+        # path.
         kept = {"path": self.path, "name": self.name, "dtype": self.dtype, "order": self.order}
         return kept | {"source": None if self.path else self.source}
 
@@ -112,17 +141,23 @@ class Representation:
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
-    """Return ``data`` if it is a :class:`Representation`, else make one of it: the one door for inputs."""
+    """Return ``data`` if it is a :class:`Representation`, else make one of it: the one door for
+    inputs."""
     return data if isinstance(data, Representation) else Representation(data, name)
 
 
 def without_gradient(x: Representation) -> Representation:
     """Return the representation, or one of the same values if gradients are recorded for it."""
-    return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype) if carries_gradient(x.source) else x
+    return (
+        Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype)
+        if carries_gradient(x.source)
+        else x
+    )
 
 
 def join_samples(*representations: Any) -> tuple[Representation, ...]:
-    """Restrict representations, or data frames, to the sample ids all of them have, in the order of the first.
+    """Restrict representations, or data frames, to the sample ids all of them have, in the order of
+    the first.
 
     Raises ``ValueError`` when one has no ids, repeats one, or when no id is common to all.
     """
@@ -145,21 +180,28 @@ def _select(x: Representation, ids: list[Hashable]) -> Representation:
     return Representation(x.xp.take(x.source, rows, axis=0), x.name, ids=ids, dtype=x.dtype)
 
 
-# ---------------------------------------------------------------------------------------------------------- views
+# -------------------------------------------------------------------------------------------- views
 
 
 def _key(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
-    """Return what turns arguments into a cache key that does not care how, or whether, a default was spelled out."""
+    """Return what turns arguments into a cache key that does not care how, or whether, a default
+    was spelled out."""
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-    return lambda args, named: (function, tuple(sorted((defaults | dict(zip(parameters, args)) | named).items())))
+    return lambda args, named: (
+        function,
+        tuple(sorted((defaults | dict(zip(parameters, args)) | named).items())),
+    )
 
 
-def view(function: Callable[Concatenate[Representation, P], T]) -> Callable[Concatenate[Representation, P], T]:
+def view(
+    function: Callable[Concatenate[Representation, P], T],
+) -> Callable[Concatenate[Representation, P], T]:
     """Make ``function(representation, **parameters)`` remembered by the representation.
 
-    It is computed once per representation and set of parameters, however many pairs and measures ask for it. Values
-    that carry gradients are never remembered, so a graph is never kept alive or used twice.
+    It is computed once per representation and set of parameters, however many pairs and measures
+    ask for it. Values that carry gradients are never remembered, so a graph is never kept alive or
+    used twice.
     """
     key_of = _key(function, arrays=1)
 
@@ -177,15 +219,20 @@ def view(function: Callable[Concatenate[Representation, P], T]) -> Callable[Conc
     return remembered
 
 
-_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar("pair", default=None)
+_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar(
+    "pair", default=None
+)
 
 
 @contextmanager
 def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
-    """Keep what the measures of one pair share (their cross products) alive inside this block, and yield it."""
+    """Keep what the measures of one pair share (their cross products) alive inside this block, and
+    yield it."""
     current = _pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield current[2]  # already comparing this pair: a measure that calls another one shares its views
+        yield current[
+            2
+        ]  # already comparing this pair: a measure that calls another one shares its views
         return
     shared: dict[Hashable, Any] = {}
     token = _pair.set((x, y, shared))
@@ -203,8 +250,8 @@ def pair_view(
 ]:
     """Make ``function(x, y, **parameters)`` shared by all measures of the pair being compared.
 
-    ``swap`` turns the value for (x, y) into the value for (y, x): a transpose for a cross product, nothing for a
-    symmetric number. So both orders of an asymmetric measure cost one product.
+    ``swap`` turns the value for (x, y) into the value for (y, x): a transpose for a cross product,
+    nothing for a symmetric number. So both orders of an asymmetric measure cost one product.
     """
 
     def decorate(
@@ -213,7 +260,9 @@ def pair_view(
         key_of = _key(function, arrays=2)
 
         @wraps(function)
-        def shared(x: Representation, y: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
+        def shared(
+            x: Representation, y: Representation, /, *args: P.args, **parameters: P.kwargs
+        ) -> T:
             current = _pair.get()
             if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
                 return function(x, y, *args, **parameters)
@@ -232,7 +281,8 @@ def pair_view(
 @view
 def values(x: Representation) -> Array:
     """The array in the precision it is computed in (see :class:`Representation`)."""
-    # The layout in memory would change the last digits, and does not survive being sent to a worker.
+    # The layout in memory would change the last digits, and does not survive being sent to a
+    # worker.
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
     return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
@@ -240,10 +290,13 @@ def values(x: Representation) -> Array:
 
 @view
 def fingerprint(x: Representation) -> str:
-    """Hash of the values as given, their shape, and the precisions they come and are computed in."""
+    """Hash of the values as given, their shape, and the precisions they come and are computed
+    in."""
     source = np.ascontiguousarray(to_numpy(x.source))
     own = str(x.source.dtype).rpartition(".")[2]
-    kind = source.dtype.str if source.dtype.name == own else own  # bfloat16 is float32 in NumPy, but has another rank
+    kind = (
+        source.dtype.str if source.dtype.name == own else own
+    )  # bfloat16 is float32 in NumPy, but has another rank
     digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
     digest.update(source.data)
     return digest.hexdigest()[:32]
@@ -259,12 +312,14 @@ def finite(x: Representation) -> bool:
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise Undefined(
-            f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, column {column}; "
-            "leave those samples out or fill them in"
+            f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, "
+            f"column {column}; leave those samples out or fill them in"
         )
     largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
     if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
-        raise Undefined(f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it")
+        raise Undefined(
+            f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it"
+        )
     return True
 
 
@@ -275,18 +330,23 @@ def title(x: Representation | str) -> str:
 
 
 def working_precision(array: Array) -> str:
-    """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32 elsewhere."""
+    """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32
+    elsewhere."""
     own = str(array.dtype).rpartition(".")[2]
-    return "float64" if own == "float64" or (on_processor(array) and has_float64(array)) else "float32"
+    return (
+        "float64" if own == "float64" or (on_processor(array) and has_float64(array)) else "float32"
+    )
 
 
 def as_array(data: Any, name: str = "") -> Array:
-    """Return ``data`` as an array of its library, or of NumPy; raise ``ValueError`` unless it holds real numbers."""
+    """Return ``data`` as an array of its library, or of NumPy; raise ``ValueError`` unless it holds
+    real numbers."""
     return receive(data, title(name)).array
 
 
 def check_same_samples(called: str, x: Representation, y: Representation) -> None:
-    """Raise ``ValueError`` when the ids of two representations say that their rows are not the same samples."""
+    """Raise ``ValueError`` when the ids of two representations say that their rows are not the same
+    samples."""
     check_order(called, title(x), x.order, title(y), y.order)
 
 
@@ -300,7 +360,9 @@ def _check_shape(x: Representation) -> None:
     }
     if source.ndim != 2:
         remedy = remedies.get(source.ndim, "")
-        raise ValueError(f"{title(x)} must be (n_samples, n_features); got shape {tuple(source.shape)}{remedy}")
+        raise ValueError(
+            f"{title(x)} must be (n_samples, n_features); got shape {tuple(source.shape)}{remedy}"
+        )
     if 0 in source.shape:
         raise ValueError(f"{title(x)} is empty: shape {tuple(source.shape)}")
     if x.order is not None and len(x.order) != source.shape[0]:
@@ -308,4 +370,6 @@ def _check_shape(x: Representation) -> None:
     try:
         hash(x.ids)
     except TypeError as error:
-        raise ValueError(f"{title(x)}: ids must be words, numbers or tuples of them ({error})") from None
+        raise ValueError(
+            f"{title(x)}: ids must be words, numbers or tuples of them ({error})"
+        ) from None

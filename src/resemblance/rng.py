@@ -10,8 +10,8 @@ import numpy as np
 def generator(seed: int, *labels: str | int) -> np.random.Generator:
     """Return the random generator that belongs to ``seed`` and ``labels``.
 
-    Two calls with the same arguments give the same stream on every machine; a different label gives an independent
-    one. So a result never depends on which pair, worker or order drew first.
+    Two calls with the same arguments give the same stream on every machine; a different label gives
+    an independent one. So a result never depends on which pair, worker or order drew first.
     """
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed must be a non-negative integer; got {seed!r}")

@@ -1,4 +1,5 @@
-"""Could chance do as well? Permutation tests of agreement, and ranks of measures over many cells with intervals."""
+"""Could chance do as well? Permutation tests of agreement, and ranks of measures over many cells
+with intervals."""
 
 from __future__ import annotations
 
@@ -17,22 +18,29 @@ from .rng import generator
 DRAWS = 9999
 INTERVAL = (2.5, 97.5)  # percentiles between which 95 % of the samples lie
 
-# ------------------------------------------------------------------------------------------------- permutation tests
+# -------------------------------------------------------------------------------- permutation tests
 
 
 def mantel(
-    differences: np.ndarray, expected: np.ndarray, *, both_orders: bool = False, draws: int = DRAWS, seed: int = 0
+    differences: np.ndarray,
+    expected: np.ndarray,
+    *,
+    both_orders: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> float:
-    r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models (Mantel 1967).
+    r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models
+    (Mantel 1967).
 
     .. math:: p = \min(1, 2 \min(p_{\ge}, p_{\le})), \qquad
         p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{draws}}
 
-    where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share models, so they are not
-    independent, and permuting them one by one would find significance that is not there: models are permuted.
-    ``differences`` and ``expected`` are (n, n); the pairs above the diagonal count, with ``both_orders`` all. With
-    n! <= draws every permutation is visited and the p-value is exact (without the added ones). Missing differences
-    are left out of every correlation. NaN when there is no correlation to test.
+    where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share
+    models, so they are not independent, and permuting them one by one would find significance that
+    is not there: models are permuted. ``differences`` and ``expected`` are (n, n); the pairs above
+    the diagonal count, with ``both_orders`` all. With n! <= draws every permutation is visited and
+    the p-value is exact (without the added ones). Missing differences are left out of every
+    correlation. NaN when there is no correlation to test.
     """
     n = len(expected)
     rows, columns = _of(by_prediction(expected, both_orders=both_orders)[0])
@@ -55,11 +63,14 @@ def mantel(
     return float(min(1.0, 2 * min(larger, smaller) / total))
 
 
-def pairings(measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, seed: int = 0) -> float:
+def pairings(
+    measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, seed: int = 0
+) -> float:
     """Two-sided p-value of a Spearman correlation by permuting pairs, as if they were independent.
 
-    What the authors of ReSi computed (``scipy.stats.permutation_test``, exact when every pairing can be visited), here
-    with a seed. Pairs that share a model are not independent: see :func:`mantel`. NaN when there is no correlation.
+    What the authors of ReSi computed (``scipy.stats.permutation_test``, exact when every pairing
+    can be visited), here with a seed. Pairs that share a model are not independent: see
+    :func:`mantel`. NaN when there is no correlation.
     """
     known = ~(np.isnan(measured) | np.isnan(expected))
     if not known.any():
@@ -68,9 +79,13 @@ def pairings(measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, 
     if not a.any() or not b.any():
         return np.nan
     result = permutation_test(
-        (a,), lambda x, axis: np.sum(x * b, axis=axis), permutation_type="pairings", vectorized=True,
-        n_resamples=draws, rng=generator(seed, "pairings"),
-    )  # fmt: skip
+        (a,),
+        lambda x, axis: np.sum(x * b, axis=axis),
+        permutation_type="pairings",
+        vectorized=True,
+        n_resamples=draws,
+        rng=generator(seed, "pairings"),
+    )
     return float(result.pvalue)
 
 
@@ -98,7 +113,9 @@ def _correlations(ranks: np.ndarray, others: np.ndarray) -> np.ndarray:
     return correlations
 
 
-def _permutations(n: int, draws: int, seed: int, exact: bool, batch: int = 2000) -> Iterator[np.ndarray]:
+def _permutations(
+    n: int, draws: int, seed: int, exact: bool, batch: int = 2000
+) -> Iterator[np.ndarray]:
     """Yield all permutations of n, or as many random ones as asked for, in batches of rows."""
     if exact:
         every = itertools.permutations(range(n))
@@ -111,11 +128,12 @@ def _permutations(n: int, draws: int, seed: int, exact: bool, batch: int = 2000)
         yield random.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
 
 
-# ------------------------------------------------------------------------------------------------ ranks over the cells
+# ----------------------------------------------------------------------------- ranks over the cells
 
 
 class Ranking(NamedTuple):
-    """How a measure stands over many cells: its mean rank with a 95 % interval, its median, and all its ranks."""
+    """How a measure stands over many cells: its mean rank with a 95 % interval, its median, and all
+    its ranks."""
 
     measure: str
     mean: float
@@ -128,16 +146,22 @@ class Ranking(NamedTuple):
 def rank_within(
     values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
 ) -> dict[str, float]:
-    """Rank measures within one cell, 1 for the largest value; values equal to 1e-9 share the best rank.
+    """Rank measures within one cell, 1 for the largest value; values equal to 1e-9 share the best
+    rank.
 
-    ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures without a value (NaN),
-    stand behind all others, so that nothing is gained by failing where it is hard. ``"unranked"``: a measure without a
-    value has no rank, one with fewer comparisons is ranked as if nothing were missing (the authors' way).
+    ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures
+    without a value (NaN), stand behind all others, so that nothing is gained by failing where it is
+    hard. ``"unranked"``: a measure without a value has no rank, one with fewer comparisons is
+    ranked as if nothing were missing (the authors' way).
     """
     if failures not in ("last", "unranked"):
         raise ValueError(f"failures must be 'last' or 'unranked'; got {failures!r}")
-    behind = {m for m, v in values.items() if np.isnan(v)} | (set(incomplete) if failures == "last" else set())
-    complete = {m: round(v, 9) for m, v in values.items() if m not in behind}  # rounding must not decide
+    behind = {m for m, v in values.items() if np.isnan(v)} | (
+        set(incomplete) if failures == "last" else set()
+    )
+    complete = {
+        m: round(v, 9) for m, v in values.items() if m not in behind
+    }  # rounding must not decide
     ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
     if failures == "last":
         ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))
@@ -149,8 +173,8 @@ def summarize(
 ) -> tuple[Ranking, ...]:
     """Return the standing of every measure over cells of ranks, best median first, then best mean.
 
-    The interval is the 2.5 and 97.5 percentile of the mean rank over bootstrap samples of the cells; all measures see
-    the same samples. A measure without any rank is left out.
+    The interval is the 2.5 and 97.5 percentile of the mean rank over bootstrap samples of the
+    cells; all measures see the same samples. A measure without any rank is left out.
     """
     names = list(dict.fromkeys(m for ranks in cells.values() for m in ranks))
     table = np.array([[ranks.get(m, np.nan) for m in names] for ranks in cells.values()])
@@ -162,7 +186,11 @@ def summarize(
         column = table[:, position]
         own = column[~np.isnan(column)]
         low, high = np.percentile(_nanmean(column[chosen]), INTERVAL)
-        rankings.append(Ranking(name, float(own.mean()), float(low), float(high), float(np.median(own)), tuple(own)))
+        rankings.append(
+            Ranking(
+                name, float(own.mean()), float(low), float(high), float(np.median(own)), tuple(own)
+            )
+        )
     return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
 
 
@@ -173,19 +201,23 @@ def _nanmean(samples: np.ndarray) -> np.ndarray:
     return means
 
 
-# ------------------------------------------------------------------------------------------- places and their certainty
+# ----------------------------------------------------------------------- places and their certainty
 
 DECIMALS = 9  # of ranks: what differs by rounding is equal
-SETTLING = 6  # cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5 is
+# cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5
+# is
+SETTLING = 6
 Cells = Mapping[Any, Mapping[str, float]]  # by whatever names a cell, the ranks of measures in it
 
 
 class Place(NamedTuple):
-    """Where a measure stands: the mean over groups of cells of its mean rank, 1 for the best, with a 95 % interval.
+    """Where a measure stands: the mean over groups of cells of its mean rank, 1 for the best, with
+    a 95 % interval.
 
-    ``position``: 1 for the best, with the interval that samples of the cells give. ``behind``: how far its rank is
-    behind that of the leader, on the mean over the cells where both have one, with its 95 % interval. ``is_tied``: it
-    cannot be told from the leader, because that interval holds 0 or they have too few cells in common to settle that.
+    ``position``: 1 for the best, with the interval that samples of the cells give. ``behind``: how
+    far its rank is behind that of the leader, on the mean over the cells where both have one, with
+    its 95 % interval. ``is_tied``: it cannot be told from the leader, because that interval holds 0
+    or they have too few cells in common to settle that.
     """
 
     measure: str
@@ -204,8 +236,9 @@ class Place(NamedTuple):
 class Places(NamedTuple):
     """The places of all measures, best first.
 
-    ``before``: by two measures, the share of the samples of the cells in which the first has the better mean rank,
-    equal ones half. ``by_group``: mean ranks in every group. ``cells``: how many there are in all groups.
+    ``before``: by two measures, the share of the samples of the cells in which the first has the
+    better mean rank, equal ones half. ``by_group``: mean ranks in every group. ``cells``: how many
+    there are in all groups.
     """
 
     rows: tuple[Place, ...]
@@ -220,20 +253,25 @@ class Places(NamedTuple):
 
 
 def places(groups: Mapping[str, Cells], *, draws: int = 2000, seed: int = 0) -> Places:
-    """Return where measures stand over the cells of one group, or of several that count alike, such as suites.
+    """Return where measures stand over the cells of one group, or of several that count alike, such
+    as suites.
 
-    What is resampled are cells: each of ``draws`` samples takes as many cells of every group as there are, with
-    replacement, and with each cell the ranks of all measures in it. So two measures are compared in the same cells, by
-    the interval of their difference; that their own intervals overlap says nothing. Intervals are not corrected for the
-    number of measures, and are too narrow where cells share models, which makes them depend on each other.
+    What is resampled are cells: each of ``draws`` samples takes as many cells of every group as
+    there are, with replacement, and with each cell the ranks of all measures in it. So two measures
+    are compared in the same cells, by the interval of their difference; that their own intervals
+    overlap says nothing. Intervals are not corrected for the number of measures, and are too narrow
+    where cells share models, which makes them depend on each other.
 
-    ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is missing there. Measures
-    without any rank in some group are left out.
+    ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is
+    missing there. Measures without any rank in some group are left out.
     """
     named = {name: list(cells.values()) for name, cells in groups.items() if cells}
     ranked = [set().union(*cells) for cells in named.values()]
     names = sorted(set.intersection(*ranked)) if ranked else []
-    tables = {g: np.array([[own.get(m, np.nan) for m in names] for own in cells]) for g, cells in named.items()}
+    tables = {
+        g: np.array([[own.get(m, np.nan) for m in names] for own in cells])
+        for g, cells in named.items()
+    }
     count = sum(map(len, named.values()))
     if not names:
         return Places((), {}, {}, count)
@@ -245,14 +283,28 @@ def places(groups: Mapping[str, Cells], *, draws: int = 2000, seed: int = 0) -> 
     drawn = [_means(gap, times) for gap in gaps]
     first = gaps[order[0]]
     common = np.sum([(~np.isnan(gap)).sum(axis=0) for gap in first.values()], axis=0)
-    rows = _rows(names, whole, _means(tables, times), _means(first, once)[0], drawn[order[0]], common)
-    before = {(a, b): _share_before(drawn[j][:, i]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j}
-    by_group = {g: dict(zip(names, _means({g: table}, once)[0].tolist())) for g, table in tables.items()}
+    rows = _rows(
+        names, whole, _means(tables, times), _means(first, once)[0], drawn[order[0]], common
+    )
+    before = {
+        (a, b): _share_before(drawn[j][:, i])
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+        if i != j
+    }
+    by_group = {
+        g: dict(zip(names, _means({g: table}, once)[0].tolist())) for g, table in tables.items()
+    }
     return Places(tuple(rows[i] for i in order), before, by_group, count)
 
 
 def _rows(
-    names: Sequence[str], whole: np.ndarray, drawn: np.ndarray, behind: np.ndarray, gaps: np.ndarray, common: np.ndarray
+    names: Sequence[str],
+    whole: np.ndarray,
+    drawn: np.ndarray,
+    behind: np.ndarray,
+    gaps: np.ndarray,
+    common: np.ndarray,
 ) -> list[Place]:
     positions = rankdata(drawn, method="min", axis=1, nan_policy="omit")
     rows = []
@@ -260,13 +312,18 @@ def _rows(
         low, high = _interval(drawn[:, i])
         near, far = _interval(gaps[:, i])
         best, worst = _interval(positions[:, i], "nearest")
-        position, is_tied = 1 + int((whole < whole[i]).sum()), bool(common[i] < SETTLING or not near > 0)
+        position, is_tied = (
+            1 + int((whole < whole[i]).sum()),
+            bool(common[i] < SETTLING or not near > 0),
+        )
         known = (name, float(whole[i]), low, high, position, int(best), int(worst))
         rows.append(Place(*known, float(behind[i]), near, far, is_tied))
     return rows
 
 
-def _interval(values: np.ndarray, method: Literal["linear", "nearest"] = "linear") -> tuple[float, float]:
+def _interval(
+    values: np.ndarray, method: Literal["linear", "nearest"] = "linear"
+) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     low, high = np.percentile(known, INTERVAL, method=method) if len(known) else (np.nan, np.nan)
     return float(low), float(high)
@@ -274,12 +331,15 @@ def _interval(values: np.ndarray, method: Literal["linear", "nearest"] = "linear
 
 def _times(count: int, draws: int, seed: int, group: str) -> np.ndarray:
     """How often each cell of a group is in each sample, (draws, cells)."""
-    times: np.ndarray = generator(seed, "joint", group).multinomial(count, np.full(count, 1 / count), size=draws)
+    times: np.ndarray = generator(seed, "joint", group).multinomial(
+        count, np.full(count, 1 / count), size=draws
+    )
     return times
 
 
 def _means(tables: Mapping[str, np.ndarray], times: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Mean over groups of the mean over the cells of every sample, (draws, measures); NaN where a sample has none."""
+    """Mean over groups of the mean over the cells of every sample, (draws, measures); NaN where a
+    sample has none."""
     means = []
     for group, table in tables.items():
         known = ~np.isnan(table)
@@ -295,11 +355,12 @@ def _share_before(gaps: np.ndarray) -> float:
     return float(np.mean((1 - np.sign(known)) / 2)) if len(known) else np.nan
 
 
-# ---------------------------------------------------------------------------------------------------------------- duels
+# -------------------------------------------------------------------------------------------- duels
 
 
 class Duel(NamedTuple):
-    """In how many cells one measure is ranked before another, of those in which both have a rank."""
+    """In how many cells one measure is ranked before another, of those in which both have a
+    rank."""
 
     better: int
     tied: int

@@ -1,4 +1,5 @@
-"""The only serialisation: comparisons in one SQLite file that survives a kill and can be resumed. No pickle."""
+"""The only serialisation: comparisons in one SQLite file that survives a kill and can be resumed.
+No pickle."""
 
 from __future__ import annotations
 
@@ -17,11 +18,13 @@ READABLE = (1, 2, 3)  # format 1 had no remarks, format 2 no caveats
 # The columns of the records, of which no remark may have the name.
 CAVEAT = "caveat"  # the name of the remark that says why a value means little
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")
-# How the reason begins of what failed for lack of memory: it depends on the machine, so it is tried again.
+# How the reason begins of what failed for lack of memory: it depends on the machine, so it is tried
+# again.
 NO_MEMORY = "not enough memory"
 INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, remarks)"
 UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
-  SET value = excluded.value, seconds = excluded.seconds, reason = excluded.reason, remarks = excluded.remarks
+  SET value = excluded.value, seconds = excluded.seconds,
+      reason = excluded.reason, remarks = excluded.remarks
   WHERE cells.reason LIKE '{NO_MEMORY}%'"""
 # The tables, as SQLite writes them down: of this format, and of the first.
 _OLD = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
@@ -35,9 +38,11 @@ TIMEOUT = 60.0  # seconds to wait for another process
 
 
 class Cell(NamedTuple):
-    """One computed value: the measure with its version, the fingerprints of both sides, and the value or the reason.
+    """One computed value: the measure with its version, the fingerprints of both sides, and the
+    value or the reason.
 
-    ``remarks``: a JSON object of named numbers, and a caveat, if the measure has something to say of the value.
+    ``remarks``: a JSON object of named numbers, and a caveat, if the measure has something to say
+    of the value.
     """
 
     measure: str
@@ -59,7 +64,8 @@ def key_of(cell: Cell) -> Key:
 
 
 def remarks_of(cell: Cell) -> dict[str, float | str]:
-    """Return the remarks of a cell: finite numbers by names that are no column's, and perhaps a caveat, a text.
+    """Return the remarks of a cell: finite numbers by names that are no column's, and perhaps a
+    caveat, a text.
 
     Raises ``ValueError`` for anything else.
     """
@@ -67,23 +73,31 @@ def remarks_of(cell: Cell) -> dict[str, float | str]:
         return {}
     try:
         found = json.loads(cell.remarks)
-        numbers = {name: float(value) for name, value in found.items() if type(value) in (int, float)}
-        caveat = {name: value for name, value in found.items() if name == CAVEAT and type(value) is str}
+        numbers = {
+            name: float(value) for name, value in found.items() if type(value) in (int, float)
+        }
+        caveat = {
+            name: value for name, value in found.items() if name == CAVEAT and type(value) is str
+        }
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"these remarks are no named numbers: {cell.remarks!r}") from error
     known = len(numbers) + len(caveat) == len(found) and not numbers.keys() & {*COLUMNS, CAVEAT}
     if not known or not all(map(math.isfinite, numbers.values())):
-        raise ValueError(f"these remarks are no finite numbers by names of their own: {cell.remarks!r}")
+        raise ValueError(
+            f"these remarks are no finite numbers by names of their own: {cell.remarks!r}"
+        )
     return {**numbers, **caveat}
 
 
 class Store:
-    """A file of cells, keyed by what they were computed from, and the description of the last comparison.
+    """A file of cells, keyed by what they were computed from, and the description of the last
+    comparison.
 
-    A cell is found again whenever the same measure, version and data are asked for, in whatever comparison. Writes are
-    atomic (SQLite in WAL mode), so a process killed at any moment leaves a file that can be read and continued, and two
-    processes may write at once. On network file systems, which WAL does not support, use one process. While it is open,
-    and after a kill, what was written last is in a second file, ``-wal``, which the next one to open it takes in.
+    A cell is found again whenever the same measure, version and data are asked for, in whatever
+    comparison. Writes are atomic (SQLite in WAL mode), so a process killed at any moment leaves a
+    file that can be read and continued, and two processes may write at once. On network file
+    systems, which WAL does not support, use one process. While it is open, and after a kill, what
+    was written last is in a second file, ``-wal``, which the next one to open it takes in.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False):
@@ -113,7 +127,9 @@ class Store:
     def describe(self, description: dict[str, Any]) -> None:
         """Say which comparison the cells are for (the last description counts)."""
         with self._writing():
-            self._db.execute("INSERT OR REPLACE INTO header VALUES (0, ?)", [json.dumps(description)])
+            self._db.execute(
+                "INSERT OR REPLACE INTO header VALUES (0, ?)", [json.dumps(description)]
+            )
 
     def description(self) -> dict[str, Any]:
         """Return the description; ``ValueError`` if the file has none."""
@@ -125,7 +141,8 @@ class Store:
             return {name: found[name] for name in ("rows", "columns", "measures", "provenance")}
 
     def put(self, cells: Iterable[Cell]) -> None:
-        """Add cells; a value that is already there stays as it is. They are on disk within half a second of work."""
+        """Add cells; a value that is already there stays as it is. They are on disk within half a
+        second of work."""
         self._pending.extend(cells)
         if time.monotonic() - self._written > 0.5:
             self.flush()
@@ -133,7 +150,9 @@ class Store:
     def flush(self) -> None:
         """Write what was put, in one transaction."""
         with self._writing():
-            self._db.executemany(f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}", self._pending)
+            self._db.executemany(
+                f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}", self._pending
+            )
         self._pending, self._written = [], time.monotonic()
 
     def cells(self, of: Iterable[str] | None = None) -> list[Cell]:
@@ -145,7 +164,10 @@ class Store:
         sides: tuple[str, ...] = ()
         if of is not None:
             among = "IN (SELECT value FROM json_each(?))"
-            query, sides = f"{query} WHERE x {among} AND y {among}", (json.dumps(sorted(set(of))),) * 2
+            query, sides = (
+                f"{query} WHERE x {among} AND y {among}",
+                (json.dumps(sorted(set(of))),) * 2,
+            )
         with reading(self.path):
             cells = [Cell(*row) for row in self._db.execute(query, sides)]
             for cell in cells:
@@ -162,23 +184,31 @@ class Store:
             raise OSError(f"{self.path} cannot be written: {error}") from error
 
     def _check_format(self) -> None:
-        """Refuse what another version, or another program, has made: also statements that would run in a query."""
+        """Refuse what another version, or another program, has made: also statements that would run
+        in a query."""
         # One statement reads one state of the file, even while another process creates it.
         query = (
-            "SELECT (SELECT json_group_array(sql) FROM sqlite_master), (SELECT user_version FROM pragma_user_version)"
+            "SELECT (SELECT json_group_array(sql) FROM sqlite_master), (SELECT user_version FROM "
+            "pragma_user_version)"
         )
         schema, version = self._db.execute(query).fetchone()
         made = {" ".join((sql or "").split()) for sql in json.loads(schema)}
         if made and version not in READABLE:
             known = " and ".join(map(str, READABLE))
-            raise ValueError(f"{self.path} has format {version}; this version of resemblance reads formats {known}")
+            raise ValueError(
+                f"{self.path} has format {version}; this version of resemblance reads formats "
+                f"{known}"
+            )
         if self._read_only and not made:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
         if foreign := sorted(made - {*CELLS, HEADER}):
-            raise ValueError(f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}")
+            raise ValueError(
+                f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
+            )
 
     def _write_ahead(self) -> None:
-        """Switch to WAL. SQLite does not wait for the lock this takes, so processes that open a new file must retry."""
+        """Switch to WAL. SQLite does not wait for the lock this takes, so processes that open a new
+        file must retry."""
         deadline = time.monotonic() + TIMEOUT
         while True:
             try:
@@ -190,7 +220,8 @@ class Store:
                 time.sleep(0.01)
 
     def _leave_one_file(self) -> None:
-        """Switch back from WAL, so that the file alone can be copied, and read where nothing can be written."""
+        """Switch back from WAL, so that the file alone can be copied, and read where nothing can be
+        written."""
         try:
             self._db.execute("PRAGMA busy_timeout = 0")
             self._db.execute("PRAGMA journal_mode = DELETE")
@@ -198,7 +229,8 @@ class Store:
             return
 
     def _create(self) -> None:
-        """Make the tables and state the format in one transaction, so that no process sees one without the other."""
+        """Make the tables and state the format in one transaction, so that no process sees one
+        without the other."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
             if self._db.execute("PRAGMA user_version").fetchone() == (1,):
@@ -223,7 +255,9 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
-    connection = sqlite3.connect(path.resolve().as_uri() + mode, uri=True, timeout=TIMEOUT, check_same_thread=False)
+    connection = sqlite3.connect(
+        path.resolve().as_uri() + mode, uri=True, timeout=TIMEOUT, check_same_thread=False
+    )
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
@@ -257,10 +291,11 @@ def _check(cell: Cell) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a file to write that takes the place of another when all is written: a reader never sees a part.
+    """Yield a file to write that takes the place of another when all is written: a reader never
+    sees a part.
 
-    The old file stays as it is, and nothing else is left, when writing fails. What is no plain file, such as
-    ``/dev/stdout``, is written itself, and a link stays a link.
+    The old file stays as it is, and nothing else is left, when writing fails. What is no plain
+    file, such as ``/dev/stdout``, is written itself, and a link stays a link.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

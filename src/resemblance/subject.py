@@ -15,7 +15,8 @@ from .representation import Representation
 
 FEW, MOST_CHARACTERS = 8, 40  # parts of a list, and characters of one, that a notebook shows
 DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
-    "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal", "strength": 0.0,
+    "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal",
+    "strength": 0.0,
     "seed": 0,
 }  # fmt: skip
 CORRUPTED = ("labels", "shortcut", "augmentation")
@@ -28,19 +29,22 @@ def subject_name(traits: Mapping[str, Any]) -> str:
     setting, pretrain = traits["setting"], traits.get("pretrain")
     setting += f"-{traits['strength']:g}" if setting in CORRUPTED else ""
     setting += "" if pretrain is None else f"/pretrain{pretrain}"
-    return f"{traits['domain']}/{traits['dataset']}/{traits['architecture']}/{setting}/seed{traits['seed']}"
+    where = "/".join((traits["domain"], traits["dataset"], traits["architecture"]))
+    return f"{where}/{setting}/seed{traits['seed']}"
 
 
 class Recipe(NamedTuple):
     """Everything that one training depends on: the same recipe gives the same model.
 
-    ``setting`` says what was done to the training data: nothing (``"normal"``; ``"layers"`` for a deeper network that
-    is only compared with itself), labels replaced at random (``"labels"``), a shortcut that gives the label away
-    (``"shortcut"``) or ``"augmentation"``; ``strength``, from 0 to 1, says how much of it. ``options`` are the
-    hyperparameters, and ``version`` that of the code that trains.
+    ``setting`` says what was done to the training data: nothing (``"normal"``; ``"layers"`` for a
+    deeper network that is only compared with itself), labels replaced at random (``"labels"``), a
+    shortcut that gives the label away (``"shortcut"``) or ``"augmentation"``; ``strength``, from 0
+    to 1, says how much of it. ``options`` are the hyperparameters, and ``version`` that of the code
+    that trains.
 
-    A ``"finetuned"`` model starts from the ``"pretrained"`` one of seed ``pretrain``; its own ``seed`` is that of the
-    fine-tuning, and its ``options["pretraining"]`` are those of the pretrained model: see :attr:`parent`.
+    A ``"finetuned"`` model starts from the ``"pretrained"`` one of seed ``pretrain``; its own
+    ``seed`` is that of the fine-tuning, and its ``options["pretraining"]`` are those of the
+    pretrained model: see :attr:`parent`.
     """
 
     domain: str
@@ -57,7 +61,8 @@ class Recipe(NamedTuple):
     def name(self) -> str:
         """A readable name, unique inside a suite: ``vision/digits/resnet/labels-0.5/seed3``.
 
-        That of a fine-tuned model has both seeds: ``vision/digits/resnet/finetuned/pretrain0/seed3``.
+        That of a fine-tuned model has both seeds:
+        ``vision/digits/resnet/finetuned/pretrain0/seed3``.
         """
         return subject_name(self._asdict())
 
@@ -69,31 +74,43 @@ class Recipe(NamedTuple):
 
     @property
     def traits(self) -> dict[str, Any]:
-        """All that the recipe says, by name; without ``pretrain`` for a model that starts from random weights."""
-        return {name: value for name, value in self._asdict().items() if name != "pretrain" or value is not None}
+        """All that the recipe says, by name; without ``pretrain`` for a model that starts from
+        random weights."""
+        return {
+            name: value
+            for name, value in self._asdict().items()
+            if name != "pretrain" or value is not None
+        }
 
     @property
     def parent(self) -> Recipe | None:
         """The recipe of the pretrained model that this one starts from, or None.
 
-        Raises ``ValueError`` for a fine-tuned model without ``pretrain`` or ``options["pretraining"]``.
+        Raises ``ValueError`` for a fine-tuned model without ``pretrain`` or
+        ``options["pretraining"]``.
         """
         if self.setting != "finetuned":
             return None
         if self.pretrain is None or not isinstance(self.options.get("pretraining"), Mapping):
-            need = 'a seed in pretrain and the options of the pretrained model in options["pretraining"]'
+            need = (
+                "a seed in pretrain and the options of the pretrained model in "
+                'options["pretraining"]'
+            )
             raise ValueError(f"a finetuned recipe needs {need}; got pretrain={self.pretrain!r}")
         options = self.options["pretraining"]
-        return self._replace(setting="pretrained", seed=self.pretrain, pretrain=None, options=options)
+        return self._replace(
+            setting="pretrained", seed=self.pretrain, pretrain=None, options=options
+        )
 
 
 class Extraction(NamedTuple):
     """What a trained model makes of the fixed inputs of its benchmark.
 
-    ``layers``: by pooling ("cls", "mean", "last", "node"), then by layer in the order of the network, an array
-    (n_samples, n_features) in float32. ``outputs``: (n_samples, n_classes) logits. ``labels``: (n_samples,) the true
-    classes. ``accuracies``: ``"test"`` is the share of the inputs whose largest output is the true class; a source may
-    add others, such as ``"augmented"`` or ``"gaussian_noise/3"``, measured on other inputs.
+    ``layers``: by pooling ("cls", "mean", "last", "node"), then by layer in the order of the
+    network, an array (n_samples, n_features) in float32. ``outputs``: (n_samples, n_classes)
+    logits. ``labels``: (n_samples,) the true classes. ``accuracies``: ``"test"`` is the share of
+    the inputs whose largest output is the true class; a source may add others, such as
+    ``"augmented"`` or ``"gaussian_noise/3"``, measured on other inputs.
     """
 
     layers: Mapping[str, Mapping[str, np.ndarray]]
@@ -106,10 +123,11 @@ class Extraction(NamedTuple):
 class Subject:
     """One model seen on fixed inputs.
 
-    ``layers`` are its representations, in the order of the network; the last is the one that the tests of functional
-    similarity compare. ``outputs`` are logits (n_samples, n_classes) and ``labels`` the true classes (n_samples,), if
-    known. ``traits`` say what it is: domain, dataset, architecture, pooling, setting, strength, seed, accuracy, and
-    ``pretrain``, the seed of the pretrained model, of a fine-tuned one.
+    ``layers`` are its representations, in the order of the network; the last is the one that the
+    tests of functional similarity compare. ``outputs`` are logits (n_samples, n_classes) and
+    ``labels`` the true classes (n_samples,), if known. ``traits`` say what it is: domain, dataset,
+    architecture, pooling, setting, strength, seed, accuracy, and ``pretrain``, the seed of the
+    pretrained model, of a fine-tuned one.
     """
 
     name: str
@@ -126,7 +144,8 @@ class Subject:
         counts |= {name: len(values) for name, values in known.items() if values is not None}
         if len(set(counts.values())) > 1:
             raise ValueError(
-                f"subject {self.name!r}: layers, outputs and labels must have the same samples; got {counts}"
+                f"subject {self.name!r}: layers, outputs and labels must have the same samples; "
+                f"got {counts}"
             )
 
     @property
@@ -149,7 +168,9 @@ class Subject:
             "samples": str(n),
             "layers (features)": f"{len(widths)}: {_few(widths)}",
             "known": ", ".join(name for name, values in known.items() if values is not None),
-            "traits": _few([f"{name} {value}"[:MOST_CHARACTERS] for name, value in self.traits.items()]),
+            "traits": _few(
+                [f"{name} {value}"[:MOST_CHARACTERS] for name, value in self.traits.items()]
+            ),
         }
 
 

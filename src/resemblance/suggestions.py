@@ -6,16 +6,20 @@ import difflib
 from collections.abc import Iterable
 
 ALIASES = {  # what others call things that have another name here
-    "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling", "scaling": "isotropic_scaling",
+    "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
+    "scaling": "isotropic_scaling",
     "linear": "invertible_linear", "shift": "translation", "offset": "translation",
-    "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]", "debiased": "cka[estimator=debiased]",
-    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]", "mantel": "rsa",
+    "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]",
+    "debiased": "cka[estimator=debiased]",
+    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]",
+    "mantel": "rsa",
     "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
 }  # fmt: skip
 
 
 def did_you_mean(name: str, known: Iterable[str], show: Iterable[str] | None = None) -> str:
-    """Return the end of an error message: the closest known name, or all of them (or those to ``show``)."""
+    """Return the end of an error message: the closest known name, or all of them (or those to
+    ``show``)."""
     known = list(known)
     if ALIASES.get(name.lower(), "").partition("[")[0] in known:
         return f"; did you mean {ALIASES[name.lower()]!r}?"

@@ -1,4 +1,5 @@
-"""The order in which pairs are visited, so that only two blocks of representations hold views at a time."""
+"""The order in which pairs are visited, so that only two blocks of representations hold views at a
+time."""
 
 from __future__ import annotations
 
@@ -14,11 +15,21 @@ from .measure import Measure
 from .representation import Representation, comparing
 from .rng import generator
 
-UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+UNITS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
 
 
 class Group(NamedTuple):
-    """Measures that are computed together because they share views, and the bytes of one representation's views."""
+    """Measures that are computed together because they share views, and the bytes of one
+    representation's views."""
 
     measures: tuple[Measure, ...]
     size: int
@@ -33,13 +44,16 @@ class Tile(NamedTuple):
 
 
 def parse_bytes(memory: int | str) -> int:
-    """Read a number of bytes: 2_000_000_000, "2GB", "512 MiB". A bare number below a million lacks its unit."""
+    """Read a number of bytes: 2_000_000_000, "2GB", "512 MiB". A bare number below a million lacks
+    its unit."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
     size = float(match[1]) * UNITS[match[2] or ""] if match else 0.0
     if match is None or not 1 <= size < math.inf:
         raise ValueError(f'memory must be a positive number of bytes such as "2GB"; got {memory!r}')
     if not match[2] and size < 1e6:
-        raise ValueError(f'memory={memory!r} is {size:g} bytes, too few for any work; did you mean "{memory}GB"?')
+        raise ValueError(
+            f'memory={memory!r} is {size:g} bytes, too few for any work; did you mean "{memory}GB"?'
+        )
     return int(size)
 
 
@@ -52,19 +66,25 @@ def in_units(size: float) -> str:
 def group_measures(
     measures: Sequence[Measure], n: int, d: int, count: int, memory: int, left: int | None = None
 ) -> list[Group]:
-    """Keep all measures together if the views of all representations fit the budget, else split what shares nothing.
+    """Keep all measures together if the views of all representations fit the budget, else split
+    what shares nothing.
 
-    Measures stay together when they share a view that is quadratic in n; everything without one forms one group. A
-    group of which not even two representations fit what is ``left`` of the machine is split into its measures.
+    Measures stay together when they share a view that is quadratic in n; everything without one
+    forms one group. A group of which not even two representations fit what is ``left`` of the
+    machine is split into its measures.
     """
     views = {m: views_used(m, n, d) for m in measures}
     together = _group(measures, views)
     if together.size * count <= memory:
         return [together]
-    quadratic = {m: {key for key, size in views[m].items() if size >= 4 * n * (n - 1)} for m in measures}
+    quadratic = {
+        m: {key for key, size in views[m].items() if size >= 4 * n * (n - 1)} for m in measures
+    }
     groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
     for m in measures:
-        home = next((g for g in groups if (g[1] & quadratic[m]) or not (g[1] or quadratic[m])), None)
+        home = next(
+            (g for g in groups if (g[1] & quadratic[m]) or not (g[1] or quadratic[m])), None
+        )
         if home is None:
             home = ([], set())
             groups.append(home)
@@ -80,12 +100,14 @@ def _split(group: Group, views: dict[Measure, dict[Any, int]], left: int | None)
     return [_group([m], views) for m in group.measures]
 
 
-def tiles(groups: Sequence[Group], rows: int, columns: int | None, memory: int, block: int | None) -> Iterator[Tile]:
+def tiles(
+    groups: Sequence[Group], rows: int, columns: int | None, memory: int, block: int | None
+) -> Iterator[Tile]:
     """Yield the tiles of every group; ``columns=None`` means all pairs of ``rows`` representations.
 
-    The block height is what fits the budget, or ``block`` if that is smaller: two blocks hold views, and as much as one
-    is left for what making a view takes. Consecutive tiles share a block wherever possible: the columns are walked
-    forwards and backwards in turn.
+    The block height is what fits the budget, or ``block`` if that is smaller: two blocks hold
+    views, and as much as one is left for what making a view takes. Consecutive tiles share a block
+    wherever possible: the columns are walked forwards and backwards in turn.
     """
     for group in groups:
         height = max(1, memory // (3 * max(group.size, 1)))
@@ -112,7 +134,8 @@ def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) ->
 
 
 def pair_bytes(measure: Measure, n: int, d: int, e: int) -> int:
-    """Return the bytes of all that a measure keeps for one pair of widths d and e: the views of both, and the shared.
+    """Return the bytes of all that a measure keeps for one pair of widths d and e: the views of
+    both, and the shared.
 
     A lower bound of what it needs: what making a view takes for a moment is not in it.
     """
@@ -127,9 +150,9 @@ def pair_bytes(measure: Measure, n: int, d: int, e: int) -> int:
 def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
     """Return the views of one representation that a measure takes, each with its bytes at (n, d).
 
-    Found by running the measure on a small probe and scaling the shapes found there, so a measure never declares
-    what it needs. A measure that does not run on the probe is taken to need a copy of the array; one that needs more
-    samples than there are takes none.
+    Found by running the measure on a small probe and scaling the shapes found there, so a measure
+    never declares what it needs. A measure that does not run on the probe is taken to need a copy
+    of the array; one that needs more samples than there are takes none.
     """
     if n < measure.min_samples:
         return {}
@@ -150,7 +173,8 @@ class Shape(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """What a measure left behind for two small arrays: the shapes of the views of one, and of what the pair shared."""
+    """What a measure left behind for two small arrays: the shapes of the views of one, and of what
+    the pair shared."""
 
     rows: int
     columns: int
@@ -165,7 +189,8 @@ class Probe(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _probe(measure: Measure, wide: bool) -> Probe | None:
-    """Run a measure on small arrays, with more columns than rows or fewer; ``None`` if it does not run."""
+    """Run a measure on small arrays, with more columns than rows or fewer; ``None`` if it does not
+    run."""
     rows = max(23, measure.min_samples + 6)
     columns = rows + 8 if wide else 7
     noise = generator(0, "probe").standard_normal((2, rows, columns))
@@ -175,14 +200,19 @@ def _probe(measure: Measure, wide: bool) -> Probe | None:
             measure.evaluate(x, y)
     except Exception:  # whatever a measure raises here, it is for the real data to say
         return None
-    kept = ({key: tuple(_shapes(value)) for key, value in views.items()} for views in (x.views, shared))
+    kept = (
+        {key: tuple(_shapes(value)) for key, value in views.items()} for views in (x.views, shared)
+    )
     return Probe(rows, columns, *kept)
 
 
 def _own_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """A view of a sample: its size is the parameter of the measure, of which the probe could give all its rows only."""
+    """A view of a sample: its size is the parameter of the measure, of which the probe could give
+    all its rows only."""
     given = {**measure.defaults, **dict(measure.parameters)}
-    sizes = [given[name] for name, value in key[1] if value == rows and isinstance(given.get(name), int)]
+    sizes = [
+        given[name] for name, value in key[1] if value == rows and isinstance(given.get(name), int)
+    ]
     return {rows: min(n, *sizes)} if sizes else {}
 
 
@@ -196,5 +226,6 @@ def _shapes(value: Any) -> Iterator[Shape]:
 
 def _bytes(shapes: Sequence[Shape], scale: Mapping[int, float]) -> int:
     return sum(
-        int(math.prod(scale.get(length, length) for length in lengths) * itemsize) for lengths, itemsize in shapes
+        int(math.prod(scale.get(length, length) for length in lengths) * itemsize)
+        for lengths, itemsize in shapes
     )

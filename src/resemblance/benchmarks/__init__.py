@@ -1,4 +1,5 @@
-"""Benchmarks of measures: models with known similarities and differences, and how well each measure finds them."""
+"""Benchmarks of measures: models with known similarities and differences, and how well each measure
+finds them."""
 
 from .evaluate import Result, evaluate, load_result
 from .published import published, published_ranks

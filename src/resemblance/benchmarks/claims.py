@@ -12,11 +12,12 @@ Facts = TypeVar("Facts")
 
 
 class Claim(NamedTuple):
-    """One claim: what the paper says, what its authors' code gives when run, what this run gives, and the verdict.
+    """One claim: what the paper says, what its authors' code gives when run, what this run gives,
+    and the verdict.
 
-    ``verdict``: "reproduced", "in part", "not reproduced", "contradicted by the authors' own numbers" when these, like
-    ours, say the opposite of its words, or "no data" when measures are missing in this run.
-    ``note``: why it differs.
+    ``verdict``: "reproduced", "in part", "not reproduced", "contradicted by the authors' own
+    numbers" when these, like ours, say the opposite of its words, or "no data" when measures are
+    missing in this run. ``note``: why it differs.
     """
 
     number: str
@@ -47,16 +48,23 @@ class Found(NamedTuple):
     holds_for_them: bool = True
 
 
-def judged(claims: Iterable[tuple[str, str, str, Callable[[Facts], Found]]], facts: Facts) -> tuple[Claim, ...]:
-    """Return claims, given as number, text, what is theirs, and judge, with what the judges find in the facts.
+def judged(
+    claims: Iterable[tuple[str, str, str, Callable[[Facts], Found]]], facts: Facts
+) -> tuple[Claim, ...]:
+    """Return claims, given as number, text, what is theirs, and judge, with what the judges find in
+    the facts.
 
     A claim is reproduced when all parts of it hold, and in part when some do. A judge raises
     :class:`NoData` where the facts lack a measure or a size; nothing else is caught.
     """
-    return tuple(_judged(number, text, theirs, judge, facts) for number, text, theirs, judge in claims)
+    return tuple(
+        _judged(number, text, theirs, judge, facts) for number, text, theirs, judge in claims
+    )
 
 
-def _judged(number: str, text: str, theirs: str, judge: Callable[[Facts], Found], facts: Facts) -> Claim:
+def _judged(
+    number: str, text: str, theirs: str, judge: Callable[[Facts], Found], facts: Facts
+) -> Claim:
     try:
         found = judge(facts)
     except NoData as error:

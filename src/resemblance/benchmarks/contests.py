@@ -31,9 +31,9 @@ SUITES: Mapping[str, str] = {
 class Contest:
     """What one suite says of measures.
 
-    ``labels``: by specification, the measures that took part. ``ranks``: the rank of every measure in every cell, among
-    those named; measures without a value stand last. ``about``: what the study is of, in a sentence. ``size``: of the
-    study, such as "mini", empty for models of one's own.
+    ``labels``: by specification, the measures that took part. ``ranks``: the rank of every measure
+    in every cell, among those named; measures without a value stand last. ``about``: what the study
+    is of, in a sentence. ``size``: of the study, such as "mini", empty for models of one's own.
     """
 
     suite: str
@@ -55,11 +55,17 @@ class Contest:
 
 
 def read_contest(folder: str | Path) -> Contest:
-    """Return what the study in a folder says of measures. Raises ``ValueError`` for a folder without a result."""
+    """Return what the study in a folder says of measures. Raises ``ValueError`` for a folder
+    without a result."""
     file = Path(folder) / "result.json"
     if not file.exists():
-        raise ValueError(f"{folder} has no results yet: run a suite there, such as: resemblance resi run {folder}")
-    entries = read_document(file, lambda found: set(found.keys()), "a result", "remove it and run the suite again")
+        raise ValueError(
+            f"{folder} has no results yet: run a suite there, such as: resemblance resi run "
+            f"{folder}"
+        )
+    entries = read_document(
+        file, lambda found: set(found.keys()), "a result", "remove it and run the suite again"
+    )
     if "protocol" in entries:
         return _of_resi(load_result(file))
     if "sweeps" in entries:
@@ -67,7 +73,9 @@ def read_contest(folder: str | Path) -> Contest:
     found = load_findings(file)
     if found.suite not in SUITES:
         raise ValueError(f"{file} is of {found.suite!r}; known: {', '.join(SUITES)}")
-    scores = {(section, *cell.split("/")): values for (section, cell), values in found.scores().items()}
+    scores = {
+        (section, *cell.split("/")): values for (section, cell), values in found.scores().items()
+    }
     about = f"Size of the study: {found.size}."
     return Contest(found.suite, found.labels, _ranks_of(scores), found.claims, about, found.size)
 
@@ -84,7 +92,8 @@ def _of_resi(result: Result) -> Contest:
 
 
 def _of_manifolds(result: ManifoldResult) -> Contest:
-    """Three cells, those of which every measure has a value that means the same: two orders and one place."""
+    """Three cells, those of which every measure has a value that means the same: two orders and one
+    place."""
     grades = result.grades()
     scores: dict[Cell, Mapping[str, float | None]] = {
         ("rings", "tau"): {g.measure: g.rings for g in grades},
@@ -93,7 +102,9 @@ def _of_manifolds(result: ManifoldResult) -> Contest:
     }
     labels = {spec: result.info(spec).label for spec in result.chosen}
     about = f"Size of the study: {result.size}."
-    return Contest("manifolds", labels, _ranks_of(scores), manifold_claims(result), about, result.size)
+    return Contest(
+        "manifolds", labels, _ranks_of(scores), manifold_claims(result), about, result.size
+    )
 
 
 def _ranks_of(scores: Mapping[Cell, Mapping[str, float | None]]) -> Callable[[Set[str]], Ranks]:
@@ -101,7 +112,9 @@ def _ranks_of(scores: Mapping[Cell, Mapping[str, float | None]]) -> Callable[[Se
         found = {}
         for cell, values in scores.items():
             own = {m: math.nan if (v := values.get(m)) is None else v for m in sorted(among)}
-            if not all(map(math.isnan, own.values())):  # where nobody has a value, nobody can be ranked
+            if not all(
+                map(math.isnan, own.values())
+            ):  # where nobody has a value, nobody can be ranked
                 found[cell] = rank_within(own)
         return found
 

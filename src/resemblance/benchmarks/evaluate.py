@@ -1,4 +1,5 @@
-"""Evaluate measures on subjects: compare what the cases need, grade it, and keep all of it as one result."""
+"""Evaluate measures on subjects: compare what the cases need, grade it, and keep all of it as one
+result."""
 
 from __future__ import annotations
 
@@ -20,20 +21,34 @@ from ..measure import Measure
 from ..notebook import card
 from ..store import write_atomically
 from ..subject import Subject
-from .grading import FAILURES, PERMUTATIONS, PERMUTED, PROTOCOLS, UNRANKED, Case, Score, check_choice, grade
+from .grading import (
+    FAILURES,
+    PERMUTATIONS,
+    PERMUTED,
+    PROTOCOLS,
+    UNRANKED,
+    Case,
+    Score,
+    check_choice,
+    grade,
+)
 from .groups import Group
 from .headlines import is_trial
 from .ranking import Ranks, cell_ranks, resi_code_ranks
 from .resi import SUITES, TESTS, Absence, Prepared, six_tests
 
 FORMAT = 2  # 1 did not say of which suite a result is
-PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}  # the measures that go with a protocol
+PRESETS: Mapping[str, str] = {
+    "paper": "default",
+    "resi-code": "resi",
+}  # the measures that go with a protocol
 IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
 
 
 class Map(NamedTuple):
-    """The matrices of one part of a case: similarities or distances by measure, and what is expected by quality."""
+    """The matrices of one part of a case: similarities or distances by measure, and what is
+    expected by quality."""
 
     test: str
     domain: str
@@ -62,9 +77,9 @@ class Failed(NamedTuple):
 class Result:
     """Everything that an evaluation found; what tables, figures and the report are made of.
 
-    ``seconds``: by domain, then by measure, the mean time of one comparison; views that measures share are counted for
-    the first that took them. ``suite``: "slice", "mini" or "standard"; empty for models of one's own. ``left_out``: of
-    these, the folders that were not read, and why.
+    ``seconds``: by domain, then by measure, the mean time of one comparison; views that measures
+    share are counted for the first that took them. ``suite``: "slice", "mini" or "standard"; empty
+    for models of one's own. ``left_out``: of these, the folders that were not read, and why.
     """
 
     protocol: str
@@ -87,13 +102,18 @@ class Result:
         return is_trial("resi", self.suite)
 
     def __repr__(self) -> str:
-        return f"<Result of ReSi: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+        return (
+            "<Result of ReSi: "
+            f"{', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+        )
 
     def _repr_html_(self) -> str:
         return card("Result of ReSi", self._facts())
 
     def _facts(self) -> dict[str, str]:
-        domains = dict.fromkeys([*(s.domain for s in self.scores), *(a.domain for a in self.absent)])
+        domains = dict.fromkeys(
+            [*(s.domain for s in self.scores), *(a.domain for a in self.absent)]
+        )
         missing = sum(failed.comparisons for failed in self.failed)
         return {
             "protocol": self.protocol,
@@ -115,11 +135,15 @@ class Result:
         kept = {m.spec for m in self.measures if m.family in wanted}
         if not kept:
             known = sorted({m.family for m in self.measures})
-            raise ValueError(f"no measure of {', '.join(sorted(wanted))} in this result; it has {', '.join(known)}")
+            raise ValueError(
+                f"no measure of {', '.join(sorted(wanted))} in this result; it has "
+                f"{', '.join(known)}"
+            )
         return self.among(kept)
 
     def among(self, specs: Iterable[str]) -> Result:
-        """Return the result of some measures, by their specifications; ranks are then among these."""
+        """Return the result of some measures, by their specifications; ranks are then among
+        these."""
         kept = set(specs)
 
         def of(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +166,12 @@ class Result:
 
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
-    return read_document(Path(path), _made, "a result", "remove it and run the suite again: what was computed is kept")
+    return read_document(
+        Path(path),
+        _made,
+        "a result",
+        "remove it and run the suite again: what was computed is kept",
+    )
 
 
 def _made(found: dict[str, Any]) -> Result:
@@ -150,7 +179,9 @@ def _made(found: dict[str, Any]) -> Result:
         raise ValueError("it has another format")
     rows = {"scores": Score, "groups": Group, "absent": Absence, "maps": Map, "failed": Failed}
     made = {name: tuple(_row(kind, entry) for entry in found[name]) for name, kind in rows.items()}
-    result = Result(**{**found, **made, "measures": tuple(_info(entry) for entry in found["measures"])})
+    result = Result(
+        **{**found, **made, "measures": tuple(_info(entry) for entry in found["measures"])}
+    )
     check_types(result, Result)
     _check_whole(result)
     return result
@@ -159,14 +190,22 @@ def _made(found: dict[str, Any]) -> Result:
 def _check_whole(result: Result) -> None:
     """Raise ``ValueError`` for parts that do not fit each other."""
     specs = {m.spec for m in result.measures}
-    tests = {row.test for rows in (result.scores, result.absent, result.maps, result.failed) for row in rows}
+    tests = {
+        row.test
+        for rows in (result.scores, result.absent, result.maps, result.failed)
+        for row in rows
+    }
     mapped = (m for found in result.maps for m in found.values)
     named = {s.measure for s in result.scores}.union((f.measure for f in result.failed), mapped)
     for what, unknown in (("tests", tests - set(TESTS)), ("measures", named - specs)):
         if unknown:
-            raise ValueError(f"it has {what} that it does not describe: {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"it has {what} that it does not describe: {', '.join(sorted(unknown))}"
+            )
     scored = {(s.cell, s.measure) for s in result.scores}
-    if len(scored) < len(result.scores) or len(scored) != len({cell for cell, _ in scored}) * len(specs):
+    if len(scored) < len(result.scores) or len(scored) != len({cell for cell, _ in scored}) * len(
+        specs
+    ):
         raise ValueError("it does not have one score of every measure in every cell")
     if result.suite and result.suite not in SUITES:
         raise ValueError(f"there is no suite {result.suite!r}")
@@ -178,7 +217,10 @@ def _check_whole(result: Result) -> None:
     for found in result.maps:
         for matrix in (*found.values.values(), *found.expected.values()):
             if [len(row) for row in matrix] != [len(found.names)] * len(found.names):
-                raise ValueError(f"a matrix of the test {found.test!r} is not of all its {len(found.names)} names")
+                raise ValueError(
+                    f"a matrix of the test {found.test!r} is not of all its {len(found.names)} "
+                    "names"
+                )
 
 
 def evaluate(
@@ -199,13 +241,16 @@ def evaluate(
     ----------
     subjects : models seen on fixed inputs, from :func:`resemblance.read_subjects`,
         :func:`resemblance.subject_from_model` or elsewhere. Those that agree in domain, dataset,
-        architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which tests they make.
-    measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as ``protocol`` has them.
-    protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the authors' code
-        computes).
+        architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which
+        tests they make.
+    measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as
+        ``protocol`` has them.
+    protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the
+        authors' code computes).
     permute : what the permutation tests permute, ``"models"`` or ``"pairs"``; default by protocol.
-    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell (default of the first
-        protocol); ``"unranked"`` ranks it by what is left, or not at all (of the second, which has no other).
+    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell
+        (default of the first protocol); ``"unranked"`` ranks it by what is left, or not at all (of
+        the second, which has no other).
     save : file that keeps every comparison, so that a later evaluation computes only what is new.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total) and ("grading", done, total).
@@ -216,7 +261,8 @@ def evaluate(
     check_choice("failures", failures, FAILURES)
     if (protocol, failures) == ("resi-code", "last"):
         raise ValueError(
-            'the authors\' code ranks no failures last: failures="unranked" goes with protocol="resi-code"'
+            'the authors\' code ranks no failures last: failures="unranked" goes with '
+            'protocol="resi-code"'
         )
     tests = six_tests(subjects)
     chosen = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
@@ -226,7 +272,9 @@ def evaluate(
     for position, (case, comparisons) in enumerate(zip(tests.cases, compared)):
         scores += grade(case, comparisons, protocol=protocol, permute=permute)
         show("grading", position + 1, len(tests.cases))
-    return _result(tests, chosen, compared, scores, (protocol, permute or PERMUTED[protocol], failures))
+    return _result(
+        tests, chosen, compared, scores, (protocol, permute or PERMUTED[protocol], failures)
+    )
 
 
 def _compare_all(
@@ -248,7 +296,14 @@ def _compare_all(
                 progress("comparing", start + size - missing + ready, total)
 
             comparisons.append(
-                compare(part, measures=measures, save=save, executor=executor, memory=memory, progress=show)
+                compare(
+                    part,
+                    measures=measures,
+                    save=save,
+                    executor=executor,
+                    memory=memory,
+                    progress=show,
+                )
             )
             before, done = before + size, done + 1
             progress("comparing", before, total)
@@ -262,7 +317,7 @@ def _cells(count: int, measures: Iterable[Measure]) -> int:
     return sum(count + pairs * (1 if m.symmetric else 2) for m in measures)
 
 
-# ---------------------------------------------------------------------------------------------------------- the result
+# --------------------------------------------------------------------------------------- the result
 
 
 def _result(
@@ -275,17 +330,30 @@ def _result(
     pairs = [(case, c) for case, comparisons in zip(tests.cases, compared) for c in comparisons]
     maps = [_map(case, i, c) for case, cs in zip(tests.cases, compared) for i, c in enumerate(cs)]
     return Result(
-        *options, tuple(info_of(m) for m in measures), tuple(scores), tests.groups, tests.absent, tuple(maps),
-        tuple(f for case, comparisons in zip(tests.cases, compared) for f in _failed(case, comparisons)),
-        _seconds(pairs), _provenance(pairs),
-    )  # fmt: skip
+        *options,
+        tuple(info_of(m) for m in measures),
+        tuple(scores),
+        tests.groups,
+        tests.absent,
+        tuple(maps),
+        tuple(
+            f
+            for case, comparisons in zip(tests.cases, compared)
+            for f in _failed(case, comparisons)
+        ),
+        _seconds(pairs),
+        _provenance(pairs),
+    )
 
 
 def _provenance(pairs: Sequence[tuple[Case, Comparison]]) -> dict[str, Any]:
-    """Return the versions it was computed with, and the fingerprint and shape of every representation."""
+    """Return the versions it was computed with, and the fingerprint and shape of every
+    representation."""
     if not pairs:
         return {}
-    versions = {k: v for k, v in pairs[0][1].provenance.items() if k not in ("rows", "columns", "n_samples")}
+    versions = {
+        k: v for k, v in pairs[0][1].provenance.items() if k not in ("rows", "columns", "n_samples")
+    }
     data = {
         pooled_name(name, case.pooling): {**identity, "n_samples": c.provenance["n_samples"]}
         for case, c in pairs
@@ -301,9 +369,16 @@ def pooled_name(name: str, pooling: str) -> str:
 
 def _map(case: Case, part: int, comparison: Comparison) -> Map:
     where = (case.test, case.domain, case.dataset, case.architecture, case.pooling)
-    expected = {quality: _expected(case.kind, given[part]) for quality, given in case.expectations.items()}
+    expected = {
+        quality: _expected(case.kind, given[part]) for quality, given in case.expectations.items()
+    }
     values = {spec: _rows(matrix) for spec, matrix in comparison.values.items()}
-    return Map(*where, comparison.rows, values, {quality: _rows(matrix) for quality, matrix in expected.items()})
+    return Map(
+        *where,
+        comparison.rows,
+        values,
+        {quality: _rows(matrix) for quality, matrix in expected.items()},
+    )
 
 
 def _expected(kind: str, expectation: Any) -> np.ndarray:
@@ -326,7 +401,9 @@ def _failed(case: Case, comparisons: Sequence[Comparison]) -> list[Failed]:
         for failure in comparison.failures:
             reasons.setdefault(failure.measure, Counter())[failure.reason] += 1
     where = (case.test, case.domain, case.dataset, case.architecture, case.pooling)
-    return [Failed(m, *where, found.total(), found.most_common(1)[0][0]) for m, found in reasons.items()]
+    return [
+        Failed(m, *where, found.total(), found.most_common(1)[0][0]) for m, found in reasons.items()
+    ]
 
 
 def _seconds(pairs: Iterable[tuple[Case, Comparison]]) -> dict[str, dict[str, float]]:
@@ -336,14 +413,17 @@ def _seconds(pairs: Iterable[tuple[Case, Comparison]]) -> dict[str, dict[str, fl
         for cell in comparison.cells:
             total.setdefault(case.domain, Counter())[cell.measure] += cell.seconds  # type: ignore[assignment]
             count.setdefault(case.domain, Counter())[cell.measure] += 1
-    return {domain: {m: spent[m] / count[domain][m] for m in spent} for domain, spent in total.items()}
+    return {
+        domain: {m: spent[m] / count[domain][m] for m in spent} for domain, spent in total.items()
+    }
 
 
-# ------------------------------------------------------------------------------------------------------------- as JSON
+# ------------------------------------------------------------------------------------------ as JSON
 
 
 def _plain(value: Any) -> Any:
-    """Return named tuples as objects, other sequences as lists, and what is not a finite number as null or a word."""
+    """Return named tuples as objects, other sequences as lists, and what is not a finite number as
+    null or a word."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {k: _plain(v) for k, v in value._asdict().items()}
     if isinstance(value, Mapping):

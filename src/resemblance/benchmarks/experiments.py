@@ -1,12 +1,13 @@
-"""Experiments that can always be continued: work in parts, each kept in a folder as soon as it is done.
+"""Experiments that can always be continued: work in parts, each kept in a folder as soon as it is
+done.
 
 ::
 
     study/
       study.json         which suite and size it is for
       subjects/          the models that experiments train
-      parts/<experiment>/<hash>.json   one finished part each: what it depends on, and what was found
-      comparisons.db     comparisons that experiments leave to the engine
+      parts/<experiment>/<hash>.json   one finished part each: what it depends on, and what was
+      found comparisons.db     comparisons that experiments leave to the engine
       result.json        what was found: see Findings
       log.txt            what was done when
 """
@@ -42,7 +43,8 @@ Progress = Callable[[str, int, int], None]  # stage, how much is done, of how mu
 
 
 class Setting(NamedTuple):
-    """What a run is: its folder, which holds trained models, the size, and the measures that are put to the test.
+    """What a run is: its folder, which holds trained models, the size, and the measures that are
+    put to the test.
 
     ``memory``: for views of representations at a time; no number depends on it.
     """
@@ -60,11 +62,11 @@ def _no_models(setting: Setting) -> Sequence[Recipe]:
 class Experiment(NamedTuple):
     """One experiment of a suite.
 
-    ``parts``: the pieces of work, independent of each other; everything that the finding of a part depends on is in
-    it, measures by specification and version. ``compute``: what a part finds, as JSON can hold it (None for a number
-    that does not exist); a function of a module, so that it can travel to a worker. ``conclude``: the section that
-    follows from all parts, in their order. ``models``: what must have been trained before. ``version``: raise it when
-    ``compute`` changes.
+    ``parts``: the pieces of work, independent of each other; everything that the finding of a part
+    depends on is in it, measures by specification and version. ``compute``: what a part finds, as
+    JSON can hold it (None for a number that does not exist); a function of a module, so that it can
+    travel to a worker. ``conclude``: the section that follows from all parts, in their order.
+    ``models``: what must have been trained before. ``version``: raise it when ``compute`` changes.
     """
 
     name: str
@@ -89,10 +91,12 @@ def run_experiments(
 ) -> Findings:
     """Run experiments in a folder, or continue there, and return what they found.
 
-    What is already there is not done again. Without a folder nothing is kept. A process that is killed loses the parts
-    and models it was at. The findings do not depend on the executor, or on what was there before.
+    What is already there is not done again. Without a folder nothing is kept. A process that is
+    killed loses the parts and models it was at. The findings do not depend on the executor, or on
+    what was there before.
 
-    Raises ``ValueError`` when another process is working in the folder, or it is a study of something else.
+    Raises ``ValueError`` when another process is working in the folder, or it is a study of
+    something else.
     """
     show = progress or (lambda stage, done, total: None)
     with _place(folder) as place, alone(place):
@@ -106,7 +110,9 @@ def run_experiments(
         sections, seconds = [], {}
         for experiment in experiments:
             done = found[experiment.name]
-            sections.append(_section(experiment, setting, [(part, kept["value"]) for part, kept in done]))
+            sections.append(
+                _section(experiment, setting, [(part, kept["value"]) for part, kept in done])
+            )
             seconds[sections[-1].name] = sum(kept["seconds"] for _, kept in done)
         labels = distinct({m.spec: m.label for m in measures})
         made = environment() | dict(provenance or {})
@@ -154,7 +160,8 @@ def _computed(
 
 
 class Task(NamedTuple):
-    """What a worker needs to know: of which experiment a part is, how it is computed, and where it is kept."""
+    """What a worker needs to know: of which experiment a part is, how it is computed, and where it
+    is kept."""
 
     experiment: str
     compute: Callable[[Setting, Part], Any]
@@ -163,7 +170,8 @@ class Task(NamedTuple):
 
 
 def interleaved(tasks: Sequence[Task]) -> list[Task]:
-    """Return the parts of all experiments evenly mixed, so that the time left can be told from the time taken."""
+    """Return the parts of all experiments evenly mixed, so that the time left can be told from the
+    time taken."""
     own: dict[str, list[Task]] = {}
     for task in tasks:
         own.setdefault(task.experiment, []).append(task)
@@ -181,8 +189,8 @@ def _work(missing: Iterable[Task], setting: Setting, executor: Executor | None) 
 def compute_part(task: Task, setting: Setting) -> str:
     """Compute a part, keep what it found, and return the name of its file.
 
-    Raises ``ValueError``, with the experiment and the part, for whatever goes wrong in it (as in a measure of the
-    user), and when it finds NaN, infinity or anything else that JSON cannot hold.
+    Raises ``ValueError``, with the experiment and the part, for whatever goes wrong in it (as in a
+    measure of the user), and when it finds NaN, infinity or anything else that JSON cannot hold.
     """
     start = time.process_time()
     where = f"experiment {task.experiment}, part {json.dumps(task.part, ensure_ascii=False)}"
@@ -211,11 +219,17 @@ def measured(measures: Iterable[Measure | Statistic]) -> list[list[Any]]:
 
 def _file(setting: Setting, experiment: Experiment, part: Part) -> Path:
     key = json.dumps([experiment.name, experiment.version, part], sort_keys=True, allow_nan=False)
-    return setting.folder / "parts" / experiment.name / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    return (
+        setting.folder
+        / "parts"
+        / experiment.name
+        / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    )
 
 
 def _kept(file: Path, part: Part) -> dict[str, Any] | None:
-    """Return what a file says a part found; None when it is not there, damaged, or of another part."""
+    """Return what a file says a part found; None when it is not there, damaged, or of another
+    part."""
 
     def same(found: dict[str, Any]) -> dict[str, Any] | None:
         is_same = found["part"] == json.loads(json.dumps(part))
@@ -239,7 +253,8 @@ def _place(folder: str | Path | None) -> Iterator[Path]:
 
 
 def chosen(experiments: Sequence[Experiment], only: Iterable[str] | None) -> list[Experiment]:
-    """Return the experiments with these names, in their order; all for None. ``ValueError`` for one there is not."""
+    """Return the experiments with these names, in their order; all for None. ``ValueError`` for one
+    there is not."""
     if only is None:
         return list(experiments)
     wanted, names = set(only), [e.name for e in experiments]

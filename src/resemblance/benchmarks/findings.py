@@ -1,4 +1,5 @@
-"""What a suite of experiments found, as one value that can be saved and shown: tables, figures, claims and scores."""
+"""What a suite of experiments found, as one value that can be saved and shown: tables, figures,
+claims and scores."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Table(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Points (x, y) that belong together, and their intervals (low, high) if known, one for each point."""
+    """Points (x, y) that belong together, and their intervals (low, high) if known, one for each
+    point."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -45,7 +47,8 @@ class Line(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Lines, or clouds of points, over common axes. ``threshold`` draws a horizontal line that ``note`` explains."""
+    """Lines, or clouds of points, over common axes. ``threshold`` draws a horizontal line that
+    ``note`` explains."""
 
     name: str
     title: str
@@ -68,9 +71,11 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a vertical line.
+    """Estimates below each other, such as of one quantity for every measure. ``threshold`` draws a
+    vertical line.
 
-    ``span``: the ends of the axis, such as the first and the last rank; by default as the values need.
+    ``span``: the ends of the axis, such as the first and the last rank; by default as the values
+    need.
     """
 
     name: str
@@ -85,9 +90,9 @@ class Bars(NamedTuple):
 class Section(NamedTuple):
     """What one experiment found.
 
-    ``about``: one paragraph for a reader who has not seen the paper. ``scores``: by cell (what was tested, on what),
-    then by the specification of a measure, how well the measure does; larger is better, None where it has no value.
-    ``reasons``: why something has no value, by what it is.
+    ``about``: one paragraph for a reader who has not seen the paper. ``scores``: by cell (what was
+    tested, on what), then by the specification of a measure, how well the measure does; larger is
+    better, None where it has no value. ``reasons``: why something has no value, by what it is.
     """
 
     name: str
@@ -104,15 +109,16 @@ class Section(NamedTuple):
 class Findings:
     """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
 
-    ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call a measure.
-    ``seconds``: the processor time of every section. ``facts``: by name, what it is of: data sets, models, seeds.
-    ``lead``: of a joint ranking, who leads and where suites disagree; others work that out. ``remarks``: what a reader
-    must know before the numbers, such as studies that were left out.
+    ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call
+    a measure. ``seconds``: the processor time of every section. ``facts``: by name, what it is of:
+    data sets, models, seeds. ``lead``: of a joint ranking, who leads and where suites disagree;
+    others work that out. ``remarks``: what a reader must know before the numbers, such as studies
+    that were left out.
 
     A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
-    Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does not fit its columns,
-    intervals that do not fit their points, and a verdict that does not exist.
+    Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does
+    not fit its columns, intervals that do not fit their points, and a verdict that does not exist.
     """
 
     suite: str
@@ -147,7 +153,9 @@ class Findings:
             "size": self.size,
             "sections": str(len(self.sections)),
             "claims": f"{len(self.claims)} ({told})" if told else "0",
-            "measures": str(len({measure for scores in self.scores().values() for measure in scores})),
+            "measures": str(
+                len({measure for scores in self.scores().values() for measure in scores})
+            ),
         }
 
     def __getitem__(self, name: str) -> Section:
@@ -169,15 +177,20 @@ class Findings:
         return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
     def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
-        """Return the rank of every measure in every cell, 1 for the best; without a value it stands behind all others.
+        """Return the rank of every measure in every cell, 1 for the best; without a value it stands
+        behind all others.
 
         Cells in which no measure has a value are left out, for nobody can be ranked there.
         """
-        cells = {c: {m: math.nan if v is None else v for m, v in s.items()} for c, s in self.scores().items()}
+        cells = {
+            c: {m: math.nan if v is None else v for m, v in s.items()}
+            for c, s in self.scores().items()
+        }
         return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
 
     def places(self) -> Places:
-        """Return where every measure stands over the cells, best first, and which cannot be told from the leader."""
+        """Return where every measure stands over the cells, best first, and which cannot be told
+        from the leader."""
         return places({self.suite: self.ranks()})
 
     def headline(self) -> str:
@@ -187,14 +200,20 @@ class Findings:
         return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
 
     def idle(self) -> str:
-        """Say which measures play no part in what was run, having no score in any cell; nothing when all do."""
+        """Say which measures play no part in what was run, having no score in any cell; nothing
+        when all do."""
         scored = {m for scores in self.scores().values() for m in scores}
         none = [label for spec, label in self.labels.items() if spec not in scored]
         if not none or self.suite == "joint":
             return ""
         if not scored:
-            return "What was run here scores no measure of similarity, so the measures play no part in it."
-        return f"{listed(none)} {'plays' if len(none) == 1 else 'play'} no part in what was run here."
+            return (
+                "What was run here scores no measure of similarity, so the measures play no part "
+                "in it."
+            )
+        return (
+            f"{listed(none)} {'plays' if len(none) == 1 else 'play'} no part in what was run here."
+        )
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
@@ -202,7 +221,8 @@ class Findings:
         return {**vars(self), "format": FORMAT, "sections": sections}
 
     def save(self, path: str | Path) -> None:
-        """Write everything as JSON, atomically. Raises ``ValueError`` for a number that is NaN or infinite."""
+        """Write everything as JSON, atomically. Raises ``ValueError`` for a number that is NaN or
+        infinite."""
         document = self.document()
         for section in document["sections"]:
             _as_json(section, f"section {section['name']!r}")
@@ -216,11 +236,15 @@ def load_findings(path: str | Path) -> Findings:
         if found.pop("format") != FORMAT:
             raise ValueError("it has another format")
         found = {**found, "remarks": tuple(found.get("remarks", ()))}
-        findings = Findings(**{**found, "sections": tuple(_section(entry) for entry in found["sections"])})
+        findings = Findings(
+            **{**found, "sections": tuple(_section(entry) for entry in found["sections"])}
+        )
         check_types(findings, Findings)
         return findings
 
-    return read_document(Path(path), made, "a result", "remove it and run the suite again: what was computed is kept")
+    return read_document(
+        Path(path), made, "a result", "remove it and run the suite again: what was computed is kept"
+    )
 
 
 def known(value: float | None) -> float | None:
@@ -235,12 +259,16 @@ def mean(values: Iterable[float | None]) -> float:
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of every measure, where others have the same one with its parameters: "CKA [kernel=rbf]".
+    """Return the label of every measure, where others have the same one with its parameters: "CKA
+    [kernel=rbf]".
 
     Measures that cannot be told apart even so are called by their specifications.
     """
     shared = Counter(labels.values())
-    told = {spec: label if shared[label] == 1 else _with_parameters(label, spec) for spec, label in labels.items()}
+    told = {
+        spec: label if shared[label] == 1 else _with_parameters(label, spec)
+        for spec, label in labels.items()
+    }
     every = Counter(told.values())
     return {spec: name if every[name] == 1 else spec for spec, name in told.items()}
 
@@ -270,7 +298,9 @@ def _check(section: Section) -> None:
             raise ValueError(f"section {section.name!r}, line {line.name!r}: {wrong}")
     for claim in section.claims:
         if claim.verdict not in VERDICTS:
-            raise ValueError(f"section {section.name!r}, claim {claim.number}: no verdict {claim.verdict!r}")
+            raise ValueError(
+                f"section {section.name!r}, claim {claim.number}: no verdict {claim.verdict!r}"
+            )
 
 
 def _check_names(where: str, parts: Iterable[Any]) -> None:
@@ -282,18 +312,25 @@ def _check_names(where: str, parts: Iterable[Any]) -> None:
 def _written(section: Section) -> dict[str, Any]:
     figures = [{"kind": type(f).__name__, **f._asdict()} for f in section.figures]
     return {
-        "tables": [t._asdict() for t in section.tables], "claims": [c._asdict() for c in section.claims],
+        "tables": [t._asdict() for t in section.tables],
+        "claims": [c._asdict() for c in section.claims],
         "figures": [_of_figure(f) for f in figures],
-    }  # fmt: skip
+    }
 
 
 def _of_figure(figure: dict[str, Any]) -> dict[str, Any]:
-    parts = {name: [part._asdict() for part in figure[name]] for name in ("lines", "bars") if name in figure}
+    parts = {
+        name: [part._asdict() for part in figure[name]]
+        for name in ("lines", "bars")
+        if name in figure
+    }
     return figure | parts
 
 
 def _section(entry: dict[str, Any]) -> Section:
-    tables = tuple(Table(**{**_tuples(t), "rows": tuple(map(tuple, t["rows"]))}) for t in entry["tables"])
+    tables = tuple(
+        Table(**{**_tuples(t), "rows": tuple(map(tuple, t["rows"]))}) for t in entry["tables"]
+    )
     figures = tuple(map(_figure, entry["figures"]))
     claims = tuple(Claim(**c) for c in entry["claims"])
     return Section(**{**entry, "tables": tables, "figures": figures, "claims": claims})
@@ -309,8 +346,12 @@ def _figure(entry: dict[str, Any]) -> Chart | Bars:
 
 
 def _line(entry: dict[str, Any]) -> Line:
-    return Line(entry["name"], *(tuple(tuple(pair) for pair in entry[k]) for k in ("points", "intervals")))
+    return Line(
+        entry["name"], *(tuple(tuple(pair) for pair in entry[k]) for k in ("points", "intervals"))
+    )
 
 
 def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
+    }

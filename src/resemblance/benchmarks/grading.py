@@ -1,4 +1,5 @@
-"""From comparisons to scores: what a case expects of pairs, and how well every measure agrees with it."""
+"""From comparisons to scores: what a case expects of pairs, and how well every measure agrees with
+it."""
 
 from __future__ import annotations
 
@@ -38,18 +39,22 @@ from ..significance import mantel, pairings
 PROTOCOLS = ("paper", "resi-code")
 PERMUTATIONS = ("models", "pairs")
 FAILURES = ("last", "unranked")
-UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}  # what becomes of failures, by protocol
+UNRANKED: Mapping[str, str] = {
+    "paper": "last",
+    "resi-code": "unranked",
+}  # what becomes of failures, by protocol
 PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}  # by protocol
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One test of measures on one set of models: representations to compare, and what is expected of them.
+    """One test of measures on one set of models: representations to compare, and what is expected
+    of them.
 
-    ``parts`` are compared each by itself: one for tests of models, one per model for the test of layers.
-    ``expectations``: by quality, one expectation per part. What it is depends on the case's ``kind``: for
-    "prediction" an (n, n) matrix of differences in behaviour, for "group" the group of each representation, for
-    "order" the number of layers.
+    ``parts`` are compared each by itself: one for tests of models, one per model for the test of
+    layers. ``expectations``: by quality, one expectation per part. What it is depends on the case's
+    ``kind``: for "prediction" an (n, n) matrix of differences in behaviour, for "group" the group
+    of each representation, for "order" the number of layers.
     """
 
     test: str
@@ -70,8 +75,9 @@ class Case:
 class Score(NamedTuple):
     """The agreement of one measure with one expectation in one case.
 
-    ``value`` is the mean of ``parts`` (one per model for the test of layers), NaN with a ``reason`` when there is
-    none; ``pairs`` is the number of pairs it rests on and ``failed`` of those for which the measure has no value.
+    ``value`` is the mean of ``parts`` (one per model for the test of layers), NaN with a ``reason``
+    when there is none; ``pairs`` is the number of pairs it rests on and ``failed`` of those for
+    which the measure has no value.
     """
 
     test: str
@@ -95,47 +101,71 @@ class Score(NamedTuple):
         return tuple(self[:6])
 
 
-# Which rule makes a score of a matrix: the definitions of the paper, and what the authors' code computes instead.
+# Which rule makes a score of a matrix: the definitions of the paper, and what the authors' code
+# computes instead.
 RULES: Mapping[str, Mapping[tuple[str, str], Rule]] = {
     "paper": {
         ("prediction", "spearman"): Rule(by_prediction, spearman, pooled),
-        ("group", "conformity"): Rule(lambda groups, both_orders: by_anchor(groups), conformity, pooled),
+        ("group", "conformity"): Rule(
+            lambda groups, both_orders: by_anchor(groups), conformity, pooled
+        ),
         ("group", "auprc"): Rule(by_group, auprc, pooled),
-        ("order", "conformity"): Rule(lambda layers, both_orders: by_nesting(layers), conformity, pooled),
-        ("order", "spearman"): Rule(lambda layers, both_orders: by_distance(layers), spearman, pooled),
+        ("order", "conformity"): Rule(
+            lambda layers, both_orders: by_nesting(layers), conformity, pooled
+        ),
+        ("order", "spearman"): Rule(
+            lambda layers, both_orders: by_distance(layers), spearman, pooled
+        ),
     },
     "resi-code": {
         ("prediction", "spearman"): Rule(by_prediction, spearman, pooled),
-        ("group", "conformity"): Rule(lambda groups, both_orders: by_group(groups), conformity_strict, complete_mean),
-        ("group", "auprc"): Rule(lambda groups, both_orders: by_group(groups), auprc_of_ratios, complete_mean),
-        ("order", "conformity"): Rule(lambda layers, both_orders: by_source(layers), conformity_of_missing, pooled),
-        ("order", "spearman"): Rule(lambda layers, both_orders: by_source(layers), spearman_of_complete, pooled),
+        ("group", "conformity"): Rule(
+            lambda groups, both_orders: by_group(groups), conformity_strict, complete_mean
+        ),
+        ("group", "auprc"): Rule(
+            lambda groups, both_orders: by_group(groups), auprc_of_ratios, complete_mean
+        ),
+        ("order", "conformity"): Rule(
+            lambda layers, both_orders: by_source(layers), conformity_of_missing, pooled
+        ),
+        ("order", "spearman"): Rule(
+            lambda layers, both_orders: by_source(layers), spearman_of_complete, pooled
+        ),
     },
 }
 
 
 def grade(
-    case: Case, comparisons: Sequence[Comparison], *, protocol: str = "paper", permute: str | None = None, seed: int = 0
+    case: Case,
+    comparisons: Sequence[Comparison],
+    *,
+    protocol: str = "paper",
+    permute: str | None = None,
+    seed: int = 0,
 ) -> list[Score]:
     """Return the score of every measure and quality of a case.
 
-    ``comparisons``: one per part of the case. ``protocol``: ``"paper"`` for the definitions of Klabunde et al. 2025,
-    ``"resi-code"`` for what the authors' code computes. ``permute``: what the permutation test of a correlation
-    permutes, ``"models"`` (default of the first protocol) or ``"pairs"`` (of the second).
+    ``comparisons``: one per part of the case. ``protocol``: ``"paper"`` for the definitions of
+    Klabunde et al. 2025, ``"resi-code"`` for what the authors' code computes. ``permute``: what the
+    permutation test of a correlation permutes, ``"models"`` (default of the first protocol) or
+    ``"pairs"`` (of the second).
     """
     check_choice("protocol", protocol, PROTOCOLS)
     permute = permute or PERMUTED[protocol]
     check_choice("permute", permute, PERMUTATIONS)
     p_value = partial(_p_value, permute=permute, seed=seed)
     return [
-        _score(case, comparisons, info, quality, rule_for(protocol, case.kind, quality, info), p_value)
+        _score(
+            case, comparisons, info, quality, rule_for(protocol, case.kind, quality, info), p_value
+        )
         for info in comparisons[0].measures
         for quality in case.expectations
     ]
 
 
 def rule_for(protocol: str, kind: str, quality: str, info: MeasureInfo) -> Rule:
-    """Return the rule for a quality of a case of this kind: the authors' code scores similarities as they are."""
+    """Return the rule for a quality of a case of this kind: the authors' code scores similarities
+    as they are."""
     rule = RULES[protocol][kind, quality.partition("_")[0]]
     as_it_is = info.larger_is_more_similar and rule.quality is auprc_of_ratios
     return rule._replace(quality=auprc_of_similarities) if as_it_is else rule
@@ -179,7 +209,9 @@ def _known_pairs(differences: np.ndarray, blocks: Iterable[Block], symmetric: bo
     return [not np.isnan(differences[i, j]) for i, j in sorted(pairs)]
 
 
-def _p_value(differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str, seed: int) -> float | None:
+def _p_value(
+    differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str, seed: int
+) -> float | None:
     if permute == "models":
         p = mantel(differences, expected, both_orders=both_orders, seed=seed)
     else:
@@ -188,11 +220,15 @@ def _p_value(differences: np.ndarray, expected: np.ndarray, both_orders: bool, p
     return None if np.isnan(p) else p
 
 
-def _reason(comparisons: Iterable[Comparison], measure: str, failed: int, value: float) -> str | None:
+def _reason(
+    comparisons: Iterable[Comparison], measure: str, failed: int, value: float
+) -> str | None:
     if failed:
         reasons = Counter(f.reason for c in comparisons for f in c.failures if f.measure == measure)
         most = f"; most often: {reasons.most_common(1)[0][0]}" if reasons else ""
         return f"{failed} comparisons failed{most}"
     if np.isnan(value):
-        return "all measured or all expected differences are equal, so there is no order to agree with"
+        return (
+            "all measured or all expected differences are equal, so there is no order to agree with"
+        )
     return None

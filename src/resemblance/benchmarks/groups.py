@@ -1,4 +1,5 @@
-"""Do groups of models behave as intended? Their accuracies must not overlap, or the group says nothing."""
+"""Do groups of models behave as intended? Their accuracies must not overlap, or the group says
+nothing."""
 
 from __future__ import annotations
 
@@ -27,11 +28,12 @@ class Group(NamedTuple):
 
 
 def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Return the groups to keep: as many as possible of which no two have overlapping ranges of accuracy.
+    """Return the groups to keep: as many as possible of which no two have overlapping ranges of
+    accuracy.
 
-    Groups come in the order of their strength. Of equally large choices, one with the first and the last group is
-    taken, then one with the first. This is the rule by which the ReSi benchmark left out strengths that
-    made no difference (Klabunde et al. 2025, Appendix B), made precise.
+    Groups come in the order of their strength. Of equally large choices, one with the first and the
+    last group is taken, then one with the first. This is the rule by which the ReSi benchmark left
+    out strengths that made no difference (Klabunde et al. 2025, Appendix B), made precise.
     """
     ranges = {name: (min(values), max(values)) for name, values in accuracies.items()}
     names = list(ranges)
@@ -46,7 +48,8 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
 
 
 def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]) -> set[str]:
-    """Return the largest set of disjoint ranges with these, earliest end first; empty if these overlap themselves."""
+    """Return the largest set of disjoint ranges with these, earliest end first; empty if these
+    overlap themselves."""
     kept = dict[str, None]()
     for name in (*fixed, *sorted(ranges, key=lambda name: ranges[name][1])):
         low, high = ranges[name]
@@ -60,14 +63,15 @@ def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, flo
 
 
 def choose_groups(
-    where: tuple[str, str, str, str], members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]]
+    where: tuple[str, str, str, str],
+    members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]],
 ) -> tuple[Group, ...]:
     """Return the groups of one test with what was decided about each.
 
-    ``where``: test, domain, dataset, architecture. ``members``: by group, its strength and the accuracies of every
-    model: ``"test"`` on the inputs of the benchmark, and for augmentation ``"augmented"``, which decides when the
-    clean accuracies separate fewer groups (robustness is what augmentation is for). Without accuracies all groups are
-    kept, unchecked.
+    ``where``: test, domain, dataset, architecture. ``members``: by group, its strength and the
+    accuracies of every model: ``"test"`` on the inputs of the benchmark, and for augmentation
+    ``"augmented"``, which decides when the clean accuracies separate fewer groups (robustness is
+    what augmentation is for). Without accuracies all groups are kept, unchecked.
     """
     alone = {n: m for n, m in members.items() if len(m[1]) < 2}
     if alone:
@@ -104,5 +108,8 @@ def _table(
 def _note(name: str, kept: Sequence[str], accuracies: Mapping[str, Sequence[float]]) -> str:
     if name in kept:
         return ""
-    near = min(kept or accuracies, key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])))
+    near = min(
+        kept or accuracies,
+        key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])),
+    )
     return f"left out: its accuracies overlap with those of {near}"

@@ -9,15 +9,22 @@ from ..subject import Recipe
 from .claims import NO_DATA, Claim
 
 TRIALS: Mapping[str, str] = {
-    "resi": "slice", "sensitivity": "small", "manifolds": "small", "stability": "small", "joint": "trial",
+    "resi": "slice", "sensitivity": "small", "manifolds": "small", "stability": "small",
+    "joint": "trial",
 }  # fmt: skip
 TRIAL = "Trial run: the scores mean nothing."
-OWN, STANDARD = "models of your own", "small models on data that comes with the package; not the paper's"
+OWN, STANDARD = (
+    "models of your own",
+    "small models on data that comes with the package; not the paper's",
+)
 SIZES: Mapping[tuple[str, str], str] = {
     ("resi", "mini"): "small stand-in models; not the paper's",
     ("resi", "standard"): STANDARD,
     ("sensitivity", "default"): STANDARD,
-    ("sensitivity", "paper"): "as many models and samples as the paper, but small ones on data of the package",
+    (
+        "sensitivity",
+        "paper",
+    ): "as many models and samples as the paper, but small ones on data of the package",
     ("stability", "default"): STANDARD,
     ("stability", "paper"): "as many seeds as the paper, on small models and data of the package",
     ("manifolds", "default"): "up to 1,000 points, where the paper has 5,000",
@@ -25,10 +32,11 @@ SIZES: Mapping[tuple[str, str], str] = {
 }
 FEW = 5  # names that are listed
 RESAMPLING = (
-    "Cells are resampled: a cell is one test by one quality on one set of models. Every sample draws as many cells as "
-    "there are, with replacement, each with the ranks of all measures: measures are compared in the same cells. "
-    "A measure cannot be told from the leader when the 95 % interval of their difference contains 0, not corrected for "
-    "the number of measures. Cells that share models are not independent, so all intervals are too narrow."
+    "Cells are resampled: a cell is one test by one quality on one set of models. Every sample "
+    "draws as many cells as there are, with replacement, each with the ranks of all measures: "
+    "measures are compared in the same cells. A measure cannot be told from the leader when the "
+    "95 % interval of their difference contains 0, not corrected for the number of measures. "
+    "Cells that share models are not independent, so all intervals are too narrow."
 )
 ENOUGH_MODELS = 10  # that are compared with each other: as many as the ReSi benchmark has
 
@@ -40,7 +48,10 @@ def is_trial(suite: str, size: str) -> bool:
 
 def without_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """Return claims as a trial run has them: no numbers and no verdict."""
-    return tuple(c._replace(ours="–", verdict=NO_DATA, note="a trial run puts no claim to the test") for c in claims)
+    return tuple(
+        c._replace(ours="–", verdict=NO_DATA, note="a trial run puts no claim to the test")
+        for c in claims
+    )
 
 
 def size_words(suite: str, size: str) -> str:
@@ -62,12 +73,14 @@ def facts_of(recipes: Sequence[Recipe]) -> dict[str, str]:
 
 
 def few_models(most: int) -> str:
-    """Return what to say when at most so many models are compared with each other; nothing when they are enough."""
+    """Return what to say when at most so many models are compared with each other; nothing when
+    they are enough."""
     if most >= ENOUGH_MODELS:
         return ""
     return (
-        f"Few models: at most {most} are compared with each other, where the benchmark has {ENOUGH_MODELS}. Other "
-        "models may order the measures otherwise, which no interval here shows."
+        f"Few models: at most {most} are compared with each other, where the benchmark has "
+        f"{ENOUGH_MODELS}. Other models may order the measures otherwise, which no interval here "
+        "shows."
     )
 
 
@@ -84,12 +97,19 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
     if not places.is_settling:
         cells = "1 cell does" if places.cells == 1 else f"{places.cells} cells do"
         return (
-            f"{cells} not settle the order of {count} measures: with fewer than {SETTLING}, even the first in all of "
-            f"them may be so by chance. Here the best mean rank is that of {who}, {first.mean:.2f}."
+            f"{cells} not settle the order of {count} measures: with fewer than {SETTLING}, even "
+            "the first in all of them may be so by chance. Here the best mean rank is that of "
+            f"{who}, {first.mean:.2f}."
         )
     leads = "leads" if len(leading) == 1 else "lead together"
-    said = f"{who} {leads} with a mean rank of {first.mean:.2f} among {count} measures over {places.cells} cells"
-    return f"{said}; {_behind([p for p in places.rows if p.mean > first.mean], names, len(leading) > 1)}"
+    said = (
+        f"{who} {leads} with a mean rank of {first.mean:.2f} among {count} measures over "
+        f"{places.cells} cells"
+    )
+    return (
+        f"{said}; "
+        f"{_behind([p for p in places.rows if p.mean > first.mean], names, len(leading) > 1)}"
+    )
 
 
 def _behind(others: Sequence[Place], names: Mapping[str, str], several: bool) -> str:
@@ -98,7 +118,10 @@ def _behind(others: Sequence[Place], names: Mapping[str, str], several: bool) ->
     if not others:
         return "there is no other measure."
     if not tied:
-        return f"every other measure is behind {them}, the next being {names[others[0].measure]} {others[0].mean:.2f}."
+        return (
+            f"every other measure is behind {them}, the next being {names[others[0].measure]} "
+            f"{others[0].mean:.2f}."
+        )
     if len(tied) == len(others) > 1:
         return f"none of the {len(others)} others can be told from {them}."
     return f"{listed(tied)} cannot be told from {them}."

@@ -1,4 +1,5 @@
-"""What the manifold suite found, as one value that can be saved, and the grades that follow from it."""
+"""What the manifold suite found, as one value that can be saved, and the grades that follow from
+it."""
 
 from __future__ import annotations
 
@@ -25,9 +26,10 @@ CLUSTERS = (2, 3, 4, 5, 6, 10, 12)  # of the original experiment: the order amon
 class Point(NamedTuple):
     """One comparison with a reference: value and difference are NaN where there is a reason.
 
-    ``experiment``: "swiss_roll", "rings", "clusters", "perturbed", "lost" or "moved". ``at``: r, number of rings on
-    each other, number of clusters, share of noise, or the distance moved. ``over_k``: one of a sweep over numbers of
-    neighbours. ``difference``: larger is more different, whatever the direction of the measure.
+    ``experiment``: "swiss_roll", "rings", "clusters", "perturbed", "lost" or "moved". ``at``: r,
+    number of rings on each other, number of clusters, share of noise, or the distance moved.
+    ``over_k``: one of a sweep over numbers of neighbours. ``difference``: larger is more different,
+    whatever the direction of the measure.
     """
 
     experiment: str
@@ -43,7 +45,8 @@ class Point(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """A chosen measure at another number of neighbours: its specification, the number, and what it is called then."""
+    """A chosen measure at another number of neighbours: its specification, the number, and what it
+    is called then."""
 
     measure: str
     k: int
@@ -53,13 +56,14 @@ class Sweep(NamedTuple):
 class Grade(NamedTuple):
     """How a measure does in the suite; NaN where it has no value.
 
-    ``rings``, ``clusters``: Kendall's tau of the differences with the known order, 1 for the right one and -1 for its
-    opposite; ``*_conformity``: the share of pairs in the right order, ties half. ``over_k``, ``over_n``, ``over_d``:
-    coefficient of variation (standard deviation over mean) of the value over numbers of neighbours, samples and
-    features, where
-    nothing should depend on them; 0 is the best. ``lost``: mean value without any correspondence; of a similarity 0 is
-    right. ``kept``: value after the longest move over that before, of a similarity; 1 is the best. ``peak``: the r at
-    which the S-curve is found to be most like the roll; 0.5 is right.
+    ``rings``, ``clusters``: Kendall's tau of the differences with the known order, 1 for the right
+    one and -1 for its opposite; ``*_conformity``: the share of pairs in the right order, ties half.
+    ``over_k``, ``over_n``, ``over_d``: coefficient of variation (standard deviation over mean) of
+    the value over numbers of neighbours, samples and features, where
+    nothing should depend on them; 0 is the best. ``lost``: mean value without any correspondence;
+    of a similarity 0 is right. ``kept``: value after the longest move over that before, of a
+    similarity; 1 is the best. ``peak``: the r at which the S-curve is found to be most like the
+    roll; 0.5 is right.
     """
 
     measure: str
@@ -77,11 +81,13 @@ class Grade(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ManifoldResult:
-    """Everything that a run of the manifold suite found; what grades, claims and the report are made of.
+    """Everything that a run of the manifold suite found; what grades, claims and the report are
+    made of.
 
-    ``chosen``: the specifications of the measures that are graded; ``measures``: those and the ones with another number
-    of neighbours. ``seconds``: mean time of one comparison by measure; views that measures share are counted for the
-    first that took them. ``left_out``: measures that were not compared everywhere, and why.
+    ``chosen``: the specifications of the measures that are graded; ``measures``: those and the ones
+    with another number of neighbours. ``seconds``: mean time of one comparison by measure; views
+    that measures share are counted for the first that took them. ``left_out``: measures that were
+    not compared everywhere, and why.
     """
 
     size: str
@@ -99,7 +105,10 @@ class ManifoldResult:
         return is_trial("manifolds", self.size)
 
     def __repr__(self) -> str:
-        return f"<ManifoldResult: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+        return (
+            "<ManifoldResult: "
+            f"{', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+        )
 
     def _repr_html_(self) -> str:
         return card("Result of the manifold suite", self._facts())
@@ -118,8 +127,11 @@ class ManifoldResult:
         found = {m.spec: m for m in self.measures}
         return found[spec]
 
-    def curve(self, measure: str, experiment: str, along: str = "at", **where: float) -> dict[float, float]:
-        """Return the value of a measure by ``along`` ("at", "n" or "d") where other facts are as given.
+    def curve(
+        self, measure: str, experiment: str, along: str = "at", **where: float
+    ) -> dict[float, float]:
+        """Return the value of a measure by ``along`` ("at", "n" or "d") where other facts are as
+        given.
 
         Values of several seeds are averaged; a point without a value is left out.
         """
@@ -139,40 +151,60 @@ class ManifoldResult:
         return self._agreement(kendall, measure, experiment, at)
 
     def conformity(self, measure: str, experiment: str, at: Iterable[float] | None = None) -> float:
-        """Return the share of pairs in the known order of "rings" or "clusters", equal differences counting half."""
+        """Return the share of pairs in the known order of "rings" or "clusters", equal differences
+        counting half."""
         return self._agreement(concordance, measure, experiment, at)
 
     def grade(self, measure: str) -> Grade:
         """Return the grades of one measure."""
         taus = [self.tau(measure, e, at) for e, at in (("rings", None), ("clusters", CLUSTERS))]
-        shares = [self.conformity(measure, e, at) for e, at in (("rings", None), ("clusters", CLUSTERS))]
+        shares = [
+            self.conformity(measure, e, at) for e, at in (("rings", None), ("clusters", CLUSTERS))
+        ]
         similarity = self.info(measure).larger_is_more_similar
         lost = [p.value for p in self._of(measure, "lost", {})]
         return Grade(
-            measure, taus[0], shares[0], taus[1], shares[1], self._over_k(measure),
-            self._variation(measure, "n"), self._variation(measure, "d"), _mean(lost),
-            self._kept(measure) if similarity else np.nan, self._peak(measure),
-        )  # fmt: skip
+            measure,
+            taus[0],
+            shares[0],
+            taus[1],
+            shares[1],
+            self._over_k(measure),
+            self._variation(measure, "n"),
+            self._variation(measure, "d"),
+            _mean(lost),
+            self._kept(measure) if similarity else np.nan,
+            self._peak(measure),
+        )
 
     def grades(self) -> tuple[Grade, ...]:
-        """Return the grades of the chosen measures, the best orders first; of a trial, as the measures were given."""
+        """Return the grades of the chosen measures, the best orders first; of a trial, as the
+        measures were given."""
         found = [self.grade(measure) for measure in self.chosen]
         if self.is_trial:
             return tuple(found)
-        return tuple(sorted(found, key=lambda g: (-_or_least(g.rings) - _or_least(g.clusters), g.measure)))
+        return tuple(
+            sorted(found, key=lambda g: (-_or_least(g.rings) - _or_least(g.clusters), g.measure))
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the result as JSON, atomically; numbers that are not there are null."""
         points = {name: [_plain(getattr(p, name)) for p in self.points] for name in Point._fields}
         measures = [{**m._asdict(), "range": [_plain(v) for v in m.range]} for m in self.measures]
         found = {**vars(self), "format": FORMAT, "points": points, "measures": measures}
-        write_atomically(Path(path), json.dumps(found, allow_nan=False, ensure_ascii=False, default=dict))
+        write_atomically(
+            Path(path), json.dumps(found, allow_nan=False, ensure_ascii=False, default=dict)
+        )
 
     def _of(self, measure: str, experiment: str, where: Mapping[str, float]) -> list[Point]:
         return [
-            p for p in self.points
-            if p.measure == measure and p.experiment == experiment and not p.over_k and _matches(p, where)
-        ]  # fmt: skip
+            p
+            for p in self.points
+            if p.measure == measure
+            and p.experiment == experiment
+            and not p.over_k
+            and _matches(p, where)
+        ]
 
     def _agreement(
         self, quality: Callable[..., Any], measure: str, experiment: str, at: Iterable[float] | None
@@ -193,10 +225,15 @@ class ManifoldResult:
 
     def _variation(self, measure: str, along: str) -> float:
         fixed = self._fixed("d" if along == "n" else "n", along)
-        return np.nan if fixed is None else _spread(self.curve(measure, "perturbed", along, **fixed).values())
+        return (
+            np.nan
+            if fixed is None
+            else _spread(self.curve(measure, "perturbed", along, **fixed).values())
+        )
 
     def _fixed(self, name: str, along: str) -> dict[str, float] | None:
-        """Return the number of features (or samples) at which there are the most numbers of samples (or features)."""
+        """Return the number of features (or samples) at which there are the most numbers of samples
+        (or features)."""
         found: dict[float, set[float]] = {}
         for p in self.points:
             if p.experiment == "perturbed" and not p.over_k:
@@ -219,13 +256,18 @@ class ManifoldResult:
         least = min(p.difference for p in known)
         if least == max(p.difference for p in known):
             return np.nan  # what tells nothing apart has no peak
-        # A plateau around the right place peaks there: of equal differences, the one nearest to the middle counts.
-        return min((p.at for p in known if p.difference <= least + 1e-5), key=lambda r: abs(r - 0.5))
+        # A plateau around the right place peaks there: of equal differences, the one nearest to the
+        # middle counts.
+        return min(
+            (p.at for p in known if p.difference <= least + 1e-5), key=lambda r: abs(r - 0.5)
+        )
 
 
 def load_manifolds(path: str | Path) -> ManifoldResult:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
-    return read_document(Path(path), _made, "a result", "remove it and run the suite again: comparisons are kept")
+    return read_document(
+        Path(path), _made, "a result", "remove it and run the suite again: comparisons are kept"
+    )
 
 
 def _made(found: dict[str, Any]) -> ManifoldResult:
@@ -233,9 +275,16 @@ def _made(found: dict[str, Any]) -> ManifoldResult:
         raise ValueError("it has another format")
     columns = (_numbers(name, found["points"][name]) for name in Point._fields)
     points = tuple(Point(*row) for row in zip(*columns, strict=True))
-    measures = tuple(MeasureInfo(**{**m, "range": tuple(map(float, m["range"]))}) for m in found["measures"])
+    measures = tuple(
+        MeasureInfo(**{**m, "range": tuple(map(float, m["range"]))}) for m in found["measures"]
+    )
     sweeps = tuple(Sweep(*sweep) for sweep in found["sweeps"])
-    rest = {"chosen": tuple(found["chosen"]), "points": points, "measures": measures, "sweeps": sweeps}
+    rest = {
+        "chosen": tuple(found["chosen"]),
+        "points": points,
+        "measures": measures,
+        "sweeps": sweeps,
+    }
     result = ManifoldResult(**{**found, **rest})
     check_types(result, ManifoldResult)
     if not {*result.chosen, *(p.measure for p in points)} <= {m.spec for m in measures}:
@@ -244,7 +293,11 @@ def _made(found: dict[str, Any]) -> ManifoldResult:
 
 
 def _numbers(name: str, column: list[Any]) -> list[Any]:
-    return [math.nan if v is None else float(v) for v in column] if name in ("value", "difference") else column
+    return (
+        [math.nan if v is None else float(v) for v in column]
+        if name in ("value", "difference")
+        else column
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -273,7 +326,9 @@ def _mean(values: Iterable[float]) -> float:
 def _spread(values: Iterable[float]) -> float:
     """Coefficient of variation; NaN for a single value or a mean of zero."""
     known = np.array(list(values))
-    return float(known.std() / abs(known.mean())) if len(known) > 1 and known.mean() != 0 else np.nan
+    return (
+        float(known.std() / abs(known.mean())) if len(known) > 1 and known.mean() != 0 else np.nan
+    )
 
 
 def _or_least(value: float) -> float:

@@ -7,10 +7,15 @@ from collections.abc import Iterable, Mapping
 
 Values = Mapping[float, float]
 MKA, MKA_15, KCKA, KCKA_CODE, CKA = "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka"
-RBF, RBF_45, RBF_20 = "cka[kernel=rbf]", "cka[bandwidth=0.45,kernel=rbf]", "cka[bandwidth=0.2,kernel=rbf]"
+RBF, RBF_45, RBF_20 = (
+    "cka[kernel=rbf]",
+    "cka[bandwidth=0.45,kernel=rbf]",
+    "cka[bandwidth=0.2,kernel=rbf]",
+)
 SVCCA, RTD, IMD = "svcca", "rtd", "imd"
 SHORT: Mapping[str, str] = {
-    MKA: "MKA", MKA_15: "MKA (k 15)", KCKA: "kCKA", KCKA_CODE: "kCKA (code)", CKA: "CKA", RBF: "CKA-RBF (δ 1)",
+    MKA: "MKA", MKA_15: "MKA (k 15)", KCKA: "kCKA", KCKA_CODE: "kCKA (code)", CKA: "CKA",
+    RBF: "CKA-RBF (δ 1)",
     RBF_45: "CKA-RBF (δ 0.45)", RBF_20: "CKA-RBF (δ 0.2)", SVCCA: "SVCCA", RTD: "RTD", IMD: "IMD",
 }  # fmt: skip
 
@@ -21,14 +26,17 @@ def listed(taus: Mapping[str, float]) -> str:
 
 
 def runs(taus: Mapping[int, float]) -> str:
-    """Write values by number of neighbours, neighbours with the same value together: 1.00 (k 5–100), 0.80 (k 150)."""
+    """Write values by number of neighbours, neighbours with the same value together: 1.00 (k
+    5–100), 0.80 (k 150)."""
     groups: list[tuple[str, list[int]]] = []
     for k, value in taus.items():
         text = two(value)
         if not groups or groups[-1][0] != text:
             groups.append((text, []))
         groups[-1][1].append(k)
-    return ", ".join(f"{text} (k\u00a0{ks[0]}{f'–{ks[-1]}' if len(ks) > 1 else ''})" for text, ks in groups)
+    return ", ".join(
+        f"{text} (k\u00a0{ks[0]}{f'–{ks[-1]}' if len(ks) > 1 else ''})" for text, ks in groups
+    )
 
 
 def ends(curves: Mapping[str, Values], name: str) -> str:
@@ -36,7 +44,9 @@ def ends(curves: Mapping[str, Values], name: str) -> str:
     written = []
     for m, curve in curves.items():
         low, high = min(curve), max(curve)
-        written.append(f"{SHORT[m]} {curve[low]:.3f} ({name} {low:g}) → {curve[high]:.3f} ({name} {high:g})")
+        written.append(
+            f"{SHORT[m]} {curve[low]:.3f} ({name} {low:g}) → {curve[high]:.3f} ({name} {high:g})"
+        )
     return "; ".join(written)
 
 
@@ -63,4 +73,8 @@ def span(values: Iterable[float]) -> str:
 
 def two(value: float) -> str:
     """Write a number with two decimals and a real minus sign."""
-    return "no value" if math.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+    return (
+        "no value"
+        if math.isnan(value)
+        else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+    )

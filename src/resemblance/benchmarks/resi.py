@@ -1,4 +1,5 @@
-"""The ReSi benchmark (Klabunde et al. 2025): which models are trained, and the six tests that they make."""
+"""The ReSi benchmark (Klabunde et al. 2025): which models are trained, and the six tests that they
+make."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ TESTS: Mapping[str, str] = {
     "layers": "Layer monotonicity",
 }
 DOMAINS = ("graphs", "language", "vision")
-ARCHITECTURES: Mapping[str, tuple[str, tuple[str, ...]]] = {  # the data set of a domain, and what is trained on it
+ARCHITECTURES: Mapping[
+    str, tuple[str, tuple[str, ...]]
+] = {  # the data set of a domain, and what is trained on it
     "graphs": ("stdlib", ("gcn", "sage", "gat", "pgnn")),
     "language": ("docstrings", ("bert", "albert", "llama")),
     "vision": ("digits", ("resnet", "vgg", "vit")),
@@ -41,7 +44,8 @@ EXTREMES = {"labels": (1.0,), "shortcut": (0.0, 1.0), "augmentation": (1.0,)}
 
 @dataclass(frozen=True)
 class Suite:
-    """Which models are trained: ``seeds`` normal ones, and ``members`` per group and strength of the other settings."""
+    """Which models are trained: ``seeds`` normal ones, and ``members`` per group and strength of
+    the other settings."""
 
     name: str
     seeds: int
@@ -51,16 +55,33 @@ class Suite:
 
 SUITES: Mapping[str, Suite] = {
     "slice": Suite("slice", 4, 2, dict.fromkeys(DOMAINS, EXTREMES)),
-    "mini": Suite("mini", 10, 5, {
-        "graphs": {"labels": (0.25, 1.0), "shortcut": (0.0, 0.5, 1.0), "augmentation": (0.25, 1.0)},
-        "language": {"labels": (0.75, 1.0), "shortcut": (0.0, 0.75, 1.0), "augmentation": (1.0,)},
-        "vision": {"labels": (0.5, 0.75), "shortcut": (0.0, 0.75, 1.0), "augmentation": (0.25, 1.0)},
-    }),
+    "mini": Suite(
+        "mini",
+        10,
+        5,
+        {
+            "graphs": {
+                "labels": (0.25, 1.0),
+                "shortcut": (0.0, 0.5, 1.0),
+                "augmentation": (0.25, 1.0),
+            },
+            "language": {
+                "labels": (0.75, 1.0),
+                "shortcut": (0.0, 0.75, 1.0),
+                "augmentation": (1.0,),
+            },
+            "vision": {
+                "labels": (0.5, 0.75),
+                "shortcut": (0.0, 0.75, 1.0),
+                "augmentation": (0.25, 1.0),
+            },
+        },
+    ),
     "standard": Suite("standard", 10, 5, dict.fromkeys(DOMAINS, EVERY)),
-}  # fmt: skip
+}
 
 
-# ------------------------------------------------------------------------------------------------ models to be trained
+# ----------------------------------------------------------------------------- models to be trained
 
 
 def recipes(suite: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
@@ -73,16 +94,21 @@ def recipes(suite: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
     for domain in domains:
         if domain not in DOMAINS:
             raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
-    return tuple(chain.from_iterable(_recipes(SUITES[suite], domain) for domain in dict.fromkeys(domains)))
+    return tuple(
+        chain.from_iterable(_recipes(SUITES[suite], domain) for domain in dict.fromkeys(domains))
+    )
 
 
 def source(domain: str, setting: str = "normal") -> Any:
-    """Return the module that trains the models of a domain: ``fit(recipe)`` and ``extract(recipe, state)``.
+    """Return the module that trains the models of a domain: ``fit(recipe)`` and ``extract(recipe,
+    state)``.
 
-    Pretrained and fine-tuned models have a module of their own, where ``fit(recipe, start)`` takes the weights of
-    the pretrained model too.
+    Pretrained and fine-tuned models have a module of their own, where ``fit(recipe, start)`` takes
+    the weights of the pretrained model too.
     """
-    return importlib.import_module(f"resemblance.sources.{domain}{'_transfer' if setting in TRANSFER else ''}")
+    return importlib.import_module(
+        f"resemblance.sources.{domain}{'_transfer' if setting in TRANSFER else ''}"
+    )
 
 
 def _recipes(suite: Suite, domain: str) -> Iterable[Recipe]:
@@ -92,16 +118,24 @@ def _recipes(suite: Suite, domain: str) -> Iterable[Recipe]:
             continue
         options = trained.OPTIONS[suite.name][architecture]
         plan = [("normal", 0.0, suite.seeds)]
-        plan += [("layers", 0.0, suite.seeds)] if domain == "graphs" and architecture != "pgnn" else []
-        plan += [(s, strength, suite.members) for s, some in suite.strengths[domain].items() for strength in some]
+        plan += (
+            [("layers", 0.0, suite.seeds)] if domain == "graphs" and architecture != "pgnn" else []
+        )
+        plan += [
+            (s, strength, suite.members)
+            for s, some in suite.strengths[domain].items()
+            for strength in some
+        ]
         if architecture == "pgnn":  # it has no edges to drop: its input is distances
             plan = [p for p in plan if p[0] != "augmentation"]
         for setting, strength, count in plan:
             for seed in range(count):
-                yield Recipe(domain, dataset, architecture, setting, strength, seed, options, trained.VERSION)
+                yield Recipe(
+                    domain, dataset, architecture, setting, strength, seed, options, trained.VERSION
+                )
 
 
-# --------------------------------------------------------------------------------------------- the six tests on models
+# -------------------------------------------------------------------------- the six tests on models
 
 
 Family = tuple[str, str, str, str]  # domain, dataset, architecture, pooling
@@ -119,7 +153,8 @@ class Absence(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """The cases that subjects make, what was decided about their groups, and the tests they cannot make."""
+    """The cases that subjects make, what was decided about their groups, and the tests they cannot
+    make."""
 
     cases: tuple[Case, ...]
     groups: tuple[Group, ...]
@@ -127,7 +162,8 @@ class Prepared(NamedTuple):
 
 
 def six_tests(subjects: Iterable[Subject]) -> Prepared:
-    """Return the six tests on subjects: those with the same domain, dataset, architecture and pooling belong together.
+    """Return the six tests on subjects: those with the same domain, dataset, architecture and
+    pooling belong together.
 
     Raises ``ValueError`` when two subjects are the same model by their traits.
     """
@@ -137,7 +173,9 @@ def six_tests(subjects: Iterable[Subject]) -> Prepared:
         traits = subject.traits
         family = (traits["domain"], traits["dataset"], traits["architecture"], traits["pooling"])
         if any(other.name == subject.name for other in families[family]):
-            raise ValueError(f"two models are {subject.name!r}: setting, strength or seed must tell them apart")
+            raise ValueError(
+                f"two models are {subject.name!r}: setting, strength or seed must tell them apart"
+            )
         families[family].append(subject)
     cases, groups, absent = list[Case](), dict[Group, None](), list[Absence]()
     for family, members in families.items():
@@ -150,7 +188,9 @@ def six_tests(subjects: Iterable[Subject]) -> Prepared:
 
 
 def _test(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared:
-    make = {"accuracy": _by_accuracy, "output": _by_output, "layers": _by_layers}.get(test, _by_group)
+    make = {"accuracy": _by_accuracy, "output": _by_output, "layers": _by_layers}.get(
+        test, _by_group
+    )
     made = make(test, family, sorted(subjects, key=_order))
     return Prepared((), (), (Absence(test, *family, made),)) if isinstance(made, str) else made
 
@@ -177,8 +217,12 @@ def _by_accuracy(test: str, family: Family, subjects: Sequence[Subject]) -> Prep
     if len(models) < 3:
         return f"{len(models)} normal models with known accuracy; at least 3 are needed"
     accuracy = np.array([s.traits["accuracy"] for s in models], float)
-    expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(12)  # equal differences stay equal
-    return _one(Case(test, *family, "prediction", (_last(models),), {"spearman_accuracy": (expected,)}))
+    expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(
+        12
+    )  # equal differences stay equal
+    return _one(
+        Case(test, *family, "prediction", (_last(models),), {"spearman_accuracy": (expected,)})
+    )
 
 
 def _by_output(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared | str:
@@ -190,14 +234,17 @@ def _by_output(test: str, family: Family, subjects: Sequence[Subject]) -> Prepar
     if len({r.shape[1] for r in outputs}) > 1:
         return "the outputs of the models have different numbers of classes"
     expected = {
-        f"spearman_{name}": (np.array([[float(measure(x, y)) for y in outputs] for x in outputs]).round(12),)
+        f"spearman_{name}": (
+            np.array([[float(measure(x, y)) for y in outputs] for x in outputs]).round(12),
+        )
         for name, measure in (("jsd", jensen_shannon), ("disagreement", disagreement))
     }
     return _one(Case(test, *family, "prediction", (_last(models),), expected))
 
 
 def _by_group(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared | str:
-    """Tests 3 to 5: models of one group should differ less than models of different groups (Eq. 7)."""
+    """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
+    7)."""
     treated = _of_setting(subjects, test)
     if not treated:
         return f"no models of the setting {test!r}"
@@ -211,20 +258,27 @@ def _by_group(test: str, family: Family, subjects: Sequence[Subject]) -> Prepare
     groups = choose_groups((test, *family[:3]), known)
     kept = [g.name for g in groups if g.kept]
     if len(kept) < 2:
-        why = Absence(test, *family, "fewer than two groups of at least 2 models behave differently")
+        why = Absence(
+            test, *family, "fewer than two groups of at least 2 models behave differently"
+        )
         return Prepared((), groups, (why,))
     models = [s for name in kept for s in by_name[name]]
     labels = [name for name in kept for _ in by_name[name]]
-    case = Case(test, *family, "group", (_last(models),), {"auprc": (labels,), "conformity": (labels,)})
+    case = Case(
+        test, *family, "group", (_last(models),), {"auprc": (labels,), "conformity": (labels,)}
+    )
     return Prepared((case,), groups, ())
 
 
 def _accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]]:
-    """The accuracies of every model, by what they were measured on; empty for a model whose accuracy is unknown."""
+    """The accuracies of every model, by what they were measured on; empty for a model whose
+    accuracy is unknown."""
     known = list[Mapping[str, float]]()
     for s in subjects:
         accuracy = s.traits.get("accuracy")
-        known.append({**s.traits.get("accuracies", {}), **({} if accuracy is None else {"test": accuracy})})
+        known.append(
+            {**s.traits.get("accuracies", {}), **({} if accuracy is None else {"test": accuracy})}
+        )
     return known
 
 

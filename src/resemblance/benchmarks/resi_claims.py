@@ -1,4 +1,5 @@
-"""What the ReSi paper, and the MKA paper on the same tests, say of measures, and what a run says of it."""
+"""What the ReSi paper, and the MKA paper on the same tests, say of measures, and what a run says of
+it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ DRAWS, LEVEL = 999, 0.05
 
 
 class Facts(NamedTuple):
-    """A run, and the ranks of the measures of the ReSi paper among each other as a table, (cells, measures)."""
+    """A run, and the ranks of the measures of the ReSi paper among each other as a table, (cells,
+    measures)."""
 
     result: Result
     cells: tuple[Cell, ...]
@@ -40,13 +42,16 @@ class Facts(NamedTuple):
 
 
 def claims(result: Result) -> tuple[Claim, ...]:
-    """Return what Klabunde et al. 2025 and Islam et al. 2025 conclude from the six tests, beside a run.
+    """Return what Klabunde et al. 2025 and Islam et al. 2025 conclude from the six tests, beside a
+    run.
 
-    ``theirs`` are mean ranks over the tables that ship with the package (:func:`~resemblance.benchmarks.published`):
-    those of the first version of the ReSi paper.
+    ``theirs`` are mean ranks over the tables that ship with the package
+    (:func:`~resemblance.benchmarks.published`): those of the first version of the ReSi paper.
     """
     printed, first = published_ranks(), dict[str, str]()
-    for m in result.measures:  # of several variants under one label the first, which is the definition of the paper
+    for m in (
+        result.measures
+    ):  # of several variants under one label the first, which is the definition of the paper
         if m.label in printed:
             first.setdefault(m.label, m.spec)
     own = tuple(first.values())
@@ -59,7 +64,9 @@ def claims(result: Result) -> tuple[Claim, ...]:
 def _order(facts: Facts, cells: Iterable[bool] | None = None) -> list[str]:
     """Return the measures by their mean rank over some cells, or all, best first."""
     if len(facts.measures) < FEWEST:
-        raise NoData(f"{len(facts.measures)} measures of the paper took part; {FEWEST} would be needed")
+        raise NoData(
+            f"{len(facts.measures)} measures of the paper took part; {FEWEST} would be needed"
+        )
     table = facts.table if cells is None else facts.table[list(cells)]
     means = np.nanmean(table, axis=0)
     return [facts.measures[i] for i in np.lexsort((np.arange(len(means)), means))]
@@ -76,24 +83,33 @@ def _none_is_best(facts: Facts) -> Found:
     best = {d: _order(facts, facts.domains == d)[0] for d in _known_domains(facts)}
     first = _order(facts)[0]
     column = facts.table[:, facts.measures.index(first)]
-    said = f"{facts.label(first)} leads with a mean rank of {np.nanmean(column):.1f} of {len(facts.measures)} and is "
+    said = (
+        f"{facts.label(first)} leads with a mean rank of {np.nanmean(column):.1f} of "
+        f"{len(facts.measures)} and is "
+    )
     said += f"first in {np.mean(column == 1):.0%} of the cells; best on "
     said += ", ".join(f"{domain} {facts.label(measure)}" for domain, measure in best.items())
     return Found(said, (len(set(best.values())) > 1, float(np.mean(column == 1)) < 0.5))
 
 
 def _depends_on_domain(facts: Facts) -> Found:
-    """Domains order the measures more differently than groups of cells drawn without regard to the domain."""
+    """Domains order the measures more differently than groups of cells drawn without regard to the
+    domain."""
     _order(facts)
     names = _known_domains(facts)
     table = facts.table[:, ~np.isnan(facts.table).any(axis=0)]
     found = _between(table, facts.domains, names)
     kinds = np.array(["/".join(cell[:2]) for cell in facts.cells])
     random = generator(0, "resi claims")
-    drawn = [_mean_between(table, _shuffled(facts.domains, kinds, random), names) for _ in range(DRAWS)]
+    drawn = [
+        _mean_between(table, _shuffled(facts.domains, kinds, random), names) for _ in range(DRAWS)
+    ]
     p_value = (1 + sum(d <= np.mean(list(found.values())) for d in drawn)) / (1 + DRAWS)
     said = ", ".join(f"{a} and {b} {value:.2f}" for (a, b), value in found.items())
-    said += f"; {np.mean(drawn):.2f} between cells drawn without regard to the domain (p = {p_value:.3f})"
+    said += (
+        f"; {np.mean(drawn):.2f} between cells drawn without regard to the domain (p = "
+        f"{p_value:.3f})"
+    )
     return Found(f"correlation of mean ranks: {said}", (p_value <= LEVEL,))
 
 
@@ -105,7 +121,9 @@ def _shuffled(domains: np.ndarray, kinds: np.ndarray, random: np.random.Generato
     return drawn
 
 
-def _between(table: np.ndarray, domains: np.ndarray, names: list[str]) -> Mapping[tuple[str, str], float]:
+def _between(
+    table: np.ndarray, domains: np.ndarray, names: list[str]
+) -> Mapping[tuple[str, str], float]:
     means = {name: table[domains == name].mean(axis=0) for name in names}
     return {(a, b): float(spearman(means[a], means[b]).value) for a, b in combinations(names, 2)}
 
@@ -120,7 +138,9 @@ def _statistics_are_last(facts: Facts) -> Found:
     if len(places) < len(STATISTICS):
         raise NoData("the run lacks one of the three statistics")
     said = ", ".join(f"{facts.label(m)} {place}" for m, place in places.items())
-    return Found(f"{said} of {len(order)}", tuple(place > 2 * len(order) / 3 for place in places.values()))
+    return Found(
+        f"{said} of {len(order)}", tuple(place > 2 * len(order) / 3 for place in places.values())
+    )
 
 
 def _mka_is_near_the_top(facts: Facts) -> Found:
@@ -132,7 +152,10 @@ def _mka_is_near_the_top(facts: Facts) -> Found:
     if len(rows) < FEWEST:
         raise NoData(f"{len(rows)} measures of the MKA paper took part; {FEWEST} would be needed")
     own = next(row for row in rows if row.label == "mka")
-    said = f"position {own.position} of {len(rows)} (in their tables, of the same measures: {own.position_published})"
+    said = (
+        f"position {own.position} of {len(rows)} (in their tables, of the same measures: "
+        f"{own.position_published})"
+    )
     return Found(said, (own.position <= len(rows) / 6,))
 
 
@@ -143,10 +166,12 @@ def _everywhere(ranks: Ranks) -> set[str]:
 
 _CLAIMS = (
     ("R1", "No measure is the best everywhere (the leader is first in less than half of the cells)",
-     "DistCorr leads with a mean rank of 7.3 of 24; best on graphs 2nd-Cos, on language DistCorr, on vision Jaccard",
+     "DistCorr leads with a mean rank of 7.3 of 24; best on graphs 2nd-Cos, on language DistCorr, "
+     "on vision Jaccard",
      _none_is_best),
     ("R2", "Which measures are good depends on the domain",
-     "correlation of mean ranks: graphs and language 0.50, graphs and vision 0.74, language and vision 0.61",
+     "correlation of mean ranks: graphs and language 0.50, graphs and vision 0.74, language and "
+     "vision 0.61",
      _depends_on_domain),
     ("R3", "Measures that compare one number of each representation come last (in the last third)",
      "ConcDiff and MagDiff are the last two of 24 over all, UnifDiff 22nd", _statistics_are_last),

@@ -1,4 +1,5 @@
-"""The models of the benchmark of Ding, Denain and Steinhardt (2021), in all three domains and three sizes."""
+"""The models of the benchmark of Ding, Denain and Steinhardt (2021), in all three domains and three
+sizes."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from .resi import ARCHITECTURES, DOMAINS, source
 class Size(NamedTuple):
     """How many models of each kind a domain has.
 
-    ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of pretrained models,
-    and of fine-tunings from each, with the same seeds for all.
+    ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
+    pretrained models, and of fine-tunings from each, with the same seeds for all.
     """
 
     seeds: int
@@ -29,7 +30,9 @@ SIZES: Mapping[str, Size] = {
     "paper": Size(10, 100, (10, 10)),
 }
 CHOSEN: Mapping[str, str] = {"graphs": "sage", "language": "bert", "vision": "resnet"}
-DEEP: Mapping[str, Mapping[str, Any]] = {  # what normal models have in place of the options of the suite "mini"
+DEEP: Mapping[
+    str, Mapping[str, Any]
+] = {  # what normal models have in place of the options of the suite "mini"
     "graphs": {"layers": 9, "hidden": 32},
     "language": {"layers": 8, "train": 1500},
     "vision": {"blocks": 4, "width": 8, "epochs": 10},
@@ -44,19 +47,23 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 def recipes(size: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
     """Return the recipe of every model that the four benchmarks need, domain by domain.
 
-    ``size``: ``"small"`` for trials, ``"default"``, or ``"paper"``, with as many models as the paper; the recipes of
-    the default are among those. Of every domain:
+    ``size``: ``"small"`` for trials, ``"default"``, or ``"paper"``, with as many models as the
+    paper; the recipes of the default are among those. Of every domain:
 
-    - ``"normal"`` models, one per seed, with many layers, for benchmarks 1 (seeds and layers) and 2 (seeds and deleted
-      principal components): 13 layers for vision, 8 or 9 by pooling for language, and 8 for graphs at the default.
-    - ``"pretrained"`` models, which learned to tell one half of the classes apart; the others start from them.
-    - ``"finetuned"`` models, which learned the other half from a few examples. ``pretrain`` is the seed of the model
-      that they start from and ``seed`` that of the fine-tuning: first examples, then head and order. Those with
-      ``pretrain`` 0 are for benchmark 3, and the grid ``SIZES[size].grid`` of both seeds for benchmark 4.
+    - ``"normal"`` models, one per seed, with many layers, for benchmarks 1 (seeds and layers) and 2
+      (seeds and deleted principal components): 13 layers for vision, 8 or 9 by pooling for
+      language, and 8 for graphs at the default.
+    - ``"pretrained"`` models, which learned to tell one half of the classes apart; the others start
+      from them.
+    - ``"finetuned"`` models, which learned the other half from a few examples. ``pretrain`` is the
+      seed of the model that they start from and ``seed`` that of the fine-tuning: first examples,
+      then head and order. Those with ``pretrain`` 0 are for benchmark 3, and the grid
+      ``SIZES[size].grid`` of both seeds for benchmark 4.
 
-    Representations of all models of one domain and setting are of the same inputs, in distribution, with their true
-    classes in ``Subject.labels``. ``Subject.traits["accuracies"]`` of fine-tuned models has all shifts by name: see
-    ``extract`` of :mod:`resemblance.sources.vision_transfer`, ``language_transfer`` and ``graphs_transfer``.
+    Representations of all models of one domain and setting are of the same inputs, in distribution,
+    with their true classes in ``Subject.labels``. ``Subject.traits["accuracies"]`` of fine-tuned
+    models has all shifts by name: see ``extract`` of :mod:`resemblance.sources.vision_transfer`,
+    ``language_transfer`` and ``graphs_transfer``.
 
     Raises ``ValueError`` for an unknown size or domain.
     """
@@ -82,4 +89,6 @@ def _recipes(size: str, domain: str) -> Iterator[Recipe]:
         first = Recipe(*where, "finetuned", 0.0, 0, options, transfer.VERSION, p)
         assert first.parent is not None
         yield first.parent
-        yield from (first._replace(seed=seed) for seed in range(max(each, finetunings if p == 0 else 0)))
+        yield from (
+            first._replace(seed=seed) for seed in range(max(each, finetunings if p == 0 else 0))
+        )

@@ -1,12 +1,13 @@
-"""A study: a directory of trained models, their representations, comparisons and scores that can always be continued.
+"""A study: a directory of trained models, their representations, comparisons and scores that can
+always be continued.
 
 ::
 
     study/
       study.json                     which suite, domains and options it is for
-      subjects/<domain>/.../seed0/   one trained model: traits.json, weights.npz, outputs.npy, labels.npy, layers
-      comparisons.db                 every comparison (SQLite), keyed by measure, version and data
-      comparisons.parquet            the same as one table
+      subjects/<domain>/.../seed0/   one trained model: traits.json, weights.npz, outputs.npy,
+      labels.npy, layers comparisons.db                 every comparison (SQLite), keyed by measure,
+      version and data comparisons.parquet            the same as one table
       result.json                    scores and all that the report shows
       log.txt                        what was done when
 """
@@ -37,12 +38,19 @@ from .training import is_trained, log, place, subjects_of, train
 
 FORMAT = 1
 Made = TypeVar("Made")
-BEGUN = re.compile(r"\.lock(-journal)?|\.study\.json-\d+")  # what a run that was killed at its start leaves
-UNFINISHED = (  # where a process that is killed leaves unfinished work, and the names that we give it
+BEGUN = re.compile(
+    r"\.lock(-journal)?|\.study\.json-\d+"
+)  # what a run that was killed at its start leaves
+# where a process that is killed leaves unfinished work, and the names that we give it
+UNFINISHED = (
     ("subjects", "**/.partial-*", re.compile(r"\.partial-seed\d+-\d+")),
     ("parts", "*/.*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
     ("probes", ".*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
-    ("", ".*", re.compile(r"\.(study\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet")),
+    (
+        "",
+        ".*",
+        re.compile(r"\.(study\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"),
+    ),
 )
 
 
@@ -60,31 +68,40 @@ def run(
     memory: int | str = "2GB",
     progress: Progress | None = None,
 ) -> Result:
-    """Run the ReSi benchmark in a directory, or continue there: train, extract, compare, grade, write the result.
+    """Run the ReSi benchmark in a directory, or continue there: train, extract, compare, grade,
+    write the result.
 
-    What is already there is not done again: models whose recipe is unchanged and whose files are undamaged, and
-    comparisons of the same data by the same version of a measure. A process that is killed loses the models being
-    trained and the last half second of comparisons, with an executor the blocks of pairs that its processes were at.
-    The result is of the measures of this call, and of all domains of which the study has all models.
+    What is already there is not done again: models whose recipe is unchanged and whose files are
+    undamaged, and comparisons of the same data by the same version of a measure. A process that is
+    killed loses the models being trained and the last half second of comparisons, with an executor
+    the blocks of pairs that its processes were at. The result is of the measures of this call, and
+    of all domains of which the study has all models.
 
     Parameters
     ----------
     folder : the study. It remembers its suite; another suite needs another folder.
     suite : ``"mini"``, ``"standard"`` or ``"slice"``: how many and how large models are trained.
     domains : some of "graphs", "language", "vision".
-    models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of a suite.
+    models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of a
+        suite.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
-    progress : called with (stage, done, total); the stages are "training", "comparing" and "grading".
+    progress : called with (stage, done, total); the stages are "training", "comparing" and
+        "grading".
 
     The others are those of :func:`resemblance.benchmarks.evaluate`.
 
-    Raises ``ValueError`` when another process is working on the study, or it is one of another suite.
+    Raises ``ValueError`` when another process is working on the study, or it is one of another
+    suite.
     """
     for package in ("pandas", "pyarrow"):
         check(package)
     folder, show = Path(folder), progress or (lambda stage, done, total: None)
     check_folder(folder)
-    wanted = Purpose(suite, (), None) if models is None else Purpose(None, (), str(Path(models).resolve()))
+    wanted = (
+        Purpose(suite, (), None)
+        if models is None
+        else Purpose(None, (), str(Path(models).resolve()))
+    )
     plan = () if models is not None else recipes(suite, domains)
     subjects = () if models is None else read_subjects(models, verify=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,16 +113,28 @@ def run(
             subjects = subjects_of(folder, _complete(folder, plan, known))
         log(folder, f"comparing {len(subjects)} subjects")
         result = evaluate(
-            subjects, measures=measures, protocol=protocol, permute=permute, failures=failures,
-            save=folder / "comparisons.db", executor=executor, memory=memory, progress=show,
-        )  # fmt: skip
-        result = replace(result, suite=known.suite or "", left_out={} if models is None else folders_left_out(models))
+            subjects,
+            measures=measures,
+            protocol=protocol,
+            permute=permute,
+            failures=failures,
+            save=folder / "comparisons.db",
+            executor=executor,
+            memory=memory,
+            progress=show,
+        )
+        result = replace(
+            result,
+            suite=known.suite or "",
+            left_out={} if models is None else folders_left_out(models),
+        )
         publish(folder, result)
     return result
 
 
 def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Recipe]:
-    """Return the recipes of the plan, and of the other domains of the study that are there in full."""
+    """Return the recipes of the plan, and of the other domains of the study that are there in
+    full."""
     done, every = {recipe.domain for recipe in plan}, list(plan)
     for domain in known.domains:
         more = recipes(known.suite, [domain]) if known.suite and domain not in done else ()
@@ -113,13 +142,14 @@ def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Reci
     return every
 
 
-# ------------------------------------------------------------------------------------------------------- the directory
+# ------------------------------------------------------------------------------------ the directory
 
 
 class Status(NamedTuple):
     """How far a study is.
 
-    ``comparisons`` of which ``alone`` are of a representation with itself; a report counts the others only.
+    ``comparisons`` of which ``alone`` are of a representation with itself; a report counts the
+    others only.
     """
 
     suite: str | None
@@ -139,13 +169,23 @@ def status(folder: str | Path) -> Status:
     known = purpose(folder)
     plan = recipes(known.suite, known.domains) if known.suite else ()
     log_file, result = folder / "log.txt", folder / "result.json"
-    lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines() if log_file.exists() else []
+    lines = (
+        log_file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if log_file.exists()
+        else []
+    )
     comparisons, alone = _count_cells(folder / "comparisons.db")
     return Status(
-        known.suite, known.models, sum((place(folder, recipe) / TRAITS).exists() for recipe in plan), len(plan),
-        comparisons, len(load_result(result).scores) if result.exists() else 0,
-        _is_running(folder), lines[-1] if lines else "", alone,
-    )  # fmt: skip
+        known.suite,
+        known.models,
+        sum((place(folder, recipe) / TRAITS).exists() for recipe in plan),
+        len(plan),
+        comparisons,
+        len(load_result(result).scores) if result.exists() else 0,
+        _is_running(folder),
+        lines[-1] if lines else "",
+        alone,
+    )
 
 
 class Purpose(NamedTuple):
@@ -170,46 +210,61 @@ def purpose(folder: str | Path) -> Purpose:
 
 
 def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
-    """Return what ``make`` makes of the study.json in a folder; ``ValueError`` when it is not one of ours."""
+    """Return what ``make`` makes of the study.json in a folder; ``ValueError`` when it is not one
+    of ours."""
 
     def ours(found: dict[str, Any]) -> Made:
         if found["format"] != FORMAT:
             raise ValueError("it has another format")
         return make(found)
 
-    return read_document(folder / "study.json", ours, "the description of a study", "give another folder")
+    return read_document(
+        folder / "study.json", ours, "the description of a study", "give another folder"
+    )
 
 
 def check_folder(folder: Path) -> None:
-    """Find out before the work whether a folder can hold a study: it must be one of ours, empty, or not there.
+    """Find out before the work whether a folder can hold a study: it must be one of ours, empty, or
+    not there.
 
-    Raises ``ValueError`` for a folder with files of somebody else, which a study would overwrite, and for a path that
-    no file and no page could name.
+    Raises ``ValueError`` for a folder with files of somebody else, which a study would overwrite,
+    and for a path that no file and no page could name.
     """
     try:
         str(folder.absolute()).encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"the path {str(folder)!r} cannot be written as UTF-8; give another folder") from error
+        raise ValueError(
+            f"the path {str(folder)!r} cannot be written as UTF-8; give another folder"
+        ) from error
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; give a folder for the study, which may not be there yet")
+        raise ValueError(
+            f"{folder} is a file; give a folder for the study, which may not be there yet"
+        )
     if (folder / "study.json").exists():
         read_study(folder, lambda found: found["suite"])
     elif folder.is_dir():
         strange = sorted(p.name for p in folder.iterdir() if not BEGUN.fullmatch(p.name))
         if strange:
             few = ", ".join(strange[:3]) + (", ..." if len(strange) > 3 else "")
-            raise ValueError(f"{folder} is not a study, but holds {few}: give a new or an empty folder")
+            raise ValueError(
+                f"{folder} is not a study, but holds {few}: give a new or an empty folder"
+            )
 
 
 def _remember(folder: Path, wanted: Purpose, domains: Sequence[str]) -> Purpose:
-    """Note, and return, what a study is for; domains may be added, but neither the suite nor the models changed."""
+    """Note, and return, what a study is for; domains may be added, but neither the suite nor the
+    models changed."""
     known = purpose(folder) if (folder / "study.json").exists() else wanted
     if known._replace(domains=()) != wanted:
         had, asked = (p.suite or p.models for p in (known, wanted))
         raise ValueError(f"{folder} is a study of {had}; use another folder for {asked}")
     if wanted.suite:
-        wanted = wanted._replace(domains=tuple(d for d in DOMAINS if d in {*known.domains, *domains}))
-    write_atomically(folder / "study.json", json.dumps({"format": FORMAT, **wanted._asdict()}) + "\n")
+        wanted = wanted._replace(
+            domains=tuple(d for d in DOMAINS if d in {*known.domains, *domains})
+        )
+    write_atomically(
+        folder / "study.json", json.dumps({"format": FORMAT, **wanted._asdict()}) + "\n"
+    )
     return wanted
 
 
@@ -222,7 +277,8 @@ def remember_suite(folder: Path, suite: str, size: str) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove what processes that were killed left unfinished: only what has a name that we give, where we give it."""
+    """Remove what processes that were killed left unfinished: only what has a name that we give,
+    where we give it."""
     for inside, pattern, name in UNFINISHED:
         if not inside or not (folder / inside).is_symlink():
             for left in (folder / inside).glob(pattern):
@@ -242,21 +298,38 @@ def publish(folder: Path, result: Result) -> None:
 
 
 def comparison_rows(result: Result) -> list[dict[str, Any]]:
-    """Return one row per compared pair and measure, with the version and the fingerprints that it belongs to."""
-    versions, data = {m.spec: m.version for m in result.measures}, result.provenance.get("representations", {})
+    """Return one row per compared pair and measure, with the version and the fingerprints that it
+    belongs to."""
+    versions, data = (
+        {m.spec: m.version for m in result.measures},
+        result.provenance.get("representations", {}),
+    )
     return [
-        {"test": m.test, "domain": m.domain, "dataset": m.dataset, "architecture": m.architecture, "pooling": m.pooling,
-         "measure": spec, "version": versions[spec], "x": x, "y": y, "value": matrix[i][j],
-         "x_fingerprint": data[pooled_name(x, m.pooling)]["fingerprint"],
-         "y_fingerprint": data[pooled_name(y, m.pooling)]["fingerprint"]}
-        for m in result.maps for spec, matrix in m.values.items()
-        for i, x in enumerate(m.names) for j, y in enumerate(m.names)
-    ]  # fmt: skip
+        {
+            "test": m.test,
+            "domain": m.domain,
+            "dataset": m.dataset,
+            "architecture": m.architecture,
+            "pooling": m.pooling,
+            "measure": spec,
+            "version": versions[spec],
+            "x": x,
+            "y": y,
+            "value": matrix[i][j],
+            "x_fingerprint": data[pooled_name(x, m.pooling)]["fingerprint"],
+            "y_fingerprint": data[pooled_name(y, m.pooling)]["fingerprint"],
+        }
+        for m in result.maps
+        for spec, matrix in m.values.items()
+        for i, x in enumerate(m.names)
+        for j, y in enumerate(m.names)
+    ]
 
 
 @contextmanager
 def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
-    """Hold the lock of a study, which ends with the process, however it ends; ``ValueError`` if another holds it."""
+    """Hold the lock of a study, which ends with the process, however it ends; ``ValueError`` if
+    another holds it."""
     database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
     try:
         database.execute("BEGIN EXCLUSIVE")
@@ -264,7 +337,9 @@ def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
         database.close()
         if "locked" not in str(error):
             raise
-        raise ValueError(f"another process is working on {folder}; wait until it is done, or stop it") from error
+        raise ValueError(
+            f"another process is working on {folder}; wait until it is done, or stop it"
+        ) from error
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{folder / '.lock'} is no lock of ours ({error}): remove it") from error
     try:
@@ -284,11 +359,14 @@ def _is_running(folder: Path) -> bool:
 
 
 def _count_cells(path: Path) -> tuple[int, int]:
-    """Return how many comparisons a file has, and how many of them are of a representation with itself."""
+    """Return how many comparisons a file has, and how many of them are of a representation with
+    itself."""
     if not path.exists():
         return 0, 0
     with reading(path), closing(open_to_read(path)) as database:
         if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'cells'").fetchone():
             return 0, 0  # another process is just making the file
-        total, alone = database.execute("SELECT count(*), coalesce(sum(x = y), 0) FROM cells").fetchone()
+        total, alone = database.execute(
+            "SELECT count(*), coalesce(sum(x = y), 0) FROM cells"
+        ).fetchone()
         return int(total), int(alone)

@@ -1,4 +1,5 @@
-"""The training of models into a study: what is missing is trained, pretrained models before those that need them."""
+"""The training of models into a study: what is missing is trained, pretrained models before those
+that need them."""
 
 from __future__ import annotations
 
@@ -25,12 +26,15 @@ NEEDS = {
 }  # to train the models of a domain
 
 
-def train(folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: Progress) -> None:
+def train(
+    folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: Progress
+) -> None:
     """Train every model of the plan that the study does not have.
 
-    Pretrained models come first, once each, whether the plan lists them or only models that start from them; then all
-    others, fine-tuned models from the weights that the study keeps. So every recipe gives the same model in whatever
-    order, number of processes or number of attempts the plan is trained.
+    Pretrained models come first, once each, whether the plan lists them or only models that start
+    from them; then all others, fine-tuned models from the weights that the study keeps. So every
+    recipe gives the same model in whatever order, number of processes or number of attempts the
+    plan is trained.
     """
     plan = with_parents(plan)
     missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
@@ -39,7 +43,9 @@ def train(folder: Path, plan: Sequence[Recipe], executor: Executor | None, progr
     done = len(plan) - len(missing)
     progress("training", done, len(plan))
     for wave in (True, False):
-        for line in _trained(folder, [r for r in missing if (r.setting == "pretrained") == wave], executor):
+        for line in _trained(
+            folder, [r for r in missing if (r.setting == "pretrained") == wave], executor
+        ):
             log(folder, line)
             done += 1
             progress("training", done, len(plan))
@@ -54,7 +60,9 @@ def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
     for recipe in plan:
         for one in (recipe.parent, recipe):
             if one is not None and every.setdefault(one.name, one).fingerprint != one.fingerprint:
-                raise ValueError(f"two recipes are named {one.name}, with different options or versions")
+                raise ValueError(
+                    f"two recipes are named {one.name}, with different options or versions"
+                )
     return list(every.values())
 
 
@@ -71,26 +79,34 @@ def _parent_place(folder: Path, recipe: Recipe) -> Path | None:
 
 
 def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
-    """Return the weights of the pretrained model in a folder, for the recipe of a model that starts from them.
+    """Return the weights of the pretrained model in a folder, for the recipe of a model that starts
+    from them.
 
-    Raises ``ValueError`` when the model is not there, damaged, or of another recipe than the child was planned with.
+    Raises ``ValueError`` when the model is not there, damaged, or of another recipe than the child
+    was planned with.
     """
     parent = child.parent
     if parent is None:
         raise ValueError(f"{child.name} starts from random weights")
     if not _is_same(folder, parent):
-        raise ValueError(f"{child.name} starts from {parent.name}, which {folder} does not hold: train that first")
+        raise ValueError(
+            f"{child.name} starts from {parent.name}, which {folder} does not hold: train that "
+            "first"
+        )
     with np.load(folder / "weights.npz", allow_pickle=False) as weights:
         return dict(weights)
 
 
 def train_one(recipe: Recipe, folder: Path, parent: Path | None = None) -> str:
-    """Train one model, run the inputs of its benchmark through it, write both, and return a line for the log.
+    """Train one model, run the inputs of its benchmark through it, write both, and return a line
+    for the log.
 
     ``parent`` is the folder of the pretrained model that a fine-tuned one starts from.
     """
     start, trainer = time.perf_counter(), source(recipe.domain, recipe.setting)
-    state = trainer.fit(recipe) if parent is None else trainer.fit(recipe, load_weights(parent, recipe))
+    state = (
+        trainer.fit(recipe) if parent is None else trainer.fit(recipe, load_weights(parent, recipe))
+    )
     extraction = trainer.extract(recipe, state)
     write_subject(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
     accuracy = extraction.accuracies["test"]
@@ -114,7 +130,9 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
 def _is_same(own: Path, recipe: Recipe) -> bool:
     """Whether a folder holds a model of this recipe, with all its parts and undamaged weights."""
     try:
-        recorded = read_document(own / TRAITS, lambda found: found.get("recipe"), "an object of traits")
+        recorded = read_document(
+            own / TRAITS, lambda found: found.get("recipe"), "an object of traits"
+        )
         return recorded == recipe.fingerprint and is_complete(own)
     except (ValueError, OSError):
         return False

@@ -1,4 +1,5 @@
-"""The command that compares two versions of a representation and says, by its exit code, whether it drifted."""
+"""The command that compares two versions of a representation and says, by its exit code, whether it
+drifted."""
 
 from __future__ import annotations
 
@@ -22,48 +23,72 @@ For = Annotated[
     str,
     typer.Option(
         "--for",
-        help="What counts as drift. index: all that breaks a search among old vectors by new ones, the strictest. "
-        "head: all that breaks a classifier trained on the old version. geometry: only what no rotation, translation "
-        "or rescaling can undo; code 0 then says nothing about old vectors or heads.",
+        help="What counts as drift. index: all that breaks a search among old vectors by new "
+        "ones, the strictest. head: all that breaks a classifier trained on the old version. "
+        "geometry: only what no rotation, translation or rescaling can undo; code 0 then says "
+        "nothing about old vectors or heads.",
     ),
 ]
 Threshold = Annotated[
     str,
     typer.Option(
-        help='"calibrated" (default: from noise of size --tolerance), or one cut-off below 1 for all drifts on a 0-1 '
+        help='"calibrated" (default: from noise of size --tolerance), or one cut-off below 1 for '
+        "all drifts on a 0-1 "
         "scale; 5 % is 0.05."
     ),
 ]
 Samples = Annotated[
-    int, typer.Option(min=20, help="Samples to use, drawn at random; their neighbours are looked up among all.")
+    int,
+    typer.Option(
+        min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
+    ),
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the results to this file instead of standard output.")
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Write the results to this file instead of standard output."
+    ),
 ]
 
 
 def drift_command(
     context: typer.Context,
-    reference: Annotated[Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")],
-    current: Annotated[Path, typer.Argument(help="The version in question, of the same samples in the same order.")],
+    reference: Annotated[
+        Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
+    ],
+    current: Annotated[
+        Path, typer.Argument(help="The version in question, of the same samples in the same order.")
+    ],
     purpose: For = "index",
     threshold: Threshold = "calibrated",
-    tolerance: Annotated[float, typer.Option(help="Size of that noise, in radii of the reference.")] = 0.05,
-    labels: Annotated[Path | None, typer.Option(help="A .npy file with the class of every sample.")] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="Size of that noise, in radii of the reference.")
+    ] = 0.05,
+    labels: Annotated[
+        Path | None, typer.Option(help="A .npy file with the class of every sample.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")] = None,
-    format: Annotated[str | None, typer.Option(help="table or json; by default as --output says.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="table or json; by default as --output says.")
+    ] = None,
     output: Output = None,
     samples: Samples = 1000,
     k: Annotated[int, typer.Option("--k", min=1, help="Nearest neighbours of every sample.")] = 10,
-    draws: Annotated[int, typer.Option(min=10, help="Random halves for intervals and thresholds.")] = 50,
+    draws: Annotated[
+        int, typer.Option(min=10, help="Random halves for intervals and thresholds.")
+    ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")
+    ] = False,
 ) -> int:
-    """Say whether, how much, and in what way a representation changed between two versions of a model.
+    """Say whether, how much, and in what way a representation changed between two versions of a
+    model.
 
-    The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call. What it covers is
-    the choice of --for: with "geometry", a rotation passes, though old and new vectors cannot be compared. Drifts are
-    averages: a few samples that changed may pass. Rows in another order never do.
+    The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
+    What it covers is the choice of --for: with "geometry", a rotation passes, though old and new
+    vectors cannot be compared. Drifts are averages: a few samples that changed may pass. Rows in
+    another order never do.
     """
     format = choose_format(format, output, ("table", "json"))
     check_choice("for", purpose, tuple(PURPOSES))
@@ -71,10 +96,18 @@ def drift_command(
     check_targets(format, files, output, html, None)
     limit = _threshold(threshold)
     found = drift(
-        _read(reference), _read(current), purpose=cast(Purpose, purpose), labels=_labels(labels), threshold=limit,
-        tolerance=tolerance, k=k, draws=draws, seed=seed, max_samples=samples,
+        _read(reference),
+        _read(current),
+        purpose=cast(Purpose, purpose),
+        labels=_labels(labels),
+        threshold=limit,
+        tolerance=tolerance,
+        k=k,
+        draws=draws,
+        seed=seed,
+        max_samples=samples,
         progress=not quiet and sys.stderr.isatty(),
-    )  # fmt: skip
+    )
     made = {"command": _command(context), "date": datetime.now(UTC).isoformat(timespec="seconds")}
     found = replace(found, provenance=_with_files(found.provenance, reference, current) | made)
     if html:
@@ -98,9 +131,12 @@ def _command(context: typer.Context) -> str:
 
 
 def _with_files(provenance: dict[str, Any], *files: Path) -> dict[str, Any]:
-    """Provenance with the names of the files as they were given; archives of one array have no path of their own."""
+    """Provenance with the names of the files as they were given; archives of one array have no path
+    of their own."""
     sides = zip(("reference", "current"), files)
-    return provenance | {side: provenance[side] | {"file": printable(str(file))} for side, file in sides}
+    return provenance | {
+        side: provenance[side] | {"file": printable(str(file))} for side, file in sides
+    }
 
 
 def _read(path: Path) -> Representation:
@@ -122,7 +158,9 @@ def _labels(path: Path | None) -> Any:
     try:
         classes = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} cannot be read: a .npy file with one number or word per sample is needed") from error
+        raise ValueError(
+            f"{path} cannot be read: a .npy file with one number or word per sample is needed"
+        ) from error
     if not isinstance(classes, np.ndarray) or classes.ndim != 1:
         raise ValueError(f"{path} must be a .npy file with one class per sample")
     return classes

@@ -1,4 +1,5 @@
-"""How a command ends when something goes wrong: what it says on standard error, and its exit code."""
+"""How a command ends when something goes wrong: what it says on standard error, and its exit
+code."""
 
 from __future__ import annotations
 
@@ -45,10 +46,13 @@ def plain_warnings() -> Iterator[None]:
 
 
 def end_with(error: Exception) -> int:
-    """Say what went wrong, and return the exit code: a mistake in the call, in a user's file, or a defect of ours."""
+    """Say what went wrong, and return the exit code: a mistake in the call, in a user's file, or a
+    defect of ours."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
-    wrong_usage = getattr(error, "format_message", None)  # typer's own errors, by whatever name it exports them
+    wrong_usage = getattr(
+        error, "format_message", None
+    )  # typer's own errors, by whatever name it exports them
     if wrong_usage is not None:
         return complain(wrong_usage())
     if isinstance(error, OwnFileError):
@@ -62,11 +66,20 @@ def end_with(error: Exception) -> int:
 
 
 def own_frames(error: Exception) -> list[str]:
-    """The places in users' files that an error came through, also in a worker; none for an error of another origin."""
-    files = {getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith(OWN_MODULE)}
+    """The places in users' files that an error came through, also in a worker; none for an error of
+    another origin."""
+    files = {
+        getattr(module, "__file__", None)
+        for name, module in sys.modules.items()
+        if name.startswith(OWN_MODULE)
+    }
     # The frames of a worker travel as text only, as the cause of the error.
     found = FRAME.findall("".join(traceback.format_exception(error)))
-    lines = [f"{_short(file)}:{line}, in {name}: {code}" for file, line, name, code in found if file in files]
+    lines = [
+        f"{_short(file)}:{line}, in {name}: {code}"
+        for file, line, name, code in found
+        if file in files
+    ]
     return list(dict.fromkeys(lines))
 
 
@@ -75,7 +88,8 @@ def _internal(error: Exception) -> int:
     what = " ".join(f"{type(error).__name__}: {error}".split())
     print(
         f"internal error: {what} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})\n"
-        f"This is a defect of resemblance. Please report it, with what the command prints with {DEBUG}=1.",
+        f"This is a defect of resemblance. Please report it, with what the command prints with "
+        f"{DEBUG}=1.",
         file=sys.stderr,
     )
     return INTERNAL

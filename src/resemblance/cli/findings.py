@@ -1,4 +1,5 @@
-"""The commands that every suite of experiments has: run it, read what it found, write its report."""
+"""The commands that every suite of experiments has: run it, read what it found, write its
+report."""
 
 # Annotations are evaluated here, because the help of an option names what a suite has.
 import os
@@ -29,10 +30,17 @@ from .progress import bars
 
 Beside = Annotated[
     list[str] | None,
-    typer.Option(help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it (repeatable)."),
+    typer.Option(
+        help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it "
+        "(repeatable)."
+    ),
 ]
-Measures = Annotated[list[str] | None, typer.Option("--measures", "-m", help="Replaces the usual measures by these.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")]
+Measures = Annotated[
+    list[str] | None, typer.Option("--measures", "-m", help="Replaces the usual measures by these.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")
+]
 Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
 
@@ -72,15 +80,20 @@ def suite_commands(
     folder : the default folder of a study.
     help : what the suite is, in a sentence.
     sizes : the names of its sizes; one is "default".
-    run : called with the folder and, by name, measures (None for the usual), size, only (names of experiments, None for
-        all), executor, memory and progress.
+    run : called with the folder and, by name, measures (None for the usual), size, only (names of
+        experiments, None for all), executor, memory and progress.
     experiments : all its experiments.
     usual_measures : what a measure of the user stands beside.
     title, introduction : of the page.
-    domains : of the models that it trains, if one can choose; ``run`` is then also called with domains.
+    domains : of the models that it trains, if one can choose; ``run`` is then also called with
+        domains.
     """
-    commands = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True, help=help)
-    found = Suite(suite, folder, sizes, run, experiments, usual_measures, title, introduction, domains)
+    commands = typer.Typer(
+        context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True, help=help
+    )
+    found = Suite(
+        suite, folder, sizes, run, experiments, usual_measures, title, introduction, domains
+    )
     for name, make in (("run", _run), ("results", _results), ("report", _report)):
         commands.command(name, epilog=examples(*_calls(found)[name]))(make(found))
     return commands
@@ -100,15 +113,19 @@ def _run(suite: Suite) -> Callable[..., int]:
     names = [e.name for e in suite.experiments]
 
     def run_command(
-        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(suite.folder),
+        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(
+            suite.folder
+        ),
         size: Annotated[str, typer.Option(help=f"One of: {', '.join(suite.sizes)}.")] = "default",
         only: Annotated[
-            list[str] | None, typer.Option(help=f"Only this experiment (repeatable): {', '.join(names)}.")
+            list[str] | None,
+            typer.Option(help=f"Only this experiment (repeatable): {', '.join(names)}."),
         ] = None,
         domain: Annotated[
             list[str] | None,
             typer.Option(
-                help=f"Only models of this domain (repeatable): {', '.join(suite.domains)}.", hidden=not suite.domains
+                help=f"Only models of this domain (repeatable): {', '.join(suite.domains)}.",
+                hidden=not suite.domains,
             ),
         ] = None,
         measure: Beside = None,
@@ -119,8 +136,8 @@ def _run(suite: Suite) -> Callable[..., int]:
     ) -> int:
         """Do the experiments, judge the claims, and write a report.
 
-        Run again with the same folder it continues, and computes only what is new. The report is of the measures and
-        experiments of the last run; what others found is kept.
+        Run again with the same folder it continues, and computes only what is new. The report is of
+        the measures and experiments of the last run; what others found is kept.
         """
         check_choice("size", size, tuple(suite.sizes))
         for name in only or ():
@@ -130,7 +147,12 @@ def _run(suite: Suite) -> Callable[..., int]:
         parse_bytes(memory)
         check("jinja2")
         chosen = beside(chosen_measures(measures), measure, suite.usual_measures)
-        options: dict[str, object] = {"measures": chosen, "size": size, "only": only or None, "memory": memory}
+        options: dict[str, object] = {
+            "measures": chosen,
+            "size": size,
+            "only": only or None,
+            "memory": memory,
+        }
         if domain:
             options["domains"] = domain
         return carry_out(suite, study, jobs or os.cpu_count() or 1, quiet, options)
@@ -139,7 +161,8 @@ def _run(suite: Suite) -> Callable[..., int]:
 
 
 def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[str, object]) -> int:
-    """Run a suite in a folder with these options, write its report and say where; return the status of the command."""
+    """Run a suite in a folder with these options, write its report and say where; return the status
+    of the command."""
     from ..report.findings_output import finding_tables
 
     try:
@@ -147,7 +170,10 @@ def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[s
             findings = suite.run(study, executor=executor, progress=progress, **options)
         page = _write_report(suite, findings, study / "index.html")
     except KeyboardInterrupt:
-        typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
+        typer.echo(
+            f"interrupted: what is done is kept in {study}; the same command continues from there",
+            err=True,
+        )
         return 130
     if options.get("models") and not findings.scores():
         return complain(_nothing_to_rank(findings), code=1)
@@ -159,19 +185,31 @@ def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[s
 
 def _nothing_to_rank(findings: Findings) -> str:
     """Say why models of somebody's own make no experiment, and which folders were left out."""
-    why = [f"{s.name}: {what}: {reason}" for s in findings.sections for what, reason in s.reasons.items()]
-    return f"too few models for any experiment ({'; '.join([*findings.remarks, *why]) or 'there are none'})"
+    why = [
+        f"{s.name}: {what}: {reason}"
+        for s in findings.sections
+        for what, reason in s.reasons.items()
+    ]
+    return (
+        "too few models for any experiment "
+        f"({'; '.join([*findings.remarks, *why]) or 'there are none'})"
+    )
 
 
 def _results(suite: Suite) -> Callable[..., None]:
     def results_command(
-        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(suite.folder),
+        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(
+            suite.folder
+        ),
         format: Annotated[
             str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")
         ] = None,
-        output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")] = None,
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")
+        ] = None,
     ) -> None:
-        """Print or write the claims and how the measures stand; as CSV or Parquet every score, as JSON everything."""
+        """Print or write the claims and how the measures stand; as CSV or Parquet every score, as
+        JSON everything."""
         from ..report.findings_output import emit_findings
 
         kind = choose_format(format, output)
@@ -185,8 +223,12 @@ def _results(suite: Suite) -> Callable[..., None]:
 
 def _report(suite: Suite) -> Callable[..., None]:
     def report_command(
-        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(suite.folder),
-        output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
+        study: Annotated[Path, typer.Argument(help="The folder of the study.")] = Path(
+            suite.folder
+        ),
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")
+        ] = None,
     ) -> None:
         """Write the report of a study again, as one HTML file."""
         findings = _findings_of(suite, study)
@@ -197,7 +239,8 @@ def _report(suite: Suite) -> Callable[..., None]:
 
 
 def _findings_of(suite: Suite, study: Path) -> Findings:
-    """Return what a study found; ``ValueError`` when there is nothing yet, or it is a study of another suite."""
+    """Return what a study found; ``ValueError`` when there is nothing yet, or it is a study of
+    another suite."""
     if not (study / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
     found = load_findings(study / "result.json")

@@ -15,12 +15,19 @@ from .options import check_targets, choose_format, warn_of_trial
 
 
 def joint_command(
-    studies: Annotated[list[Path], typer.Argument(help="Folders of studies, each of another suite.")],
-    format: Annotated[str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the ranking here, not out.")] = None,
+    studies: Annotated[
+        list[Path], typer.Argument(help="Folders of studies, each of another suite.")
+    ],
+    format: Annotated[
+        str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the ranking here, not out.")
+    ] = None,
     html: Annotated[Path, typer.Option(help="Write the page here.")] = Path("joint.html"),
 ) -> None:
-    """Rank the measures that several suites have in common, and say which conclusions of their papers hold.
+    """Rank the measures that several suites have in common, and say which conclusions of their
+    papers hold.
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """
@@ -31,7 +38,9 @@ def joint_command(
     check_targets(kind, (), output, html, None)
     check("jinja2")
     found = joint(studies)
-    write_findings_page(found, html, title="One ranking of measures", introduction=_introduction(found))
+    write_findings_page(
+        found, html, title="One ranking of measures", introduction=_introduction(found)
+    )
     warn_of_trial(found.is_trial, kind)
     if kind == "table" and output is None:
         show([*headline_lines(found), place_table(found)])
@@ -43,6 +52,7 @@ def joint_command(
 def _introduction(found: Findings) -> str:
     suites = [section.title for section in found.sections[2:]]
     return (
-        f"Each suite asks in its own way whether a measure can be trusted: {'; '.join(suites)}. Here the measures that "
-        "took part in all of them are ranked together, with what their papers concluded and whether it holds."
+        f"Each suite asks in its own way whether a measure can be trusted: {'; '.join(suites)}. "
+        "Here the measures that took part in all of them are ranked together, with what their "
+        "papers concluded and whether it holds."
     )

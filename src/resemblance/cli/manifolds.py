@@ -35,23 +35,39 @@ Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 
 
 @commands.command(
-    "run", epilog=examples("manifolds run", "manifolds run trial --size small --measure mine.py:my_measure")
+    "run",
+    epilog=examples(
+        "manifolds run", "manifolds run trial --size small --measure mine.py:my_measure"
+    ),
 )
 def run_command(
     study: Study = Path("manifolds"),
-    size: Annotated[str, typer.Option(help="small (seconds), default (minutes), or paper (hours).")] = "default",
+    size: Annotated[
+        str, typer.Option(help="small (seconds), default (minutes), or paper (hours).")
+    ] = "default",
     measure: Annotated[
         list[str] | None,
-        typer.Option(help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it (repeatable)."),
+        typer.Option(
+            help="Adds a measure to the usual, or to those of --measures; file.py:mine runs it "
+            "(repeatable)."
+        ),
     ] = None,
     measures: Annotated[
-        list[str] | None, typer.Option("--measures", "-m", help="Replaces those of the suite by these measures.")
+        list[str] | None,
+        typer.Option("--measures", "-m", help="Replaces those of the suite by these measures."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")] = None,
-    memory: Annotated[str, typer.Option(help="Memory for intermediate results, per process.")] = "2GB",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: all processors.")
+    ] = None,
+    memory: Annotated[
+        str, typer.Option(help="Memory for intermediate results, per process.")
+    ] = "2GB",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")
+    ] = False,
 ) -> int:
-    """Put measures through the suite, grade them, judge the claims of the MKA paper, and write a report.
+    """Put measures through the suite, grade them, judge the claims of the MKA paper, and write a
+    report.
 
     Run again with the same folder it continues, and computes only what is new.
     """
@@ -63,10 +79,20 @@ def run_command(
     chosen = beside(chosen_measures(measures), measure, MEASURES)
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
-            result = run(study, measures=chosen, size=size, executor=executor, memory=memory, progress=progress)
+            result = run(
+                study,
+                measures=chosen,
+                size=size,
+                executor=executor,
+                memory=memory,
+                progress=progress,
+            )
         page = _write_report(result, study / "index.html")
     except KeyboardInterrupt:
-        typer.echo(f"interrupted: what is done is kept in {study}; the same command continues from there", err=True)
+        typer.echo(
+            f"interrupted: what is done is kept in {study}; the same command continues from there",
+            err=True,
+        )
         return 130
     if not quiet:
         show(manifold_tables(result))
@@ -74,11 +100,17 @@ def run_command(
     return 0
 
 
-@commands.command("results", epilog=examples("manifolds results", "manifolds results -o scores.csv"))
+@commands.command(
+    "results", epilog=examples("manifolds results", "manifolds results -o scores.csv")
+)
 def results_command(
     study: Study = Path("manifolds"),
-    format: Annotated[str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")
+    ] = None,
 ) -> None:
     """Print or write the grades and claims of a study; as JSON or Parquet, every comparison."""
     from ..report.manifolds_output import emit_manifolds
@@ -93,7 +125,9 @@ def results_command(
 @commands.command("report", epilog=examples("manifolds report", "manifolds report -o page.html"))
 def report_command(
     study: Study = Path("manifolds"),
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: index.html in the study.")
+    ] = None,
 ) -> None:
     """Write the report of a study again, as one HTML file."""
     check_page(output)

@@ -26,12 +26,14 @@ from ..report.output import FORMATS
 from ..suggestions import did_you_mean
 from .errors import OWN_MODULE, OwnFileError
 
-# What a worker does first, as text so that nothing of ours is imported before. Interrupts from the keyboard reach
-# all processes, and only the parent is to answer them; and a worker ends when its parent does, however that ends.
+# What a worker does first, as text so that nothing of ours is imported before. Interrupts from the
+# keyboard reach all processes, and only the parent is to answer them; and a worker ends when its
+# parent does, however that ends.
 WORKER = """
 import multiprocessing, os, signal, threading
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True).start()
+threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)),
+                 daemon=True).start()
 """
 
 
@@ -39,7 +41,12 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     """Return the measures named on the command line; ``None`` for the default list."""
     if not texts:
         return None
-    specs = [spec.strip() for text in texts for spec in re.split(r",(?![^\[\]]*\])", text) if spec.strip()]
+    specs = [
+        spec.strip()
+        for text in texts
+        for spec in re.split(r",(?![^\[\]]*\])", text)
+        if spec.strip()
+    ]
     if not specs:
         raise ValueError("--measures is empty")
     return get_measures(_own_measure_or_spec(spec) for spec in specs)
@@ -48,7 +55,8 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 def beside(
     chosen: list[Measure] | None, own: Sequence[str] | None, usual: Iterable[str | Measure]
 ) -> list[Measure] | None:
-    """Return the usual measures, or those chosen in their place, with those of the user beside them.
+    """Return the usual measures, or those chosen in their place, with those of the user beside
+    them.
 
     ``None``, for the usual ones, when there is neither a choice nor a measure of the user.
     """
@@ -69,38 +77,51 @@ def _own_measure_or_spec(spec: str) -> Measure | str:
 def own_measure(path: Path, name: str) -> Measure:
     """Return a measure that is defined in a user's file, which is run.
 
-    Raises ``ValueError`` when the file is not there or has no such measure, ``OwnFileError`` when it fails.
+    Raises ``ValueError`` when the file is not there or has no such measure, ``OwnFileError`` when
+    it fails.
     """
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
     file = os.path.realpath(path)
-    module = f"{OWN_MODULE}{hashlib.blake2b(file.encode(), digest_size=6).hexdigest()}"  # no name that can be imported
+    # no name that can be imported
+    module = f"{OWN_MODULE}{hashlib.blake2b(file.encode(), digest_size=6).hexdigest()}"
     try:
         loaded = sys.modules.get(module) or load_module(file, module)
     except Exception as error:
         sys.modules.pop(module, None)
-        raise OwnFileError(f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}") from error
+        raise OwnFileError(
+            f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}"
+        ) from error
     found = getattr(loaded, name, None)
     if isinstance(found, Measure):
         return found
     if found is not None:
-        raise ValueError(f"{name} in {path} is not a measure: decorate it with @resemblance.measure(...)")
+        raise ValueError(
+            f"{name} in {path} is not a measure: decorate it with @resemblance.measure(...)"
+        )
     known = [key for key, value in vars(loaded).items() if isinstance(value, Measure)]
     raise ValueError(f"{path} has no measure {name!r}{did_you_mean(name, known)}")
 
 
 def _line(error: Exception, file: str) -> str:
     """The line of the file where loading it failed; a syntax error says it itself."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == file
+    ]
     return f" (line {lines[-1]})" if lines else ""
 
 
 def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
-    """Return the format that was asked for, by name or by the suffix of the output; text is a table."""
+    """Return the format that was asked for, by name or by the suffix of the output; text is a
+    table."""
     suffix = output.suffix.removeprefix(".").lower() if output else ""
     if format is None and suffix not in ("", "txt", *known):
         suffixes = ", ".join(f".{kind}" for kind in ("txt", *known) if kind != "table")
-        raise ValueError(f"{output}: nothing is written as .{suffix}; choose one of {suffixes}, or say --format")
+        raise ValueError(
+            f"{output}: nothing is written as .{suffix}; choose one of {suffixes}, or say --format"
+        )
     kind = format or (suffix if suffix in known else "table")
     check_choice("format", kind, known)
     if kind == "parquet" and output is None:
@@ -114,7 +135,9 @@ def check_page(path: Path | None) -> None:
         raise ValueError(f"{path}: a page is written as .html, not as {path.suffix}")
 
 
-def check_targets(kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None) -> None:
+def check_targets(
+    kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None
+) -> None:
     """Find out before the work whether its results can be written, each to a file of its own."""
     targets, real = (output, html, save), os.path.realpath
     check_page(html)
@@ -126,15 +149,21 @@ def check_targets(kind: str, inputs: Sequence[str], output: Path | None, html: P
             raise ValueError(f"{target} is a folder; a file is needed")
         if not target.parent.is_dir():
             raise ValueError(f"the folder {target.parent} does not exist")
-    for package in (*(("pandas", "pyarrow") if kind == "parquet" else ()), *(("jinja2", "matplotlib") if html else ())):
+    for package in (
+        *(("pandas", "pyarrow") if kind == "parquet" else ()),
+        *(("jinja2", "matplotlib") if html else ()),
+    ):
         check(package)
 
 
 def check_inputs(inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` for an input that is no file but a measure: ``-m cka procrustes`` gives ``-m`` one only."""
+    """Raise ``ValueError`` for an input that is no file but a measure: ``-m cka procrustes`` gives
+    ``-m`` one only."""
     for text in inputs:
         if not os.path.lexists(text) and _is_measure(text):
-            raise ValueError(f"{text} is a measure, not a file: give measures as one list, -m cka,{text}")
+            raise ValueError(
+                f"{text} is a measure, not a file: give measures as one list, -m cka,{text}"
+            )
 
 
 def _is_measure(text: str) -> bool:
@@ -146,7 +175,9 @@ def _is_measure(text: str) -> bool:
 
 def examples(*commands: str) -> str:
     """Return what the help of a command ends with: calls of it, one a line."""
-    return "\n\n".join(["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)])
+    return "\n\n".join(
+        ["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)]
+    )
 
 
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:
@@ -172,7 +203,8 @@ def processes(jobs: int) -> Iterator[Executor | None]:
 
 
 def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Submit a task while interrupts from the keyboard wait: a worker that this starts never gets one.
+    """Submit a task while interrupts from the keyboard wait: a worker that this starts never gets
+    one.
 
     A worker ignores interrupts from its first line on, but it takes a second to come to that line.
     """
@@ -186,11 +218,15 @@ def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 
 def _end(executor: ProcessPoolExecutor) -> None:
-    """End the workers. Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own."""
+    """End the workers. Cancelled tasks must be out of the pool before, or its thread prints a
+    traceback of its own."""
     executor.shutdown(wait=False, cancel_futures=True)
     deadline = time.monotonic() + 1
     waiting = executor._pending_work_items
-    while any(item.future.cancelled() for item in list(waiting.values())) and time.monotonic() < deadline:
+    while (
+        any(item.future.cancelled() for item in list(waiting.values()))
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.01)
     for process in multiprocessing.active_children():
         process.terminate()

@@ -1,4 +1,5 @@
-"""Progress on standard error, for every command that takes long: bars on a terminal, lines of a log elsewhere."""
+"""Progress on standard error, for every command that takes long: bars on a terminal, lines of a log
+elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import Any
 
 @contextmanager
 def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what shows progress on standard error: a bar per stage with the time left, or lines if it is a file."""
+    """Yield what shows progress on standard error: a bar per stage with the time left, or lines if
+    it is a file."""
     if quiet:
         yield None
         return
@@ -29,7 +31,8 @@ def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     )
 
     columns = (
-        TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(),
         TextColumn("left"), TimeRemainingColumn(),
     )  # fmt: skip
     jobs: dict[str, Any] = {}
@@ -44,7 +47,8 @@ def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
 
 
 class Lines:
-    """Progress as lines of a log: one at the start and the end of every stage, and one for every tenth of it."""
+    """Progress as lines of a log: one at the start and the end of every stage, and one for every
+    tenth of it."""
 
     def __init__(self) -> None:
         self._last: tuple[str, int] = ("", -1)
@@ -57,6 +61,10 @@ class Lines:
         if (stage, tenth) == self._last:
             return
         self._last = (stage, tenth)
-        left = (time.monotonic() - started) / (done - before) * (total - done) if done > before else None
+        left = (
+            (time.monotonic() - started) / (done - before) * (total - done)
+            if done > before
+            else None
+        )
         note = f", about {left:.0f} s left" if left is not None and done < total else ""
         print(f"{stage}: {done} of {total}{note}", file=sys.stderr, flush=True)

@@ -15,16 +15,18 @@ from .options import examples
 commands = suite_commands(
     "stability",
     "stability",
-    "The stability suite: what the paper of Shesha says of stability, similarity and drift, run and judged.",
+    "The stability suite: what the paper of Shesha says of stability, similarity and drift, run "
+    "and judged.",
     SIZES,
     run,
     EXPERIMENTS,
     MEASURES,
     title="The stability suite",
     introduction=(
-        "Raju 2026 (arXiv 2601.09173) proposes to ask of one representation how reliable its geometry is, beside how "
-        "similar it is to others. The suite does the experiments of the paper again that need no download, with "
-        "the author's random numbers where data are made, and puts the paper's numbers beside ours."
+        "Raju 2026 (arXiv 2601.09173) proposes to ask of one representation how reliable its "
+        "geometry is, beside how similar it is to others. The suite does the experiments of the "
+        "paper again that need no download, with the author's random numbers where data are made, "
+        "and puts the paper's numbers beside ours."
     ),
 )
 
@@ -32,10 +34,15 @@ commands = suite_commands(
 @commands.command("transformations", epilog=examples("stability transformations layer1.npy"))
 def transformations_command(
     array: Annotated[Path, typer.Argument(help="A .npy file, (samples, features).")],
-    seed: Annotated[int, typer.Option(help="Of projections, chosen features, noise and splits.")] = 320,
-    splits: Annotated[int, typer.Option("--splits", "-k", min=1, help="Splits of the features.")] = 30,
+    seed: Annotated[
+        int, typer.Option(help="Of projections, chosen features, noise and splits.")
+    ] = 320,
+    splits: Annotated[
+        int, typer.Option("--splits", "-k", min=1, help="Splits of the features.")
+    ] = 30,
 ) -> None:
-    """Transform a representation as the paper transforms encoders, and print the stability and similarity of each."""
+    """Transform a representation as the paper transforms encoders, and print the stability and
+    similarity of each."""
     from ..benchmarks.stability import transformation_study, transformation_table
     from ..report.findings_numbers import number
     from ..report.terminal import plain_table
@@ -46,5 +53,7 @@ def transformations_command(
         raise ValueError(f"{array} has {len(representations)} arrays; give one")
     found = transformation_study(representations.popitem()[1], seed=seed, k=splits)
     table = transformation_table(found)
-    rows = [[entry if isinstance(entry, str) else number(entry) for entry in row] for row in table.rows]
+    rows = [
+        [entry if isinstance(entry, str) else number(entry) for entry in row] for row in table.rows
+    ]
     show([plain_table(table.columns, rows, right=range(2, len(table.columns))), "", table.note])

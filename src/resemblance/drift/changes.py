@@ -13,7 +13,8 @@ from .findings import Found
 
 @dataclass(frozen=True)
 class Moved:
-    """A sample and how far it moved, in radii of the current version: as it is, and beyond what the map explains."""
+    """A sample and how far it moved, in radii of the current version: as it is, and beyond what the
+    map explains."""
 
     index: int
     id: Hashable | None
@@ -24,7 +25,8 @@ class Moved:
 
 @dataclass(frozen=True)
 class Reordered:
-    """Rows in another order: the share of the samples that are where another one was, and whether all rows are equal.
+    """Rows in another order: the share of the samples that are where another one was, and whether
+    all rows are equal.
 
     If not ``exactly``, they are nearly equal.
     """
@@ -37,7 +39,8 @@ class Reordered:
 class MovedClass:
     """A class: how far its mean moved, and the class whose mean is nearest, before and after.
 
-    ``moved`` and ``unexplained`` (beyond the map) are in radii of the current version, distances in radii of their own.
+    ``moved`` and ``unexplained`` (beyond the map) are in radii of the current version, distances in
+    radii of their own.
     """
 
     label: Hashable
@@ -50,11 +53,21 @@ class MovedClass:
     distance_after: float
 
 
-def moved_samples(x: np.ndarray, y: np.ndarray, found: Found, chosen: np.ndarray, ids: Any, labels: Any) -> list[Moved]:
+def moved_samples(
+    x: np.ndarray, y: np.ndarray, found: Found, chosen: np.ndarray, ids: Any, labels: Any
+) -> list[Moved]:
     """How far every sample moved."""
-    before, after = (np.linalg.norm(part, axis=1) / radius(y) for part in (y - x, _unexplained(found)))
+    before, after = (
+        np.linalg.norm(part, axis=1) / radius(y) for part in (y - x, _unexplained(found))
+    )
     return [
-        Moved(int(i), None if ids is None else ids[i], float(p), float(q), None if labels is None else labels[i])
+        Moved(
+            int(i),
+            None if ids is None else ids[i],
+            float(p),
+            float(q),
+            None if labels is None else labels[i],
+        )
         for i, p, q in zip(chosen, before, after)
     ]
 
@@ -62,19 +75,31 @@ def moved_samples(x: np.ndarray, y: np.ndarray, found: Found, chosen: np.ndarray
 def moved_classes(
     x: np.ndarray, y: np.ndarray, found: Found, classes: np.ndarray | None, names: Any
 ) -> tuple[MovedClass, ...]:
-    """How far every class moved, those first that came closest to another one or went farthest from it."""
+    """How far every class moved, those first that came closest to another one or went farthest from
+    it."""
     if classes is None or len(known := np.unique(classes)) < 2:
         return ()
-    means = [np.array([data[classes == c].mean(axis=0) for c in known]) for data in (x, y, _unexplained(found))]
-    shift, rest = (np.linalg.norm(part, axis=1) / radius(y) for part in (means[1] - means[0], means[2]))
+    means = [
+        np.array([data[classes == c].mean(axis=0) for c in known])
+        for data in (x, y, _unexplained(found))
+    ]
+    shift, rest = (
+        np.linalg.norm(part, axis=1) / radius(y) for part in (means[1] - means[0], means[2])
+    )
     (who, far), (then, near) = _nearest(means[0], radius(x)), _nearest(means[1], radius(y))
     moved = [
         MovedClass(
-            names[c], int((classes == c).sum()), float(shift[i]), float(rest[i]),
-            names[known[who[i]]], float(far[i]), names[known[then[i]]], float(near[i]),
+            names[c],
+            int((classes == c).sum()),
+            float(shift[i]),
+            float(rest[i]),
+            names[known[who[i]]],
+            float(far[i]),
+            names[known[then[i]]],
+            float(near[i]),
         )
         for i, c in enumerate(known)
-    ]  # fmt: skip
+    ]
     return tuple(sorted(moved, key=lambda m: -abs(m.distance_after - m.distance_before)))
 
 

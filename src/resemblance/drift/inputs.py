@@ -1,4 +1,5 @@
-"""What :func:`resemblance.drift` is given: parameters and versions, checked and brought to one unit and width."""
+"""What :func:`resemblance.drift` is given: parameters and versions, checked and brought to one unit
+and width."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from ..statistic import classes as checked_labels
 from ..suggestions import did_you_mean
 from .verdict import PURPOSES
 
-UNITS = 1e50  # versions whose sizes differ by more are in different units, and squares of them overflow
+UNITS = (
+    1e50  # versions whose sizes differ by more are in different units, and squares of them overflow
+)
 
 
 def checked_threshold(threshold: Any) -> float | None:
@@ -25,51 +28,82 @@ def checked_threshold(threshold: Any) -> float | None:
         return float(threshold)
     remedy = ""
     if is_number and 1 <= float(threshold) < math.inf:
-        remedy = ": it judges shares, which are never above 1, so this would find no drift in anything"
-        remedy += f"; {float(threshold):g} % is {float(threshold) / 100:g}" if float(threshold) < 100 else ""
-    raise ValueError(f'drift: threshold must be "calibrated" or a number between 0 and 1; got {threshold!r}{remedy}')
+        remedy = (
+            ": it judges shares, which are never above 1, so this would find no drift in anything"
+        )
+        remedy += (
+            f"; {float(threshold):g} % is {float(threshold) / 100:g}"
+            if float(threshold) < 100
+            else ""
+        )
+    raise ValueError(
+        f'drift: threshold must be "calibrated" or a number between 0 and 1; got '
+        f"{threshold!r}{remedy}"
+    )
 
 
 def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
     """Raise ``ValueError`` for what no data could be judged by."""
-    if not isinstance(tolerance, Real) or isinstance(tolerance, bool) or not 0 < float(tolerance) < 1:
+    if (
+        not isinstance(tolerance, Real)
+        or isinstance(tolerance, bool)
+        or not 0 < float(tolerance) < 1
+    ):
         raise ValueError(f"drift: tolerance must be a number between 0 and 1; got {tolerance!r}")
     if not isinstance(purpose, str) or purpose not in PURPOSES:
         hint = did_you_mean(purpose, PURPOSES) if isinstance(purpose, str) else ""
-        raise ValueError(f"drift: purpose must be one of {', '.join(map(repr, PURPOSES))}; got {purpose!r}{hint}")
+        raise ValueError(
+            f"drift: purpose must be one of {', '.join(map(repr, PURPOSES))}; got {purpose!r}{hint}"
+        )
     for (name, value), least in zip(counts.items(), (10, 1, 20, 0)):
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ValueError(f"drift: {name} must be at least {least} and a whole number; got {value!r}")
+            raise ValueError(
+                f"drift: {name} must be at least {least} and a whole number; got {value!r}"
+            )
 
 
-def checked(reference: Any, current: Any, labels: Any) -> tuple[Representation, Representation, np.ndarray | None]:
-    """Both versions, and the classes as integers from 0; ``ValueError`` if they cannot be compared."""
+def checked(
+    reference: Any, current: Any, labels: Any
+) -> tuple[Representation, Representation, np.ndarray | None]:
+    """Both versions, and the classes as integers from 0; ``ValueError`` if they cannot be
+    compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
-        raise ValueError(f"drift: the reference has {n} samples and the current version {m}; give the same inputs")
+        raise ValueError(
+            f"drift: the reference has {n} samples and the current version {m}; give the same "
+            "inputs"
+        )
     check_same_samples("drift", x, y)
     if n < 20:
         raise Undefined(f"drift needs at least 20 samples; got {n}")
     groups = None if labels is None else checked_labels("drift", x, labels)
     if groups is not None and not groups.any():
-        raise ValueError("drift: labels name one class only; leave them out, or give at least two classes")
+        raise ValueError(
+            "drift: labels name one class only; leave them out, or give at least two classes"
+        )
     return x, y, groups
 
 
 def unit_of(x: np.ndarray, y: np.ndarray) -> float:
-    """The largest value of both; ``ValueError`` if the reference is constant or the sizes cannot be compared."""
+    """The largest value of both; ``ValueError`` if the reference is constant or the sizes cannot be
+    compared."""
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
     before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
     if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
-        raise Undefined("drift: the reference is constant (all its rows are equal): there is nothing to lose")
+        raise Undefined(
+            "drift: the reference is constant (all its rows are equal): there is nothing to lose"
+        )
     if (after * UNITS < before and np.ptp(y, axis=0).any()) or before * UNITS < after:
-        raise ValueError("drift: the sizes of both versions differ by more than 1e50: give both in the same unit")
+        raise ValueError(
+            "drift: the sizes of both versions differ by more than 1e50: give both in the same unit"
+        )
     return unit
 
 
 def together(x: np.ndarray, y: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Both in the same dimensions, at most 2n of them, and in one unit of size; whether dimensions were left out."""
+    """Both in the same dimensions, at most 2n of them, and in one unit of size; whether dimensions
+    were left out."""
     width = max(x.shape[1], y.shape[1])
     a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
     if width <= 2 * len(x):

@@ -1,4 +1,5 @@
-"""A kind of change that was assessed: whether it is named, how much of it there is, and how sure that is."""
+"""A kind of change that was assessed: whether it is named, how much of it there is, and how sure
+that is."""
 
 from __future__ import annotations
 
@@ -11,23 +12,37 @@ from ..rng import generator
 
 DRAWS, LEVEL = 1000, 0.99
 FLOOR = {  # changes smaller than this are not named, however certain they are
-    "translation": 0.01, "scale": 0.01, "rotation": 1e-3, "linear": 1e-3, "collapse": 0.05, "neighbours": 0.05,
+    "translation": 0.01, "scale": 0.01, "rotation": 1e-3, "linear": 1e-3, "collapse": 0.05,
+    "neighbours": 0.05,
     "classes": 0.02,
 }  # fmt: skip
 KINDS = tuple(FLOOR)
 LOSSES = ("collapse", "neighbours", "classes")
-WORDS = dict(zip(KINDS, ("translation", "change of scale", "rotation", "anisotropic linear map", "loss of dimensions",
-                         "loss of neighbours", "loss of class structure")))  # fmt: skip
+WORDS = dict(
+    zip(
+        KINDS,
+        (
+            "translation",
+            "change of scale",
+            "rotation",
+            "anisotropic linear map",
+            "loss of dimensions",
+            "loss of neighbours",
+            "loss of class structure",
+        ),
+    )
+)
 ROUNDING = 1e-9  # what is smaller is shown as 0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of change: whether it is named, how much of it there is, its interval, and a sentence about it.
+    """One kind of change: whether it is named, how much of it there is, its interval, and a
+    sentence about it.
 
-    ``amount`` is ``None`` when the kind was not assessed or has no number: the sentence says why. ``threshold`` is that
-    of a loss, ``exceeds`` whether the loss is above it. ``explained``: there is a loss, and it is not named because the
-    map that was chosen accounts for it.
+    ``amount`` is ``None`` when the kind was not assessed or has no number: the sentence says why.
+    ``threshold`` is that of a loss, ``exceeds`` whether the loss is above it. ``explained``: there
+    is a loss, and it is not named because the map that was chosen accounts for it.
     """
 
     kind: str
@@ -70,16 +85,19 @@ def interval(
     values: np.ndarray, seed: int, *labels: str, level: float = LEVEL, size: int | None = None
 ) -> tuple[float, float]:
     """Bootstrap interval of the mean of one number per sample, or of ``size`` of them."""
-    chosen = generator(seed, "interval", *labels).integers(len(values), size=(DRAWS, size or len(values)))
+    chosen = generator(seed, "interval", *labels).integers(
+        len(values), size=(DRAWS, size or len(values))
+    )
     low, high = np.quantile(values[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def margin(estimates: Sequence[np.ndarray]) -> float:
-    """Half the width of the interval of an estimate, from its values (numbers or vectors) without a part each.
+    """Half the width of the interval of an estimate, from its values (numbers or vectors) without a
+    part each.
 
-    The grouped jackknife: the deviation is that of the values times √(g - 1), and the quantile that of Student's t with
-    g - 1 degrees of freedom, g parts.
+    The grouped jackknife: the deviation is that of the values times √(g - 1), and the quantile that
+    of Student's t with g - 1 degrees of freedom, g parts.
     """
     from scipy.stats import t
 

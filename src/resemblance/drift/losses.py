@@ -14,16 +14,22 @@ FEW = 3  # with fewer samples per direction than this, a linear discriminant is 
 Parts = tuple[np.ndarray, ...]
 
 
-def collapse_of(x: np.ndarray, y: np.ndarray, linear: Fit | None, seed: int) -> tuple[Finding, Parts]:
-    """Lost dimensions, and the reference without them, about its mean: by where the rest arrives or comes from.
+def collapse_of(
+    x: np.ndarray, y: np.ndarray, linear: Fit | None, seed: int
+) -> tuple[Finding, Parts]:
+    """Lost dimensions, and the reference without them, about its mean: by where the rest arrives or
+    comes from.
 
-    They are lost when the effective rank falls, the reference can be predicted from the current version clearly worse
-    than the other way round, and some direction keeps less than a tenth of the gain of another. An invertible map may
-    lower the effective rank too, but nothing is lost. Without a linear map to judge (``None``: too few samples), they
-    are lost when fewer components than before hold all but a millionth of the variance of each.
+    They are lost when the effective rank falls, the reference can be predicted from the current
+    version clearly worse than the other way round, and some direction keeps less than a tenth of
+    the gain of another. An invertible map may lower the effective rank too, but nothing is lost.
+    Without a linear map to judge (``None``: too few samples), they are lost when fewer components
+    than before hold all but a millionth of the variance of each.
     """
     before, after = _effective(x), _effective(y)
-    parts = [np.log(_effective(y[train]) / _effective(x[train])) for train, _ in folds(len(x), seed)]
+    parts = [
+        np.log(_effective(y[train]) / _effective(x[train])) for train, _ in folds(len(x), seed)
+    ]
     noise = margin(parts)
     low, high = (1 - after / before * float(np.exp(e)) for e in (noise, -noise))
     kept: Parts = ()
@@ -59,38 +65,55 @@ def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
 
 
 def neighbours_of(found: Lost, k: int, beyond: str, seed: int) -> Finding:
-    """Neighbours that are lost when everything is embedded again; named if they are lost beyond the chosen map too."""
+    """Neighbours that are lost when everything is embedded again; named if they are lost beyond the
+    chosen map too."""
     least = min((found.reembedded, found.mapped), key=lambda lost: float(lost.mean()))
     low, high = interval(found.reembedded, seed, "neighbours")
     named = interval(least, seed, "neighbours")[0] > FLOOR["neighbours"]
-    old = "" if found.old_index is None else f", {percent(found.old_index.mean())} by new queries on old vectors"
+    old = (
+        ""
+        if found.old_index is None
+        else f", {percent(found.old_index.mean())} by new queries on old vectors"
+    )
     among = "" if found.among == found.mapped_among else f" among {found.mapped_among:,} samples"
     said = (
-        f"of the {k} nearest (Euclidean; {len(found.reembedded):,} queries among {found.among:,} samples) "
-        f"{percent(found.reembedded.mean())} are lost when everything is embedded again{old}, "
-        f"and {percent(found.mapped.mean())}{among} beyond what {beyond}"
+        f"of the {k} nearest (Euclidean; {len(found.reembedded):,} queries among {found.among:,} "
+        f"samples) {percent(found.reembedded.mean())} are lost when everything is embedded "
+        f"again{old}, and {percent(found.mapped.mean())}{among} beyond what {beyond}"
     )
-    most = max((found.reembedded, found.old_index), key=lambda lost: 0.0 if lost is None else float(lost.mean()))
-    explained = not named and most is not None and interval(most, seed, "neighbours")[0] > FLOOR["neighbours"]
+    most = max(
+        (found.reembedded, found.old_index),
+        key=lambda lost: 0.0 if lost is None else float(lost.mean()),
+    )
+    explained = (
+        not named
+        and most is not None
+        and interval(most, seed, "neighbours")[0] > FLOOR["neighbours"]
+    )
     amount = float(found.reembedded.mean())
     return Finding("neighbours", bool(named), amount, low, high, said, explained=explained)
 
 
 def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Finding:
-    """Loss of accuracy of a linear discriminant, which no invertible linear map changes (unless it is shrunk)."""
+    """Loss of accuracy of a linear discriminant, which no invertible linear map changes (unless it
+    is shrunk)."""
     if classes is None:
         return not_assessed("classes", "it needs labels")
     shrunk = len(x) < FEW * max(components(x), components(y))
     right = [discriminated(data, classes, shrunk, seed) for data in (x, y)]
     lost = right[0] - right[1]
     low, high = interval(lost, seed, "classes")
-    said = f"accuracy of a linear discriminant from {percent(right[0].mean())} to {percent(right[1].mean())}"
+    said = (
+        f"accuracy of a linear discriminant from {percent(right[0].mean())} to "
+        f"{percent(right[1].mean())}"
+    )
     named = lost.mean() > FLOOR["classes"] and low > 0
     return Finding("classes", bool(named), float(lost.mean()), low, high, said)
 
 
 def discriminated(x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int) -> np.ndarray:
-    """Say, as 1 or 0, which samples a linear discriminant fitted to others puts into their class."""
+    """Say, as 1 or 0, which samples a linear discriminant fitted to others puts into their
+    class."""
     right = np.zeros(len(x))
     for train, test in folds(len(x), seed):
         known = np.unique(classes[train])
@@ -103,7 +126,8 @@ def discriminated(x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int) -
 
 
 def _covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
-    """Covariance within classes, made invertible; ``shrunk`` towards a sphere by as much as pays (Ledoit & Wolf)."""
+    """Covariance within classes, made invertible; ``shrunk`` towards a sphere by as much as pays
+    (Ledoit & Wolf)."""
     n, d = within.shape
     covariance = within.T @ within / n
     variance = float(np.trace(covariance)) / d or 1.0

@@ -1,4 +1,5 @@
-"""Maps of growing freedom from one version of a representation to another, judged on other samples than fitted to."""
+"""Maps of growing freedom from one version of a representation to another, judged on other samples
+than fitted to."""
 
 from __future__ import annotations
 
@@ -10,19 +11,24 @@ import numpy as np
 from ..rng import generator
 
 FOLDS = 5
-NEGLIGIBLE = 1e-6  # components with less than this share of the variance, as rounding leaves them, are none
+NEGLIGIBLE = (
+    1e-6  # components with less than this share of the variance, as rounding leaves them, are none
+)
 Map = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class Fit(NamedTuple):
-    """A map from reference to current: its name, centred predictions, residuals, and the map without each fold."""
+    """A map from reference to current: its name, centred predictions, residuals, and the map
+    without each fold."""
 
     name: str
     predicted: np.ndarray  # (n, d), for samples the map was not fitted to
     target: np.ndarray  # (n, d), the current version minus the mean of the samples fitted to
     size: float  # factor, not negative, that brings the predictions closest to the targets
     residual: np.ndarray  # (n,), squared, 1 on average for a map that explains nothing
-    matrices: tuple[np.ndarray | None, ...] = ()  # (d, d) each, None for the map that changes nothing
+    matrices: tuple[
+        np.ndarray | None, ...
+    ] = ()  # (d, d) each, None for the map that changes nothing
 
     @property
     def is_in_sample(self) -> bool:
@@ -31,7 +37,8 @@ class Fit(NamedTuple):
 
 
 class Affine(NamedTuple):
-    """A map for any rows: a linear map about the mean of the reference, to the mean of the current version."""
+    """A map for any rows: a linear map about the mean of the reference, to the mean of the current
+    version."""
 
     before: np.ndarray  # (d,)
     matrix: np.ndarray | None  # (d, d), None for the map that changes nothing
@@ -49,7 +56,8 @@ def rotate_not(x: np.ndarray, y: np.ndarray) -> None:
 def rotate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The orthogonal map, reflections included, that brings x closest to y (Procrustes).
 
-    With fewer samples than features it is that of a space of n dimensions that holds x, and 0 outside.
+    With fewer samples than features it is that of a space of n dimensions that holds x, and 0
+    outside.
     """
     if len(x) >= x.shape[1]:
         u, _, vt = np.linalg.svd(x.T @ y)
@@ -79,8 +87,11 @@ def folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield np.setdiff1d(np.arange(n), part), part
 
 
-def held_out(name: str, fit: Map, x: np.ndarray, y: np.ndarray, seed: int, labels: np.ndarray | None = None) -> Fit:
-    """Fit a map to some samples and apply it to the others; with ``labels`` each class may also shift by itself."""
+def held_out(
+    name: str, fit: Map, x: np.ndarray, y: np.ndarray, seed: int, labels: np.ndarray | None = None
+) -> Fit:
+    """Fit a map to some samples and apply it to the others; with ``labels`` each class may also
+    shift by itself."""
     predicted, target, matrices = np.zeros_like(y), np.zeros_like(y), []
     groups = None if labels is None else np.unique(labels, return_inverse=True)[1]
     for train, test in folds(len(x), seed):
@@ -101,8 +112,12 @@ def fitted(name: str, fit: Map, x: np.ndarray, y: np.ndarray) -> Fit:
     return _judged(name, apply(a, matrix), b, [matrix])
 
 
-def _judged(name: str, predicted: np.ndarray, target: np.ndarray, matrices: Sequence[np.ndarray | None]) -> Fit:
-    size = float(np.maximum(0.0, (predicted * target).sum() / ((predicted**2).sum() or 1.0)))  # max() would hide NaN
+def _judged(
+    name: str, predicted: np.ndarray, target: np.ndarray, matrices: Sequence[np.ndarray | None]
+) -> Fit:
+    size = float(
+        np.maximum(0.0, (predicted * target).sum() / ((predicted**2).sum() or 1.0))
+    )  # max() would hide NaN
     residual = ((target - size * predicted) ** 2).sum(axis=1) / (target**2).sum(axis=1).mean()
     return Fit(name, predicted, target, size, residual, tuple(matrices))
 
@@ -114,7 +129,8 @@ def directions(x: np.ndarray) -> np.ndarray:
 
 
 def variances(x: np.ndarray) -> np.ndarray:
-    """Shares of the variance of the principal components, largest first, without negligible ones."""
+    """Shares of the variance of the principal components, largest first, without negligible
+    ones."""
     a = x - x.mean(axis=0)
     found = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
     return np.asarray(found[found > NEGLIGIBLE * found.sum()] / found.sum())
@@ -126,12 +142,17 @@ def components(x: np.ndarray) -> int:
 
 
 def by_chance(change: np.ndarray, basis: np.ndarray) -> float:
-    """Share of a change that no rotation fitted to it removes: half of what lies in the space of the samples."""
-    return max(0.5 * float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0)), 1 / len(change) ** 2)
+    """Share of a change that no rotation fitted to it removes: half of what lies in the space of
+    the samples."""
+    return max(
+        0.5 * float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0)),
+        1 / len(change) ** 2,
+    )
 
 
 def is_wide(x: np.ndarray) -> bool:
-    """Whether a map fitted to four fifths of the samples says nothing about the others: x has too many directions."""
+    """Whether a map fitted to four fifths of the samples says nothing about the others: x has too
+    many directions."""
     return components(x) >= len(x) - -(-len(x) // FOLDS) - 1
 
 

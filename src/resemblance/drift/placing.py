@@ -1,4 +1,5 @@
-"""Where a map about the origin leaves the samples: the shift and the factor of scale that remain."""
+"""Where a map about the origin leaves the samples: the shift and the factor of scale that
+remain."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from .maps import FOLDS, Fit, apply, by_chance, components, directions, folds, r
 
 
 class Factors(NamedTuple):
-    """Factors of scale between mapped and current samples: of their sizes, and of least squares either way."""
+    """Factors of scale between mapped and current samples: of their sizes, and of least squares
+    either way."""
 
     ratio: float
     slope: float
@@ -20,12 +22,14 @@ class Factors(NamedTuple):
 
     @property
     def sure(self) -> float:
-        """The factor nearest to 1 that some share of noise in each version allows (Frisch's bounds)."""
+        """The factor nearest to 1 that some share of noise in each version allows (Frisch's
+        bounds)."""
         return _nearest(self.slope, self.inverse)
 
     @property
     def likely(self) -> float:
-        """The factor nearest to 1: noise makes the ratio of sizes too large, lost samples make the slope too small."""
+        """The factor nearest to 1: noise makes the ratio of sizes too large, lost samples make the
+        slope too small."""
         return _nearest(self.ratio, self.slope)
 
 
@@ -35,8 +39,11 @@ def _nearest(a: float, b: float) -> float:
     return min(a, b, key=lambda factor: abs(np.log(factor)))
 
 
-def factors(x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: float | None = None) -> Factors:
-    """The factors of scale of y against x as the map puts it; ``slope``: one from samples not fitted to."""
+def factors(
+    x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: float | None = None
+) -> Factors:
+    """The factors of scale of y against x as the map puts it; ``slope``: one from samples not
+    fitted to."""
     a, b = apply(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
     ratio = float(np.sqrt((b**2).sum() / ((a**2).sum() or 1.0)))
     slope = float((a * b).sum() / ((a**2).sum() or 1.0)) if slope is None else slope
@@ -44,12 +51,16 @@ def factors(x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: floa
 
 
 def shift(
-    means: tuple[np.ndarray, np.ndarray], matrix: np.ndarray | None, factor: float, basis: np.ndarray | None
+    means: tuple[np.ndarray, np.ndarray],
+    matrix: np.ndarray | None,
+    factor: float,
+    basis: np.ndarray | None,
 ) -> np.ndarray:
     """The shift that is left after a map about the origin.
 
-    Where the samples span only some directions, the ``basis``, the mean of x may point where the map is not known: then
-    it is the smallest shift that any rotation with the same effect on the samples leaves.
+    Where the samples span only some directions, the ``basis``, the mean of x may point where the
+    map is not known: then it is the smallest shift that any rotation with the same effect on the
+    samples leaves.
     """
     u, v = means
     if matrix is None or basis is None:
@@ -62,26 +73,41 @@ def shift(
 
 
 def scale_of(x: np.ndarray, y: np.ndarray, chosen: Fit, seed: int) -> tuple[Finding, float]:
-    """The factor of scale, named when it is beyond what noise in either version and other samples would give."""
+    """The factor of scale, named when it is beyond what noise in either version and other samples
+    would give."""
     if chosen.name == "linear":
         return not_assessed("scale", "part of the linear map"), chosen.size
     matrix = _whole(x, y, chosen)
     found = factors(x, y, matrix, chosen.size)
-    parts = [np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(chosen))]
+    parts = [
+        np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(chosen))
+    ]
     spread = margin(parts)
     named = abs(np.log(found.sure)) > max(FLOOR["scale"], spread)
     factor = found.likely
-    return Finding("scale", bool(named), factor, factor * float(np.exp(-spread)), factor * float(np.exp(spread)),
-                   f"by a factor of {factor:.3g}"), factor if named else 1.0  # fmt: skip
+    return Finding(
+        "scale",
+        bool(named),
+        factor,
+        factor * float(np.exp(-spread)),
+        factor * float(np.exp(spread)),
+        f"by a factor of {factor:.3g}",
+    ), factor if named else 1.0
 
 
-def translation_of(x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit, factor: float, seed: int) -> Finding:
-    """The shift in units of the radius of the current version, named when other samples would give one too.
+def translation_of(
+    x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit, factor: float, seed: int
+) -> Finding:
+    """The shift in units of the radius of the current version, named when other samples would give
+    one too.
 
-    ``kept`` is the part of x that the chosen map was fitted to, all of it unless dimensions were lost.
+    ``kept`` is the part of x that the chosen map was fitted to, all of it unless dimensions were
+    lost.
     """
     if chosen.name == "linear":
-        return not_assessed("translation", "a linear map may shift the samples too, by any choice of its origin")
+        return not_assessed(
+            "translation", "a linear map may shift the samples too, by any choice of its origin"
+        )
     matrix, is_scaled = _whole(kept, y, chosen), factor != 1.0
     basis = None if matrix is None or components(kept) == x.shape[1] else directions(kept)
     radius = float(np.sqrt(y.var(axis=0).sum()))
@@ -93,10 +119,24 @@ def translation_of(x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit, 
     far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / radius
     parts = []
     for (train, _), fit in zip(folds(len(x), seed), _each(chosen)):
-        parts.append(moved(train, fit, factors(kept[train], y[train], fit).likely if is_scaled else 1.0))
-    noise = (margin(parts) + (_misplaced(x, kept, y, chosen) if chosen.is_in_sample else 0.0)) / radius
-    said = f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the current samples"
-    return Finding("translation", far > max(FLOOR["translation"], noise), far, max(0.0, far - noise), far + noise, said)
+        parts.append(
+            moved(train, fit, factors(kept[train], y[train], fit).likely if is_scaled else 1.0)
+        )
+    noise = (
+        margin(parts) + (_misplaced(x, kept, y, chosen) if chosen.is_in_sample else 0.0)
+    ) / radius
+    said = (
+        f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the "
+        "current samples"
+    )
+    return Finding(
+        "translation",
+        far > max(FLOOR["translation"], noise),
+        far,
+        max(0.0, far - noise),
+        far + noise,
+        said,
+    )
 
 
 def _each(chosen: Fit) -> tuple[np.ndarray | None, ...]:
@@ -105,10 +145,13 @@ def _each(chosen: Fit) -> tuple[np.ndarray | None, ...]:
 
 
 def _misplaced(x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit) -> float:
-    """How far off a rotation that was fitted to all samples may put their mean: its leverage times what is left."""
+    """How far off a rotation that was fitted to all samples may put their mean: its leverage times
+    what is left."""
     a, b = kept - kept.mean(axis=0), y - y.mean(axis=0)
     basis = directions(kept)
-    noise = float(((chosen.target - chosen.size * chosen.predicted) ** 2).sum(axis=1).mean()) / by_chance(b - a, basis)
+    noise = float(
+        ((chosen.target - chosen.size * chosen.predicted) ** 2).sum(axis=1).mean()
+    ) / by_chance(b - a, basis)
     place = basis.T @ x.mean(axis=0)
     leverage = float((place**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
     return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(leverage * noise))

@@ -1,7 +1,9 @@
-"""Which nearest neighbours a change loses: of some of the samples, looked up among all of them, block by block.
+"""Which nearest neighbours a change loses: of some of the samples, looked up among all of them,
+block by block.
 
-Neighbours are the k other samples at the smallest Euclidean distance. One that is found is right if it is at most as
-far, in the version that decides, as the k-th nearest there: so ties are no losses, however a search orders them.
+Neighbours are the k other samples at the smallest Euclidean distance. One that is found is right if
+it is at most as far, in the version that decides, as the k-th nearest there: so ties are no losses,
+however a search orders them.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ from ..rng import generator
 from .maps import Affine
 from .rows import Rows
 
-MANY, FEW = 500, 200  # samples that are looked up: many, unless each has to be compared with a lot of numbers
+MANY, FEW = (
+    500,
+    200,
+)  # samples that are looked up: many, unless each has to be compared with a lot of numbers
 EFFORT = 5 * 10**10  # products for one search of all that are looked up
 MOST_NOISE = 20  # versions with noise, for thresholds
 NEAR, NEARLY_ALL = 0.1, 0.95  # of the distance to the k-th neighbour; of the samples
@@ -27,7 +32,8 @@ Take = Callable[[np.ndarray], np.ndarray]
 
 
 class Version(NamedTuple):
-    """All rows of one version, and the unit and width they are brought to, which both versions share."""
+    """All rows of one version, and the unit and width they are brought to, which both versions
+    share."""
 
     rows: Rows
     unit: float
@@ -49,16 +55,20 @@ class Version(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Shares of the k nearest neighbours lost, one per sample that was looked up, and what noise makes of the same."""
+    """Shares of the k nearest neighbours lost, one per sample that was looked up, and what noise
+    makes of the same."""
 
     old_index: np.ndarray | None  # of new rows among old ones; None if the widths differ
     reembedded: np.ndarray  # of new rows among new ones
-    mapped: np.ndarray  # of new rows among old ones that went through the map, against new ones among new ones
+    mapped: (
+        np.ndarray
+    )  # of new rows among old ones that went through the map, against new ones among new ones
     noise_old_index: np.ndarray
     noise_reembedded: np.ndarray
     among: int
     mapped_among: int
-    moved: float  # share of the samples that are where another one was: 0 unless nearly all are where one was
+    # share of the samples that are where another one was: 0 unless nearly all are where one was
+    moved: float
 
 
 def queries_of(used: int, n: int, d: int, seed: int) -> np.ndarray:
@@ -72,8 +82,11 @@ def noise_draws(draws: int, queries: int, n: int, d: int) -> int:
     return max(1, min(draws, MOST_NOISE, EFFORT // (5 * queries * n * d)))
 
 
-def nearest(points: np.ndarray, own: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int) -> np.ndarray:
-    """Indices of the k rows nearest to every point, itself (the row ``own``) left out, shape (len(points), k)."""
+def nearest(
+    points: np.ndarray, own: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
+) -> np.ndarray:
+    """Indices of the k rows nearest to every point, itself (the row ``own``) left out, shape
+    (len(points), k)."""
     twice = 2 * (points - centre)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
     for start, block in blocks:
@@ -86,7 +99,9 @@ def nearest(points: np.ndarray, own: np.ndarray, blocks: Blocks, centre: np.ndar
     return rows
 
 
-def _closeness(twice: np.ndarray, block: np.ndarray, squares: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _closeness(
+    twice: np.ndarray, block: np.ndarray, squares: np.ndarray, own: np.ndarray
+) -> np.ndarray:
     """Minus the squared distances, up to a constant of every point; what overflows is far away."""
     with np.errstate(over="ignore", invalid="ignore"):
         close = twice @ block.T
@@ -100,17 +115,26 @@ def _closeness(twice: np.ndarray, block: np.ndarray, squares: np.ndarray, own: n
 def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) -> None:
     """Keep, in place, the k largest of those kept before and those of another block."""
     k = best.shape[1]
-    columns = np.argpartition(close, -k, axis=1)[:, -k:] if close.shape[1] > k else np.indices(close.shape)[1]
+    columns = (
+        np.argpartition(close, -k, axis=1)[:, -k:]
+        if close.shape[1] > k
+        else np.indices(close.shape)[1]
+    )
     values = np.concatenate([best, np.take_along_axis(close, columns, axis=1)], axis=1)
     where = np.concatenate([rows, columns + start], axis=1)
     kept = np.argpartition(values, -k, axis=1)[:, -k:]
-    best[:], rows[:] = np.take_along_axis(values, kept, axis=1), np.take_along_axis(where, kept, axis=1)
+    best[:], rows[:] = (
+        np.take_along_axis(values, kept, axis=1),
+        np.take_along_axis(where, kept, axis=1),
+    )
 
 
 def lost(points: np.ndarray, true: np.ndarray, found: np.ndarray, take: Take) -> np.ndarray:
-    """Share of the rows found that are farther from every point than the farthest of its true neighbours.
+    """Share of the rows found that are farther from every point than the farthest of its true
+    neighbours.
 
-    ``true`` and ``found``, both (len(points), k), are indices of rows; ``take`` gives them in the version that decides.
+    ``true`` and ``found``, both (len(points), k), are indices of rows; ``take`` gives them in the
+    version that decides.
     """
     shares = np.empty(len(points))
     for some in (slice(i, i + 50) for i in range(0, len(points), 50)):
@@ -128,7 +152,8 @@ def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 class Search(NamedTuple):
-    """A search for neighbours: the two versions, the samples that are looked up, and how many neighbours."""
+    """A search for neighbours: the two versions, the samples that are looked up, and how many
+    neighbours."""
 
     x: Version
     y: Version
@@ -137,7 +162,8 @@ class Search(NamedTuple):
     tick: Callable[[float], None]  # told of how many points the neighbours were found
 
     def among(self, points: np.ndarray, blocks: Blocks, centre: np.ndarray) -> np.ndarray:
-        """Indices of the rows nearest to the points, one point for every sample that is looked up, or several."""
+        """Indices of the rows nearest to the points, one point for every sample that is looked up,
+        or several."""
         own = np.tile(self.queries, len(points) // len(self.queries))
         found = nearest(points, own, blocks, centre, self.k)
         self.tick(len(points))
@@ -145,19 +171,37 @@ class Search(NamedTuple):
 
 
 def neighbours_lost(
-    search: Search, drawn: np.ndarray, mapped: np.ndarray, current: np.ndarray, whole: Affine | None,
-    frame: np.ndarray | None, draws: int, seed: int,
-) -> Lost:  # fmt: skip
-    """Look up the samples in both versions, in one with the rows of the other, and in versions with noise.
+    search: Search,
+    drawn: np.ndarray,
+    mapped: np.ndarray,
+    current: np.ndarray,
+    whole: Affine | None,
+    frame: np.ndarray | None,
+    draws: int,
+    seed: int,
+) -> Lost:
+    """Look up the samples in both versions, in one with the rows of the other, and in versions with
+    noise.
 
-    ``drawn`` are the rows that the map was fitted to, ``mapped`` and ``current`` where it puts them and where they are;
-    ``whole`` is the map for all rows, or ``None``: then the map is judged among those drawn. ``frame``: the directions
-    of the noise times its length, or ``None`` for no noise.
+    ``drawn`` are the rows that the map was fitted to, ``mapped`` and ``current`` where it puts them
+    and where they are; ``whole`` is the map for all rows, or ``None``: then the map is judged among
+    those drawn. ``frame``: the directions of the noise times its length, or ``None`` for no noise.
     """
     x, y, queries = search.x, search.y, search.queries
-    a, b, at, same = x.take(queries), y.take(queries), x.take(drawn).mean(axis=0), _same_width(search)
-    noisy = [] if frame is None else [a + _noise(frame, len(a), seed, draw, -1) for draw in range(draws)]
-    true, old, *rest = np.split(search.among(np.concatenate([a, b, *noisy]), x.blocks(), at), 2 + len(noisy))
+    a, b, at, same = (
+        x.take(queries),
+        y.take(queries),
+        x.take(drawn).mean(axis=0),
+        _same_width(search),
+    )
+    noisy = (
+        []
+        if frame is None
+        else [a + _noise(frame, len(a), seed, draw, -1) for draw in range(draws)]
+    )
+    true, old, *rest = np.split(
+        search.among(np.concatenate([a, b, *noisy]), x.blocks(), at), 2 + len(noisy)
+    )
     new = search.among(b, y.blocks(), y.take(drawn).mean(axis=0))
     again = [
         search.among(points, _with_noise(x, frame, seed, draw), at)
@@ -165,14 +209,19 @@ def neighbours_lost(
         if frame is not None
     ]
     mine, renewed = (
-        np.concatenate([np.zeros(0), *(lost(a, true, r, x.take) for r in found)]) for found in (rest, again)
+        np.concatenate([np.zeros(0), *(lost(a, true, r, x.take) for r in found)])
+        for found in (rest, again)
     )
     return Lost(
-        lost(a, true, old, x.take) if same else None, lost(a, true, new, x.take),
-        _beyond(search, b, new, drawn, mapped, current, whole), mine, renewed,
-        len(x.rows.source), len(drawn) if whole is None else len(x.rows.source),
+        lost(a, true, old, x.take) if same else None,
+        lost(a, true, new, x.take),
+        _beyond(search, b, new, drawn, mapped, current, whole),
+        mine,
+        renewed,
+        len(x.rows.source),
+        len(drawn) if whole is None else len(x.rows.source),
         _moved(search, a, b, true, old) if same else 0.0,
-    )  # fmt: skip
+    )
 
 
 def _same_width(search: Search) -> bool:
@@ -180,22 +229,32 @@ def _same_width(search: Search) -> bool:
 
 
 def _beyond(
-    search: Search, b: np.ndarray, new: np.ndarray, drawn: np.ndarray, mapped: np.ndarray, current: np.ndarray,
+    search: Search,
+    b: np.ndarray,
+    new: np.ndarray,
+    drawn: np.ndarray,
+    mapped: np.ndarray,
+    current: np.ndarray,
     whole: Affine | None,
-) -> np.ndarray:  # fmt: skip
-    """Neighbours of new rows among new ones that are lost among old ones which went through the map."""
+) -> np.ndarray:
+    """Neighbours of new rows among new ones that are lost among old ones which went through the
+    map."""
     centre = current.mean(axis=0)
     if whole is not None:
         found = search.among(b, _mapped(search.x, whole, drawn, mapped), centre)
         return lost(b, new, found, search.y.take)
     own = np.searchsorted(drawn, search.queries)
     points = current[own]
-    true, found = (nearest(points, own, [(0, rows)], centre, search.k) for rows in (current, mapped))
+    true, found = (
+        nearest(points, own, [(0, rows)], centre, search.k) for rows in (current, mapped)
+    )
     search.tick(len(points))
     return lost(points, true, found, current.__getitem__)
 
 
-def _mapped(x: Version, whole: Affine, drawn: np.ndarray, mapped: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _mapped(
+    x: Version, whole: Affine, drawn: np.ndarray, mapped: np.ndarray
+) -> Iterator[tuple[int, np.ndarray]]:
     """Old rows through the map: those it was fitted to as a map fitted to others puts them."""
     for start, block in x.blocks():
         rows = whole(block)
@@ -204,7 +263,9 @@ def _mapped(x: Version, whole: Affine, drawn: np.ndarray, mapped: np.ndarray) ->
         yield start, rows
 
 
-def _with_noise(x: Version, frame: np.ndarray, seed: int, draw: int) -> Iterator[tuple[int, np.ndarray]]:
+def _with_noise(
+    x: Version, frame: np.ndarray, seed: int, draw: int
+) -> Iterator[tuple[int, np.ndarray]]:
     for start, block in x.blocks():
         yield start, block + _noise(frame, len(block), seed, draw, start)
 
@@ -214,16 +275,26 @@ def _noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> n
     return np.asarray(random.standard_normal((count, len(frame))) @ frame)
 
 
-def _moved(search: Search, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray) -> float:
-    """Share of the samples that are now where another one was, if nearly all are where one was, else 0.
+def _moved(
+    search: Search, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray
+) -> float:
+    """Share of the samples that are now where another one was, if nearly all are where one was,
+    else 0.
 
     A sample that is where another one was and still is, is a copy of it, not one in another place.
     """
-    nearest_before, distance, place = np.empty(len(a)), np.empty(len(a)), np.empty(len(a), dtype=np.int64)
+    nearest_before, distance, place = (
+        np.empty(len(a)),
+        np.empty(len(a)),
+        np.empty(len(a), dtype=np.int64),
+    )
     for some in (slice(i, i + 50) for i in range(0, len(a), 50)):
         nearest_before[some] = distances(a[some], search.x.take(true[some])).min(axis=1)
         far = distances(b[some], search.x.take(old[some]))
-        distance[some], place[some] = far.min(axis=1), old[some][np.arange(len(far)), far.argmin(axis=1)]
+        distance[some], place[some] = (
+            far.min(axis=1),
+            old[some][np.arange(len(far)), far.argmin(axis=1)],
+        )
     reach = NEAR**2 * nearest_before
     stayed = distances(b, a[:, None])[:, 0] <= reach
     is_copy = distances(search.y.take(place), search.x.take(place)[:, None])[:, 0] <= reach

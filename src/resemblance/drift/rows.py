@@ -1,4 +1,5 @@
-"""Rows of a representation, taken or passed through in blocks: a memory-mapped file is never in memory as a whole."""
+"""Rows of a representation, taken or passed through in blocks: a memory-mapped file is never in
+memory as a whole."""
 
 from __future__ import annotations
 
@@ -26,10 +27,14 @@ class Rows(NamedTuple):
         return rows.reshape(*chosen.shape, self.source.shape[1])
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index of the first row and the rows, in their precision, of one block after the other."""
+        """Yield the index of the first row and the rows, in their precision, of one block after the
+        other."""
         height = max(1, min(HEIGHT, VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
-            yield start, np.asarray(self.source[start : start + height]).astype(self.precision, copy=False)
+            yield (
+                start,
+                np.asarray(self.source[start : start + height]).astype(self.precision, copy=False),
+            )
 
 
 def same_rows(x: Rows, y: Rows) -> bool:
@@ -38,15 +43,21 @@ def same_rows(x: Rows, y: Rows) -> bool:
 
 
 def _counted(rows: Rows) -> Counter[int]:
-    return Counter(hash(row.tobytes()) for _, block in rows.blocks() for row in block.astype(np.float64) + 0.0)
+    return Counter(
+        hash(row.tobytes()) for _, block in rows.blocks() for row in block.astype(np.float64) + 0.0
+    )
 
 
 def rows_of(x: Representation) -> Rows:
-    """Return the rows of a representation; :class:`Undefined`, naming the first, if any value is NaN or infinite."""
+    """Return the rows of a representation; :class:`Undefined`, naming the first, if any value is
+    NaN or infinite."""
     rows = Rows(to_numpy(x.source), x.precision)
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
             row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])
             where = f"the first at row {start + row}, column {column}"
-            raise Undefined(f"{title(x)} has NaN or infinite values, {where}; leave those samples out or fill them in")
+            raise Undefined(
+                f"{title(x)} has NaN or infinite values, {where}; leave those samples out or fill "
+                "them in"
+            )
     return rows

@@ -11,7 +11,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..arrays import scalar, to_numpy
-from ..measures import cka, eigenspectrum_similarity, mmd, procrustes, rsa, sliced_wasserstein, subspace_overlap
+from ..measures import (
+    cka,
+    eigenspectrum_similarity,
+    mmd,
+    procrustes,
+    rsa,
+    sliced_wasserstein,
+    subspace_overlap,
+)
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
 from ..views.distributions import effective_rank, participation_ratio
@@ -29,10 +37,10 @@ COMPONENTS = 5
 class Drift:
     """One number for how far the current version is from the reference: 0 for none.
 
-    ``judges`` is the side it is on: "geometry" if no rotation, translation or factor of scale changes it, "index" for
-    the neighbours that new queries lose among old vectors, else "coordinates". ``paired`` says whether it matters which
-    sample is which; ``is_share`` that a number can judge it. ``value`` is ``None``, with the ``reason``, where there is
-    no number.
+    ``judges`` is the side it is on: "geometry" if no rotation, translation or factor of scale
+    changes it, "index" for the neighbours that new queries lose among old vectors, else
+    "coordinates". ``paired`` says whether it matters which sample is which; ``is_share`` that a
+    number can judge it. ``value`` is ``None``, with the ``reason``, where there is no number.
     """
 
     name: str
@@ -49,7 +57,9 @@ class Drift:
     level: float = 0.95  # of the interval
 
 
-def _relative(x: Representation, y: Representation, value: Callable[[Representation], Any]) -> float:
+def _relative(
+    x: Representation, y: Representation, value: Callable[[Representation], Any]
+) -> float:
     low, high = sorted(scalar(value(r)) for r in (x, y))
     return 1 - low / high if high > 0 else math.nan
 
@@ -65,7 +75,9 @@ def _displaced(x: Representation, y: Representation) -> float:
 def _size(x: Representation) -> float:
     found = scalar(size(x))
     if found**2 == 0:
-        raise Undefined("the reference, or half of it, is constant (all its rows are equal): it has no radius")
+        raise Undefined(
+            "the reference, or half of it, is constant (all its rows are equal): it has no radius"
+        )
     return found
 
 
@@ -79,7 +91,8 @@ def _subspace(x: Representation, y: Representation) -> float:
 
 
 class _Row(NamedTuple):
-    """A line of the table: names, the verdict, whether samples are paired and numbers can judge it, and the number."""
+    """A line of the table: names, the verdict, whether samples are paired and numbers can judge it,
+    and the number."""
 
     name: str
     label: str
@@ -90,25 +103,81 @@ class _Row(NamedTuple):
 
 
 ROWS = (
-    _Row("cka", "CKA: 1 − debiased linear CKA", "geometry", True, True,
-         lambda x, y: 1 - cka.where(estimator="debiased").evaluate(x, y)),
-    _Row("procrustes", "Procrustes, squared", "geometry", True, True,
-         lambda x, y: procrustes.where(squared=True).evaluate(x, y) / 2),
-    _Row("procrustes_root", "Procrustes, root of it", "geometry", True, False,
-         lambda x, y: procrustes.evaluate(x, y) / 2**0.5),
+    _Row(
+        "cka",
+        "CKA: 1 − debiased linear CKA",
+        "geometry",
+        True,
+        True,
+        lambda x, y: 1 - cka.where(estimator="debiased").evaluate(x, y),
+    ),
+    _Row(
+        "procrustes",
+        "Procrustes, squared",
+        "geometry",
+        True,
+        True,
+        lambda x, y: procrustes.where(squared=True).evaluate(x, y) / 2,
+    ),
+    _Row(
+        "procrustes_root",
+        "Procrustes, root of it",
+        "geometry",
+        True,
+        False,
+        lambda x, y: procrustes.evaluate(x, y) / 2**0.5,
+    ),
     _Row("subspace", "Subspace of the five leading components", "geometry", True, True, _subspace),
-    _Row("eigenspectrum", "Eigenspectrum", "geometry", False, True,
-         lambda x, y: 1 - eigenspectrum_similarity.evaluate(x, y)),
-    _Row("participation_ratio", "Participation ratio, relative change", "geometry", False, True,
-         lambda x, y: _relative(x, y, participation_ratio)),
-    _Row("effective_rank", "Effective rank, relative change", "geometry", False, True,
-         lambda x, y: _relative(x, y, effective_rank)),
-    _Row("displacement", "Displacement, squared, in radii of the reference", "coordinates", True, True, _displaced),
-    _Row("rdm", "RDM: 1 − RSA of cosine dissimilarities", "coordinates", True, True,
-         lambda x, y: 1 - rsa.where(rdm="cosine").evaluate(x, y)),
-    _Row("sliced_wasserstein", "Sliced Wasserstein, in radii of the reference", "coordinates", False, False, _carried),
+    _Row(
+        "eigenspectrum",
+        "Eigenspectrum",
+        "geometry",
+        False,
+        True,
+        lambda x, y: 1 - eigenspectrum_similarity.evaluate(x, y),
+    ),
+    _Row(
+        "participation_ratio",
+        "Participation ratio, relative change",
+        "geometry",
+        False,
+        True,
+        lambda x, y: _relative(x, y, participation_ratio),
+    ),
+    _Row(
+        "effective_rank",
+        "Effective rank, relative change",
+        "geometry",
+        False,
+        True,
+        lambda x, y: _relative(x, y, effective_rank),
+    ),
+    _Row(
+        "displacement",
+        "Displacement, squared, in radii of the reference",
+        "coordinates",
+        True,
+        True,
+        _displaced,
+    ),
+    _Row(
+        "rdm",
+        "RDM: 1 − RSA of cosine dissimilarities",
+        "coordinates",
+        True,
+        True,
+        lambda x, y: 1 - rsa.where(rdm="cosine").evaluate(x, y),
+    ),
+    _Row(
+        "sliced_wasserstein",
+        "Sliced Wasserstein, in radii of the reference",
+        "coordinates",
+        False,
+        False,
+        _carried,
+    ),
     _Row("mmd", "MMD", "coordinates", False, False, lambda x, y: mmd.evaluate(x, y)),
-)  # fmt: skip
+)
 
 
 LOOKED_UP: tuple[tuple[tuple[str, str], Side], ...] = (
@@ -118,7 +187,8 @@ LOOKED_UP: tuple[tuple[tuple[str, str], Side], ...] = (
 
 
 class Rules(NamedTuple):
-    """How drifts are judged: by a number or, without one, by what noise of size ``tolerance`` gives the reference."""
+    """How drifts are judged: by a number or, without one, by what noise of size ``tolerance`` gives
+    the reference."""
 
     threshold: float | None
     tolerance: float
@@ -127,7 +197,8 @@ class Rules(NamedTuple):
 
 
 def noisy(x: np.ndarray, rules: Rules, draws: int) -> Iterator[np.ndarray]:
-    """Yield x with noise of ``tolerance`` times its radius, alike in all directions that its samples span.
+    """Yield x with noise of ``tolerance`` times its radius, alike in all directions that its
+    samples span.
 
     The noise turns with the data: it is W U Vᵀ with W random and U S Vᵀ the centred data.
     """
@@ -139,7 +210,8 @@ def noisy(x: np.ndarray, rules: Rules, draws: int) -> Iterator[np.ndarray]:
 
 
 def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
-    """The same directions times the size of the noise in each, for noise in any number of rows; shape (r, d)."""
+    """The same directions times the size of the noise in each, for noise in any number of rows;
+    shape (r, d)."""
     u, vt, length = _spanned(x, tolerance)
     largest = np.abs(u).argmax(axis=0)
     return np.asarray(length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt)
@@ -152,11 +224,15 @@ def _spanned(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, f
     return u[:, kept], vt[kept], length
 
 
-def table(x: np.ndarray, y: np.ndarray, rules: Rules, tick: Callable[[float], None]) -> tuple[Drift, ...]:
-    """The drifts with intervals from halves of the samples, compared with their thresholds; ``tick`` after each draw.
+def table(
+    x: np.ndarray, y: np.ndarray, rules: Rules, tick: Callable[[float], None]
+) -> tuple[Drift, ...]:
+    """The drifts with intervals from halves of the samples, compared with their thresholds;
+    ``tick`` after each draw.
 
-    Calibrated thresholds are the 95th percentile of each drift of the reference against itself with noise, and where
-    samples are not paired of one half of it against the other, whichever is larger.
+    Calibrated thresholds are the 95th percentile of each drift of the reference against itself with
+    noise, and where samples are not paired of one half of it against the other, whichever is
+    larger.
     """
     n, whole, random = (
         len(x),
@@ -164,7 +240,9 @@ def table(x: np.ndarray, y: np.ndarray, rules: Rules, tick: Callable[[float], No
         generator(rules.seed, "halves of samples", len(x)),
     )
     around, noise, halves = _none(), _none(), _none()
-    for other in noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x, rules.draws):
+    for other in (
+        noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x, rules.draws)
+    ):
         order = random.permutation(n)
         half, rest = order[: n // 2], order[n // 2 : 2 * (n // 2)]
         first = Representation(x[half])
@@ -231,20 +309,30 @@ def _is_defined(row: _Row, reference: Representation) -> bool:
 
 
 def neighbour_rows(found: Lost | None, rules: Rules) -> tuple[Drift, ...]:
-    """The losses of neighbours as drifts; ``None`` when all samples of the current version are one point."""
+    """The losses of neighbours as drifts; ``None`` when all samples of the current version are one
+    point."""
     if found is None:
         why = "all samples of the current version are one point: none is nearer than another"
-        return tuple(Drift(*about, None, None, None, None, True, side, True, True, why) for about, side in LOOKED_UP)
+        return tuple(
+            Drift(*about, None, None, None, None, True, side, True, True, why)
+            for about, side in LOOKED_UP
+        )
     parts = (found.reembedded, found.noise_reembedded), (found.old_index, found.noise_old_index)
-    return tuple(_looked_up(about, side, *part, rules) for (about, side), part in zip(LOOKED_UP, parts))
+    return tuple(
+        _looked_up(about, side, *part, rules) for (about, side), part in zip(LOOKED_UP, parts)
+    )
 
 
-def _looked_up(about: tuple[str, str], side: Side, lost: np.ndarray | None, noise: np.ndarray, rules: Rules) -> Drift:
+def _looked_up(
+    about: tuple[str, str], side: Side, lost: np.ndarray | None, noise: np.ndarray, rules: Rules
+) -> Drift:
     if lost is None:
         why = "new queries have another width than old vectors"
         return Drift(*about, None, None, None, None, True, side, True, True, why)
     value, limit = float(lost.mean()), rules.threshold
     if limit is None:
-        limit = max(1e-6, interval(noise, rules.seed, "noise", about[0], level=0.9, size=len(lost))[1])
+        limit = max(
+            1e-6, interval(noise, rules.seed, "noise", about[0], level=0.9, size=len(lost))[1]
+        )
     low, high = interval(lost, rules.seed, about[0], level=0.95)
     return Drift(*about, value, low, high, limit, value > limit, side, True, True)

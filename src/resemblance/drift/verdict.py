@@ -12,7 +12,8 @@ from .table import Drift, Side
 
 Purpose = Literal["index", "head", "geometry"]
 PURPOSES: dict[str, tuple[Side, ...]] = {  # what counts for each, the strictest first
-    "index": ("geometry", "coordinates", "index"), "head": ("geometry", "coordinates"), "geometry": ("geometry",),
+    "index": ("geometry", "coordinates", "index"), "head": ("geometry", "coordinates"),
+    "geometry": ("geometry",),
 }  # fmt: skip
 CALLED = {"index": "a search index", "head": "a trained head", "geometry": "the geometry alone"}
 PLACED = ("translation", "scale", "rotation", "linear")  # kinds of change that move the coordinates
@@ -20,7 +21,8 @@ PLACED = ("translation", "scale", "rotation", "linear")  # kinds of change that 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One side of the change: whether something is above its threshold, and whether that counts for the purpose."""
+    """One side of the change: whether something is above its threshold, and whether that counts for
+    the purpose."""
 
     drifted: bool
     counts: bool
@@ -28,24 +30,35 @@ class Judgement:
 
 
 def judge(
-    purpose: str, rows: Sequence[Drift], findings: Sequence[Finding], widths: tuple[int, int], k: int
+    purpose: str,
+    rows: Sequence[Drift],
+    findings: Sequence[Finding],
+    widths: tuple[int, int],
+    k: int,
 ) -> dict[Side, Judgement]:
     """Judge the geometry, the coordinates, and old vectors that new queries search."""
     wider = f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
-    losses = [WORDS[f.kind] for f in findings if f.exceeds and f.kind != "neighbours"]  # that is a row of its own
+    losses = [
+        WORDS[f.kind] for f in findings if f.exceeds and f.kind != "neighbours"
+    ]  # that is a row of its own
     geometry = _above([d for d in rows if d.judges == "geometry"], losses)
     coordinates = _above([d for d in rows if d.judges == "coordinates"], [wider] if wider else [])
     (old,) = (d for d in rows if d.judges == "index")
     counts = PURPOSES[purpose]
     return {
         "geometry": Judgement(bool(geometry), "geometry" in counts, _said("Geometry", geometry)),
-        "coordinates": Judgement(bool(coordinates), "coordinates" in counts, _said("Coordinates", coordinates)),
+        "coordinates": Judgement(
+            bool(coordinates), "coordinates" in counts, _said("Coordinates", coordinates)
+        ),
         "index": Judgement(old.exceeds, "index" in counts, _searched(old, wider, k)),
     }
 
 
 def _above(rows: Sequence[Drift], more: Sequence[str]) -> str:
-    far, judged = sum(d.exceeds for d in rows), sum(d.exceeds or d.threshold is not None for d in rows)
+    far, judged = (
+        sum(d.exceeds for d in rows),
+        sum(d.exceeds or d.threshold is not None for d in rows),
+    )
     return ", ".join([f"{far} of {judged} tests above the threshold", *more] if far else more)
 
 
@@ -57,7 +70,10 @@ def _searched(old: Drift, wider: str, k: int) -> str:
     if old.value is None or old.threshold is None:
         return f"New queries cannot search old vectors: {wider or old.reason}"
     limit = f"{'above' if old.exceeds else 'within'} the threshold of {percent(old.threshold)}"
-    return f"New queries on old vectors lose {percent(old.value)} of their {k} nearest neighbours ({limit})"
+    return (
+        f"New queries on old vectors lose {percent(old.value)} of their {k} nearest neighbours "
+        f"({limit})"
+    )
 
 
 def lines(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
@@ -67,12 +83,16 @@ def lines(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
 
 
 def has_drifted(sides: dict[Side, Judgement], order: Reordered | None) -> bool:
-    """Whether a side that counts changed, or the rows are in another order, so that other samples were compared."""
+    """Whether a side that counts changed, or the rows are in another order, so that other samples
+    were compared."""
     return order is not None or any(j.drifted and j.counts for j in sides.values())
 
 
-def verdict(purpose: str, sides: dict[Side, Judgement], findings: Sequence[Finding], order: Reordered | None) -> str:
-    """Say whether there is drift for the purpose, what happened, and what changed without counting."""
+def verdict(
+    purpose: str, sides: dict[Side, Judgement], findings: Sequence[Finding], order: Reordered | None
+) -> str:
+    """Say whether there is drift for the purpose, what happened, and what changed without
+    counting."""
     drift = has_drifted(sides, order)
     first = f"{'Drift' if drift else 'No drift beyond the threshold'} for {CALLED[purpose]}."
     return " ".join([first, *_happened(findings, order), *_consequences(sides, findings, order)])
@@ -82,13 +102,19 @@ def _happened(findings: Sequence[Finding], order: Reordered | None) -> list[str]
     if order:
         rows = "the same rows" if order.exactly else "nearly the same rows"
         place = f"{percent(order.share)} of the samples are where another one was"
-        return [f"The current version holds {rows} in another order ({place}): pair the samples and compare again."]
+        return [
+            f"The current version holds {rows} in another order ({place}): pair the samples and "
+            "compare again."
+        ]
     named = [WORDS[f.kind] for f in findings if f.named]
     return [f"What happened: {', '.join(named)}." if named else "No kind of change is named."]
 
 
-def _consequences(sides: dict[Side, Judgement], findings: Sequence[Finding], order: Reordered | None) -> list[str]:
-    """What a user of the old coordinates has to know: that a change there does not count, or how it is undone."""
+def _consequences(
+    sides: dict[Side, Judgement], findings: Sequence[Finding], order: Reordered | None
+) -> list[str]:
+    """What a user of the old coordinates has to know: that a change there does not count, or how it
+    is undone."""
     geometry, coordinates, index = (sides[side] for side in ("geometry", "coordinates", "index"))
     named = ", ".join(WORDS[f.kind] for f in findings if f.named and f.kind in PLACED)
     place = f"the coordinates changed{f' ({named})' if named else ''}"
@@ -96,8 +122,8 @@ def _consequences(sides: dict[Side, Judgement], findings: Sequence[Finding], ord
         return []
     if coordinates.drifted and not coordinates.counts:
         return [
-            f"But {place}: vectors of the old version cannot be compared with new ones, and a head trained on the old "
-            "ones no longer fits. For an index or a head this is drift."
+            f"But {place}: vectors of the old version cannot be compared with new ones, and a "
+            "head trained on the old ones no longer fits. For an index or a head this is drift."
         ]
     if index.drifted and not index.counts and not (geometry.drifted or coordinates.drifted):
         return [f"But {index.said[0].lower()}{index.said[1:]}: for an index this is drift."]

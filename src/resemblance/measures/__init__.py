@@ -24,7 +24,14 @@ from .manifold import kcka, mka
 from .neighbours import jaccard, rank_similarity, second_order_cosine
 from .outputs import accuracy_difference, disagreement, jensen_shannon
 from .shapes import bures, ensd, linear_predictivity, nbs, riemannian, shape, soft_matching
-from .similarity_matrix import cka, distance_correlation, eigenspace_overlap, gulp, rsa, rsm_norm_difference
+from .similarity_matrix import (
+    cka,
+    distance_correlation,
+    eigenspace_overlap,
+    gulp,
+    rsa,
+    rsm_norm_difference,
+)
 from .spanning_trees import rtd_lite
 from .statistics import concentricity_difference, magnitude_difference, uniformity_difference
 from .topology import imd, rtd

@@ -16,10 +16,18 @@ from .chance import of_leading_spans, of_spans, of_weighted_spans
 
 
 @measure(
-    label="MeanCCA", family="cca", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="raghu2017svcca", invariant_to={"affine"}, min_samples=3,
-    changes=(when({"divisor": "width"}, identity=False),), uninformative=of_spans,
-)  # fmt: skip
+    label="MeanCCA",
+    family="cca",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="raghu2017svcca",
+    invariant_to={"affine"},
+    min_samples=3,
+    changes=(when({"divisor": "width"}, identity=False),),
+    uninformative=of_spans,
+)
 def mean_cca(
     x: Representation,
     y: Representation,
@@ -27,21 +35,25 @@ def mean_cca(
     aggregation: Literal["mean", "mean_squared"] = "mean",
     divisor: Literal["rank", "width"] = "rank",
 ) -> Array:
-    r"""Mean canonical correlation: the average cosine between the column spaces of two centred representations.
+    r"""Mean canonical correlation: the average cosine between the column spaces of two centred
+    representations.
 
     .. math:: \frac{1}{r} \sum_{i=1}^{r} \rho_i^p, \qquad
-        \rho = \text{singular values of } U_X^\top U_Y, \quad r = \min(\operatorname{rank} X, \operatorname{rank} Y)
+        \rho = \text{singular values of } U_X^\top U_Y, \quad r = \min(\operatorname{rank} X,
+        \operatorname{rank} Y)
 
-    with :math:`U` an orthonormal basis of the centred columns and :math:`p = 1` (``"mean"``) or :math:`p = 2`
-    (``"mean_squared"``, :math:`R^2_{CCA}`; for equal ranks Yanai's generalised coefficient of determination).
+    with :math:`U` an orthonormal basis of the centred columns and :math:`p = 1` (``"mean"``) or
+    :math:`p = 2` (``"mean_squared"``, :math:`R^2_{CCA}`; for equal ranks Yanai's generalised
+    coefficient of determination).
 
-    X is (n, d), Y is (n, e). With n - 1 independent columns on one side its space contains the other, and the value is
-    1 whatever the data.
+    X is (n, d), Y is (n, e). With n - 1 independent columns on one side its space contains the
+    other, and the value is 1 whatever the data.
     Raises ``Undefined`` for a constant representation.
 
-    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over the common rank r,
-    so dead units do not lower the value; covariances are never inverted. ``divisor="width"`` divides the sum by
-    min(d, e) instead, as the code of Ding et al. 2021 does (their Section 2 divides by d).
+    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over
+    the common rank r, so dead units do not lower the value; covariances are never inverted.
+    ``divisor="width"`` divides the sum by min(d, e) instead, as the code of Ding et al. 2021 does
+    (their Section 2 divides by d).
     """
     rho = canonical_correlations(basis_overlap(x, y))
     total = x.xp.sum(rho if aggregation == "mean" else rho**2)
@@ -49,12 +61,19 @@ def mean_cca(
 
 
 @measure(
-    label="SVCCA", family="cca", larger_is_more_similar=True, range=(0, 1), symmetric=True, reference="raghu2017svcca",
-    version=2, invariant_to={"orthogonal", "isotropic_scaling", "translation"}, min_samples=3,
+    label="SVCCA",
+    family="cca",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="raghu2017svcca",
+    version=2,
+    invariant_to={"orthogonal", "isotropic_scaling", "translation"},
+    min_samples=3,
     limits={"explained_variance": (0, 1)},
     changes=(when({"truncation": "resi"}, invariant_to={"orthogonal", "translation"}),),
     uninformative=of_leading_spans,
-)  # fmt: skip
+)
 def svcca(
     x: Representation,
     y: Representation,
@@ -64,19 +83,20 @@ def svcca(
 ) -> Array:
     r"""Singular vector CCA: mean canonical correlation of the leading principal components.
 
-    .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of } U_{X,1:k}^\top U_{Y,1:l}
+    .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of }
+    U_{X,1:k}^\top U_{Y,1:l}
 
-    where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the smallest number whose
-    squared singular values sum to at least ``explained_variance`` of the total; l likewise for Y. Components tied with
-    the last one are taken, too.
+    where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the
+    smallest number whose squared singular values sum to at least ``explained_variance`` of the
+    total; l likewise for Y. Components tied with the last one are taken, too.
 
     X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
 
-    Reference: Raghu et al. 2017. Implementations disagree most on this measure: some cut at a fraction of
-    the summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of the ReSi code, which
-    compares the *fraction* explained with 0.99 times the *total variance*: above a total variance of 1/0.99 no
-    fraction passes and exactly one component is kept, so its SVCCA is the absolute correlation of the two first
-    principal components.
+    Reference: Raghu et al. 2017. Implementations disagree most on this measure: some cut at a
+    fraction of the summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of
+    the ReSi code, which compares the *fraction* explained with 0.99 times the *total variance*:
+    above a total variance of 1/0.99 no fraction passes and exactly one component is kept, so its
+    SVCCA is the absolute correlation of the two first principal components.
     """
     if truncation == "variance":
         k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
@@ -87,15 +107,27 @@ def svcca(
 
 
 @measure(
-    label="PWCCA", family="cca", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=False,
-    reference="morcos2018insights", invariant_to={"permutation", "isotropic_scaling", "translation"}, min_samples=3,
+    label="PWCCA",
+    family="cca",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=False,
+    reference="morcos2018insights",
+    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    min_samples=3,
     changes=(
         when({"weights": "symmetric"}, symmetric=True),
         when({"directions": "all"}, differentiable=False),
-        when({"directions": "resi"}, symmetric=False, invariant_to={"isotropic_scaling"}, differentiable=False),
+        when(
+            {"directions": "resi"},
+            symmetric=False,
+            invariant_to={"isotropic_scaling"},
+            differentiable=False,
+        ),
     ),
     uninformative=of_weighted_spans,
-)  # fmt: skip
+)
 def pwcca(
     x: Representation,
     y: Representation,
@@ -103,31 +135,35 @@ def pwcca(
     weights: Literal["first", "second", "symmetric"] = "first",
     directions: Literal["canonical", "all", "resi"] = "canonical",
 ) -> Array:
-    r"""Projection-weighted CCA: canonical correlations weighted by how much of one representation they account for.
+    r"""Projection-weighted CCA: canonical correlations weighted by how much of one representation
+    they account for.
 
     .. math:: \frac{\sum_i \alpha_i \rho_i}{\sum_i \alpha_i}, \qquad
         \alpha_i = \sum_j \left| \langle h_i, x_j \rangle \right|
 
-    where :math:`h_i` is the i-th canonical variate (unit norm) and :math:`x_j` the j-th centred column of the
-    representation that gives the weights: X (``weights="first"``), Y (``"second"``), or the mean of both values
-    (``"symmetric"``).
+    where :math:`h_i` is the i-th canonical variate (unit norm) and :math:`x_j` the j-th centred
+    column of the representation that gives the weights: X (``weights="first"``), Y (``"second"``),
+    or the mean of both values (``"symmetric"``).
 
-    X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting representation, because its
-    columns enter one by one. Where canonical correlations coincide, as they do for n <= d and for shared columns, the
-    variates are not unique: those of their principal directions among the columns are taken. Raises ``Undefined`` for
-    a constant representation.
+    X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting
+    representation, because its columns enter one by one. Where canonical correlations coincide, as
+    they do for n <= d and for shared columns, the variates are not unique: those of their principal
+    directions among the columns are taken. Raises ``Undefined`` for a constant representation.
 
-    Reference: Morcos et al. 2018. ``directions="all"`` also weighs the directions of the weighting representation
-    that have no partner because the other spans fewer, with a correlation of 0, as the code of Ding et al. 2021 does
-    (their distance is 1 minus this). Theirs takes for them whatever basis LAPACK returns, on which the weights depend;
-    here it is that of their principal directions. ``directions="resi"`` is what the ReSi code computes: directions
-    without the whitening factor, with the column means added back, orthonormalised by QR and projected on the
-    uncentred columns, so it depends on translation and, by up to a hundredth, on the signs LAPACK happens to choose. It
-    takes ``weights="first"`` only, and is undefined for d > e and for n <= d.
+    Reference: Morcos et al. 2018. ``directions="all"`` also weighs the directions of the weighting
+    representation that have no partner because the other spans fewer, with a correlation of 0, as
+    the code of Ding et al. 2021 does (their distance is 1 minus this). Theirs takes for them
+    whatever basis LAPACK returns, on which the weights depend; here it is that of their principal
+    directions. ``directions="resi"`` is what the ReSi code computes: directions without the
+    whitening factor, with the column means added back, orthonormalised by QR and projected on the
+    uncentred columns, so it depends on translation and, by up to a hundredth, on the signs LAPACK
+    happens to choose. It takes ``weights="first"`` only, and is undefined for d > e and for n <= d.
     """
     if directions == "resi":
         if weights != "first":
-            raise ValueError(f"pwcca: directions='resi' takes its weights from X, not weights={weights!r}")
+            raise ValueError(
+                f"pwcca: directions='resi' takes its weights from X, not weights={weights!r}"
+            )
         return resi_pwcca(x, y)
     every = directions == "all"
     if weights == "symmetric":
@@ -153,7 +189,8 @@ def _weighted(x: Representation, y: Representation, every: bool) -> Array:
 
 
 def _weights(projections: Array) -> Array:
-    """Weights of variates with the same correlation, from their principal directions among the columns."""
+    """Weights of variates with the same correlation, from their principal directions among the
+    columns."""
     xp = namespace(projections)
     if projections.shape[0] > 1:
         _, s, vt = svd(projections)

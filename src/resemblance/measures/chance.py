@@ -1,8 +1,9 @@
 """Where a value means little: what too few samples make of a measure, whatever the data.
 
-Each function here is the claim ``uninformative`` of some measures: a function of what they are functions of, which
-returns a sentence, or an empty one. A value is *fixed* when the samples leave it no other; it is *near* that of equal
-representations when unrelated ones reach ``NEAR`` of the way to it, on average over all orders of the samples.
+Each function here is the claim ``uninformative`` of some measures: a function of what they are
+functions of, which returns a sentence, or an empty one. A value is *fixed* when the samples leave
+it no other; it is *near* that of equal representations when unrelated ones reach ``NEAR`` of the
+way to it, on average over all orders of the samples.
 """
 
 from __future__ import annotations
@@ -40,20 +41,26 @@ def fixed(n: int) -> str:
 
 
 def near(n: int, share: float) -> str:
-    """The sentence for a share of the way to the value of equal representations; empty for a small one."""
+    """The sentence for a share of the way to the value of equal representations; empty for a small
+    one."""
     reached = next((step for step in STEPS if share >= step), None)
     if reached is None:
         return ""
-    return f"little above chance: unrelated representations of {n} samples come {reached:.0%} of the way to equal ones"
+    return (
+        f"little above chance: unrelated representations of {n} samples come {reached:.0%} of the "
+        "way to equal ones"
+    )
 
 
 def of_spans(x: Representation, y: Representation, **_: Any) -> str:
-    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n - 1) of them."""
+    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
+    - 1) of them."""
     return "" if _narrow(x, y) else _filled(x.shape[0], x.shape[0] - 1, rank(x), rank(y))
 
 
 def of_weighted_spans(x: Representation, y: Representation, weights: str, directions: str) -> str:
-    """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that gives no weights."""
+    """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
+    gives no weights."""
     if directions != "all":
         return of_spans(x, y)
     partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
@@ -61,7 +68,9 @@ def of_weighted_spans(x: Representation, y: Representation, weights: str, direct
     return "" if widest < NEAR * (n - 1) else _filled(n, n - 1, min(map(rank, partners)))
 
 
-def of_leading_spans(x: Representation, y: Representation, explained_variance: float, truncation: str) -> str:
+def of_leading_spans(
+    x: Representation, y: Representation, explained_variance: float, truncation: str
+) -> str:
     """Fixed when n - 1 components of one side are kept; near for 0.8 (n - 1) of them."""
     if truncation == "resi" or _narrow(x, y):
         return ""
@@ -77,20 +86,23 @@ def of_components(x: Representation, y: Representation, k: int) -> str:
 
 
 def of_predictor(x: Representation, y: Representation, predict: str) -> str:
-    """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of them."""
+    """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
+    them."""
     predictor = x if predict == "second" else y
     return "" if _narrow(predictor) else _filled(x.shape[0], x.shape[0] - 1, rank(predictor))
 
 
 def of_column_spaces(x: Representation, y: Representation) -> str:
-    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8 n of them."""
+    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8 n
+    of them."""
     if _narrow(x, y):
         return ""
     return _filled(x.shape[0], x.shape[0], *(rank(r, centered=False) for r in (x, y)))
 
 
 def of_smoothers(x: Representation, y: Representation, ridge: float, **_: Any) -> str:
-    """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples with any ridge."""
+    """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
+    with any ridge."""
     n = x.shape[0]
     if _narrow(x, y):
         return ""
@@ -109,7 +121,8 @@ def of_grams(
     bandwidth: float = 1.0,
     pairs: Pairs = "distinct",
 ) -> str:
-    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below d; not debiased."""
+    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
+    d; not debiased."""
     if x.shape[0] == 2:
         return fixed(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and _low(x, y)):
@@ -119,12 +132,14 @@ def of_grams(
 
 
 def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
-    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below d."""
+    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
+    d."""
     return of_grams(x, y)
 
 
 def of_leading_grams(x: Representation, y: Representation, explained_variance: float) -> str:
-    """Near when the effective dimensions of the leading components approach n - 1, as for n well below d."""
+    """Near when the effective dimensions of the leading components approach n - 1, as for n well
+    below d."""
     if _low(x, y):
         return ""
     k = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
@@ -132,20 +147,25 @@ def of_leading_grams(x: Representation, y: Representation, explained_variance: f
 
 
 def of_distances(x: Representation, y: Representation, squared: bool) -> str:
-    """Near when the distances between samples are nearly equal, as for few samples of many features."""
+    """Near when the distances between samples are nearly equal, as for few samples of many
+    features."""
     share = distance_flatness(x) * distance_flatness(y)
     return near(x.shape[0], share if squared else math.sqrt(max(share, 0.0)))
 
 
 def of_dissimilarities(x: Representation, y: Representation, rdm: str, compare: str) -> str:
-    """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of samples."""
+    """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
+    samples."""
     if compare != "cosine":
         return ""
-    return near(x.shape[0], dissimilarity_flatness(x, kind=rdm) * dissimilarity_flatness(y, kind=rdm))
+    return near(
+        x.shape[0], dissimilarity_flatness(x, kind=rdm) * dissimilarity_flatness(y, kind=rdm)
+    )
 
 
 def of_rotations(x: Representation, y: Representation, alpha: float = 1.0, **_: Any) -> str:
-    """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d; fixed if whitened."""
+    """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d; fixed
+    if whitened."""
     if alpha == 0:
         return of_spans(x, y)
     if _low(x, y) or not all(scalar(size(r)) for r in (x, y)):
@@ -159,19 +179,27 @@ def of_row_directions(x: Representation, y: Representation) -> str:
 
 
 def of_matched_columns(x: Representation, y: Representation, matching: str = "", **_: Any) -> str:
-    """Near when n is so small that among unrelated columns some correlate: about a dozen for a thousand columns."""
-    n, columns = x.shape[0], min(x.shape[1], y.shape[1]) / (2 if matching else 1)  # one to one, the best are few
+    """Near when n is so small that among unrelated columns some correlate: about a dozen for a
+    thousand columns."""
+    n, columns = (
+        x.shape[0],
+        min(x.shape[1], y.shape[1]) / (2 if matching else 1),
+    )  # one to one, the best are few
     if n > 64 or columns < 2:
         return ""
     if n == 2:
         return near(n, NEAR)
     from scipy.special import stdtrit
 
-    quantile = float(stdtrit(n - 2, 1 - 1 / columns))  # of the statistic t of a correlation, the largest of so many
+    quantile = float(
+        stdtrit(n - 2, 1 - 1 / columns)
+    )  # of the statistic t of a correlation, the largest of so many
     return near(n, quantile / math.sqrt(n - 2 + quantile**2))
 
 
-def of_neighbour_sets(x: Representation, y: Representation, k: int, corrected: bool = False, **_: Any) -> str:
+def of_neighbour_sets(
+    x: Representation, y: Representation, k: int, corrected: bool = False, **_: Any
+) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
     share = k / (x.shape[0] - 1)
     return "" if corrected else fixed(x.shape[0]) if share == 1 else near(x.shape[0], share)
@@ -188,7 +216,9 @@ def of_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool,
     return fixed(x.shape[0]) if k == x.shape[0] - 1 and not corrected else ""
 
 
-def of_returns(x: Representation, y: Representation, k: int, metric: Any, index: Any, **_: Any) -> str:
+def of_returns(
+    x: Representation, y: Representation, k: int, metric: Any, index: Any, **_: Any
+) -> str:
     """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
     n = x.shape[0]
     if k == n - 1:
@@ -199,7 +229,8 @@ def of_returns(x: Representation, y: Representation, k: int, metric: Any, index:
 
 
 def chance_of_return(near: Nearest) -> float:
-    """Mean probability that a step to k of the other samples, drawn without order, and a step to a neighbour return."""
+    """Mean probability that a step to k of the other samples, drawn without order, and a step to a
+    neighbour return."""
     n, k = near.listed.shape
     entries = spread(near, np.ones((n, k))).T.tocoo()
     missed = mean_product(1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k))
@@ -211,19 +242,28 @@ def of_profiles(x: Representation, y: Representation, k: int, of: str, index: An
     if of == "similarity":
         return ""
     own = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
-    other = [1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]  # the mean over all pairs
+    other = [
+        1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)
+    ]  # the mean over all pairs
     product = own[0].sum(axis=1) * other[1] + own[1].sum(axis=1) * other[0]
     lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(own, other)]
     return near(x.shape[0], float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))
 
 
 def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: bool) -> str:
-    """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only itself."""
+    """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only
+    itself."""
     if rows == "unit" or not self_pairs:
         return ""
-    alone = all(scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.shape[0]) < 1e-6 for r in (x, y))
+    alone = all(
+        scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.shape[0]) < 1e-6
+        for r in (x, y)
+    )
     return (
-        "fixed by the scale of the data: all samples are so far apart that each one sees only itself" if alone else ""
+        "fixed by the scale of the data: all samples are so far apart that each one sees only "
+        "itself"
+        if alone
+        else ""
     )
 
 
@@ -233,11 +273,13 @@ def _filled(n: int, room: int, *dimensions: int) -> str:
 
 
 def _narrow(*sides: Representation) -> bool:
-    """Say whether all sides have too few columns for one of them to span most of what the samples have."""
+    """Say whether all sides have too few columns for one of them to span most of what the samples
+    have."""
     return max(r.shape[1] for r in sides) < NEAR * (sides[0].shape[0] - 1)
 
 
 def _low(x: Representation, y: Representation) -> bool:
-    """Say whether both sides together have too few columns for a product of two flatnesses to come near 1."""
+    """Say whether both sides together have too few columns for a product of two flatnesses to come
+    near 1."""
     room = x.shape[0] - 1
     return math.sqrt(min(x.shape[1], room) * min(y.shape[1], room)) < NEAR * room

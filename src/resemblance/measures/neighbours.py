@@ -1,7 +1,8 @@
 """Neighbourhoods: do the same samples lie close to each other in both representations?
 
-Neighbours never include the sample itself. Samples that tie for the last places share them (see :func:`mutual_knn`), so
-no value depends on the order of the samples. They are exact unless ``index`` says otherwise.
+Neighbours never include the sample itself. Samples that tie for the last places share them (see
+:func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
+``index`` says otherwise.
 """
 
 from __future__ import annotations
@@ -25,29 +26,44 @@ COSINE = {"orthogonal", "isotropic_scaling"}
 
 
 @measure(
-    label="Jaccard", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="wang2020towards", invariant_to=COSINE, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    label="Jaccard",
+    family="neighbours",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="wang2020towards",
+    invariant_to=COSINE,
+    differentiable=False,
+    min_samples=lambda k, **_: k + 1,
+    limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
     uninformative=of_neighbour_unions,
-)  # fmt: skip
+)
 def jaccard(
-    x: Representation, y: Representation, *, k: int = 10, metric: Metric = "cosine", index: Index = "exact"
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Metric = "cosine",
+    index: Index = "exact",
 ) -> float:
     r"""Jaccard similarity: the mean overlap of the sets of k nearest neighbours.
 
     .. math:: \frac{1}{n} \sum_i \frac{|N_X(i) \cap N_Y(i)|}{|N_X(i) \cup N_Y(i)|}
 
-    X is (n, d), Y is (n, e), n > k. Without ties independent representations overlap by about k/(2n). ``metric`` is
-    ``"cosine"`` or ``"euclidean"``; ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n.
+    X is (n, d), Y is (n, e), n > k. Without ties independent representations overlap by about
+    k/(2n). ``metric`` is ``"cosine"`` or ``"euclidean"``; ``index`` as in :func:`mka`. Raises
+    ``Undefined`` when k >= n.
 
-    With ties (see :func:`mutual_knn`) the size of the intersection is its mean over all ways to break them, and that of
-    the union is 2k minus this. The mean over samples is divided by the geometric mean of what it is for X with itself
-    and for Y with itself: 1 for the same neighbours, and for independent representations more than without ties.
+    With ties (see :func:`mutual_knn`) the size of the intersection is its mean over all ways to
+    break them, and that of the union is 2k minus this. The mean over samples is divided by the
+    geometric mean of what it is for X with itself and for Y with itself: 1 for the same neighbours,
+    and for independent representations more than without ties.
 
-    Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour instead of the sample
-    itself, which differs when samples are duplicated.
+    Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
+    instead of the sample itself, which differs when samples are duplicated.
     """
     return relative(_overlap, x, y, k, metric, index)
 
@@ -58,32 +74,49 @@ def _overlap(a: Nearest, b: Nearest) -> float:
 
 
 @measure(
-    label="RankSim", family="neighbours", version=2, larger_is_more_similar=True, range=(0, 1), symmetric=True,
-    reference="wang2020towards", invariant_to=COSINE, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)},
+    label="RankSim",
+    family="neighbours",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="wang2020towards",
+    invariant_to=COSINE,
+    differentiable=False,
+    min_samples=lambda k, **_: k + 1,
+    limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     remarks=recall_of_both,
-)  # fmt: skip
+)
 def rank_similarity(
-    x: Representation, y: Representation, *, k: int = 10, metric: Metric = "cosine", index: Index = "exact"
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Metric = "cosine",
+    index: Index = "exact",
 ) -> float:
-    r"""Rank similarity: how similarly common nearest neighbours are ranked, the closest counting most.
+    r"""Rank similarity: how similarly common nearest neighbours are ranked, the closest counting
+    most.
 
     .. math:: \frac{1}{n} \sum_i \frac{1}{H_{|J_i|}} \sum_{j \in J_i}
         \frac{2}{(1 + |r_j - s_j|)(r_j + s_j)}, \qquad J_i = N_X(i) \cap N_Y(i)
 
     where :math:`r_j, s_j` are the ranks (1 to k) of j in both neighbourhoods of i, and
     :math:`H_m = 1 + 1/2 + \ldots + 1/m`.
-    A sample without common neighbours contributes 0. X is (n, d), Y is (n, e), n > k. ``metric`` and ``index`` as in
+    A sample without common neighbours contributes 0. X is (n, d), Y is (n, e), n > k. ``metric``
+    and ``index`` as in
     :func:`jaccard`.
 
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
     Raises ``Undefined`` when k >= n.
 
-    With ties, equally near samples share their mean rank, and common neighbours count by the product of their weights
-    on both sides. :math:`H_m`, with m their total weight but at least 1, is the geometric mean over both sides of the
-    largest sum of weights over ranks that a total weight of m allows. The mean over samples is divided as in
-    :func:`jaccard`, so it is 1 for the same neighbours, and for independent representations more than without ties.
+    With ties, equally near samples share their mean rank, and common neighbours count by the
+    product of their weights on both sides. :math:`H_m`, with m their total weight but at least 1,
+    is the geometric mean over both sides of the largest sum of weights over ranks that a total
+    weight of m allows. The mean over samples is divided as in
+    :func:`jaccard`, so it is 1 for the same neighbours, and for independent representations more
+    than without ties.
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
@@ -102,14 +135,18 @@ def _ranked_alike(a: Nearest, b: Nearest) -> float:
             np.bincount(found.row, weights=values, minlength=len(first))
             for values in (found.weight * _closeness(r, s), found.weight)
         )
-        scores[tied[part]] = total / np.sqrt(_largest_sum(1 / first, weight) * _largest_sum(1 / second, weight))
+        scores[tied[part]] = total / np.sqrt(
+            _largest_sum(1 / first, weight) * _largest_sum(1 / second, weight)
+        )
     return float(np.mean(scores))
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Scores of rows without ties."""
     match, ranks = a[:, :, None] == b[:, None, :], np.arange(1, a.shape[1] + 1)
-    score = np.where(match, _closeness(ranks[None, :, None], ranks[None, None, :]), 0).sum(axis=(1, 2))
+    score = np.where(match, _closeness(ranks[None, :, None], ranks[None, None, :]), 0).sum(
+        axis=(1, 2)
+    )
     harmonic = np.concatenate([[1.0], np.cumsum(1 / ranks)])  # no common neighbour: score 0 over 1
     return np.asarray(score / harmonic[match.any(axis=2).sum(axis=1)])
 
@@ -124,7 +161,8 @@ def _ranks(begins: np.ndarray) -> np.ndarray:
 
 
 def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Sum of the first ``weight`` entries of every row, at least of the first one; of a fraction its share."""
+    """Sum of the first ``weight`` entries of every row, at least of the first one; of a fraction
+    its share."""
     k = decreasing.shape[1]
     sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
     weight, rows = np.clip(weight, 1, k), np.arange(len(decreasing))
@@ -133,12 +171,22 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="2nd-Cos", family="neighbours", version=2, larger_is_more_similar=True, range=(-1, 1), symmetric=True,
-    reference="hamilton2016cultural", invariant_to=COSINE, identity=False, differentiable=False,
-    min_samples=lambda k, **_: k + 1, limits={"k": (1, np.inf)}, changes=(APPROXIMATE,),
+    label="2nd-Cos",
+    family="neighbours",
+    version=2,
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    symmetric=True,
+    reference="hamilton2016cultural",
+    invariant_to=COSINE,
+    identity=False,
+    differentiable=False,
+    min_samples=lambda k, **_: k + 1,
+    limits={"k": (1, np.inf)},
+    changes=(APPROXIMATE,),
     remarks=partial(recall_of_both, metric="cosine"),
     uninformative=of_profiles,
-)  # fmt: skip
+)
 def second_order_cosine(
     x: Representation,
     y: Representation,
@@ -147,17 +195,20 @@ def second_order_cosine(
     of: Literal["similarity", "distance"] = "similarity",
     index: Index = "exact",
 ) -> float:
-    r"""Second-order cosine: the similarity of the profiles of cosines that samples have to their neighbours.
+    r"""Second-order cosine: the similarity of the profiles of cosines that samples have to their
+    neighbours.
 
     .. math:: \frac{1}{n} \sum_i \cos\left( \left( \cos(x_i, x_j) \right)_{j \in U_i},
         \left( \cos(y_i, y_j) \right)_{j \in U_i} \right), \qquad U_i = N_X(i) \cup N_Y(i)
 
-    with the k nearest neighbours by cosine on each side. ``of="distance"`` compares the profiles of 1 - cos instead,
-    as the ReSi code does: those are all positive, so even independent representations score high (0.89 instead of
-    -0.02 for Gaussian ones). A sample whose profile is all zero on one side contributes 0.
+    with the k nearest neighbours by cosine on each side. ``of="distance"`` compares the profiles of
+    1 - cos instead, as the ReSi code does: those are all positive, so even independent
+    representations score high (0.89 instead of -0.02 for Gaussian ones). A sample whose profile is
+    all zero on one side contributes 0.
 
-    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n. With ties every
-    entry of the profiles counts by the probability that the sample is in :math:`U_i` when ties are broken at random.
+    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n.
+    With ties every entry of the profiles counts by the probability that the sample is in
+    :math:`U_i` when ties are broken at random.
 
     Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """
@@ -165,7 +216,9 @@ def second_order_cosine(
     in_x = np.concatenate([own_cosines(x, k=k, index=index), cosines_to(x, b.listed)], axis=1)
     in_y = np.concatenate([cosines_to(y, a.listed), own_cosines(y, k=k, index=index)], axis=1)
     both = (b.listed[:, :, None] == a.listed[:, None, :]).any(axis=2)
-    counted = np.concatenate([np.ones_like(a.listed, dtype=bool), ~both], axis=1)  # a common neighbour counts once
+    counted = np.concatenate(
+        [np.ones_like(a.listed, dtype=bool), ~both], axis=1
+    )  # a common neighbour counts once
     in_x, in_y = (_profile(part, of) * counted for part in (in_x, in_y))
     lengths = np.linalg.norm(in_x, axis=1) * np.linalg.norm(in_y, axis=1)
     values = _ratios(np.einsum("ij,ij->i", in_x, in_y), lengths)
@@ -175,16 +228,23 @@ def second_order_cosine(
     return float(np.mean(values))
 
 
-def _of_ties(x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, of: str) -> np.ndarray:
-    """Cosines of the profiles of rows where samples tie: every entry counts by its weight in the union."""
-    values, graphs = np.empty(len(rows)), [spread(near, np.ones(near.listed.shape)) for near in (a, b)]
+def _of_ties(
+    x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, of: str
+) -> np.ndarray:
+    """Cosines of the profiles of rows where samples tie: every entry counts by its weight in the
+    union."""
+    values, graphs = (
+        np.empty(len(rows)),
+        [spread(near, np.ones(near.listed.shape)) for near in (a, b)],
+    )
     for start, stop in row_blocks(len(rows)):
         w, v = (graph[rows[start:stop]] for graph in graphs)
         union = (w + v - w.multiply(v)).tocoo()
         at, samples = union.row, union.col
         p, q = (_profile(cosines_of(r, rows[start:stop][at], samples), of) for r in (x, y))
         products, first, second = (
-            np.bincount(at, weights=union.data * part, minlength=stop - start) for part in (p * q, p * p, q * q)
+            np.bincount(at, weights=union.data * part, minlength=stop - start)
+            for part in (p * q, p * p, q * q)
         )
         values[start:stop] = _ratios(products, np.sqrt(first) * np.sqrt(second))
     return values
@@ -193,7 +253,9 @@ def _of_ties(x: Representation, y: Representation, a: Nearest, b: Nearest, rows:
 def _profile(cosines: np.ndarray, of: str) -> np.ndarray:
     if of == "similarity":
         return cosines
-    rounding = 8 * np.finfo(cosines.dtype).eps  # a sample in the same direction is at distance 0, not at 1e-16
+    rounding = (
+        8 * np.finfo(cosines.dtype).eps
+    )  # a sample in the same direction is at distance 0, not at 1e-16
     return np.where(1 - cosines <= rounding, 0, 1 - cosines)
 
 

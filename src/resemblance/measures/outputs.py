@@ -1,4 +1,5 @@
-"""Outputs: compare what two models say instead of how they represent it. X and Y are (n_samples, n_classes)."""
+"""Outputs: compare what two models say instead of how they represent it. X and Y are (n_samples,
+n_classes)."""
 
 from __future__ import annotations
 
@@ -13,17 +14,28 @@ from ..representation import Representation, Undefined
 
 
 @measure(
-    label="AccDiff", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True, metric=True,
-    reference="klabunde2025resi", invariant_to={"isotropic_scaling"}, differentiable=False, min_samples=1,
-)  # fmt: skip
-def accuracy_difference(x: Representation, y: Representation, *, labels: tuple[int, ...] = ()) -> float:
+    label="AccDiff",
+    family="outputs",
+    larger_is_more_similar=False,
+    range=(0, 1),
+    symmetric=True,
+    metric=True,
+    reference="klabunde2025resi",
+    invariant_to={"isotropic_scaling"},
+    differentiable=False,
+    min_samples=1,
+)
+def accuracy_difference(
+    x: Representation, y: Representation, *, labels: tuple[int, ...] = ()
+) -> float:
     r"""Accuracy difference: the absolute difference of the accuracies of two classifiers.
 
     .. math:: \left| \tfrac{1}{n} \sum_i [\arg\max_c X_{ic} = l_i]
         - \tfrac{1}{n} \sum_i [\arg\max_c Y_{ic} = l_i] \right|
 
-    X and Y are outputs (n, classes): logits or probabilities; ties go to the first class. ``labels`` are the n true
-    classes, whole numbers from 0, each the column of its class. Raises ``ValueError`` without them.
+    X and Y are outputs (n, classes): logits or probabilities; ties go to the first class.
+    ``labels`` are the n true classes, whole numbers from 0, each the column of its class. Raises
+    ``ValueError`` without them.
 
     Reference: Klabunde et al. 2025, Section 3.1.
     """
@@ -33,9 +45,17 @@ def accuracy_difference(x: Representation, y: Representation, *, labels: tuple[i
 
 
 @measure(
-    label="Disagreement", family="outputs", larger_is_more_similar=False, range=(0, 1), symmetric=True, metric=True,
-    reference="klabunde2025resi", invariant_to={"isotropic_scaling"}, differentiable=False, min_samples=1,
-)  # fmt: skip
+    label="Disagreement",
+    family="outputs",
+    larger_is_more_similar=False,
+    range=(0, 1),
+    symmetric=True,
+    metric=True,
+    reference="klabunde2025resi",
+    invariant_to={"isotropic_scaling"},
+    differentiable=False,
+    min_samples=1,
+)
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.
 
@@ -50,21 +70,30 @@ def disagreement(x: Representation, y: Representation) -> float:
 
 
 @measure(
-    label="JSD", family="outputs", version=2, larger_is_more_similar=False, range=(0, 1), symmetric=True,
-    reference="klabunde2025resi", min_samples=1,
-)  # fmt: skip
+    label="JSD",
+    family="outputs",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, 1),
+    symmetric=True,
+    reference="klabunde2025resi",
+    min_samples=1,
+)
 def jensen_shannon(
     x: Representation, y: Representation, *, outputs: Literal["logits", "probabilities"] = "logits"
 ) -> Array:
-    r"""Jensen-Shannon divergence: the mean divergence, in bits, between two classifiers' predicted distributions.
+    r"""Jensen-Shannon divergence: the mean divergence, in bits, between two classifiers' predicted
+    distributions.
 
     .. math:: \tfrac{1}{n} \sum_i \tfrac{1}{2} \left( \operatorname{KL}(p_i \| m_i)
         + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
 
-    X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes non-negative rows
-    that sum to 1 and raises ``Undefined`` for others, and for different numbers of classes. 0 log 0 = 0.
+    X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes
+    non-negative rows that sum to 1 and raises ``Undefined`` for others, and for different numbers
+    of classes. 0 log 0 = 0.
 
-    Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its code, like ours, 1/N.
+    Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its
+    code, like ours, 1/N.
     """
     _check_classes("jensen_shannon", x, y)
     p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
@@ -77,10 +106,14 @@ def _check_labels(labels: object, samples: int) -> None:
     if not isinstance(labels, tuple) or len(labels) != samples:
         got = f"{len(labels)} for {samples}" if isinstance(labels, tuple) else repr(labels)
         raise ValueError(f"accuracy_difference needs labels=, one class per sample; got {got}")
-    wrong = [v for v in labels if isinstance(v, bool) or not isinstance(v, int | np.integer) or v < 0]
+    wrong = [
+        v for v in labels if isinstance(v, bool) or not isinstance(v, int | np.integer) or v < 0
+    ]
     if wrong:
         remedy = "number the classes as the columns of X and Y, from 0"
-        raise ValueError(f"accuracy_difference: labels are whole numbers from 0; got {wrong[0]!r}: {remedy}")
+        raise ValueError(
+            f"accuracy_difference: labels are whole numbers from 0; got {wrong[0]!r}: {remedy}"
+        )
 
 
 def _check_classes(name: str, x: Representation, y: Representation) -> None:
@@ -96,11 +129,15 @@ def _softmax(x: Representation) -> Array:
 def _checked(x: Representation) -> Array:
     values = to_numpy(x.array)
     if values.min() < 0 or abs(values.sum(axis=1) - 1).max() > 1e-3:
-        raise Undefined('jensen_shannon: rows are not probabilities; pass outputs="logits" for logits')
+        raise Undefined(
+            'jensen_shannon: rows are not probabilities; pass outputs="logits" for logits'
+        )
     return x.array
 
 
 def _relative_entropy(p: Array, m: Array) -> Array:
     xp = namespace(p)
     zero, one = p == 0, xp.ones_like(p)
-    return xp.where(zero, xp.zeros_like(p), p * xp.log(xp.where(zero, one, p) / xp.where(zero, one, m)))
+    return xp.where(
+        zero, xp.zeros_like(p), p * xp.log(xp.where(zero, one, p) / xp.where(zero, one, m))
+    )

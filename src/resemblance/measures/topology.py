@@ -17,11 +17,19 @@ WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 
 
 @measure(
-    label="IMD", family="topology", larger_is_more_similar=False, range=(0, 1e6 * float(np.exp(-4))), symmetric=True,
-    reference="tsitsulin2020shape", invariant_to=SIMILARITIES, differentiable=False, metric=True,
-    version=2, min_samples=lambda k, **_: k + 1,
+    label="IMD",
+    family="topology",
+    larger_is_more_similar=False,
+    range=(0, 1e6 * float(np.exp(-4))),
+    symmetric=True,
+    reference="tsitsulin2020shape",
+    invariant_to=SIMILARITIES,
+    differentiable=False,
+    metric=True,
+    version=2,
+    min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
-)  # fmt: skip
+)
 def imd(
     x: Representation,
     y: Representation,
@@ -38,30 +46,45 @@ def imd(
     .. math:: 10^6 \max_{t} e^{-2(t + 1/t)} \, \tfrac{1}{n} \left| \operatorname{tr} e^{-t L_X}
         - \operatorname{tr} e^{-t L_Y} \right|
 
-    over 256 temperatures t, logarithmic in [0.1, 10], where L is the normalised Laplacian of the undirected graph of
-    the ``k`` nearest neighbours (Euclidean, itself excluded by index). The factor 10^6 is the authors'. Samples that
-    tie for the last places share them (see :func:`mutual_knn`): an edge has the larger weight of both directions.
+    over 256 temperatures t, logarithmic in [0.1, 10], where L is the normalised Laplacian of the
+    undirected graph of the ``k`` nearest neighbours (Euclidean, itself excluded by index). The
+    factor 10^6 is the authors'. Samples that tie for the last places share them (see
+    :func:`mutual_knn`): an edge has the larger weight of both directions.
 
-    X is (n, d), Y is (n, e), n > k. ``estimator="exact"`` computes the traces to rounding by Chebyshev polynomials in
-    O(n^2 k) time and O(n) memory; it depends on no seed. ``"stochastic"`` is the authors' stochastic Lanczos
-    quadrature (``steps``, ``probes`` Gaussian vectors, mean of ``repeats`` scores), seeded; both representations see
-    the same vectors. Its maximum over t biases it upwards; 5 repeats of 8000 vectors still scatter by about a tenth.
+    X is (n, d), Y is (n, e), n > k. ``estimator="exact"`` computes the traces to rounding by
+    Chebyshev polynomials in O(n^2 k) time and O(n) memory; it depends on no seed. ``"stochastic"``
+    is the authors' stochastic Lanczos quadrature (``steps``, ``probes`` Gaussian vectors, mean of
+    ``repeats`` scores), seeded; both representations see the same vectors. Its maximum over t
+    biases it upwards; 5 repeats of 8000 vectors still scatter by about a tenth.
 
     Reference: Tsitsulin et al. 2020. Raises ``Undefined`` when k >= n.
     """
     if estimator == "exact":
         return float(1e6 * np.max(WEIGHT * np.abs(heat_trace(x, k=k) - heat_trace(y, k=k))))
     settings = {"k": k, "steps": steps, "probes": probes, "repeats": repeats, "seed": seed}
-    difference = np.abs(stochastic_heat_traces(x, **settings) - stochastic_heat_traces(y, **settings))
+    difference = np.abs(
+        stochastic_heat_traces(x, **settings) - stochastic_heat_traces(y, **settings)
+    )
     return float(1e6 * np.mean(np.max(WEIGHT * difference, axis=1)))
 
 
 @measure(
-    label="RTD", family="topology", larger_is_more_similar=False, range=(0, np.inf), symmetric=True,
-    reference="barannikov2022representation", invariant_to=SIMILARITIES, differentiable=False, min_samples=3,
-    extra="topology", limits={"sample": (3, np.inf), "trials": (1, np.inf)},
-    changes=(when({"direction": "first"}, symmetric=False), when({"direction": "second"}, symmetric=False)),
-)  # fmt: skip
+    label="RTD",
+    family="topology",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="barannikov2022representation",
+    invariant_to=SIMILARITIES,
+    differentiable=False,
+    min_samples=3,
+    extra="topology",
+    limits={"sample": (3, np.inf), "trials": (1, np.inf)},
+    changes=(
+        when({"direction": "first"}, symmetric=False),
+        when({"direction": "second"}, symmetric=False),
+    ),
+)
 def rtd(
     x: Representation,
     y: Representation,
@@ -71,27 +94,34 @@ def rtd(
     direction: Literal["both", "first", "second"] = "both",
     seed: int = 0,
 ) -> float:
-    r"""Representation topology divergence: how long loops differ between two representations, over all scales.
+    r"""Representation topology divergence: how long loops differ between two representations, over
+    all scales.
 
-    .. math:: \tfrac{1}{2} \left( \operatorname{RTD}_1(X, Y) + \operatorname{RTD}_1(Y, X) \right), \qquad
+    .. math:: \tfrac{1}{2} \left( \operatorname{RTD}_1(X, Y) + \operatorname{RTD}_1(Y, X) \right),
+    \qquad
         \operatorname{RTD}_1(X, Y) = \sum_{[b, e) \in \text{cross-barcode}_1(X, Y)} (e - b)
 
-    The cross-barcode is the first persistent homology of the mapping cone of the inclusion of the Vietoris-Rips
-    complex of the distances :math:`w_X` into that of :math:`\min(w_X, w_Y)`, each distance matrix first divided by its
-    0.9 quantile (over all entries, the zero diagonal included).
+    The cross-barcode is the first persistent homology of the mapping cone of the inclusion of the
+    Vietoris-Rips complex of the distances :math:`w_X` into that of :math:`\min(w_X, w_Y)`, each
+    distance matrix first divided by its 0.9 quantile (over all entries, the zero diagonal
+    included).
 
-    X is (n, d), Y is (n, e). Mean over ``trials`` random subsets of ``sample`` samples, the same for every pair
-    (they depend on ``seed`` and n only); with n <= ``sample`` all samples are used, once. A subset is one of
-    positions, so with n > ``sample`` another order of the samples is another draw. ``direction="first"`` is
-    RTD(X, Y) alone, which is not symmetric. Exact in float64. Needs the extra ``topology``.
+    X is (n, d), Y is (n, e). Mean over ``trials`` random subsets of ``sample`` samples, the same
+    for every pair (they depend on ``seed`` and n only); with n <= ``sample`` all samples are used,
+    once. A subset is one of positions, so with n > ``sample`` another order of the samples is
+    another draw. ``direction="first"`` is RTD(X, Y) alone, which is not symmetric. Exact in
+    float64. Needs the extra ``topology``.
 
-    Reference: Barannikov et al. 2022, Algorithm 1. The authors' code needs CUDA (ReSi's gives NaN without), works in
-    float32 on a complex of twice the size, and sets distances below 1e-6 of the mean to 0; here no distance is touched.
+    Reference: Barannikov et al. 2022, Algorithm 1. The authors' code needs CUDA (ReSi's gives NaN
+    without), works in float32 on a complex of twice the size, and sets distances below 1e-6 of the
+    mean to 0; here no distance is touched.
     """
     n = x.shape[0]
     rounds = 1 if n <= sample else trials
     totals = [
-        cross_barcode_totals(*(normalized_distances(r, sample=min(sample, n), seed=seed, trial=t) for r in (x, y)))
+        cross_barcode_totals(
+            *(normalized_distances(r, sample=min(sample, n), seed=seed, trial=t) for r in (x, y))
+        )
         for t in range(rounds)
     ]
     first, second = np.mean(totals, axis=0)

@@ -1,4 +1,5 @@
-"""The data behind every figure and table of a report, computed from a comparison and drawn by nobody here."""
+"""The data behind every figure and table of a report, computed from a comparison and drawn by
+nobody here."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly cha
 
 
 class Span(NamedTuple):
-    """Consecutive rows or columns of one model: its name, the first position, and one past the last."""
+    """Consecutive rows or columns of one model: its name, the first position, and one past the
+    last."""
 
     name: str
     start: int
@@ -25,7 +27,8 @@ class Span(NamedTuple):
 
 
 class ColourScale(NamedTuple):
-    """The values at the ends of a colour scale, and what it spans if that is not the range of the measure."""
+    """The values at the ends of a colour scale, and what it spans if that is not the range of the
+    measure."""
 
     limits: tuple[float, float]
     note: str = ""
@@ -46,7 +49,8 @@ class HeatMap(NamedTuple):
 
 
 class MeasureRow(NamedTuple):
-    """One measure over the pairs of a comparison: the line of the table. ``None`` where no pair has a value."""
+    """One measure over the pairs of a comparison: the line of the table. ``None`` where no pair has
+    a value."""
 
     name: str
     label: str
@@ -69,7 +73,8 @@ class Extremes(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """All failures with one reason: the measures concerned, how many values are missing, and the first pair."""
+    """All failures with one reason: the measures concerned, how many values are missing, and the
+    first pair."""
 
     reason: str
     measures: tuple[str, ...]
@@ -101,21 +106,35 @@ def summary(comparison: Comparison) -> tuple[MeasureRow, ...]:
 
 
 def heat_map(comparison: Comparison, measure: str | Measure, *, stretch: bool = False) -> HeatMap:
-    """Return the matrix of a measure with the scale of its colours and the reasons of what is missing."""
+    """Return the matrix of a measure with the scale of its colours and the reasons of what is
+    missing."""
     info = comparison.info(measure)
     values = comparison.values[info.spec]
-    row, column = ({name: i for i, name in enumerate(side)} for side in (comparison.rows, comparison.columns))
-    reasons = {(row[f.x], column[f.y]): f.reason for f in comparison.failures if f.measure == info.spec}
+    row, column = (
+        {name: i for i, name in enumerate(side)} for side in (comparison.rows, comparison.columns)
+    )
+    reasons = {
+        (row[f.x], column[f.y]): f.reason for f in comparison.failures if f.measure == info.spec
+    }
     return HeatMap(
-        info.spec, info.label, definition(info), comparison.rows, comparison.columns, values,
-        colour_scale(values, info.range, stretch=stretch), info.larger_is_more_similar, reasons,
-    )  # fmt: skip
+        info.spec,
+        info.label,
+        definition(info),
+        comparison.rows,
+        comparison.columns,
+        values,
+        colour_scale(values, info.range, stretch=stretch),
+        info.larger_is_more_similar,
+        reasons,
+    )
 
 
 def agreement(comparison: Comparison) -> HeatMap | None:
-    """Return how alike every two measures rank the pairs: Spearman correlation of their differences.
+    """Return how alike every two measures rank the pairs: Spearman correlation of their
+    differences.
 
-    ``None`` with fewer than two measures or too few pairs. A measure that gives all pairs the same value has none.
+    ``None`` with fewer than two measures or too few pairs. A measure that gives all pairs the same
+    value has none.
     """
     pairs = off_diagonal(comparison)
     if len(comparison.measures) < 2 or pairs.sum() < FEW_PAIRS:
@@ -128,9 +147,16 @@ def agreement(comparison: Comparison) -> HeatMap | None:
     constant = "one of the two has the same value for all pairs"
     reasons = {(int(i), int(j)): constant for i, j in np.argwhere(np.isnan(values))}
     return HeatMap(
-        "agreement", "Agreement", "Spearman correlation between the differences two measures find.", titles, titles,
-        values, colour_scale(values, (-1, 1)), True, reasons,
-    )  # fmt: skip
+        "agreement",
+        "Agreement",
+        "Spearman correlation between the differences two measures find.",
+        titles,
+        titles,
+        values,
+        colour_scale(values, (-1, 1)),
+        True,
+        reasons,
+    )
 
 
 def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
@@ -139,14 +165,20 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
     for failure in comparison.failures:
         by_reason.setdefault(failure.reason, []).append(failure)
     groups = [
-        FailureGroup(reason, tuple(dict.fromkeys(f.measure for f in found)), len(found), (found[0].x, found[0].y))
+        FailureGroup(
+            reason,
+            tuple(dict.fromkeys(f.measure for f in found)),
+            len(found),
+            (found[0].x, found[0].y),
+        )
         for reason, found in by_reason.items()
     ]
     return tuple(sorted(groups, key=lambda group: -group.values))
 
 
 def provenance(comparison: Comparison) -> Provenance:
-    """Return what the comparison was computed with (one name and text each) and its representations."""
+    """Return what the comparison was computed with (one name and text each) and its
+    representations."""
     sides = ("rows",) if is_square(comparison) else ("rows", "columns")
     settings = tuple(
         (key.removeprefix("n_").replace("_", " "), _as_text(value))
@@ -154,7 +186,14 @@ def provenance(comparison: Comparison) -> Provenance:
         if key not in ("rows", "columns")
     )
     inputs = [
-        InputRow(name, side, entry["n_features"], entry["dtype"], entry["computed_in"], entry["fingerprint"])
+        InputRow(
+            name,
+            side,
+            entry["n_features"],
+            entry["dtype"],
+            entry["computed_in"],
+            entry["fingerprint"],
+        )
         for side in sides
         for name, entry in comparison.provenance[side].items()
     ]
@@ -174,32 +213,48 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
 
 
 def spans(names: Sequence[str]) -> tuple[Span, ...]:
-    """Return the runs of names that share what stands before their last slash; none unless every name has one."""
+    """Return the runs of names that share what stands before their last slash; none unless every
+    name has one."""
     if not all(0 < name.rfind("/") < len(name) - 1 for name in names):
         return ()
     models = [name.rpartition("/")[0] for name in names]
     starts = [i for i, model in enumerate(models) if i == 0 or models[i - 1] != model]
-    return tuple(Span(models[start], start, stop) for start, stop in zip(starts, [*starts[1:], len(names)]))
+    return tuple(
+        Span(models[start], start, stop) for start, stop in zip(starts, [*starts[1:], len(names)])
+    )
 
 
-def colour_scale(values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False) -> ColourScale:
-    """Return the scale of the colours: the range of the measure, so that a colour means the same in every map.
+def colour_scale(
+    values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
+) -> ColourScale:
+    """Return the scale of the colours: the range of the measure, so that a colour means the same in
+    every map.
 
-    An end that is infinite or far away (IMD reaches 18316) is that of the values, or 0; ``stretch`` makes both ends
-    those of the values. Then the scale has a note.
+    An end that is infinite or far away (IMD reaches 18316) is that of the values, or 0; ``stretch``
+    makes both ends those of the values. Then the scale has a note.
     """
     finite = values[np.isfinite(values)]
     least, most = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
     if stretch and least < most:
         return ColourScale((least, most), "colours span the values only")
     known = [bool(np.isfinite(end)) and abs(end) < ORDINARY for end in bounds]
-    low, high = bounds[0] if known[0] else min(least, 0.0), bounds[1] if known[1] else max(most, 0.0)
-    note = "" if all(known) else "scale ends at the largest value" if known[0] else "scale ends at the values"
+    low, high = (
+        bounds[0] if known[0] else min(least, 0.0),
+        bounds[1] if known[1] else max(most, 0.0),
+    )
+    note = (
+        ""
+        if all(known)
+        else "scale ends at the largest value"
+        if known[0]
+        else "scale ends at the values"
+    )
     return ColourScale((float(low), float(high) if high > low else float(low) + 1.0), note)
 
 
 def definition(info: MeasureInfo) -> str:
-    """Return the sentence that defines a measure of the catalogue, or nothing for one that is not in it."""
+    """Return the sentence that defines a measure of the catalogue, or nothing for one that is not
+    in it."""
     try:
         found = get_measure(info.spec)
     except ValueError:
@@ -212,7 +267,9 @@ def extremes(comparison: Comparison, measure: str | Measure) -> Extremes:
     difference = np.where(off_diagonal(comparison), comparison.difference(measure), np.nan)
     if np.isnan(difference).all():
         return Extremes(None, None)
-    places = (np.unravel_index(f(difference), difference.shape) for f in (np.nanargmin, np.nanargmax))
+    places = (
+        np.unravel_index(f(difference), difference.shape) for f in (np.nanargmin, np.nanargmax)
+    )
     most, least = ((comparison.rows[i], comparison.columns[j]) for i, j in places)
     return Extremes(most, least)
 
@@ -232,17 +289,30 @@ def _measure_row(comparison: Comparison, info: MeasureInfo) -> MeasureRow:
         pairs = np.triu(pairs)
     values = without_rounding(comparison.values[info.spec][pairs], info)
     known = values[~np.isnan(values)]
-    least, middle, most = (float(f(known)) if known.size else None for f in (np.min, np.median, np.max))
+    least, middle, most = (
+        float(f(known)) if known.size else None for f in (np.min, np.median, np.max)
+    )
     return MeasureRow(
-        info.spec, info.label, info.family, info.larger_is_more_similar, info.range, least, middle, most,
-        comparison.seconds[info.spec], values.size - known.size, values.size,
-    )  # fmt: skip
+        info.spec,
+        info.label,
+        info.family,
+        info.larger_is_more_similar,
+        info.range,
+        least,
+        middle,
+        most,
+        comparison.seconds[info.spec],
+        values.size - known.size,
+        values.size,
+    )
 
 
 def _spearman(a: np.ndarray, b: np.ndarray) -> float:
     both = np.isfinite(a) & np.isfinite(b)
     a, b = a[both], b[both]
-    if len(a) < FEW_PAIRS or any(np.ptp(v) <= 1e-12 * np.abs(v).max() for v in (a, b)):  # but for rounding, constant
+    if len(a) < FEW_PAIRS or any(
+        np.ptp(v) <= 1e-12 * np.abs(v).max() for v in (a, b)
+    ):  # but for rounding, constant
         return np.nan
     return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
 

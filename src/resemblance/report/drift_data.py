@@ -11,12 +11,18 @@ from .terminal import plain_table
 
 def drift_table(report: DriftReport) -> Any:
     """Return a line per drift: the value, its interval, the threshold, and whether it is above."""
-    rows = [(d.judges, d.name, brief(d.value), bounds(d), brief(d.threshold), result(report, d)) for d in report.drifts]
-    return plain_table(("side", "test", "value", "95 % interval", "threshold", "result"), rows, right=(2, 3, 4))
+    rows = [
+        (d.judges, d.name, brief(d.value), bounds(d), brief(d.threshold), result(report, d))
+        for d in report.drifts
+    ]
+    return plain_table(
+        ("side", "test", "value", "95 % interval", "threshold", "result"), rows, right=(2, 3, 4)
+    )
 
 
 def result(report: DriftReport, found: Drift) -> str:
-    """Say whether a drift is above its threshold, and whether that counts for the purpose of the report."""
+    """Say whether a drift is above its threshold, and whether that counts for the purpose of the
+    report."""
     if not found.exceeds:
         return found.reason or ("" if found.threshold is not None else "not judged by a number")
     sides = {"geometry": report.geometry, "coordinates": report.coordinates, "index": report.index}
@@ -53,7 +59,10 @@ def samples_used(report: DriftReport) -> str:
         drawn = f"All {s['samples']:,} samples were used"
     else:
         drawn = f"{s['used']:,} of {s['samples']:,} samples were used, drawn at random"
-    return f"{drawn}; {s['k']} neighbours of {s['queries']:,} of them were looked up among all {s['samples']:,}."
+    return (
+        f"{drawn}; {s['k']} neighbours of {s['queries']:,} of them were looked up among all "
+        f"{s['samples']:,}."
+    )
 
 
 def bounds(part: Drift | Finding) -> str:
@@ -65,9 +74,18 @@ def facts(report: DriftReport) -> list[tuple[str, str]]:
     """How a report was made: what for, from which data, by what."""
     s, made = report.settings, report.provenance
     is_fixed = s["threshold"] != "calibrated"
-    threshold = f"{s['threshold']:g}" if is_fixed else f"calibrated by noise of {s['tolerance']:g} radii"
-    rows = [("purpose", s["purpose"]), *((side, _data(made[side])) for side in ("reference", "current"))]
-    rows += [("samples", samples_used(report)), ("threshold", threshold), ("random halves", str(s["draws"]))]
+    threshold = (
+        f"{s['threshold']:g}" if is_fixed else f"calibrated by noise of {s['tolerance']:g} radii"
+    )
+    rows = [
+        ("purpose", s["purpose"]),
+        *((side, _data(made[side])) for side in ("reference", "current")),
+    ]
+    rows += [
+        ("samples", samples_used(report)),
+        ("threshold", threshold),
+        ("random halves", str(s["draws"])),
+    ]
     rows += [("seed", str(s["seed"])), ("labels", "given" if s["labels"] else "none")]
     libraries = ", ".join(f"{name} {version}" for name, version in made["libraries"].items())
     machine = f"Python {made['python']}, {libraries}, {made['machine']}"
@@ -77,4 +95,7 @@ def facts(report: DriftReport) -> list[tuple[str, str]]:
 
 def _data(one: dict[str, Any]) -> str:
     n, d = one["shape"]
-    return f"{one['file'] or 'an array'}: {n:,} × {d:,}, {one['dtype']}, fingerprint {one['fingerprint']}"
+    return (
+        f"{one['file'] or 'an array'}: {n:,} × {d:,}, {one['dtype']}, fingerprint "
+        f"{one['fingerprint']}"
+    )

@@ -1,4 +1,5 @@
-"""Figures of a drift report as inline SVG whose colours are those of the page, in light and in dark."""
+"""Figures of a drift report as inline SVG whose colours are those of the page, in light and in
+dark."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ Cloud = Sequence[tuple[float, float]]
 
 
 class Scale(NamedTuple):
-    """One logarithmic scale for all drifts, in thresholds: powers of ten from the first to the last."""
+    """One logarithmic scale for all drifts, in thresholds: powers of ten from the first to the
+    last."""
 
     first: int
     last: int
@@ -50,23 +52,43 @@ def axis(scale: Scale) -> str:
 
 
 def _power(tick: float) -> str:
-    """Write a power of ten in at most four characters, so that neighbours on the scale do not overlap."""
-    return f"{tick:g}" if tick < 1000 else "10" + str(round(math.log10(tick))).translate(SUPERSCRIPTS)
+    """Write a power of ten in at most four characters, so that neighbours on the scale do not
+    overlap."""
+    return (
+        f"{tick:g}" if tick < 1000 else "10" + str(round(math.log10(tick))).translate(SUPERSCRIPTS)
+    )
 
 
 def bar(found: Drift, scale: Scale) -> str:
-    """Draw how far a drift is above its threshold, to the right of the line at 1, or below it, to the left."""
+    """Draw how far a drift is above its threshold, to the right of the line at 1, or below it, to
+    the left."""
     if found.value is None or not found.threshold:
         return ""
-    value, low, high = (scale.place((v or 0.0) / found.threshold) for v in (found.value, found.low, found.high))
+    value, low, high = (
+        scale.place((v or 0.0) / found.threshold) for v in (found.value, found.low, found.high)
+    )
     one, kind = scale.place(1), "over" if found.exceeds else "under"
-    parts = [tag("path", d="".join(f"M{scale.place(t):.1f} 0V24" for t in scale.ticks), class_="tick")]
-    parts += [tag("rect", x=round(min(one, value), 1), y=6, width=round(abs(value - one), 1), height=12, class_=kind)]
+    parts = [
+        tag("path", d="".join(f"M{scale.place(t):.1f} 0V24" for t in scale.ticks), class_="tick")
+    ]
+    parts += [
+        tag(
+            "rect",
+            x=round(min(one, value), 1),
+            y=6,
+            width=round(abs(value - one), 1),
+            height=12,
+            class_=kind,
+        )
+    ]
     if found.low is not None and found.value > ROUNDING:
         parts += [tag("path", d=f"M{low:.1f} 12H{high:.1f}", class_="range")]
     parts += [tag("path", d=f"M{one:.1f} 0V24", class_="limit")]
     ratio = found.value / found.threshold
-    said = f"{found.label}: {brief(found.value)}, {brief(ratio)} times the threshold of {brief(found.threshold)}"
+    said = (
+        f"{found.label}: {brief(found.value)}, {brief(ratio)} times the threshold of "
+        f"{brief(found.threshold)}"
+    )
     return _svg(BAR, 24, tag("g", title(said), *parts), said, "bar")
 
 
@@ -75,7 +97,8 @@ def _anchor(scale: Scale, tick: float) -> str:
 
 
 def ladder(report: DriftReport) -> str:
-    """Draw what maps of growing freedom leave unexplained; a map that is worse than none at all fills the scale."""
+    """Draw what maps of growing freedom leave unexplained; a map that is worse than none at all
+    fills the scale."""
     parts = []
     for place, (name, left) in enumerate(report.ladder):
         y, length = 30.0 * place, 420 * min(max(left, 0.0), 1.0)
@@ -86,17 +109,22 @@ def ladder(report: DriftReport) -> str:
             tag("rect", x=130, y=y + 6, width=max(length, 1.0), height=16, rx=3, class_="left"),
             text("over 100 %" if left > 1.005 else percent(left), 560, y + 18),
         ]
-    return _svg(640, 30.0 * len(report.ladder), "".join(parts), "unexplained variance by map", "ladder")
+    return _svg(
+        640, 30.0 * len(report.ladder), "".join(parts), "unexplained variance by map", "ladder"
+    )
 
 
 def clouds(report: DriftReport) -> tuple[str, str]:
-    """Draw samples as lines from where they were, or from where the map puts them, to where they are."""
+    """Draw samples as lines from where they were, or from where the map puts them, to where they
+    are."""
     picture = report.picture
     points = [p for cloud in picture.values() for p in cloud]
     reach = max([abs(v) for p in points for v in p] + [1e-12])
     return (
         _cloud(picture["reference"], picture["current"], reach, "samples before and after"),
-        _cloud(picture["mapped"], picture["current"], reach, "samples after the map and as they are"),
+        _cloud(
+            picture["mapped"], picture["current"], reach, "samples after the map and as they are"
+        ),
     )
 
 
@@ -110,11 +138,20 @@ def _cloud(before: Cloud, after: Cloud, reach: float, said: str) -> str:
         lines.append(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}")
         old.append(f"M{a:.1f} {b:.1f}h0")
         new.append(f"M{c:.1f} {d:.1f}h0")
-    parts = [tag("path", d="".join(part), class_=kind) for part, kind in ((lines, "way"), (old, "old"), (new, "new"))]
+    parts = [
+        tag("path", d="".join(part), class_=kind)
+        for part, kind in ((lines, "way"), (old, "old"), (new, "new"))
+    ]
     return _svg(SIDE, SIDE, "".join(parts), said, "cloud")
 
 
 def _svg(width: float, height: float, inside: str, said: str, kind: str) -> str:
     return tag(
-        "svg", title(said), inside, viewBox=f"0 0 {width:g} {height:g}", class_=kind, role="img", aria_label=said
+        "svg",
+        title(said),
+        inside,
+        viewBox=f"0 0 {width:g} {height:g}",
+        class_=kind,
+        role="img",
+        aria_label=said,
     )

@@ -1,4 +1,5 @@
-"""One self-contained HTML page of the drift between two versions of a representation: it loads nothing, and prints."""
+"""One self-contained HTML page of the drift between two versions of a representation: it loads
+nothing, and prints."""
 
 from __future__ import annotations
 
@@ -22,13 +23,16 @@ MAPS = {
 }
 
 
-def write_drift_page(report: DriftReport, path: str | Path, *, title: str = "Drift between two versions") -> None:
+def write_drift_page(
+    report: DriftReport, path: str | Path, *, title: str = "Drift between two versions"
+) -> None:
     """Write what :func:`resemblance.drift` found to one HTML file.
 
-    The page has the verdict, the kinds of change with what was found of each, pictures of the samples before and after
-    the map that was chosen, what maps of growing freedom leave unexplained, every drift with its interval and
-    threshold, the classes and samples that moved most, and from what and how it was made. It needs no network; two
-    calls with the same report write the same bytes, and a reader sees the old or the new file, never a part.
+    The page has the verdict, the kinds of change with what was found of each, pictures of the
+    samples before and after the map that was chosen, what maps of growing freedom leave
+    unexplained, every drift with its interval and threshold, the classes and samples that moved
+    most, and from what and how it was made. It needs no network; two calls with the same report
+    write the same bytes, and a reader sees the old or the new file, never a part.
 
     Parameters
     ----------
@@ -45,18 +49,30 @@ def _content(report: DriftReport) -> dict[str, Any]:
     before, after = clouds(report)
     scale = scale_of(report)
     return {
-        "report": report, "kinds": WORDS, "map": MAPS[report.map], "before": before, "after": after,
-        "ladder": ladder(report) if report.ladder else "", "axis": axis(scale),
+        "report": report,
+        "kinds": WORDS,
+        "map": MAPS[report.map],
+        "before": before,
+        "after": after,
+        "ladder": ladder(report) if report.ladder else "",
+        "axis": axis(scale),
         "sides": [
-            (called, [(d, bar(d, scale), result(report, d)) for d in report.drifts if d.judges == side])
+            (
+                called,
+                [(d, bar(d, scale), result(report, d)) for d in report.drifts if d.judges == side],
+            )
             for side, called in SIDES.items()
         ],
-        "named": [f for f in report.findings if f.named], "explained": [f for f in report.findings if f.explained],
+        "named": [f for f in report.findings if f.named],
+        "explained": [f for f in report.findings if f.explained],
         "others": [f for f in report.findings if f.assessed and not (f.named or f.explained)],
-        "unassessed": unassessed(report), "samples": samples_used(report), "facts": facts(report),
-        "drawn": len(report.picture["current"]), "classes": report.classes[:CLASSES],
+        "unassessed": unassessed(report),
+        "samples": samples_used(report),
+        "facts": facts(report),
+        "drawn": len(report.picture["current"]),
+        "classes": report.classes[:CLASSES],
         "uncounted": any(j.drifted for j in (report.geometry, report.coordinates, report.index)),
-    }  # fmt: skip
+    }
 
 
 def _template() -> Any:

@@ -1,4 +1,5 @@
-"""A measure or statistic explained in a terminal: its docstring with readable formulas, its claims, its parameters."""
+"""A measure or statistic explained in a terminal: its docstring with readable formulas, its claims,
+its parameters."""
 
 from __future__ import annotations
 
@@ -14,12 +15,18 @@ from .terminal import bounds, plain_table
 
 WIDTH = 79
 SYMBOLS = {
-    "lVert": "‖", "rVert": "‖", "|": "‖", "langle": "⟨", "rangle": "⟩", "sum": "Σ", "rho": "ρ", "alpha": "α",
-    "lambda": "λ", "Sigma": "Σ", "sigma": "σ", "pi": "π", "in": "∈", "cup": "∪", "cap": "∩", "neq": "≠", "le": "≤",
-    "ge": "≥", "ldots": "...", "cdot": "·", "infty": "∞", "quad": "\t", "qquad": "\t", ",": " ", ";": " ", "\\": "\t",
-    "left": "", "right": "", "operatorname": "", "text": "", "mathrm": "", "bigl": "", "bigr": "", "Bigl": "",
-    "Bigr": "", "lfloor": "⌊", "rfloor": "⌋", "emptyset": "∅", "ne": "≠", "mid": "|", "{": "(", "}": ")",
-    "lvert": "|", "rvert": "|", "beta": "β", "mu": "μ", "theta": "θ", "varepsilon": "ε", "sim": "~", "prod": "Π",
+    "lVert": "‖", "rVert": "‖", "|": "‖", "langle": "⟨", "rangle": "⟩", "sum": "Σ", "rho": "ρ",
+    "alpha": "α",
+    "lambda": "λ", "Sigma": "Σ", "sigma": "σ", "pi": "π", "in": "∈", "cup": "∪", "cap": "∩",
+    "neq": "≠", "le": "≤",
+    "ge": "≥", "ldots": "...", "cdot": "·", "infty": "∞", "quad": "\t", "qquad": "\t", ",": " ",
+    ";": " ", "\\": "\t",
+    "left": "", "right": "", "operatorname": "", "text": "", "mathrm": "", "bigl": "", "bigr": "",
+    "Bigl": "",
+    "Bigr": "", "lfloor": "⌊", "rfloor": "⌋", "emptyset": "∅", "ne": "≠", "mid": "|", "{": "(",
+    "}": ")",
+    "lvert": "|", "rvert": "|", "beta": "β", "mu": "μ", "theta": "θ", "varepsilon": "ε", "sim": "~",
+    "prod": "Π",
     "mathcal": "", "operatorname*": "",
 }  # fmt: skip
 NESTING = ("frac", "tfrac", "sqrt")
@@ -31,11 +38,16 @@ def explain(measure: Measure | Statistic) -> list[Any]:
     """Return what to print: heading, definition, claims, and parameters."""
     from rich.text import Text
 
-    heading = Text(f"{measure.label}   {measure.spec}   {measure.family.replace('_', ' ')}", style="bold")
+    heading = Text(
+        f"{measure.label}   {measure.spec}   {measure.family.replace('_', ' ')}", style="bold"
+    )
     shown: list[Any] = [heading, ""]
     for paragraph in paragraphs(measure):
         shown += [Text(paragraph), ""]
-    shown += [statistic_table(measure) if isinstance(measure, Statistic) else claims_table(measure), ""]
+    shown += [
+        statistic_table(measure) if isinstance(measure, Statistic) else claims_table(measure),
+        "",
+    ]
     if measure.defaults:
         shown += [parameter_table(measure)]
     return shown
@@ -50,7 +62,9 @@ def paragraphs(measure: Measure | Statistic) -> list[str]:
             lines = formula.split("    ") if len(formula) > WIDTH else [formula]
             found.append(textwrap.indent("\n".join(lines), "    "))
         elif block.strip():
-            found.append(textwrap.fill(plain(block), WIDTH, break_long_words=False, break_on_hyphens=False))
+            found.append(
+                textwrap.fill(plain(block), WIDTH, break_long_words=False, break_on_hyphens=False)
+            )
     return found
 
 
@@ -62,11 +76,18 @@ def plain(text: str) -> str:
 
 
 def readable(formula: str) -> str:
-    """Write a LaTeX formula with the characters a terminal has; what is not known stays as it is, without backslash."""
-    text = " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
+    """Write a LaTeX formula with the characters a terminal has; what is not known stays as it is,
+    without backslash."""
+    text = (
+        " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
+    )
     text = re.sub(r"\\bar\s*\{(\w)\}", "\\1\u0304", text)
     text = re.sub(r"\\hat\s*\{?(\w)\}?", "\\1\u0302", text)
-    text = re.sub(r"\\([a-zA-Z]+\*?|[,;\\{}])", lambda m: SYMBOLS.get(m[1], m[0] if m[1] in NESTING else m[1]), text)
+    text = re.sub(
+        r"\\([a-zA-Z]+\*?|[,;\\{}])",
+        lambda m: SYMBOLS.get(m[1], m[0] if m[1] in NESTING else m[1]),
+        text,
+    )
     while (simpler := _innermost(text)) != text:
         text = simpler
     parts = [" ".join(part.split()) for part in re.sub("[{}]", "", text).split("\t")]
@@ -102,16 +123,22 @@ def claims_table(measure: Measure) -> Any:
         "range": bounds(measure.range),
         "symmetric": _yes(measure.symmetric),
         "metric": _yes(measure.metric),
-        "X with itself": _extreme(measure) if measure.identity else "not always the most similar value",
+        "X with itself": _extreme(measure)
+        if measure.identity
+        else "not always the most similar value",
         "unchanged by": _words(invariant),
         "changed by": _words(others),
         "differentiable": _yes(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
         "says little": measure.uninformative_when,
-        "needs": f"{', '.join(packages_of(measure.extra))} ({install_hint(measure.extra)})" if measure.extra else "",
+        "needs": f"{', '.join(packages_of(measure.extra))} ({install_hint(measure.extra)})"
+        if measure.extra
+        else "",
         "reference": measure.reference,
     }
-    return plain_table(("", ""), [(name, value) for name, value in lines.items() if value], header_row=False)
+    return plain_table(
+        ("", ""), [(name, value) for name, value in lines.items() if value], header_row=False
+    )
 
 
 def statistic_table(statistic: Statistic) -> Any:
@@ -127,7 +154,9 @@ def statistic_table(statistic: Statistic) -> Any:
         "caution": statistic.caution,
         "reference": statistic.reference,
     }
-    return plain_table(("", ""), [(name, value) for name, value in lines.items() if value], header_row=False)
+    return plain_table(
+        ("", ""), [(name, value) for name, value in lines.items() if value], header_row=False
+    )
 
 
 def parameter_table(measure: Measure | Statistic) -> Any:

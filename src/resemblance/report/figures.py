@@ -1,4 +1,5 @@
-"""Heat maps as inline SVG: dark blue is similar, whatever the direction of the measure; no value is striped."""
+"""Heat maps as inline SVG: dark blue is similar, whatever the direction of the measure; no value is
+striped."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ INK, MUTED = "#1f2933", "#7b8794"
 STRIPES = ((0.91, 0.92, 0.93), (0.74, 0.76, 0.79))
 
 INLINE = (  # what turns an SVG file into an element of an HTML page: see _svg
-    (r"(?s)^.*?(?=<svg)|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<g[^>]*>\s*</g>\s*", ""),
+    (
+        r"(?s)^.*?(?=<svg)|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<g[^>]*>\s*</g>\s*",
+        "",
+    ),
     (r'<svg[^>]*(viewBox="[^"]*")[^>]*>', r"<svg \1>"),
     (r'<g id="[^"]*"', "<g"),
     (r"xlink:href", "href"),
@@ -47,7 +51,8 @@ class Figure(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A name along an axis: its position in cells, its distance from them in points, and how it is written."""
+    """A name along an axis: its position in cells, its distance from them in points, and how it is
+    written."""
 
     place: float
     name: str
@@ -66,7 +71,8 @@ class Labels(NamedTuple):
 
 
 def draw(heat_map: HeatMap) -> Figure:
-    """Draw a heat map: cells, names, thin lines between models, and a scale whose dark end is on top."""
+    """Draw a heat map: cells, names, thin lines between models, and a scale whose dark end is on
+    top."""
     plt = _matplotlib()
     rows, columns = heat_map.values.shape
     left = axis_labels(heat_map.rows, (WIDTH - 130) / columns, turn=False)
@@ -85,9 +91,11 @@ def draw(heat_map: HeatMap) -> Figure:
 
 
 def axis_labels(names: Sequence[str], pitch: float, *, turn: bool) -> Labels:
-    """Choose what fits along an axis with ``pitch`` points per name: layers and models, models, or names in small.
+    """Choose what fits along an axis with ``pitch`` points per name: layers and models, models, or
+    names in small.
 
-    With ``turn`` the axis is horizontal, so names of cells stand upright, and those of models where they do not fit.
+    With ``turn`` the axis is horizontal, so names of cells stand upright, and those of models where
+    they do not fit.
     """
     groups = spans(names)
     if all(span.stop - span.start == 1 for span in groups):
@@ -120,14 +128,20 @@ def shortened(name: str) -> str:
 
 def colours(heat_map: HeatMap) -> np.ndarray:
     """Return the colour of every cell, (rows, columns, 3) in 0..1: the darker, the more similar."""
-    return shades(heat_map.values, heat_map.scale.limits, larger_is_more_similar=heat_map.larger_is_more_similar)
+    return shades(
+        heat_map.values,
+        heat_map.scale.limits,
+        larger_is_more_similar=heat_map.larger_is_more_similar,
+    )
 
 
-def shades(values: np.ndarray, limits: tuple[float, float], *, larger_is_more_similar: bool) -> np.ndarray:
+def shades(
+    values: np.ndarray, limits: tuple[float, float], *, larger_is_more_similar: bool
+) -> np.ndarray:
     """Return the colours of values on a scale, (..., 3) in 0..1.
 
-    Where the scale crosses 0, colours go from 0 both ways, blue for similar and brown for opposite, with equal steps:
-    that few values are below 0 takes nothing from the contrast of the others.
+    Where the scale crosses 0, colours go from 0 both ways, blue for similar and brown for opposite,
+    with equal steps: that few values are below 0 takes nothing from the contrast of the others.
     """
     low, high = limits
     direction = 1 if larger_is_more_similar else -1
@@ -144,25 +158,43 @@ def shades(values: np.ndarray, limits: tuple[float, float], *, larger_is_more_si
 
 
 def colour_table(size: int = 256, *, opposite: bool = False) -> np.ndarray:
-    """Return colours from pale sand by green to deep blue whose lightness falls evenly, (size, 3) in 0..1.
+    """Return colours from pale sand by green to deep blue whose lightness falls evenly, (size, 3)
+    in 0..1.
 
-    Even in the perceptual space Oklab (Ottosson 2020), so that equal steps look equal, also in grey and in print.
-    With ``opposite``, from the same sand to brown.
+    Even in the perceptual space Oklab (Ottosson 2020), so that equal steps look equal, also in grey
+    and in print. With ``opposite``, from the same sand to brown.
     """
     t = np.linspace(0, 1, size)
-    lightness, chroma, hue = 0.975 - 0.685 * t, 0.025 + 0.2 * t * (1 - t) + 0.06 * t, np.radians(100 + 165 * t)
+    lightness, chroma, hue = (
+        0.975 - 0.685 * t,
+        0.025 + 0.2 * t * (1 - t) + 0.06 * t,
+        np.radians(100 + 165 * t),
+    )
     if opposite:
-        lightness, chroma, hue = 0.975 - 0.575 * t, 0.025 + 0.2 * t * (1 - t) + 0.075 * t, np.radians(100 - 55 * t)
+        lightness, chroma, hue = (
+            0.975 - 0.575 * t,
+            0.025 + 0.2 * t * (1 - t) + 0.075 * t,
+            np.radians(100 - 55 * t),
+        )
     lab = np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)], axis=1)
     to_cones = np.array(
-        [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.2914855480]]
+        [
+            [1, 0.3963377774, 0.2158037573],
+            [1, -0.1055613458, -0.0638541728],
+            [1, -0.0894841775, -1.2914855480],
+        ]
     )
     to_rgb = np.array(
-        [[4.0767416621, -3.3077115913, 0.2309699292], [-1.2684380046, 2.6097574011, -0.3413193965],
-         [-0.0041960863, -0.7034186147, 1.7076147010]]
-    )  # fmt: skip
+        [
+            [4.0767416621, -3.3077115913, 0.2309699292],
+            [-1.2684380046, 2.6097574011, -0.3413193965],
+            [-0.0041960863, -0.7034186147, 1.7076147010],
+        ]
+    )
     linear = np.clip((lab @ to_cones.T) ** 3 @ to_rgb.T, 0, 1)
-    encoded: np.ndarray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    encoded: np.ndarray = np.where(
+        linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
+    )
     return encoded
 
 
@@ -175,7 +207,9 @@ def _cells(axes: Any, heat_map: HeatMap, width: float, height: float) -> None:
     i, j = np.indices(missing.shape)
     stripes = np.array(STRIPES)[((i + j) // 8) % 2]
     picture = np.where(missing[..., None], stripes, picture)
-    axes.imshow(picture, extent=(-0.5, columns - 0.5, rows - 0.5, -0.5), aspect="auto", interpolation="none")
+    axes.imshow(
+        picture, extent=(-0.5, columns - 0.5, rows - 0.5, -0.5), aspect="auto", interpolation="none"
+    )
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set(color=MUTED, linewidth=0.5)
@@ -209,7 +243,14 @@ def brief(value: float, limits: tuple[float, float]) -> str:
 
 def _write_left(axes: Any, labels: Labels, rows: int, width: float) -> None:
     for text in labels.texts:
-        _write(axes, text, (-text.offset / width, 1 - (text.place + 0.5) / rows), ha="right", va="center", rotation=0)
+        _write(
+            axes,
+            text,
+            (-text.offset / width, 1 - (text.place + 0.5) / rows),
+            ha="right",
+            va="center",
+            rotation=0,
+        )
     _draw_borders(axes.axhline, labels.lines)
 
 
@@ -229,18 +270,29 @@ def _draw_borders(draw_line: Any, starts: Sequence[int]) -> None:
 
 def _write(axes: Any, text: Text, position: tuple[float, float], **alignment: Any) -> None:
     axes.text(
-        *position, text.name, fontsize=text.font, color=text.colour, transform=axes.transAxes, rotation_mode="anchor",
-        parse_math=False, **alignment,
-    )  # fmt: skip
+        *position,
+        text.name,
+        fontsize=text.font,
+        color=text.colour,
+        transform=axes.transAxes,
+        rotation_mode="anchor",
+        parse_math=False,
+        **alignment,
+    )
 
 
 def _scale(figure: Any, heat_map: HeatMap, box: Box) -> None:
-    """Draw the colour scale at the right with the numbers at its ends, the similar one on top, and what it spans."""
+    """Draw the colour scale at the right with the numbers at its ends, the similar one on top, and
+    what it spans."""
     tall = min(box.height, 1.6 * box.width * WIDTH / (figure.get_figheight() * 72))
     axes = figure.add_axes((box.left + box.width + 8 / WIDTH, 1 - box.top - tall, 8 / WIDTH, tall))
-    low, high = heat_map.scale.limits if heat_map.larger_is_more_similar else heat_map.scale.limits[::-1]
+    low, high = (
+        heat_map.scale.limits if heat_map.larger_is_more_similar else heat_map.scale.limits[::-1]
+    )
     numbers = np.linspace(low, high, 256)[:, None]
-    bar = shades(numbers, heat_map.scale.limits, larger_is_more_similar=heat_map.larger_is_more_similar)
+    bar = shades(
+        numbers, heat_map.scale.limits, larger_is_more_similar=heat_map.larger_is_more_similar
+    )
     axes.imshow(bar, aspect="auto", origin="lower", extent=(0, 1, low, high), interpolation="none")
     points = tall * figure.get_figheight() * 72
     ticks = np.linspace(low, high, 5 if points > 70 else 3 if points > 36 else 2)
@@ -257,12 +309,15 @@ def _scale(figure: Any, heat_map: HeatMap, box: Box) -> None:
 
 
 def _svg(plt: Any, figure: Any, name: str) -> str:
-    """Render to an SVG element that stands in HTML: no prologue, no namespaces, no metadata, text as text."""
+    """Render to an SVG element that stands in HTML: no prologue, no namespaces, no metadata, text
+    as text."""
     settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": ["sans-serif"]}
     target = io.StringIO()
     with plt.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has the glyph
-        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            target, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
     svg = target.getvalue()
     for pattern, replacement in INLINE:
         svg = re.sub(pattern, replacement, svg)

@@ -15,16 +15,21 @@ LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 12.0, 38.0
 ROW, NAMES, NUMBERS = 21.0, 184.0, 46.0  # of bars: height of one, room at the left and at the right
 LONGEST = 28  # characters of the name of a bar
 CHARACTER = 5.8  # mean width of a character
-MOST_TITLES, MOST_MARKS = 400, 30  # points of a chart that say their values; points of a line that are marked
+MOST_TITLES, MOST_MARKS = (
+    400,
+    30,
+)  # points of a chart that say their values; points of a line that are marked
 MARKS = (  # from the middle of a point, for about equal areas
-    "m-2.7 0a2.7 2.7 0 1 0 5.4 0a2.7 2.7 0 1 0-5.4 0z", "m-2.4-2.4h4.8v4.8h-4.8z", "m0-3.4l3.2 5.6h-6.4z",
+    "m-2.7 0a2.7 2.7 0 1 0 5.4 0a2.7 2.7 0 1 0-5.4 0z", "m-2.4-2.4h4.8v4.8h-4.8z",
+    "m0-3.4l3.2 5.6h-6.4z",
     "m0-3.5l3.5 3.5l-3.5 3.5l-3.5-3.5z", "m0 3.4l3.2-5.6h-6.4z",
 )  # fmt: skip
 DASHES = ("", "d1", "d2")  # of the tens of numbers
 
 
 class Key(NamedTuple):
-    """How a line is drawn: its number, for colour, mark and dashes, and whether it is shown at first."""
+    """How a line is drawn: its number, for colour, mark and dashes, and whether it is shown at
+    first."""
 
     number: int
     is_shown: bool
@@ -38,7 +43,9 @@ class Key(NamedTuple):
     def classes(self) -> str:
         """What the style sheet and the program know it by."""
         dash = DASHES[self.number // 10 % len(DASHES)]
-        return " ".join(filter(None, ("m", f"m{self.number}", dash, "" if self.is_shown else "off")))
+        return " ".join(
+            filter(None, ("m", f"m{self.number}", dash, "" if self.is_shown else "off"))
+        )
 
 
 class Axis(NamedTuple):
@@ -57,11 +64,13 @@ class Axis(NamedTuple):
         """Return where a value is."""
         if self.zero is not None and value == 0:
             return self.zero
-        low, high, here = (math.log10(v) if self.zero is not None else v for v in (self.low, self.high, value))
+        low, high, here = (
+            math.log10(v) if self.zero is not None else v for v in (self.low, self.high, value)
+        )
         return self.start + (here - low) / (high - low) * (self.end - self.start)
 
 
-# ---------------------------------------------------------------------------------------------------------------- lines
+# -------------------------------------------------------------------------------------------- lines
 
 
 def chart(found: Chart, keys: Mapping[str, Key]) -> str:
@@ -81,15 +90,24 @@ def chart(found: Chart, keys: Mapping[str, Key]) -> str:
     parts = [*_grid(y), *_below(x, found), *(_threshold_across(y, t) for t in level)]
     are_few = len(points) <= MOST_TITLES
     parts += [_line(line, keys[line.name], found, x, y, are_few) for line in reversed(lines)]
-    said = f"{found.title}: {found.y} by {found.x}, {len(lines)} {'line' if len(lines) == 1 else 'lines'}"
+    said = (
+        f"{found.title}: {found.y} by {found.x}, {len(lines)} "
+        f"{'line' if len(lines) == 1 else 'lines'}"
+    )
     return _svg(WIDTH, HEIGHT, parts, said)
 
 
 def known(line: Line) -> Line:
     """Return the points of a line that have both numbers, with their intervals."""
     places = [i for i, point in enumerate(line.points) if _is_finite(point)]
-    spans = [line.intervals[i] if _is_finite(line.intervals[i]) else (line.points[i][1],) * 2
-             for i in places] if line.intervals else []  # fmt: skip
+    spans = (
+        [
+            line.intervals[i] if _is_finite(line.intervals[i]) else (line.points[i][1],) * 2
+            for i in places
+        ]
+        if line.intervals
+        else []
+    )
     return Line(line.name, tuple(line.points[i] for i in places), tuple(spans))
 
 
@@ -103,14 +121,25 @@ def x_axis(xs: Sequence[float], found: Chart) -> Axis:
     positive = [v for v in xs if v > 0] or [1.0]
     low, high = min(positive), max(positive)
     zero, start = start, start + 34 if 0 in xs else start
-    return Axis(low, high, start, end, zero) if high > 1.001 * low else Axis(low / 3, high * 3, start, end, zero)
+    return (
+        Axis(low, high, start, end, zero)
+        if high > 1.001 * low
+        else Axis(low / 3, high * 3, start, end, zero)
+    )
 
 
 def reach(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis for values: with 0, and with 1 for shares, where these are near, and a little room."""
+    """Return the ends of an axis for values: with 0, and with 1 for shares, where these are near,
+    and a little room."""
     low, high = min(values), max(values)
     low = 0.0 if 0 < low <= 0.6 * high else low
-    high = 1.0 if low >= -1 and 0.75 <= high < 1 else 0.0 if low < 0 and 0.6 * low <= high < 0 else high
+    high = (
+        1.0
+        if low >= -1 and 0.75 <= high < 1
+        else 0.0
+        if low < 0 and 0.6 * low <= high < 0
+        else high
+    )
     if apart(low, high) != (low, high):
         return apart(low, high)
     room = 0.05 * (high - low)
@@ -127,7 +156,8 @@ def apart(low: float, high: float) -> tuple[float, float]:
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers (1, 2 or 5 times a power of ten apart) from low to high, at most so many."""
+    """Return round numbers (1, 2 or 5 times a power of ten apart) from low to high, at most so
+    many."""
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * (1 - 1e-9))
@@ -136,7 +166,8 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return the powers of ten from low to high; with few of them also their multiples by 2 and 5."""
+    """Return the powers of ten from low to high; with few of them also their multiples by 2 and
+    5."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     every = max(1, math.ceil(len(powers) / 8))
     factors = (1, 2, 5) if len(powers) <= 3 else (1,)
@@ -181,7 +212,13 @@ def _line(line: Line, key: Key, found: Chart, x: Axis, y: Axis, are_few: bool) -
         ]
         parts.append(tag("path", d=f"M{'L'.join(border)}Z", class_="band"))
     elif spans:
-        parts.append(tag("path", d="".join(f"M{a:.1f} {low:.1f}V{high:.1f}" for a, low, high in spans), class_="span"))
+        parts.append(
+            tag(
+                "path",
+                d="".join(f"M{a:.1f} {low:.1f}V{high:.1f}" for a, low, high in spans),
+                class_="span",
+            )
+        )
     if found.joined and len(places) > 1:
         parts.append(tag("path", d="M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places)))
     if not found.joined or len(places) <= MOST_MARKS:
@@ -189,17 +226,22 @@ def _line(line: Line, key: Key, found: Chart, x: Axis, y: Axis, are_few: bool) -
     return tag("g", *parts, class_=f"{key.classes} joined" if found.joined else key.classes)
 
 
-def _marks(line: Line, key: Key, found: Chart, places: Iterable[tuple[float, float]], are_few: bool) -> Iterable[str]:
-    """Yield the points, each with what it says when the pointer rests on it; of very many, all as one path."""
+def _marks(
+    line: Line, key: Key, found: Chart, places: Iterable[tuple[float, float]], are_few: bool
+) -> Iterable[str]:
+    """Yield the points, each with what it says when the pointer rests on it; of very many, all as
+    one path."""
     if not are_few:
-        yield tag("path", d="".join(f"M{a:.1f} {b:.1f}{key.mark}" for a, b in places), class_="marks")
+        yield tag(
+            "path", d="".join(f"M{a:.1f} {b:.1f}{key.mark}" for a, b in places), class_="marks"
+        )
         return
     for (a, b), (x, y) in zip(places, line.points):
         said = title(f"{line.name}: {found.y} {number(y)} at {found.x} {number(x)}")
         yield tag("path", said, d=f"M{a:.1f} {b:.1f}{key.mark}", class_="marks")
 
 
-# ----------------------------------------------------------------------------------------------------------------- bars
+# --------------------------------------------------------------------------------------------- bars
 
 
 def bars(found: Bars) -> str:
@@ -207,7 +249,9 @@ def bars(found: Bars) -> str:
     shown = [bar for bar in found.bars if math.isfinite(bar.value)]
     if not shown:
         return '<p class="note">There is nothing to draw: nothing has a value.</p>'
-    ends = [v for b in shown for v in (b.value, b.low, b.high) if v is not None and math.isfinite(v)]
+    ends = [
+        v for b in shown for v in (b.value, b.low, b.high) if v is not None and math.isfinite(v)
+    ]
     level = () if found.threshold is None else (found.threshold,)
     names = min(NAMES, 20 + CHARACTER * max(len(shortened(b.name)) for b in found.bars))
     low, high = found.span or reach([*ends, *level])
@@ -216,7 +260,9 @@ def bars(found: Bars) -> str:
     base = found.span[0] if found.span else 0.0
     parts = _columns(x, tall, found.x, base) + [_threshold_down(x, t, tall) for t in level]
     places = decimals([abs(bar.value) for bar in shown])
-    parts += [_bar(bar, x, ROW * i, digits(bar.value, places), base) for i, bar in enumerate(found.bars)]
+    parts += [
+        _bar(bar, x, ROW * i, digits(bar.value, places), base) for i, bar in enumerate(found.bars)
+    ]
     return _svg(WIDTH, tall + 42, parts, f"{found.title}: {found.x} of {len(found.bars)}")
 
 
@@ -227,7 +273,9 @@ def shortened(name: str) -> str:
 
 def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
     parts, width = [], (x.high - x.low) / 8
-    for tick in [base] * bool(base) + [t for t in ticks(x.low, x.high, 8) if not base or t > base + width / 2]:
+    for tick in [base] * bool(base) + [
+        t for t in ticks(x.low, x.high, 8) if not base or t > base + width / 2
+    ]:
         kind = "grid zero" if tick == base else "grid"
         parts += [tag("path", d=f"M{x(tick):.1f} 0V{tall:g}", class_=kind)]
         parts += [text(number(tick), round(x(tick), 1), tall + 16, class_="mid")]
@@ -239,7 +287,8 @@ def _threshold_down(x: Axis, at: float, tall: float) -> str:
 
 
 def _limit(at: float, d: str) -> str:
-    """Draw the line of a threshold, and a broad one that is not seen, which the pointer finds more easily."""
+    """Draw the line of a threshold, and a broad one that is not seen, which the pointer finds more
+    easily."""
     wide = tag("path", d=d, class_="reach")
     return tag("g", title(f"threshold {number(at)}"), wide, tag("path", d=d), class_="limit")
 
@@ -261,7 +310,7 @@ def _bar(bar: Bar, x: Axis, top: float, told: str, base: float) -> str:
     return tag("g", *parts, text(told, WIDTH - 4, middle + 3.5, class_="end name"))
 
 
-# --------------------------------------------------------------------------------------------------------------- shared
+# ------------------------------------------------------------------------------------------- shared
 
 
 def _is_finite(pair: tuple[float | None, float | None]) -> bool:
@@ -269,4 +318,11 @@ def _is_finite(pair: tuple[float | None, float | None]) -> bool:
 
 
 def _svg(width: float, height: float, parts: Iterable[str], said: str) -> str:
-    return tag("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", class_="chart", role="img", aria_label=said)
+    return tag(
+        "svg",
+        *parts,
+        viewBox=f"0 0 {width:g} {height:g}",
+        class_="chart",
+        role="img",
+        aria_label=said,
+    )

@@ -19,14 +19,17 @@ def number(value: float | None) -> str:
 
 
 def minus(text: str) -> str:
-    """Return a text with real minus signs before its numbers; hyphens in words, and between numbers, stay."""
+    """Return a text with real minus signs before its numbers; hyphens in words, and between
+    numbers, stay."""
     return re.sub(r"(?<![\w.)\]-])-(?=\.?\d)", "−", text)
 
 
 def decimals(sizes: Sequence[float]) -> int | None:
-    """Return how many decimals show numbers of a column; None if no one number of decimals shows all of them.
+    """Return how many decimals show numbers of a column; None if no one number of decimals shows
+    all of them.
 
-    That is so where a large number would leave a small one with less than two digits, as when measures are mixed.
+    That is so where a large number would leave a small one with less than two digits, as when
+    measures are mixed.
     """
     sizes = [0.0 if size < ROUNDING else size for size in sizes if math.isfinite(size)]
     if all(size == int(size) and size < 1e7 for size in sizes):
@@ -43,7 +46,8 @@ def decimals(sizes: Sequence[float]) -> int | None:
 
 
 def digits(value: float, places: int | None) -> str:
-    """Write a number with so many decimals, one that would then be 0 in three significant digits."""
+    """Write a number with so many decimals, one that would then be 0 in three significant
+    digits."""
     if not math.isfinite(value):
         return "–"
     value = 0.0 if abs(value) < ROUNDING else value

@@ -16,14 +16,16 @@ from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
 COLUMNS = (
-    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict", "note", "trial",
+    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
+    "note", "trial",
 )  # fmt: skip
 
 
 def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
     """Write findings in one of the formats of the command line, to a file or to standard output.
 
-    JSON has everything; CSV and Parquet have a line per claim and per score, of the ``kind`` "claim" or "score".
+    JSON has everything; CSV and Parquet have a line per claim and per score, of the ``kind``
+    "claim" or "score".
     """
     if kind == "parquet":
         frame = need("pandas").DataFrame(finding_records(findings), columns=COLUMNS)
@@ -36,12 +38,19 @@ def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
 
 def claim_table(findings: Findings) -> Any:
     """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
-    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in findings.claims if c.verdict != NO_DATA]
-    return plain_table(("claim", "verdict", "what is claimed", "the paper", "this run"), rows, as_blocks=True)
+    rows = [
+        (c.number, c.verdict, c.claim, c.theirs, c.ours)
+        for c in findings.claims
+        if c.verdict != NO_DATA
+    ]
+    return plain_table(
+        ("claim", "verdict", "what is claimed", "the paper", "this run"), rows, as_blocks=True
+    )
 
 
 def without_data(claims: Iterable[Claim]) -> list[str]:
-    """Return the line that names the claims on which this run has no data; none if there is no such claim."""
+    """Return the line that names the claims on which this run has no data; none if there is no such
+    claim."""
     numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
     if not numbers:
         return []
@@ -52,45 +61,72 @@ def without_data(claims: Iterable[Claim]) -> list[str]:
 def standing_table(findings: Findings) -> Any:
     """Return the mean rank of every measure over the cells that have scores, best first.
 
-    Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no order either.
+    Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no
+    order either.
     """
     found, labels = findings.places(), findings.labels
     is_sure = found.is_settling and not findings.is_trial
     header = ("measure", "mean rank", *(("95 %", "behind the leader, 95 %") if is_sure else ()))
-    rows = [(labels.get(p.measure, p.measure), f"{p.mean:.1f}", *(_spans(p) if is_sure else ())) for p in found.rows]
-    return plain_table(header, sorted(rows) if findings.is_trial else rows, right=range(1, len(header)))
+    rows = [
+        (labels.get(p.measure, p.measure), f"{p.mean:.1f}", *(_spans(p) if is_sure else ()))
+        for p in found.rows
+    ]
+    return plain_table(
+        header, sorted(rows) if findings.is_trial else rows, right=range(1, len(header))
+    )
 
 
 def _spans(place: Place) -> tuple[str, str]:
-    behind = "tied with the leader" if place.is_tied else f"{place.behind_low:.1f} to {place.behind_high:.1f}"
+    behind = (
+        "tied with the leader"
+        if place.is_tied
+        else f"{place.behind_low:.1f} to {place.behind_high:.1f}"
+    )
     return f"{place.low:.1f} to {place.high:.1f}", behind
 
 
 def place_table(findings: Findings) -> Any:
     """Return the table of a joint ranking, rounded."""
     (table,) = findings["standing"].tables
-    rows = [["–" if e is None else f"{e:.1f}" if isinstance(e, float) else str(e) for e in row] for row in table.rows]
+    rows = [
+        ["–" if e is None else f"{e:.1f}" if isinstance(e, float) else str(e) for e in row]
+        for row in table.rows
+    ]
     return plain_table(table.columns, rows, right=range(1, len(table.columns)))
 
 
 def headline_lines(findings: Findings) -> list[str]:
-    """Return what must be read before the numbers: what was run, a trial, what was left out, and what leads."""
+    """Return what must be read before the numbers: what was run, a trial, what was left out, and
+    what leads."""
     told = "; ".join(f"{name} {value}" for name, value in findings.facts.items())
-    where = "" if findings.suite == "joint" else f"{findings.suite}, {size_words(findings.suite, findings.size)}; "
-    return [f"{where}{told}".rstrip("; "), *findings.remarks, *filter(None, (findings.idle(), findings.headline())), ""]
+    where = (
+        ""
+        if findings.suite == "joint"
+        else f"{findings.suite}, {size_words(findings.suite, findings.size)}; "
+    )
+    return [
+        f"{where}{told}".rstrip("; "),
+        *findings.remarks,
+        *filter(None, (findings.idle(), findings.headline())),
+        "",
+    ]
 
 
 def finding_tables(findings: Findings) -> list[Any]:
-    """Return what a terminal shows: what was run, the claims, how the measures stand; of each only what there is."""
+    """Return what a terminal shows: what was run, the claims, how the measures stand; of each only
+    what there is."""
     judged = any(claim.verdict != NO_DATA for claim in findings.claims) and not findings.is_trial
     claims = [*([claim_table(findings)] if judged else []), *without_data(findings.claims)]
-    standing = ["", standing_table(findings)] if findings.ranks() and findings.suite != "joint" else []
+    standing = (
+        ["", standing_table(findings)] if findings.ranks() and findings.suite != "joint" else []
+    )
     places = ["", place_table(findings)] if findings.suite == "joint" else []
     return [*headline_lines(findings), *claims, *standing, *places]
 
 
 def finding_records(findings: Findings) -> list[dict[str, Any]]:
-    """Return a record per claim and per score; what a record does not have is None. A trial has no ranks."""
+    """Return a record per claim and per score; what a record does not have is None. A trial has no
+    ranks."""
     ranks, records = {} if findings.is_trial else findings.ranks(), []
     for section in findings.sections:
         for c in section.claims:
@@ -99,13 +135,24 @@ def finding_records(findings: Findings) -> list[dict[str, Any]]:
         for cell, scores in section.scores.items():
             for measure, value in scores.items():
                 rank = ranks.get((section.name, cell), {}).get(measure)
-                facts: dict[str, Any] = {"name": cell, "measure": measure, "value": value, "rank": rank}
+                facts: dict[str, Any] = {
+                    "name": cell,
+                    "measure": measure,
+                    "value": value,
+                    "rank": rank,
+                }
                 records.append({"section": section.name, "kind": "score", **facts})
-    return [{name: record.get(name) for name in COLUMNS} | {"trial": findings.is_trial} for record in records]
+    return [
+        {name: record.get(name) for name in COLUMNS} | {"trial": findings.is_trial}
+        for record in records
+    ]
 
 
 def _as_json(findings: Findings) -> str:
-    return json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict) + "\n"
+    return (
+        json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict)
+        + "\n"
+    )
 
 
 def _as_csv(findings: Findings) -> str:

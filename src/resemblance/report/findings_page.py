@@ -1,4 +1,5 @@
-"""One self-contained HTML page of what a suite found: it loads nothing from elsewhere, sorts its tables, and prints."""
+"""One self-contained HTML page of what a suite found: it loads nothing from elsewhere, sorts its
+tables, and prints."""
 
 from __future__ import annotations
 
@@ -20,19 +21,23 @@ from .strip import strip
 from .template import SIGNS, template
 
 NUMBER = r"[-−]?\d[\d.]*"
-NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")  # a number or an interval, with or without %
+NUMBERS = re.compile(
+    rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?"
+)  # a number or an interval, with or without %
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
 
 
 class Cell(NamedTuple):
-    """A cell of a table: what is written, and the number by which it is sorted ("" for none, None for a text)."""
+    """A cell of a table: what is written, and the number by which it is sorted ("" for none, None
+    for a text)."""
 
     text: str
     value: str | None
 
 
 class Shown(NamedTuple):
-    """What the page shows of a section; ``place`` names it in links, ``keys`` say how its lines are drawn."""
+    """What the page shows of a section; ``place`` names it in links, ``keys`` say how its lines are
+    drawn."""
 
     section: Section
     place: str
@@ -47,10 +52,11 @@ def write_findings_page(
 ) -> None:
     """Write what a suite found to one HTML file.
 
-    The page has the verdicts, then for every section what it is about, the claims with the paper's and our numbers,
-    the figures, the tables, and why something has no value; at the end the mean ranks of the measures, times, and how
-    it was made. Any line can be shown or hidden, any table sorted. It needs no network; two calls with equal findings
-    write the same bytes, and a reader sees the old or the new file, never a part.
+    The page has the verdicts, then for every section what it is about, the claims with the paper's
+    and our numbers, the figures, the tables, and why something has no value; at the end the mean
+    ranks of the measures, times, and how it was made. Any line can be shown or hidden, any table
+    sorted. It needs no network; two calls with equal findings write the same bytes, and a reader
+    sees the old or the new file, never a part.
 
     Parameters
     ----------
@@ -70,22 +76,31 @@ def _content(findings: Findings) -> dict[str, Any]:
     count = Counter(claim.verdict for claim in findings.claims)
     standing, sections = _standing(findings), shown(findings.sections)
     return {
-        "findings": findings, "strip": strip_of(findings), "headline": headline_of(findings),
-        "command": command_of(findings), "tested": len(findings.claims) - count[NO_DATA],
-        "verdicts": [(v, count[v]) for v in SIGNS if count[v]], "verdict": verdict(findings),
-        "sections": sections, "standing": standing and (standing, bars(standing)),
+        "findings": findings,
+        "strip": strip_of(findings),
+        "headline": headline_of(findings),
+        "command": command_of(findings),
+        "tested": len(findings.claims) - count[NO_DATA],
+        "verdicts": [(v, count[v]) for v in SIGNS if count[v]],
+        "verdict": verdict(findings),
+        "sections": sections,
+        "standing": standing and (standing, bars(standing)),
         "numbers": sorted({key.number for s in sections for _, key in s.keys}),
         "seconds": [(name, _time(seconds)) for name, seconds in findings.seconds.items()],
-        "total": _time(sum(findings.seconds.values())), "meanings": _meanings(findings),
-    }  # fmt: skip
+        "total": _time(sum(findings.seconds.values())),
+        "meanings": _meanings(findings),
+    }
 
 
 def strip_of(findings: Findings) -> Any:
-    """Return what stands under the title: suite, size, data sets, models, seeds; that a trial is one; remarks."""
+    """Return what stands under the title: suite, size, data sets, models, seeds; that a trial is
+    one; remarks."""
     facts = {"suite": findings.suite, "size": size_words(findings.suite, findings.size)}
     if findings.suite == "joint":
         facts = {}
-    return strip(facts | dict(findings.facts), is_trial=findings.is_trial, remarks=remarks_of(findings))
+    return strip(
+        facts | dict(findings.facts), is_trial=findings.is_trial, remarks=remarks_of(findings)
+    )
 
 
 def remarks_of(findings: Findings) -> tuple[str, ...]:
@@ -100,7 +115,11 @@ def headline_of(findings: Findings) -> str:
 
 def command_of(findings: Findings) -> str:
     """Return the command that makes such a page."""
-    return "resemblance joint STUDY ..." if findings.suite == "joint" else f"resemblance {findings.suite} run"
+    return (
+        "resemblance joint STUDY ..."
+        if findings.suite == "joint"
+        else f"resemblance {findings.suite} run"
+    )
 
 
 def _meanings(findings: Findings) -> dict[str, str]:
@@ -126,39 +145,61 @@ def verdict(findings: Findings) -> str:
 
 
 def shown(sections: Iterable[Section]) -> tuple[Shown, ...]:
-    """Return what is shown of every section; a name has the same colour in all, as far as colours go."""
+    """Return what is shown of every section; a name has the same colour in all, as far as colours
+    go."""
     numbers: dict[str, int] = {}
     found = []
     for position, section in enumerate(sections):
         keys = line_keys(section, numbers)
-        figures = tuple((f, bars(f) if isinstance(f, Bars) else chart(f, keys)) for f in section.figures)
+        figures = tuple(
+            (f, bars(f) if isinstance(f, Bars) else chart(f, keys)) for f in section.figures
+        )
         tables = tuple(_shown(t) for t in section.tables)
-        found.append(Shown(section, f"section-{position + 1}", tuple(keys.items()), figures, tables, section.claims))
+        found.append(
+            Shown(
+                section,
+                f"section-{position + 1}",
+                tuple(keys.items()),
+                figures,
+                tables,
+                section.claims,
+            )
+        )
     return tuple(found)
 
 
 def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, Key]:
     """Return how the lines of a section are drawn, and note the numbers of names that are new."""
-    names = list(dict.fromkeys(line.name for f in section.figures if isinstance(f, Chart) for line in f.lines))
+    names = list(
+        dict.fromkeys(
+            line.name for f in section.figures if isinstance(f, Chart) for line in f.lines
+        )
+    )
     taken: dict[str, int] = {}
     for name in names:
         if name in numbers and numbers[name] not in taken.values():
             taken[name] = numbers[name]
     for name in names:
         if name not in taken:
-            taken[name] = next(i for i in range(len(names) + len(taken) + 1) if i not in taken.values())
+            taken[name] = next(
+                i for i in range(len(names) + len(taken) + 1) if i not in taken.values()
+            )
             numbers.setdefault(name, taken[name])
     first = len(names) if len(names) <= FEW else FIRST
     return {name: Key(taken[name], i < first) for i, name in enumerate(names)}
 
 
-# --------------------------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------------- tables
 
 
 def _shown(table: Table) -> tuple[Table, tuple[bool, ...], tuple[tuple[Cell, ...], ...]]:
     """Return a table with which of its columns are numbers, and its cells by row."""
     columns = _columns(table)
-    return table, tuple(any(cell.value is not None for cell in c) for c in columns), tuple(zip(*columns))
+    return (
+        table,
+        tuple(any(cell.value is not None for cell in c) for c in columns),
+        tuple(zip(*columns)),
+    )
 
 
 def _columns(table: Table) -> list[list[Cell]]:
@@ -183,16 +224,23 @@ def _words(entry: Entry) -> Cell:
 
 
 def _counts(column: Sequence[Entry]) -> list[Cell] | None:
-    """Return a column of texts that are numbers, such as "97%" and "1.2 to 3.4", by the first; None for any other."""
+    """Return a column of texts that are numbers, such as "97%" and "1.2 to 3.4", by the first; None
+    for any other."""
     texts = ["" if entry is None else str(entry) for entry in column]
     found = [NUMBERS.fullmatch(text) for text in texts]
     if not any(found) or any(text and not match for text, match in zip(texts, found)):
         return None
-    return [Cell(minus(t) if m else "–", m[1].replace("−", "-") if m else "") for t, m in zip(texts, found)]
+    return [
+        Cell(minus(t) if m else "–", m[1].replace("−", "-") if m else "")
+        for t, m in zip(texts, found)
+    ]
 
 
 def _numbers(column: Sequence[Entry]) -> list[Cell]:
-    values = [None if entry is None or not math.isfinite(float(entry)) else float(entry) for entry in column]
+    values = [
+        None if entry is None or not math.isfinite(float(entry)) else float(entry)
+        for entry in column
+    ]
     known = [abs(v) for v in values if v is not None]
     places = decimals(known)
     return [Cell("–", "") if v is None else Cell(digits(v, places), f"{v!r}") for v in values]
@@ -204,7 +252,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-# ------------------------------------------------------------------------------------------------------------- standing
+# ----------------------------------------------------------------------------------------- standing
 
 
 def _standing(findings: Findings) -> Bars | None:
@@ -214,15 +262,26 @@ def _standing(findings: Findings) -> Bars | None:
     is_sure = found.is_settling and not findings.is_trial
     labels = findings.labels
     rows = [
-        Bar(labels.get(p.measure, p.measure), p.mean, *((p.low, p.high) if is_sure else (None, None)))
+        Bar(
+            labels.get(p.measure, p.measure),
+            p.mean,
+            *((p.low, p.high) if is_sure else (None, None)),
+        )
         for p in found.rows
     ]
     if findings.is_trial:
         rows.sort(key=lambda row: row.name)
     cells = f"{found.cells} cell{'' if found.cells == 1 else 's'}"
     note = (
-        f"Rank among all measures, 1 for the best, averaged over {cells} of this run; a measure without a value in a "
-        "cell stands behind all that have one."
+        f"Rank among all measures, 1 for the best, averaged over {cells} of this run; a measure "
+        "without a value in a cell stands behind all that have one."
     )
     told = f"{note} {RESAMPLING}" if is_sure else note
-    return Bars("standing", "Mean ranks", "mean rank, 1 is the best", tuple(rows), told, span=(1.0, float(len(rows))))
+    return Bars(
+        "standing",
+        "Mean ranks",
+        "mean rank, 1 is the best",
+        tuple(rows),
+        told,
+        span=(1.0, float(len(rows))),
+    )

@@ -1,4 +1,5 @@
-"""Figures of the manifold suite as inline SVG whose colours are those of the page, in light and in dark."""
+"""Figures of the manifold suite as inline SVG whose colours are those of the page, in light and in
+dark."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ def cloud(found: Cloud) -> str:
     """Draw points, each colour as one path."""
     points = found.points - (found.points.max(axis=0) + found.points.min(axis=0)) / 2
     reach = max(float(np.abs(points).max()), 1e-9)
-    x, y = ((SIDE / 2 + sign * (SIDE / 2 - 8) * column / reach) for sign, column in zip((1, -1), points.T))
+    x, y = (
+        (SIDE / 2 + sign * (SIDE / 2 - 8) * column / reach)
+        for sign, column in zip((1, -1), points.T)
+    )
     paths = []
     for colour in dict.fromkeys(found.colours.tolist()):
         own = found.colours == colour
@@ -43,7 +47,9 @@ def cloud(found: Cloud) -> str:
 def _svg(width: float, height: float, inside: str, class_: str, label: str) -> str:
     box = f'viewBox="0 0 {width:g} {height:g}"'
     said = f"<title>{escape(label)}</title>" if class_ == "cloud" else ""
-    return f'<svg {box} class="{class_}" role="img" aria-label="{escape(label)}">{said}{inside}</svg>'
+    return (
+        f'<svg {box} class="{class_}" role="img" aria-label="{escape(label)}">{said}{inside}</svg>'
+    )
 
 
 def _text(content: str, x: float, y: float, class_: str) -> str:
@@ -55,24 +61,40 @@ def _curve(curve: Curve, found: Panel, xs: Sequence[float]) -> str:
     places = [(_x(x, found, xs), _y(y, found), x, value) for x, y, value in curve.points]
     path = "L".join(f"{px:.1f} {py:.1f}" for px, py, _, _ in places)
     dots = "".join(
-        f'<circle cx="{px:.1f}" cy="{py:.1f}" r="2.6"><title>{escape(line.text)}: {_number(value)} at '
+        f'<circle cx="{px:.1f}" cy="{py:.1f}" r="2.6"><title>{escape(line.text)}: '
+        f"{_number(value)} at "
         f"{escape(found.x)} = {x:g}</title></circle>"
         for px, py, x, value in places
     )
-    classes = f"m m{line.number}" + (" distance" if line.is_distance else "") + ("" if line.is_shown else " off")
+    classes = (
+        f"m m{line.number}"
+        + (" distance" if line.is_distance else "")
+        + ("" if line.is_shown else " off")
+    )
     said = f"<title>{escape(line.text)}</title>"
     return f'<g class="{classes}"><path d="M{path}">{said}</path>{dots}</g>'
 
 
 def _y_axis(found: Panel) -> list[str]:
     ticks = [-1.0, -0.5, 0.0, 0.5, 1.0] if found.low == -1 else [0.0, 0.25, 0.5, 0.75, 1.0]
-    parts = [f'<path class="grid{" zero" if t == 0 else ""}" d="M{LEFT:g} {_y(t, found):.1f}H{WIDTH - RIGHT:g}"/>'
-             for t in ticks]  # fmt: skip
-    return parts + [_text(f"{t:g}".replace("-", "−"), LEFT - 7, _y(t, found) + 3.5, "end") for t in ticks]
+    parts = [
+        f'<path class="grid{" zero" if t == 0 else ""}" d="M{LEFT:g} '
+        f'{_y(t, found):.1f}H{WIDTH - RIGHT:g}"/>'
+        for t in ticks
+    ]
+    return parts + [
+        _text(f"{t:g}".replace("-", "−"), LEFT - 7, _y(t, found) + 3.5, "end") for t in ticks
+    ]
 
 
 def _x_axis(found: Panel, xs: Sequence[float]) -> list[str]:
-    name = {"k": "neighbours k", "n": "samples n", "d": "features d", "t": "distance t", "r": "r"}.get(found.x, found.x)
+    name = {
+        "k": "neighbours k",
+        "n": "samples n",
+        "d": "features d",
+        "t": "distance t",
+        "r": "r",
+    }.get(found.x, found.x)
     parts = [_text(name, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, "mid axis")]
     end = -math.inf
     for tick in _ticks(found, xs):

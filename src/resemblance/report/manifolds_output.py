@@ -1,4 +1,5 @@
-"""Write the grades of the manifold suite: as a table for a person, as JSON, CSV or Parquet for a program."""
+"""Write the grades of the manifold suite: as a table for a person, as JSON, CSV or Parquet for a
+program."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from .terminal import plain_table
 def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> None:
     """Write the grades in one of the formats of the command line, to a file or to standard output.
 
-    JSON also has the claims of the paper and every comparison; Parquet has the comparisons. Every row of CSV and
-    Parquet says whether it is of a trial.
+    JSON also has the claims of the paper and every comparison; Parquet has the comparisons. Every
+    row of CSV and Parquet says whether it is of a trial.
     """
     if kind == "parquet":
         frame = need("pandas").DataFrame(_records(result.points), columns=Point._fields)
@@ -33,9 +34,12 @@ def emit_manifolds(result: ManifoldResult, kind: str, output: Path | None) -> No
 
 
 def grade_table(result: ManifoldResult) -> Any:
-    """Return a line of grades per measure, those that find the known orders first; of a trial, in no order."""
+    """Return a line of grades per measure, those that find the known orders first; of a trial, in
+    no order."""
     header = ("measure", *(name.replace("_", " ") for name in Grade._fields[1:]))
-    rows = [(g.measure, *("-" if math.isnan(v) else f"{v:.3g}" for v in g[1:])) for g in result.grades()]
+    rows = [
+        (g.measure, *("-" if math.isnan(v) else f"{v:.3g}" for v in g[1:])) for g in result.grades()
+    ]
     return plain_table(header, rows, right=range(1, len(header)))
 
 
@@ -46,7 +50,8 @@ def claim_table(result: ManifoldResult) -> Any:
 
 
 def manifold_tables(result: ManifoldResult) -> list[Any]:
-    """Return what a terminal shows: what was run, the grades, and the claims unless it is a trial."""
+    """Return what a terminal shows: what was run, the grades, and the claims unless it is a
+    trial."""
     told = f"manifolds, {size_words('manifolds', result.size)}"
     if result.is_trial:
         return [told, TRIAL, "", grade_table(result)]
@@ -64,9 +69,13 @@ def _none_for_nan(value: Any) -> Any:
 
 def _as_json(result: ManifoldResult) -> str:
     document = {
-        "size": result.size, "trial": result.is_trial, "grades": _records(result.grades()),
-        "claims": _records(claims(result)), "comparisons": _records(result.points), "provenance": result.provenance,
-    }  # fmt: skip
+        "size": result.size,
+        "trial": result.is_trial,
+        "grades": _records(result.grades()),
+        "claims": _records(claims(result)),
+        "comparisons": _records(result.points),
+        "provenance": result.provenance,
+    }
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

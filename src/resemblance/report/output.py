@@ -34,7 +34,8 @@ def emit(comparison: Comparison, kind: str, output: Path | None) -> None:
 
 
 def deliver(text: str, output: Path | None) -> None:
-    """Write a text to a file, of which a reader never sees a part, or to standard output when there is none."""
+    """Write a text to a file, of which a reader never sees a part, or to standard output when there
+    is none."""
     if output:
         write_atomically(output, text)
     else:
@@ -44,7 +45,8 @@ def deliver(text: str, output: Path | None) -> None:
 
 @contextmanager
 def _while_read() -> Iterator[None]:
-    """Let the reader of a pipe go, as ``head`` does: the rest is not printed, and the command ends as it would have."""
+    """Let the reader of a pipe go, as ``head`` does: the rest is not printed, and the command ends
+    as it would have."""
     try:
         yield
         sys.stdout.flush()
@@ -85,7 +87,8 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
 
 
 def as_json(comparison: Comparison) -> str:
-    """Return the records with the measures and the provenance; a missing value is null and has a reason."""
+    """Return the records with the measures and the provenance; a missing value is null and has a
+    reason."""
     head = describe(comparison.rows, comparison.columns, comparison.measures, comparison.provenance)
     document = head | {"seconds": dict(comparison.seconds), "records": comparison.records()}
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
@@ -100,13 +103,15 @@ def as_csv(comparison: Comparison) -> str:
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     """Return records as comma-separated values.
 
-    A text that a spreadsheet would run as a formula, since it begins with ``=``, ``+``, ``-`` or ``@`` and is not a
-    number, has an apostrophe before it.
+    A text that a spreadsheet would run as a formula, since it begins with ``=``, ``+``, ``-`` or
+    ``@`` and is not a number, has an apostrophe before it.
     """
     target = io.StringIO()
     writer = csv.DictWriter(target, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _harmless(value) for name, value in record.items()} for record in records)
+    writer.writerows(
+        {name: _harmless(value) for name, value in record.items()} for record in records
+    )
     return target.getvalue()
 
 
@@ -123,8 +128,9 @@ def _harmless(value: Any) -> Any:
 def show(parts: Sequence[Any], target: Any = None) -> None:
     """Print texts and tables, by default to standard output.
 
-    On a terminal they are as wide as it is (``COLUMNS`` counts); elsewhere every row is one line that can be searched
-    for. Control characters, such as a file name may have, are written as escapes.
+    On a terminal they are as wide as it is (``COLUMNS`` counts); elsewhere every row is one line
+    that can be searched for. Control characters, such as a file name may have, are written as
+    escapes.
     """
     from rich.console import Console
 
@@ -140,12 +146,17 @@ def show(parts: Sequence[Any], target: Any = None) -> None:
 
 
 def _width(stream: Any) -> int | None:
-    """Return how many columns a terminal has, ``COLUMNS`` if that is set; None for what is no terminal."""
+    """Return how many columns a terminal has, ``COLUMNS`` if that is set; None for what is no
+    terminal."""
     if not stream.isatty():
         return None
     said = os.environ.get("COLUMNS", "")
     try:
-        return (int(said) if said.isdigit() else 0) or os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
+        return (
+            (int(said) if said.isdigit() else 0)
+            or os.get_terminal_size(stream.fileno()).columns
+            or USUAL_WIDTH
+        )
     except OSError:
         return USUAL_WIDTH
 
@@ -154,7 +165,9 @@ def _lines(part: Any, width: int | None) -> Iterator[Any]:
     from rich.text import Text
 
     if isinstance(part, Table):
-        yield from (Text(line.text, style="bold" if line.is_heading else "") for line in render(part, width))
+        yield from (
+            Text(line.text, style="bold" if line.is_heading else "") for line in render(part, width)
+        )
         return
     style = part.style if isinstance(part, Text) else ""
     for line in printable(str(part), keep="\n").split("\n"):

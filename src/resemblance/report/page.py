@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 from ..comparison import Comparison, remark_notes, without_rounding
 from ..extras import need
 from ..store import write_atomically
-from .data import HeatMap, agreement, failure_groups, heat_map, is_square, number, off_diagonal, provenance, summary
+from .data import (
+    HeatMap,
+    agreement,
+    failure_groups,
+    heat_map,
+    is_square,
+    number,
+    off_diagonal,
+    provenance,
+    summary,
+)
 from .figures import Figure, colour_table, draw
 
 
@@ -32,9 +42,9 @@ def write_page(
 ) -> Path:
     """Write a comparison to one HTML file and return its path.
 
-    The page has a table of all measures, a heat map per measure, the reasons of failures, and the provenance. It needs
-    no network and runs no foreign code; two calls with the same comparison write the same bytes, and a reader sees
-    the old or the new file, never a part.
+    The page has a table of all measures, a heat map per measure, the reasons of failures, and the
+    provenance. It needs no network and runs no foreign code; two calls with the same comparison
+    write the same bytes, and a reader sees the old or the new file, never a part.
 
     Parameters
     ----------
@@ -42,37 +52,51 @@ def write_page(
     path : the file to write; its folder must exist.
     title : the heading. introduction : one paragraph below it, as plain text.
     facts : names and values to show at the top, such as accuracies.
-    stretch : let the colours of every map span its values instead of the range of its measure; the maps say so.
+    stretch : let the colours of every map span its values instead of the range of its measure; the
+        maps say so.
 
     Needs the extra ``report``.
     """
     maps = [heat_map(comparison, info.spec, stretch=stretch) for info in comparison.measures]
     html = _template().render(
-        title=title, introduction=introduction, comparison=comparison, square=is_square(comparison),
-        pairs=_count_pairs(comparison), measures=summary(comparison), remarks=remark_notes(comparison),
-        failures=failure_groups(comparison), failed=len(comparison.failures), provenance=provenance(comparison),
-        facts=facts or {}, **_drawn(comparison, maps),
-    )  # fmt: skip
+        title=title,
+        introduction=introduction,
+        comparison=comparison,
+        square=is_square(comparison),
+        pairs=_count_pairs(comparison),
+        measures=summary(comparison),
+        remarks=remark_notes(comparison),
+        failures=failure_groups(comparison),
+        failed=len(comparison.failures),
+        provenance=provenance(comparison),
+        facts=facts or {},
+        **_drawn(comparison, maps),
+    )
     write_atomically(Path(path), html)
     return Path(path)
 
 
 def _drawn(comparison: Comparison, maps: Sequence[HeatMap]) -> dict[str, Any]:
-    """Return what the page draws: the maps, and how far the measures agree, of two as a sentence."""
+    """Return what the page draws: the maps, and how far the measures agree, of two as a
+    sentence."""
     found = agreement(comparison)
     overview = found if found and len(found.rows) > 2 else None
     crosses_zero = any(heat.scale.limits[0] < 0 for heat in maps)
     return {
-        "plates": [_plate(heat) for heat in maps], "plate_width": plate_width(comparison),
-        "overview": overview and _plate(overview), "overview_width": min(640, 200 + 36 * len(maps)),
+        "plates": [_plate(heat) for heat in maps],
+        "plate_width": plate_width(comparison),
+        "overview": overview and _plate(overview),
+        "overview_width": min(640, 200 + 36 * len(maps)),
         "agreeing": _agreeing(found) if found and not overview else "",
-        "ramp": _ramp(), "opposite": _ramp(opposite=True) if crosses_zero else (),
+        "ramp": _ramp(),
+        "opposite": _ramp(opposite=True) if crosses_zero else (),
         "data": page_data(comparison, [*maps, *([overview] if overview else [])]),
-    }  # fmt: skip
+    }
 
 
 def page_data(comparison: Comparison, maps: Iterable[HeatMap]) -> dict[str, Any]:
-    """Return the names and numbers that the page shows under the pointer; six digits, null where there is no value."""
+    """Return the names and numbers that the page shows under the pointer; six digits, null where
+    there is no value."""
     return {
         "rows": comparison.rows,
         "columns": comparison.columns,
@@ -89,7 +113,9 @@ def plate_width(comparison: Comparison) -> int:
 def _map_data(heat: HeatMap, comparison: Comparison) -> dict[str, Any]:
     is_measure = heat.name in comparison.values
     shown = without_rounding(heat.values, comparison.info(heat.name)) if is_measure else heat.values
-    values = [[float(f"{v:.6g}") if math.isfinite(v) else None for v in row] for row in shown.tolist()]
+    values = [
+        [float(f"{v:.6g}") if math.isfinite(v) else None for v in row] for row in shown.tolist()
+    ]
     reasons = {f"{i},{j}": reason for (i, j), reason in heat.reasons.items()}
     data: dict[str, Any] = {"values": values, "reasons": reasons}
     own_names = (heat.rows, heat.columns) != (comparison.rows, comparison.columns)

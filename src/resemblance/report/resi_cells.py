@@ -1,4 +1,5 @@
-"""The cells behind the report of a benchmark: the table of scores, and the matrices that each score was made of."""
+"""The cells behind the report of a benchmark: the table of scores, and the matrices that each score
+was made of."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from ..comparison import Comparison
 from ..significance import stars
 from .resi_data import Family, Name, common_start, domains_of, families_of, family_of, standings
 
-QUALITIES: Mapping[str, Mapping[str, str]] = {  # of every test, the one that is shown first and the others, in words
+QUALITIES: Mapping[
+    str, Mapping[str, str]
+] = {  # of every test, the one that is shown first and the others, in words
     "accuracy": {"spearman_accuracy": "Spearman"},
     "output": {"spearman_jsd": "JSD", "spearman_disagreement": "disagreement"},
     "labels": {"auprc": "AUPRC", "conformity": "conformity"},
@@ -35,7 +38,8 @@ class Column(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A cell of the table: a value, or ``None`` with a reason, marked by the letter of the note that explains it.
+    """A cell of the table: a value, or ``None`` with a reason, marked by the letter of the note
+    that explains it.
 
     ``shade`` is the value in -1 to 1; a value with a reason rests on fewer pairs than it should.
     """
@@ -75,11 +79,12 @@ class Exhibit(NamedTuple):
     parts: tuple[Part, ...]
 
 
-# ------------------------------------------------------------------------------------------------ the table of scores
+# ------------------------------------------------------------------------------ the table of scores
 
 
 def score_table(result: Result) -> ScoreTable:
-    """Return every score, a row per measure in the order of the ranking, a column per test, family and quality.
+    """Return every score, a row per measure in the order of the ranking, a column per test, family
+    and quality.
 
     A trial has no best of a column.
     """
@@ -94,12 +99,18 @@ def score_table(result: Result) -> ScoreTable:
             place = (column.test, *column.family)
             score = scores.get((*place, column.quality, name.spec))
             why = failed.get((*place, name.spec), "")
-            entries.append(_entry(score, absent.get(place, "this measure was not evaluated here"), why, letters))
+            entries.append(
+                _entry(
+                    score, absent.get(place, "this measure was not evaluated here"), why, letters
+                )
+            )
         rows.append((name, tuple(entries)))
     if not result.is_trial:
         rows = _with_best(rows, complete_only=result.failures == "last")
     is_partial = any(e.value is not None and e.reason for _, entries in rows for e in entries)
-    return ScoreTable(columns, tuple(rows), {mark: reason for reason, mark in letters.items()}, is_partial)
+    return ScoreTable(
+        columns, tuple(rows), {mark: reason for reason, mark in letters.items()}, is_partial
+    )
 
 
 def _columns(result: Result) -> tuple[Column, ...]:
@@ -121,8 +132,16 @@ def _entry(score: Score | None, absence: str, failure: str, letters: dict[str, s
     if score is not None and np.isfinite(score.value):
         reason = (score.reason or "") if score.failed else ""
         bounded = float(np.clip(score.value, -1, 1))
-        return Entry(float(score.value), stars(score.p_value), reason, "†" if reason else "", shade=bounded)
-    reason = absence if score is None else failure if score.failed and failure else score.reason or "no value"
+        return Entry(
+            float(score.value), stars(score.p_value), reason, "†" if reason else "", shade=bounded
+        )
+    reason = (
+        absence
+        if score is None
+        else failure
+        if score.failed and failure
+        else score.reason or "no value"
+    )
     mark = letters.setdefault(reason, _letter(len(letters)))
     return Entry(None, "", reason, mark)
 
@@ -130,12 +149,22 @@ def _entry(score: Score | None, absence: str, failure: str, letters: dict[str, s
 def _with_best(
     rows: Iterable[tuple[Name, Sequence[Entry]]], *, complete_only: bool
 ) -> list[tuple[Name, tuple[Entry, ...]]]:
-    """Mark the largest value of every column; one that rests on fewer pairs only where it is ranked as if complete."""
+    """Mark the largest value of every column; one that rests on fewer pairs only where it is ranked
+    as if complete."""
     rows = list(rows)
-    counts = [[_counts(e, complete_only) for e in column] for column in zip(*(entries for _, entries in rows))]
+    counts = [
+        [_counts(e, complete_only) for e in column]
+        for column in zip(*(entries for _, entries in rows))
+    ]
     best = [max((v for v in column if v is not None), default=np.inf) for column in counts]
     return [
-        (name, tuple(e._replace(is_best=_is_best(_counts(e, complete_only), top)) for e, top in zip(entries, best)))
+        (
+            name,
+            tuple(
+                e._replace(is_best=_is_best(_counts(e, complete_only), top))
+                for e, top in zip(entries, best)
+            ),
+        )
         for name, entries in rows
     ]
 
@@ -150,14 +179,16 @@ def _is_best(value: float | None, top: float) -> bool:
 
 def _letter(position: int) -> str:
     """Return a, b, ..., z, aa, ab, ..."""
-    return (_letter(position // 26 - 1) if position >= 26 else "") + "abcdefghijklmnopqrstuvwxyz"[position % 26]
+    return (_letter(position // 26 - 1) if position >= 26 else "") + "abcdefghijklmnopqrstuvwxyz"[
+        position % 26
+    ]
 
 
 def _case(row: Any) -> tuple[str, ...]:
     return (row.test, *family_of(row))
 
 
-# ------------------------------------------------------------------------------------------------------- the matrices
+# ------------------------------------------------------------------------------------- the matrices
 
 
 def exhibits(result: Result) -> tuple[Exhibit, ...]:
@@ -169,16 +200,27 @@ def exhibits(result: Result) -> tuple[Exhibit, ...]:
     for score in result.scores:
         scores[_case(score)].append(score)
     return tuple(
-        Exhibit(test, family, tuple(_part(result, m, i, scores[test, *family]) for i, m in enumerate(maps)))
+        Exhibit(
+            test,
+            family,
+            tuple(_part(result, m, i, scores[test, *family]) for i, m in enumerate(maps)),
+        )
         for (test, family), maps in found.items()
     )
 
 
 def example(exhibit: Exhibit) -> tuple[Part, str, str]:
-    """Return a part, a quality and a measure that show what a test is about: the measure that does best in it."""
+    """Return a part, a quality and a measure that show what a test is about: the measure that does
+    best in it."""
     part = exhibit.parts[0]
-    quality = next(q for q in (*QUALITIES.get(exhibit.test, ()), *part.expected) if q in part.expected)
-    known = {m: v for m, v in part.scores.get(quality, {}).items() if np.isfinite(v) and m in part.measured}
+    quality = next(
+        q for q in (*QUALITIES.get(exhibit.test, ()), *part.expected) if q in part.expected
+    )
+    known = {
+        m: v
+        for m, v in part.scores.get(quality, {}).items()
+        if np.isfinite(v) and m in part.measured
+    }
     return part, quality, max(known, key=lambda m: known[m]) if known else next(iter(part.measured))
 
 
@@ -193,7 +235,11 @@ def _part(result: Result, found: Map, position: int, scores: Iterable[Score]) ->
     return Part(
         "/".join(start[3:]) or f"model {position + 1}",
         tuple("/".join(name.split("/")[len(start) :]) for name in found.names),
-        {info.spec: comparison.difference(info.spec) for info in result.measures if info.spec in values},
+        {
+            info.spec: comparison.difference(info.spec)
+            for info in result.measures
+            if info.spec in values
+        },
         {quality: np.array(rows, float) for quality, rows in found.expected.items()},
         by_quality,
     )

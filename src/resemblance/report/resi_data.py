@@ -1,4 +1,5 @@
-"""The data behind the report of a benchmark: ranks, scores, groups, failures and claims, computed and not drawn."""
+"""The data behind the report of a benchmark: ranks, scores, groups, failures and claims, computed
+and not drawn."""
 
 from __future__ import annotations
 
@@ -39,10 +40,11 @@ class Family(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where a measure stands over all cells; ``None`` when it has no rank, and for what few cells cannot tell.
+    """Where a measure stands over all cells; ``None`` when it has no rank, and for what few cells
+    cannot tell.
 
-    ``behind``: the 95 % interval of its distance from the leader, in the same cells. ``is_tied``: it leads, or cannot
-    be told from what does.
+    ``behind``: the 95 % interval of its distance from the leader, in the same cells. ``is_tied``:
+    it leads, or cannot be told from what does.
     """
 
     name: Name
@@ -57,7 +59,8 @@ class Standing(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """What was evaluated, in numbers. ``comparisons`` are of two different representations, each counted once."""
+    """What was evaluated, in numbers. ``comparisons`` are of two different representations, each
+    counted once."""
 
     models: int
     measures: int
@@ -66,7 +69,8 @@ class Headline(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The ranks of a measure in the cells of a domain: median, quartiles, and the farthest within 1.5 of their span.
+    """The ranks of a measure in the cells of a domain: median, quartiles, and the farthest within
+    1.5 of their span.
 
     ``cells`` says of every rank in which cell it is.
     """
@@ -94,7 +98,8 @@ class Panel(NamedTuple):
 
 
 class FailureRow(NamedTuple):
-    """Comparisons that failed for one reason under one measure, and where: a line for each family of models."""
+    """Comparisons that failed for one reason under one measure, and where: a line for each family
+    of models."""
 
     name: Name
     reason: str
@@ -110,7 +115,7 @@ class Claim(NamedTuple):
     found: Measure | None
 
 
-# ------------------------------------------------------------------------------------------------ names and the whole
+# ------------------------------------------------------------------------------ names and the whole
 
 
 def names_of(result: Result) -> dict[str, Name]:
@@ -118,7 +123,9 @@ def names_of(result: Result) -> dict[str, Name]:
     usual = {(m.spec, m.label) for m in preset(PRESETS.get(result.protocol, "default"))}
     count = Counter(info.label for info in result.measures)
     return {
-        m.spec: Name(m.spec, m.label if count[m.label] == 1 else m.spec, (m.spec, m.label) not in usual)
+        m.spec: Name(
+            m.spec, m.label if count[m.label] == 1 else m.spec, (m.spec, m.label) not in usual
+        )
         for m in result.measures
     }
 
@@ -131,7 +138,9 @@ def domains_of(result: Result) -> tuple[str, ...]:
 
 def families_of(result: Result) -> tuple[Family, ...]:
     """Return the families of models in the order in which they were evaluated."""
-    return tuple(dict.fromkeys(family_of(row) for row in (*result.scores, *result.maps, *result.absent)))
+    return tuple(
+        dict.fromkeys(family_of(row) for row in (*result.scores, *result.maps, *result.absent))
+    )
 
 
 def family_of(row: Any) -> Family:
@@ -151,7 +160,9 @@ def headline(result: Result) -> Headline:
         where = (m.domain, m.dataset, m.architecture)
         pairs |= {(*where, m.pooling, *sorted(pair)) for pair in combinations(m.names, 2)}
     orders = sum(1 if info.symmetric else 2 for info in result.measures)
-    return Headline(len(models_of(result)), len(result.measures), len(result.ranks()), len(pairs) * orders)
+    return Headline(
+        len(models_of(result)), len(result.measures), len(result.ranks()), len(pairs) * orders
+    )
 
 
 def places_of(result: Result) -> Places:
@@ -162,7 +173,8 @@ def places_of(result: Result) -> Places:
 def standings(result: Result) -> tuple[Standing, ...]:
     """Return where every measure stands, best mean rank first; those without a rank at the end.
 
-    A trial, and too few cells to settle anything, have no intervals and no ties; a trial has no order either.
+    A trial, and too few cells to settle anything, have no intervals and no ties; a trial has no
+    order either.
     """
     names, ranks, found = names_of(result), result.ranks(), places_of(result)
     by_domain = {d: {r.measure: r.mean for r in ranking(ranks, d)} for d in domains_of(result)}
@@ -171,22 +183,42 @@ def standings(result: Result) -> tuple[Standing, ...]:
     rows = []
     for p in found.rows:
         own = overall[p.measure]
-        low, high, behind = (p.low, p.high, (p.behind_low, p.behind_high)) if is_sure else (None, None, None)
+        low, high, behind = (
+            (p.low, p.high, (p.behind_low, p.behind_high)) if is_sure else (None, None, None)
+        )
         means = {d: known[p.measure] for d, known in by_domain.items() if p.measure in known}
-        rows.append(Standing(names[p.measure], own.mean, low, high, own.median, len(own.ranks), means, behind,
-                             is_sure and p.is_tied))  # fmt: skip
+        rows.append(
+            Standing(
+                names[p.measure],
+                own.mean,
+                low,
+                high,
+                own.median,
+                len(own.ranks),
+                means,
+                behind,
+                is_sure and p.is_tied,
+            )
+        )
     if result.is_trial:  # whose order says nothing
         rows.sort(key=lambda row: list(names).index(row.name.spec))
     ranked = {p.measure for p in found.rows}
-    rest = [Standing(name, None, None, None, None, 0, {}) for spec, name in names.items() if spec not in ranked]
+    rest = [
+        Standing(name, None, None, None, None, 0, {})
+        for spec, name in names.items()
+        if spec not in ranked
+    ]
     return (*rows, *rest)
 
 
 def verdict(result: Result) -> str:
-    """Say which measure leads, and which others cannot be told from it; of a trial, that it is one."""
+    """Say which measure leads, and which others cannot be told from it; of a trial, that it is
+    one."""
     if result.is_trial:
         return TRIAL
-    said = headline_of(places_of(result), {spec: name.text for spec, name in names_of(result).items()})
+    said = headline_of(
+        places_of(result), {spec: name.text for spec, name in names_of(result).items()}
+    )
     families = {cell[2:] for cell in result.ranks()}
     alone = " All cells are on the models of one architecture." if len(families) == 1 else ""
     return f"{said}{alone}"
@@ -197,13 +229,16 @@ def facts(result: Result) -> dict[str, str]:
     known = dict.fromkeys((m.domain, m.dataset, m.architecture) for m in result.maps)
     told = {"suite": size_words("resi", result.suite) if result.suite else OWN}
     told["data sets"] = ", ".join(dict.fromkeys(dataset for _, dataset, _ in known)) or "none"
-    told["models"] = f"{len(models_of(result))}: " + (", ".join(dict.fromkeys(a for *_, a in known)) or "none")
+    told["models"] = f"{len(models_of(result))}: " + (
+        ", ".join(dict.fromkeys(a for *_, a in known)) or "none"
+    )
     seeds = {name.rpartition("/seed")[2] for *_, name in models_of(result) if "/seed" in name}
     return told | ({"seeds": str(len(seeds))} if seeds else {})
 
 
 def remarks(result: Result) -> tuple[str, ...]:
-    """Return what a reader must know before the numbers: few models, and folders of models that were left out."""
+    """Return what a reader must know before the numbers: few models, and folders of models that
+    were left out."""
     most = max((len(m.names) for m in result.maps if m.test != "layers"), default=0)
     few = "" if result.suite else few_models(most)
     left = "; ".join(f"{folder} ({why})" for folder, why in result.left_out.items())
@@ -220,7 +255,8 @@ def models_of(result: Result) -> set[tuple[str, ...]]:
 
 
 def boxes(result: Result, domain: str) -> tuple[Box, ...]:
-    """Return the ranks of every measure in a domain, best median first, then best mean; of a trial, in no order."""
+    """Return the ranks of every measure in a domain, best median first, then best mean; of a trial,
+    in no order."""
     names = names_of(result)
     cells = {cell: own for cell, own in result.ranks().items() if cell[2] == domain}
     ranked = [r.measure for r in ranking(cells)]
@@ -231,7 +267,8 @@ def boxes(result: Result, domain: str) -> tuple[Box, ...]:
 
 
 def before(result: Result) -> Mapping[tuple[str, str], float]:
-    """Return for two measures in what share of the samples of the cells the first has the better mean rank.
+    """Return for two measures in what share of the samples of the cells the first has the better
+    mean rank.
 
     Nothing for a trial, and where cells are too few to settle anything.
     """
@@ -240,12 +277,13 @@ def before(result: Result) -> Mapping[tuple[str, str], float]:
 
 
 def wins(result: Result) -> dict[tuple[str, str], Duel]:
-    """Return for every ordered pair of measures in how many cells the first is ranked before the second."""
+    """Return for every ordered pair of measures in how many cells the first is ranked before the
+    second."""
     cells: dict[Hashable, Mapping[str, float]] = dict(result.ranks().items())
     return duels(cells)
 
 
-# ------------------------------------------------------------------------------------ groups, failures, times, claims
+# ------------------------------------------------------------------ groups, failures, times, claims
 
 
 def panels(result: Result) -> tuple[Panel, ...]:
@@ -254,9 +292,13 @@ def panels(result: Result) -> tuple[Panel, ...]:
     seen = Counter[tuple[str, ...]]()
     for group in result.groups:
         where = (group.test, group.domain, group.dataset, group.architecture)
-        seen[*where, group.name] += 1  # more than once when poolings of one architecture have accuracies of their own
+        seen[*where, group.name] += (
+            1  # more than once when poolings of one architecture have accuracies of their own
+        )
         found[where, seen[*where, group.name]].append(group)
-    return tuple(Panel(*where, groups[0].criterion, tuple(groups)) for (where, _), groups in found.items())
+    return tuple(
+        Panel(*where, groups[0].criterion, tuple(groups)) for (where, _), groups in found.items()
+    )
 
 
 def failure_rows(result: Result) -> tuple[FailureRow, ...]:
@@ -277,7 +319,9 @@ def times(result: Result) -> tuple[tuple[Name, Mapping[str, float]], ...]:
         (name, {d: 1000 * spent[spec] for d, spent in result.seconds.items() if spec in spent})
         for spec, name in names_of(result).items()
     ]
-    return tuple(sorted(rows, key=lambda row: (sum(row[1].values()) / max(len(row[1]), 1), row[0].text)))
+    return tuple(
+        sorted(rows, key=lambda row: (sum(row[1].values()) / max(len(row[1]), 1), row[0].text))
+    )
 
 
 def claims(result: Result) -> tuple[Claim, ...]:
@@ -323,4 +367,14 @@ def _box(name: Name, found: Mapping[str, float]) -> Box:
     lower, median, upper = (float(q) for q in np.percentile(ranks, [25, 50, 75]))
     reach = 1.5 * (upper - lower)
     inside = [r for r in ranks if lower - reach <= r <= upper + reach]
-    return Box(name, median, float(np.mean(ranks)), lower, upper, min(inside), max(inside), ranks, tuple(found))
+    return Box(
+        name,
+        median,
+        float(np.mean(ranks)),
+        lower,
+        upper,
+        min(inside),
+        max(inside),
+        ranks,
+        tuple(found),
+    )

@@ -1,4 +1,5 @@
-"""Write the scores of the ReSi benchmark: as tables for a person, as JSON, CSV or Parquet for a program."""
+"""Write the scores of the ReSi benchmark: as tables for a person, as JSON, CSV or Parquet for a
+program."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ COLUMNS = (*OWN, "rank", "trial")
 
 
 def emit_scores(result: Result, kind: str, output: Path | None) -> None:
-    """Write the scores in one of the formats of the command line, to a file or to standard output."""
+    """Write the scores in one of the formats of the command line, to a file or to standard
+    output."""
     if kind == "parquet":
         frame = need("pandas").DataFrame(score_records(result), columns=COLUMNS)
         write_parquet(frame.astype({"rank": float}), output, index=False)
@@ -29,7 +31,8 @@ def emit_scores(result: Result, kind: str, output: Path | None) -> None:
 
 
 def score_records(result: Result) -> list[dict[str, Any]]:
-    """Return one record per score with the measure's rank in its cell; a missing value is None and has a reason.
+    """Return one record per score with the measure's rank in its cell; a missing value is None and
+    has a reason.
 
     A trial has no ranks.
     """
@@ -37,21 +40,32 @@ def score_records(result: Result) -> list[dict[str, Any]]:
     for s in result.scores:
         record: dict[str, Any] = {name: getattr(s, name) for name in OWN}
         record["value"] = None if np.isnan(s.value) else s.value
-        records.append({**record, "rank": ranks.get(s.cell, {}).get(s.measure), "trial": result.is_trial})
+        records.append(
+            {**record, "rank": ranks.get(s.cell, {}).get(s.measure), "trial": result.is_trial}
+        )
     return records
 
 
 def _tables(result: Result) -> list[Any]:
     from .resi_terminal import group_table, headline_lines, ranking_table, score_tables
 
-    return [*headline_lines(result), ranking_table(result), *score_tables(result), "", group_table(result)]
+    return [
+        *headline_lines(result),
+        ranking_table(result),
+        *score_tables(result),
+        "",
+        group_table(result),
+    ]
 
 
 def _as_json(result: Result) -> str:
     document = {
-        "suite": result.suite, "trial": result.is_trial, "protocol": result.protocol, "failures": result.failures,
+        "suite": result.suite,
+        "trial": result.is_trial,
+        "protocol": result.protocol,
+        "failures": result.failures,
         "scores": score_records(result),
-    }  # fmt: skip
+    }
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

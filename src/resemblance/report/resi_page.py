@@ -1,4 +1,5 @@
-"""One self-contained HTML page of the ReSi benchmark: it loads nothing from elsewhere, sorts its tables, and prints."""
+"""One self-contained HTML page of the ReSi benchmark: it loads nothing from elsewhere, sorts its
+tables, and prints."""
 
 from __future__ import annotations
 
@@ -28,36 +29,44 @@ PROTOCOLS: Mapping[str, str] = {
 }
 FAILURES: Mapping[str, str] = {
     "last": "a measure with failed comparisons in a cell is ranked behind all others of that cell",
-    "unranked": "a measure with failed comparisons in a cell is ranked by what is left, or not at all",
+    "unranked": "a measure with failed comparisons in a cell is ranked by what is left, or not at "
+    "all",
 }
 READING: Mapping[str, str] = {
-    "accuracy": "Models differ in their random seed only; the more the accuracies of two of them differ, the more a "
-    "measure should find their representations to differ (Spearman correlation, −1 to 1).",
-    "output": "The same models; the more their outputs differ, by the Jensen-Shannon divergence of the probabilities "
-    "(JSD) or by how often the predicted class differs (disagreement), the more the representations should "
-    "(Spearman correlation, −1 to 1).",
-    "labels": "Groups of models were trained with different shares of random labels; models of one group should be "
-    "more alike than models of different groups (AUPRC or conformity, 0 to 1).",
-    "shortcut": "Groups of models were trained with shortcuts in their inputs that give away the label more or less "
-    "often; models of one group should be more alike than models of different groups (AUPRC or conformity, 0 to 1).",
-    "augmentation": "Groups of models were trained with more or less augmentation; models of one group should be more "
-    "alike than models of different groups (AUPRC or conformity, 0 to 1).",
-    "layers": "Inside one model, the farther apart two layers are, the more they should differ: distances in the "
-    "right order (Spearman correlation, −1 to 1), or layers in between not farther than what encloses them "
-    "(conformity, 0 to 1); the mean over models.",
+    "accuracy": "Models differ in their random seed only; the more the accuracies of two of them "
+    "differ, the more a measure should find their representations to differ (Spearman "
+    "correlation, −1 to 1).",
+    "output": "The same models; the more their outputs differ, by the Jensen-Shannon divergence "
+    "of the probabilities (JSD) or by how often the predicted class differs (disagreement), the "
+    "more the representations should (Spearman correlation, −1 to 1).",
+    "labels": "Groups of models were trained with different shares of random labels; models of "
+    "one group should be more alike than models of different groups (AUPRC or conformity, 0 to 1).",
+    "shortcut": "Groups of models were trained with shortcuts in their inputs that give away the "
+    "label more or less often; models of one group should be more alike than models of different "
+    "groups (AUPRC or conformity, 0 to 1).",
+    "augmentation": "Groups of models were trained with more or less augmentation; models of one "
+    "group should be more alike than models of different groups (AUPRC or conformity, 0 to 1).",
+    "layers": "Inside one model, the farther apart two layers are, the more they should differ: "
+    "distances in the right order (Spearman correlation, −1 to 1), or layers in between not "
+    "farther than what encloses them (conformity, 0 to 1); the mean over models.",
 }
 SHORT = {"isotropic_scaling": "scaling", "invertible_linear": "linear"}
 
 
 def write_resi_page(
-    result: Result, path: str | Path, *, title: str = TITLE, published: Sequence[RankRow] | None = None
+    result: Result,
+    path: str | Path,
+    *,
+    title: str = TITLE,
+    published: Sequence[RankRow] | None = None,
 ) -> None:
     """Write everything that an evaluation found to one HTML file.
 
-    The page has the ranking with intervals and by domain, every score, the matrices that were measured and expected,
-    the accuracies of the groups, how often measures beat each other, run times, failures, claims and provenance. It
-    needs no network and runs no foreign code; two calls with the same result write the same bytes, and a reader sees
-    the old or the new file, never a part.
+    The page has the ranking with intervals and by domain, every score, the matrices that were
+    measured and expected, the accuracies of the groups, how often measures beat each other, run
+    times, failures, claims and provenance. It needs no network and runs no foreign code; two calls
+    with the same result write the same bytes, and a reader sees the old or the new file, never a
+    part.
 
     Parameters
     ----------
@@ -65,20 +74,30 @@ def write_resi_page(
     path : the file to write; its folder must exist.
     title : the heading.
     published : mean ranks beside those of the paper, from
-        :func:`resemblance.benchmarks.published.compare_published`; without any, the page does not mention them.
+        :func:`resemblance.benchmarks.published.compare_published`; without any, the page does not
+        mention them.
 
     Needs the extra ``report``.
 
-    Reference: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity Measures", ICLR 2025.
-    Where we differ from its Figure 3 and Table 3: mean ranks have intervals, every model and quality can be chosen,
-    and what is missing has a reason.
+    Reference: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity
+    Measures", ICLR 2025. Where we differ from its Figure 3 and Table 3: mean ranks have intervals,
+    every model and quality can be chosen, and what is missing has a reason.
     """
-    write_atomically(Path(path), _template().render(title=title, **_ranks(result), **_cells(result), **_rest(result),
-                                                    **_published(published)))  # fmt: skip
+    write_atomically(
+        Path(path),
+        _template().render(
+            title=title,
+            **_ranks(result),
+            **_cells(result),
+            **_rest(result),
+            **_published(published),
+        ),
+    )
 
 
 def matrices(exhibits: Iterable[resi_cells.Exhibit], measures: Sequence[str]) -> dict[str, Any]:
-    """Return the matrices as compact data for the page: four digits, of symmetric ones the part from the diagonal up.
+    """Return the matrices as compact data for the page: four digits, of symmetric ones the part
+    from the diagonal up.
 
     Cases that measured the same share one entry of "values". A missing number is null.
     """
@@ -86,20 +105,39 @@ def matrices(exhibits: Iterable[resi_cells.Exhibit], measures: Sequence[str]) ->
     for exhibit in exhibits:
         parts = []
         for part in exhibit.parts:
-            packed = {str(i): _packed(part.measured[m]) for i, m in enumerate(measures) if m in part.measured}
+            packed = {
+                str(i): _packed(part.measured[m])
+                for i, m in enumerate(measures)
+                if m in part.measured
+            }
             place = places.setdefault(str(packed), len(values))
             values += [packed] if place == len(values) else []
             expected = {quality: _packed(matrix) for quality, matrix in part.expected.items()}
-            scores = {q: [_brief(found.get(m, math.nan)) for m in measures] for q, found in part.scores.items()}
-            parts += [{"title": part.title, "labels": part.labels, "values": place, "expected": expected,
-                       "scores": scores}]  # fmt: skip
-        cases += [{"test": exhibit.test, "family": resi_data.family_text(exhibit.family), "parts": parts}]
+            scores = {
+                q: [_brief(found.get(m, math.nan)) for m in measures]
+                for q, found in part.scores.items()
+            }
+            parts += [
+                {
+                    "title": part.title,
+                    "labels": part.labels,
+                    "values": place,
+                    "expected": expected,
+                    "scores": scores,
+                }
+            ]
+        cases += [
+            {"test": exhibit.test, "family": resi_data.family_text(exhibit.family), "parts": parts}
+        ]
     return {"cases": cases, "values": values}
 
 
 def _packed(matrix: np.ndarray) -> list[float | None]:
     same = np.array_equal(matrix, matrix.T, equal_nan=True)
-    return [_brief(v) for v in (matrix[np.triu_indices(len(matrix))] if same else matrix.ravel()).tolist()]
+    return [
+        _brief(v)
+        for v in (matrix[np.triu_indices(len(matrix))] if same else matrix.ravel()).tolist()
+    ]
 
 
 def _brief(value: float) -> float | None:
@@ -112,20 +150,31 @@ def _brief(value: float) -> float | None:
 def _ranks(result: Result) -> dict[str, Any]:
     """Return what the page shows of ranks: header, ranking, boxes, duels."""
     rows, domains = resi_data.standings(result), resi_data.domains_of(result)
-    worst = float(max([*(rank for cell in result.ranks().values() for rank in cell.values()), len(rows), 2]))
+    worst = float(
+        max([*(rank for cell in result.ranks().values() for rank in cell.values()), len(rows), 2])
+    )
     found = [(domain, resi_data.boxes(result, domain)) for domain in domains]
     ordered, sure = [row.name for row in rows if row.mean is not None], resi_data.before(result)
     return {
-        "headline": resi_data.headline(result), "verdict": resi_data.verdict(result), "domains": domains,
-        "strip": strip(resi_data.facts(result), is_trial=result.is_trial, remarks=resi_data.remarks(result)),
-        "resampling": RESAMPLING if any(row.behind for row in rows) else "", "is_trial": result.is_trial,
+        "headline": resi_data.headline(result),
+        "verdict": resi_data.verdict(result),
+        "domains": domains,
+        "strip": strip(
+            resi_data.facts(result), is_trial=result.is_trial, remarks=resi_data.remarks(result)
+        ),
+        "resampling": RESAMPLING if any(row.behind for row in rows) else "",
+        "is_trial": result.is_trial,
         "protocol": PROTOCOLS.get(result.protocol, result.protocol),
         "permute": result.permute,
-        "failures": FAILURES.get(result.failures, result.failures), "standings": rows,
-        "intervals": [resi_figures.interval(row, worst) for row in rows], "scale": resi_figures.interval_scale(worst),
-        "boxes": [(d, resi_figures.boxes(b, worst, f"Ranks in the domain {d}"), b) for d, b in found if b],
+        "failures": FAILURES.get(result.failures, result.failures),
+        "standings": rows,
+        "intervals": [resi_figures.interval(row, worst) for row in rows],
+        "scale": resi_figures.interval_scale(worst),
+        "boxes": [
+            (d, resi_figures.boxes(b, worst, f"Ranks in the domain {d}"), b) for d, b in found if b
+        ],
         "duels": resi_figures.duel_map(ordered, sure, resi_data.wins(result)) if sure else "",
-    }  # fmt: skip
+    }
 
 
 def _cells(result: Result) -> dict[str, Any]:
@@ -139,16 +188,30 @@ def _cells(result: Result) -> dict[str, Any]:
         part, quality, measure = resi_cells.example(exhibit)
         word = resi_cells.QUALITIES[exhibit.test].get(quality, quality)
         words = ("expected", f"measured by {names[measure].text}")
-        examples[exhibit.test] = (resi_data.family_text(exhibit.family), part.title, word,
-                                  resi_figures.pair(part, quality, measure, words))  # fmt: skip
+        examples[exhibit.test] = (
+            resi_data.family_text(exhibit.family),
+            part.title,
+            word,
+            resi_figures.pair(part, quality, measure, words),
+        )
     data = matrices(exhibits, list(names))
-    qualities = {quality: word for group in resi_cells.QUALITIES.values() for quality, word in group.items()}
+    qualities = {
+        quality: word for group in resi_cells.QUALITIES.values() for quality, word in group.items()
+    }
     told = [[n.text, n.text + (" (added)" if n.is_added else "")] for n in names.values()]
     return {
-        "table": resi_cells.score_table(result), "examples": examples, "families": resi_data.families_of(result),
-        "data": {**data, "measures": told, "tests": dict(TESTS), "qualities": qualities, "levels": resi_figures.LEVELS,
-                 "room": resi_figures.ROOM},
-    }  # fmt: skip
+        "table": resi_cells.score_table(result),
+        "examples": examples,
+        "families": resi_data.families_of(result),
+        "data": {
+            **data,
+            "measures": told,
+            "tests": dict(TESTS),
+            "qualities": qualities,
+            "levels": resi_figures.LEVELS,
+            "room": resi_figures.ROOM,
+        },
+    }
 
 
 def _rest(result: Result) -> dict[str, Any]:
@@ -159,18 +222,29 @@ def _rest(result: Result) -> dict[str, Any]:
     representations = result.provenance.get("representations", {})
     settings = {k: v for k, v in result.provenance.items() if k != "representations"}
     return {
-        "panels": panels, "times": times, "fastest": min(spent, default=1), "slowest": max(spent, default=1),
-        "time_domains": tuple(result.seconds), "failed": resi_data.failure_rows(result),
-        "claims": claims, "meaning": {c.name.spec: text for c in claims if (text := definition(c.info))},
-        "invariances": INVARIANCES, "settings": settings,
-        "representations": representations, "absent": result.absent,
-    }  # fmt: skip
+        "panels": panels,
+        "times": times,
+        "fastest": min(spent, default=1),
+        "slowest": max(spent, default=1),
+        "time_domains": tuple(result.seconds),
+        "failed": resi_data.failure_rows(result),
+        "claims": claims,
+        "meaning": {c.name.spec: text for c in claims if (text := definition(c.info))},
+        "invariances": INVARIANCES,
+        "settings": settings,
+        "representations": representations,
+        "absent": result.absent,
+    }
 
 
 def _published(rows: Sequence[RankRow] | None) -> dict[str, Any]:
     rows = list(rows or ())
     agreement = order_agreement(rows) if rows else None
-    return {"published": rows, "agreement": agreement, "scatter": resi_figures.scatter(rows) if rows else ""}
+    return {
+        "published": rows,
+        "agreement": agreement,
+        "scatter": resi_figures.scatter(rows) if rows else "",
+    }
 
 
 def _template() -> Any:
@@ -179,13 +253,24 @@ def _template() -> Any:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters |= {"two": two, "number": lambda value: number(value).replace("-", "−"), "shade": _log_shade}
+    environment.filters |= {
+        "two": two,
+        "number": lambda value: number(value).replace("-", "−"),
+        "shade": _log_shade,
+    }
     environment.globals |= {
-        "tests": TESTS, "qualities": resi_cells.QUALITIES, "reading": READING, "short": SHORT,
-        "family_text": resi_data.family_text, "version_text": _as_text, "ramp": _ramp(),
-        "css": "".join((here / name).read_text(encoding="utf-8") for name in ("resi.css", "strip.css")),
+        "tests": TESTS,
+        "qualities": resi_cells.QUALITIES,
+        "reading": READING,
+        "short": SHORT,
+        "family_text": resi_data.family_text,
+        "version_text": _as_text,
+        "ramp": _ramp(),
+        "css": "".join(
+            (here / name).read_text(encoding="utf-8") for name in ("resi.css", "strip.css")
+        ),
         "js": (here / "resi.js").read_text(encoding="utf-8"),
-    }  # fmt: skip
+    }
     return environment.from_string((here / "resi.html.j2").read_text(encoding="utf-8"))
 
 

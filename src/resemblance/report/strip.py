@@ -1,4 +1,5 @@
-"""What stands under the title of every page of a study: what the run is of, and that a trial is one."""
+"""What stands under the title of every page of a study: what the run is of, and that a trial is
+one."""
 
 from __future__ import annotations
 
@@ -10,9 +11,13 @@ from ..extras import need
 
 
 def strip(facts: Mapping[str, str], *, is_trial: bool, remarks: Iterable[str] = ()) -> Any:
-    """Return the facts of a run in a line, the banner of a trial, and remarks, as markup; everything is escaped."""
+    """Return the facts of a run in a line, the banner of a trial, and remarks, as markup;
+    everything is escaped."""
     markup = need("markupsafe")
-    told = "".join(f"<div><dt>{markup.escape(k)}</dt><dd>{markup.escape(v)}</dd></div>" for k, v in facts.items())
+    told = "".join(
+        f"<div><dt>{markup.escape(k)}</dt><dd>{markup.escape(v)}</dd></div>"
+        for k, v in facts.items()
+    )
     banner = f'<p class="trial" role="note">{markup.escape(TRIAL)}</p>' if is_trial else ""
     notes = "".join(f'<p class="remark">{markup.escape(remark)}</p>' for remark in remarks)
     return markup.Markup(f'<dl class="strip">{told}</dl>{banner}{notes}')

@@ -14,8 +14,9 @@ ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
 class Table(NamedTuple):
     """Rows of texts below a header.
 
-    What does not fit a terminal is folded between words, then cut into parts that repeat the first column. With
-    ``as_blocks`` each row becomes a block of lines instead, as suits rows of sentences.
+    What does not fit a terminal is folded between words, then cut into parts that repeat the first
+    column. With ``as_blocks`` each row becomes a block of lines instead, as suits rows of
+    sentences.
     """
 
     header: tuple[str, ...]
@@ -33,14 +34,18 @@ class Line(NamedTuple):
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    """Return a text in which control characters, which could steer a terminal, are written as escapes."""
-    return text.translate({code: escape for code, escape in ESCAPED.items() if chr(code) not in keep})
+    """Return a text in which control characters, which could steer a terminal, are written as
+    escapes."""
+    return text.translate(
+        {code: escape for code, escape in ESCAPED.items() if chr(code) not in keep}
+    )
 
 
 def render(table: Table, width: int | None = None) -> Iterator[Line]:
     """Yield the lines of a table; without a width, one for every row."""
     clean = table._replace(
-        header=tuple(map(printable, table.header)), rows=tuple(tuple(map(printable, row)) for row in table.rows)
+        header=tuple(map(printable, table.header)),
+        rows=tuple(tuple(map(printable, row)) for row in table.rows),
     )
     yield Line("")
     yield from _laid_out(clean, width)
@@ -48,7 +53,8 @@ def render(table: Table, width: int | None = None) -> Iterator[Line]:
 
 
 def fold(text: str, width: int, *, cut: bool = True) -> list[str]:
-    """Return a text as lines of at most this width, broken between words; only a word that is wider may be cut."""
+    """Return a text as lines of at most this width, broken between words; only a word that is wider
+    may be cut."""
     lines = [""]
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines[-1] else word
@@ -82,7 +88,9 @@ def _laid_out(table: Table, width: int | None) -> Iterator[Line]:
         yield from _grid(table, natural, GAP)
     elif table.as_blocks:
         yield from _blocks(table, width)
-    elif fitting := next(((w, gap) for gap in NARROW_GAPS if (w := _fitted(table, width, gap))), None):
+    elif fitting := next(
+        ((w, gap) for gap in NARROW_GAPS if (w := _fitted(table, width, gap))), None
+    ):
         yield from _grid(table, *fitting)
     else:
         yield from _parts(table, width)
@@ -94,13 +102,18 @@ def _widths(table: Table, *, folded: bool) -> list[int]:
     for i, name in enumerate(table.header):
         heads = (name.split() if folded else [name]) if table.has_header else []
         cells = [row[i] for row in table.rows]
-        words = chain.from_iterable(cell.split() for cell in cells) if folded and i not in table.right else cells
+        words = (
+            chain.from_iterable(cell.split() for cell in cells)
+            if folded and i not in table.right
+            else cells
+        )
         found.append(max(map(measured, chain(heads, words)), default=0))
     return found
 
 
 def _fitted(table: Table, width: int, gap: int) -> list[int] | None:
-    """Return widths that fill the terminal, more for the columns that need it most; None if no word may be cut."""
+    """Return widths that fill the terminal, more for the columns that need it most; None if no word
+    may be cut."""
     natural, widths = _widths(table, folded=False), _widths(table, folded=True)
     room = width - INDENT - gap * (len(widths) - 1) - sum(widths)
     if room < 0:
@@ -121,16 +134,25 @@ def _grid(table: Table, widths: Sequence[int], gap: int) -> Iterator[Line]:
         yield from map(Line, _row(row, widths, gap, table.right))
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], gap: int, right: Iterable[int]) -> Iterator[str]:
-    columns = [[cell] if measured(cell) <= width else fold(cell, width) for cell, width in zip(cells, widths)]
+def _row(
+    cells: Sequence[str], widths: Sequence[int], gap: int, right: Iterable[int]
+) -> Iterator[str]:
+    columns = [
+        [cell] if measured(cell) <= width else fold(cell, width)
+        for cell, width in zip(cells, widths)
+    ]
     for parts in zip_longest(*columns, fillvalue=""):
         spaces = [" " * (width - measured(part)) for part, width in zip(parts, widths)]
-        padded = [space + part if i in right else part + space for i, (part, space) in enumerate(zip(parts, spaces))]
+        padded = [
+            space + part if i in right else part + space
+            for i, (part, space) in enumerate(zip(parts, spaces))
+        ]
         yield (" " * INDENT + (" " * gap).join(padded)).rstrip()
 
 
 def _blocks(table: Table, width: int) -> Iterator[Line]:
-    """Yield a block for every row: its first two cells as a heading, the others below with their names."""
+    """Yield a block for every row: its first two cells as a heading, the others below with their
+    names."""
     names, gap = table.header[2:], NARROW_GAPS[0]
     indent = INDENT + gap + max((measured(row[0]) for row in table.rows), default=0)
     side = max(map(measured, names), default=0) + gap
@@ -153,7 +175,8 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
 
 
 def _parts(table: Table, width: int) -> Iterator[Line]:
-    """Yield as many columns at a time as fit beside the first, which is cut if it leaves no room for others."""
+    """Yield as many columns at a time as fit beside the first, which is cut if it leaves no room
+    for others."""
     gap, least = NARROW_GAPS[0], _widths(table, folded=True)
     room = width - INDENT - min(least[0], width // 2)
     others = list(range(1, len(table.header)))

@@ -1,4 +1,5 @@
-"""What the pages of studies share: one style, one program that shows, hides and sorts, and signs for verdicts."""
+"""What the pages of studies share: one style, one program that shows, hides and sorts, and signs
+for verdicts."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from ..extras import need
 from .findings_numbers import minus
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
-KINDS: Mapping[str, str] = {REPRODUCED: "yes", PARTLY: "part", NOT: "no", CONTRADICTED: "part", NO_DATA: "dim"}
+KINDS: Mapping[str, str] = {
+    REPRODUCED: "yes",
+    PARTLY: "part",
+    NOT: "no",
+    CONTRADICTED: "part",
+    NO_DATA: "dim",
+}
 
 
 def template(name: str) -> Any:
@@ -33,7 +40,10 @@ def template(name: str) -> Any:
 
 def badge(verdict: str) -> str:
     """Return a verdict with its sign, as markup; a verdict that is none of ours is an error."""
-    return f'<span class="badge {KINDS[verdict]}"><b aria-hidden="true">{SIGNS[verdict]}</b>{verdict}</span>'
+    return (
+        f'<span class="badge {KINDS[verdict]}"><b '
+        f'aria-hidden="true">{SIGNS[verdict]}</b>{verdict}</span>'
+    )
 
 
 def written(value: Any) -> str:

@@ -13,18 +13,30 @@ from .data import extremes, is_square, number, summary
 from .tables import Table
 
 MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
-LETTERS = {name: name[0].upper() for name in INVARIANCES} | {"invertible_linear": "L", "isotropic_scaling": "S"}
+LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
+    "invertible_linear": "L",
+    "isotropic_scaling": "S",
+}
 
 
 def comparison_tables(comparison: Comparison) -> list[Any]:
-    """Return what to print: a line per measure for two representations, small matrices for a few, else a summary."""
+    """Return what to print: a line per measure for two representations, small matrices for a few,
+    else a summary."""
     if is_square(comparison) and len(comparison.rows) == 2:
         return [pair_table(comparison), *_remarks(comparison)]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
     if max(len(comparison.rows), len(comparison.columns)) <= MATRIX and lines <= LINES:
-        tables = [part for info in comparison.measures for part in (_title(info), matrix_table(comparison, info))]
+        tables = [
+            part
+            for info in comparison.measures
+            for part in (_title(info), matrix_table(comparison, info))
+        ]
         return [*tables, *_remarks(comparison)]
-    return [summary_table(comparison), *_remarks(comparison), "Every value: --format csv or json, --html FILE"]
+    return [
+        summary_table(comparison),
+        *_remarks(comparison),
+        "Every value: --format csv or json, --html FILE",
+    ]
 
 
 def _remarks(comparison: Comparison) -> list[str]:
@@ -32,7 +44,8 @@ def _remarks(comparison: Comparison) -> list[str]:
 
 
 def pair_table(comparison: Comparison) -> Any:
-    """Return one line per measure: its value for the two representations, in both orders if they differ."""
+    """Return one line per measure: its value for the two representations, in both orders if they
+    differ."""
     x, y = comparison.rows
     reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
     asymmetric = any(not info.symmetric for info in comparison.measures)
@@ -44,12 +57,20 @@ def pair_table(comparison: Comparison) -> Any:
         why = [reasons.get(info.spec, "")] if reasons else []
         rows.append((info.label, info.spec, *orders, bounds(info.range), _direction(info), *why))
     pairs = (f"{x}, {y}", f"{y}, {x}") if asymmetric else (f"{x}, {y}",)
-    header = ("label", "measure", *pairs, "range", "more similar is", *(["why not"] if reasons else []))
+    header = (
+        "label",
+        "measure",
+        *pairs,
+        "range",
+        "more similar is",
+        *(["why not"] if reasons else []),
+    )
     return plain_table(header, rows, right=range(2, 3 + len(pairs)))
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
-    """Return the matrix of one measure; the columns are numbered like the rows when all pairs were compared."""
+    """Return the matrix of one measure; the columns are numbered like the rows when all pairs were
+    compared."""
     square = is_square(comparison)
     numbers = [str(j + 1) for j in range(len(comparison.columns))]
     header = ["", *(numbers if square else comparison.columns)]
@@ -60,10 +81,20 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
 
 
 def summary_table(comparison: Comparison) -> Any:
-    """Return one line per measure: its values over the pairs, and the most and least similar pair."""
+    """Return one line per measure: its values over the pairs, and the most and least similar
+    pair."""
     found = summary(comparison)
     failed = ["failed"] if any(m.failed for m in found) else []
-    header = ("label", "measure", "smallest", "median", "largest", "most similar", "least similar", *failed)
+    header = (
+        "label",
+        "measure",
+        "smallest",
+        "median",
+        "largest",
+        "most similar",
+        "least similar",
+        *failed,
+    )
     rows = []
     for m in found:
         most, least = map(_pair, extremes(comparison, m.name))
@@ -74,42 +105,74 @@ def summary_table(comparison: Comparison) -> Any:
 
 def measure_table(measures: Sequence[Measure]) -> Any:
     """Return the claims of measures, one line each."""
-    header = ("measure", "label", "family", "similar", "range", "sym", "metric", "self", "invariant", "grad", "n")
+    header = (
+        "measure",
+        "label",
+        "family",
+        "similar",
+        "range",
+        "sym",
+        "metric",
+        "self",
+        "invariant",
+        "grad",
+        "n",
+    )
     rows = [
         (
-            m.name, m.label, m.family, "larger" if m.larger_is_more_similar else "smaller", bounds(m.range),
-            _tick(m.symmetric), _tick(m.metric), _tick(m.identity), invariance_letters(m), _tick(m.differentiable),
+            m.name,
+            m.label,
+            m.family,
+            "larger" if m.larger_is_more_similar else "smaller",
+            bounds(m.range),
+            _tick(m.symmetric),
+            _tick(m.metric),
+            _tick(m.identity),
+            invariance_letters(m),
+            _tick(m.differentiable),
             f"≥{m.min_samples}",
         )
         for m in measures
-    ]  # fmt: skip
+    ]
     return plain_table(header, rows, right=(header.index("range"),))
 
 
 def measure_legend() -> str:
     """Return what the columns of :func:`measure_table` mean."""
     words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
-    columns = "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: samples needed"
+    columns = (
+        "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: "
+        "samples needed"
+    )
     return f"invariant: {words}\n{columns}"
 
 
 def invariance_letters(measure: Measure) -> str:
-    """Return one letter per invariance, in a fixed place, and a dot for each that is not claimed."""
+    """Return one letter per invariance, in a fixed place, and a dot for each that is not
+    claimed."""
     return "".join(LETTERS[name] if name in measure.invariant_to else "·" for name in INVARIANCES)
 
 
 def measure_record(measure: Measure) -> dict[str, Any]:
     """Return the claims of a measure as data for JSON; infinite ends of the range are null."""
     return {
-        "name": measure.spec, "label": measure.label, "family": measure.family,
+        "name": measure.spec,
+        "label": measure.label,
+        "family": measure.family,
         "larger_is_more_similar": measure.larger_is_more_similar,
         "range": [float(end) if np.isfinite(end) else None for end in measure.range],
-        "symmetric": measure.symmetric, "metric": measure.metric, "identity": measure.identity,
+        "symmetric": measure.symmetric,
+        "metric": measure.metric,
+        "identity": measure.identity,
         "invariant_to": sorted(measure.invariant_to),
-        "differentiable": measure.differentiable, "min_samples": measure.min_samples, "version": measure.version,
+        "differentiable": measure.differentiable,
+        "min_samples": measure.min_samples,
+        "version": measure.version,
         "uninformative": measure.uninformative_when,
-        "reference": measure.reference, "extra": measure.extra, "summary": measure.summary,
-    }  # fmt: skip
+        "reference": measure.reference,
+        "extra": measure.extra,
+        "summary": measure.summary,
+    }
 
 
 def bounds(ends: tuple[float, float]) -> str:
@@ -125,8 +188,11 @@ def plain_table(
     header_row: bool = True,
     as_blocks: bool = False,
 ) -> Table:
-    """Return a table with one line, below its header; see :class:`resemblance.report.tables.Table`."""
-    return Table(tuple(header), tuple(tuple(row) for row in rows), frozenset(right), header_row, as_blocks)
+    """Return a table with one line, below its header; see
+    :class:`resemblance.report.tables.Table`."""
+    return Table(
+        tuple(header), tuple(tuple(row) for row in rows), frozenset(right), header_row, as_blocks
+    )
 
 
 def _title(info: MeasureInfo) -> str:

@@ -1,4 +1,5 @@
-"""Small image classifiers, as modules and the functions that run them: ResNet, VGG and a vision transformer."""
+"""Small image classifiers, as modules and the functions that run them: ResNet, VGG and a vision
+transformer."""
 
 from __future__ import annotations
 
@@ -24,19 +25,21 @@ def build(architecture: str, options: Mapping[str, Any]) -> Any:
 
 
 def forward(architecture: str, model: Any, x: Any) -> dict[str, Any]:
-    """Return what every layer makes of images (n, 3, 8, 8), by name and in order; the last are the "logits".
+    """Return what every layer makes of images (n, 3, 8, 8), by name and in order; the last are the
+    "logits".
 
-    Layers of convolutional networks are maps (n, channels, height, width), those of the transformer CLS tokens
-    (n, features).
+    Layers of convolutional networks are maps (n, channels, height, width), those of the transformer
+    CLS tokens (n, features).
     """
     return {"resnet": _run_resnet, "vgg": _run_vgg, "vit": _run_vit}[architecture](model, x)
 
 
-# ------------------------------------------------------------------------------------------------------------ ResNet
+# ------------------------------------------------------------------------------------------- ResNet
 
 
 def _resnet(options: Mapping[str, Any]) -> Any:
-    """Stages of residual blocks; every stage after the first halves the image and doubles the channels."""
+    """Stages of residual blocks; every stage after the first halves the image and doubles the
+    channels."""
     nn = need("torch").nn
     width = options["width"]
     blocks = nn.ModuleList()
@@ -47,12 +50,16 @@ def _resnet(options: Mapping[str, Any]) -> Any:
             blocks.append(_block(before, after, stride))
             before = after
     stem = _convolution(CHANNELS, width)
-    return nn.ModuleDict({"stem": stem, "blocks": blocks, "head": nn.Linear(before, options.get("classes", CLASSES))})
+    return nn.ModuleDict(
+        {"stem": stem, "blocks": blocks, "head": nn.Linear(before, options.get("classes", CLASSES))}
+    )
 
 
 def _block(before: int, after: int, stride: int) -> Any:
     nn = need("torch").nn
-    branch = nn.Sequential(_convolution(before, after, stride), nn.ReLU(), _convolution(after, after))
+    branch = nn.Sequential(
+        _convolution(before, after, stride), nn.ReLU(), _convolution(after, after)
+    )
     same = stride == 1 and before == after
     shortcut = nn.Identity() if same else _convolution(before, after, stride, size=1)
     return nn.ModuleDict({"branch": branch, "shortcut": shortcut})
@@ -73,11 +80,12 @@ def _run_resnet(model: Any, x: Any) -> dict[str, Any]:
     return layers | {"logits": model["head"](x.mean((2, 3)))}
 
 
-# --------------------------------------------------------------------------------------------------------------- VGG
+# ---------------------------------------------------------------------------------------------- VGG
 
 
 def _vgg(options: Mapping[str, Any]) -> Any:
-    """Stages of convolutions; after every stage max-pooling halves the image, and the channels double."""
+    """Stages of convolutions; after every stage max-pooling halves the image, and the channels
+    double."""
     nn = need("torch").nn
     stages = nn.ModuleList()
     before = CHANNELS
@@ -86,7 +94,9 @@ def _vgg(options: Mapping[str, Any]) -> Any:
         sizes = [before] + [after] * options["blocks"]
         stages.append(nn.ModuleList(_convolution(a, b) for a, b in pairwise(sizes)))
         before = after
-    return nn.ModuleDict({"stages": stages, "head": nn.Linear(before, options.get("classes", CLASSES))})
+    return nn.ModuleDict(
+        {"stages": stages, "head": nn.Linear(before, options.get("classes", CLASSES))}
+    )
 
 
 def _run_vgg(model: Any, x: Any) -> dict[str, Any]:
@@ -99,17 +109,26 @@ def _run_vgg(model: Any, x: Any) -> dict[str, Any]:
     return layers | {"pooled": x, "logits": model["head"](x.mean((2, 3)))}
 
 
-# ------------------------------------------------------------------------------------------------ vision transformer
+# ------------------------------------------------------------------------------- vision transformer
 
 
 def _vit(options: Mapping[str, Any]) -> Any:
     """Patches of 2 x 2 pixels and a CLS token, learned positions, blocks that normalise first."""
     nn, width = need("torch").nn, options["width"]
     tokens = (SIDE // PATCH) ** 2 + 1
-    start = {name: 0.02 * need("torch").randn(1, n, width) for name, n in {"cls": 1, "positions": tokens}.items()}
+    start = {
+        name: 0.02 * need("torch").randn(1, n, width)
+        for name, n in {"cls": 1, "positions": tokens}.items()
+    }
     blocks = [
         nn.TransformerEncoderLayer(
-            width, options["heads"], 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            width,
+            options["heads"],
+            4 * width,
+            dropout=0.0,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
         )
         for _ in range(options["blocks"])
     ]
@@ -137,7 +156,7 @@ def _run_vit(model: Any, x: Any) -> dict[str, Any]:
     return layers | {"norm": normed, "logits": model["head"](normed)}
 
 
-# --------------------------------------------------------------------------------------------------------- training
+# ----------------------------------------------------------------------------------------- training
 
 
 def learn(
@@ -149,15 +168,18 @@ def learn(
     options: Mapping[str, Any],
     noise: float = 0.0,
 ) -> None:
-    """Train a model on images (n, 3, 8, 8) with cross-entropy; ``noise`` is added anew in every epoch.
+    """Train a model on images (n, 3, 8, 8) with cross-entropy; ``noise`` is added anew in every
+    epoch.
 
-    The learning rate rises over the first ``options["warmup"]`` of the steps and then falls to zero as a cosine. Other
-    ``options``: optimizer ("sgd" or "adamw"), lr, weight_decay, epochs, batch.
+    The learning rate rises over the first ``options["warmup"]`` of the steps and then falls to zero
+    as a cosine. Other ``options``: optimizer ("sgd" or "adamw"), lr, weight_decay, epochs, batch.
     """
     x, y = torch.from_numpy(images), torch.from_numpy(labels)
     optimizer = _optimizer(torch, model, options)
     steps = options["epochs"] * math.ceil(len(images) / options["batch"])
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps, options["warmup"]))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: _rate(step, steps, options["warmup"])
+    )
     for _ in range(options["epochs"]):
         seen = x + noise * torch.randn(x.shape) if noise else x
         for rows in torch.randperm(len(x)).split(options["batch"]):

@@ -21,14 +21,15 @@ def eda(
 ) -> list[str]:
     """Return the words of a sentence after one operation of EDA, drawn uniformly.
 
-    With n = max(1, int(share * number of words)), the operations are deletion of every word with probability
-    ``share`` (one word, drawn at random, stays if none would), n swaps of two words, n insertions at random places
-    and, given ``synonyms``, replacement of n words by a synonym. What is inserted is a synonym of a word of the
-    sentence; without synonyms it is drawn from ``others``, words of the same language, and without these too from
-    the sentence. ``share`` 0 leaves the sentence as it is.
+    With n = max(1, int(share * number of words)), the operations are deletion of every word with
+    probability ``share`` (one word, drawn at random, stays if none would), n swaps of two words, n
+    insertions at random places and, given ``synonyms``, replacement of n words by a synonym. What
+    is inserted is a synonym of a word of the sentence; without synonyms it is drawn from
+    ``others``, words of the same language, and without these too from the sentence. ``share`` 0
+    leaves the sentence as it is.
 
-    Raises ``ValueError`` for a share outside 0 to 1. Reference: Wei and Zou (EMNLP 2019), who also train on the
-    original sentences, and never replace stop words.
+    Raises ``ValueError`` for a share outside 0 to 1. Reference: Wei and Zou (EMNLP 2019), who also
+    train on the original sentences, and never replace stop words.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"eda: share must be between 0 and 1; got {share!r}")
@@ -46,7 +47,8 @@ def eda(
 
 
 def delete(words: Sequence[str], share: float, random: np.random.Generator) -> list[str]:
-    """Return the words without those that were deleted, each with probability ``share``; one always stays."""
+    """Return the words without those that were deleted, each with probability ``share``; one always
+    stays."""
     kept = [word for word, draw in zip(words, random.random(len(words))) if draw >= share]
     return kept or [words[int(random.integers(len(words)))]]
 
@@ -67,7 +69,8 @@ def insert(
     others: Sequence[str] = (),
     synonyms: Synonyms | None = None,
 ) -> list[str]:
-    """Return the words and ``times`` more at random places: synonyms if given, else words drawn from ``others``.
+    """Return the words and ``times`` more at random places: synonyms if given, else words drawn
+    from ``others``.
 
     A sentence of which no word has a synonym stays as it is.
     """
@@ -80,7 +83,9 @@ def insert(
     return result
 
 
-def replace(words: Sequence[str], times: int, random: np.random.Generator, synonyms: Synonyms) -> list[str]:
+def replace(
+    words: Sequence[str], times: int, random: np.random.Generator, synonyms: Synonyms
+) -> list[str]:
     """Return the words with up to ``times`` of those that have synonyms replaced by one of them."""
     result = list(words)
     known = [i for i, word in enumerate(words) if synonyms.get(word)]
@@ -93,9 +98,10 @@ def replace(words: Sequence[str], times: int, random: np.random.Generator, synon
 def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
     """Read the synonyms of all single words from the folder of a WordNet 3.0 database.
 
-    Two words are synonyms when they share a synonym set, whatever its part of speech; both are lower case. Words of
-    several parts ("ice_cream") are left out. Reads the plain files ``data.noun``, ``data.verb``, ``data.adj`` and
-    ``data.adv``; their index files hold nothing else that is needed.
+    Two words are synonyms when they share a synonym set, whatever its part of speech; both are
+    lower case. Words of several parts ("ice_cream") are left out. Reads the plain files
+    ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv``; their index files hold nothing else
+    that is needed.
 
     Raises ``ValueError`` when a file is missing or holds something else.
     """
@@ -103,25 +109,36 @@ def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
     for part in PARTS_OF_SPEECH:
         path = Path(folder) / f"data.{part}"
         if not path.is_file():
-            raise ValueError(f"{path} does not exist: give the folder of WordNet 3.0 that holds data.noun, or None")
+            raise ValueError(
+                f"{path} does not exist: give the folder of WordNet 3.0 that holds data.noun, or "
+                "None"
+            )
         with path.open(encoding="utf-8") as lines:
             for line in lines:
-                together = [] if line.startswith("  ") else synonym_set(line, path)  # the licence is indented
+                together = (
+                    [] if line.startswith("  ") else synonym_set(line, path)
+                )  # the licence is indented
                 for word in together:
                     found.setdefault(word, set()).update(together)
-    return {word: tuple(sorted(together - {word})) for word, together in found.items() if len(together) > 1}
+    return {
+        word: tuple(sorted(together - {word}))
+        for word, together in found.items()
+        if len(together) > 1
+    }
 
 
 def synonym_set(line: str, path: Path | str = "line") -> list[str]:
     """Return the single words of one line of a WordNet data file.
 
-    Its fields are offset, file number, type, number of words in hexadecimal, then each word with its sense number. An
-    adjective may carry a marker of its place, as in ``galore(ip)``.
+    Its fields are offset, file number, type, number of words in hexadecimal, then each word with
+    its sense number. An adjective may carry a marker of its place, as in ``galore(ip)``.
     """
     fields = line.split(" ")
     try:
         count = int(fields[3], 16)
         words = [field.partition("(")[0].lower() for field in fields[4 : 4 + 2 * count : 2]]
     except (IndexError, ValueError):
-        raise ValueError(f"{path} is not a data file of WordNet 3.0: cannot read {line[:40]!r}") from None
+        raise ValueError(
+            f"{path} is not a data file of WordNet 3.0: cannot read {line[:40]!r}"
+        ) from None
     return [word for word in words if word.isalpha()]

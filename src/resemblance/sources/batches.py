@@ -1,4 +1,5 @@
-"""What a loader gives for one call of a model: tensors, tuples, mappings, graphs; and how many samples are in it."""
+"""What a loader gives for one call of a model: tensors, tuples, mappings, graphs; and how many
+samples are in it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ NODES = "x"  # the entry of a graph that has one row per node
 
 
 class Batch(NamedTuple):
-    """Arguments of one call of the model, its number of samples, and which tokens are real, if it is known."""
+    """Arguments of one call of the model, its number of samples, and which tokens are real, if it
+    is known."""
 
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
@@ -29,7 +31,8 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(model: Any) -> Inputs:
-    """Return what the forward pass of a model takes; a ``Sequential`` of PyTorch Geometric says it itself."""
+    """Return what the forward pass of a model takes; a ``Sequential`` of PyTorch Geometric says it
+    itself."""
     own = getattr(getattr(model, "signature", None), "param_dict", None)
     try:
         found = inspect.signature(model.forward).parameters.values()
@@ -42,21 +45,29 @@ def inputs_of(model: Any) -> Inputs:
 
 
 def batch_of(torch: Any, raw: Any, device: Any, inputs: Inputs, samples: str | None) -> Batch:
-    """Return how the model is called with what the loader gave; ``samples`` names the entry with a row per sample.
+    """Return how the model is called with what the loader gave; ``samples`` names the entry with a
+    row per sample.
 
-    A tuple or list begins with the input, or with as many as the model needs. A graph of PyTorch Geometric is passed
-    whole, or by the names of the inputs if the model takes ``x`` or ``edge_index``.
+    A tuple or list begins with the input, or with as many as the model needs. A graph of PyTorch
+    Geometric is passed whole, or by the names of the inputs if the model takes ``x`` or
+    ``edge_index``.
     """
     if isinstance(raw, tuple | list) and raw:
         several = raw[: inputs.required]
-        if len(several) > 1 and len(several) == inputs.required and all(isinstance(v, torch.Tensor) for v in several):
+        if (
+            len(several) > 1
+            and len(several) == inputs.required
+            and all(isinstance(v, torch.Tensor) for v in several)
+        ):
             return Batch(tuple(v.to(device) for v in several), {}, len(several[0]), None)
         raw = raw[0]
     if isinstance(raw, torch.Tensor):
         return Batch((raw.to(device),), {}, len(raw), None)
     if is_graph(raw):
         return _graph(raw.to(device), inputs, samples)
-    if not isinstance(raw, Mapping) or not any(isinstance(v, torch.Tensor) and v.ndim for v in raw.values()):
+    if not isinstance(raw, Mapping) or not any(
+        isinstance(v, torch.Tensor) and v.ndim for v in raw.values()
+    ):
         wanted = "tensors, tuples that begin with one, dicts of tensors or graphs"
         raise ValueError(f"batches must be {wanted}; got {type(raw)}")
     return _mapping(torch, raw, device, samples)
@@ -77,9 +88,16 @@ def _graph(graph: Any, inputs: Inputs, samples: str | None) -> Batch:
 
 def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | None) -> Batch:
     kept = {key: value for key, value in raw.items() if key not in NOT_INPUTS}
-    moved = {key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in kept.items()}
+    moved = {
+        key: value.to(device) if isinstance(value, torch.Tensor) else value
+        for key, value in kept.items()
+    }
     counted = [key for key, value in raw.items() if isinstance(value, torch.Tensor) and value.ndim]
-    rows = _entry(raw, set(raw), samples) if samples else raw[NODES if NODES in counted else counted[0]]
+    rows = (
+        _entry(raw, set(raw), samples)
+        if samples
+        else raw[NODES if NODES in counted else counted[0]]
+    )
     mask: Any = raw.get("attention_mask")
     usable = isinstance(mask, torch.Tensor) and mask.ndim == 2
     return Batch((), moved, len(rows), mask.cpu().numpy() if usable else None)
@@ -87,5 +105,7 @@ def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | Non
 
 def _entry(raw: Any, keys: set[str], samples: str) -> Any:
     if samples not in keys:
-        raise ValueError(f"samples names {samples!r}, which no batch has; it has {', '.join(sorted(keys))}")
+        raise ValueError(
+            f"samples names {samples!r}, which no batch has; it has {', '.join(sorted(keys))}"
+        )
     return raw[samples]

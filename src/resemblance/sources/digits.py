@@ -1,4 +1,5 @@
-"""Small convolutional networks trained on handwritten digits: a real example that needs no download."""
+"""Small convolutional networks trained on handwritten digits: a real example that needs no
+download."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Split(NamedTuple):
 
 
 class Digits(NamedTuple):
-    """What every layer of every network makes of the same test images, and how well the networks classify them."""
+    """What every layer of every network makes of the same test images, and how well the networks
+    classify them."""
 
     representations: Mapping[str, Representation]
     accuracies: Mapping[str, float]
@@ -41,17 +43,20 @@ def digits(
     images: int = 500,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Digits:
-    """Train networks on the handwritten digits of scikit-learn and collect the outputs of all their layers.
+    """Train networks on the handwritten digits of scikit-learn and collect the outputs of all their
+    layers.
 
-    A network is three 3 x 3 convolutions, each followed by a ReLU (16, 32 and 64 channels; the second and third halve
-    the image), and one linear layer on the flattened maps. ``seeds`` networks, named "seed 0", "seed 1" and so on,
-    differ in their initial weights and order of training; ``shuffled`` more, named "shuffled 0" ..., are trained on
-    labels that were assigned to the images at random, so they have nothing to learn but the images by heart.
+    A network is three 3 x 3 convolutions, each followed by a ReLU (16, 32 and 64 channels; the
+    second and third halve the image), and one linear layer on the flattened maps. ``seeds``
+    networks, named "seed 0", "seed 1" and so on, differ in their initial weights and order of
+    training; ``shuffled`` more, named "shuffled 0" ..., are trained on labels that were assigned to
+    the images at random, so they have nothing to learn but the images by heart.
 
-    The representations are named "seed 0/conv1" to "shuffled 0/linear" and describe the same ``images`` test images:
-    the outputs of the convolutions after the ReLU, averaged over the positions, and those of the linear layer as they
-    are. Accuracies are on these images too. PyTorch runs on one thread and its random state is left as it was, so the
-    result is the same in every run on a machine. ``progress`` is called with "training", the number of epochs of all
+    The representations are named "seed 0/conv1" to "shuffled 0/linear" and describe the same
+    ``images`` test images: the outputs of the convolutions after the ReLU, averaged over the
+    positions, and those of the linear layer as they are. Accuracies are on these images too.
+    PyTorch runs on one thread and its random state is left as it was, so the result is the same in
+    every run on a machine. ``progress`` is called with "training", the number of epochs of all
     networks that are done, and that of all. Needs the extra ``torch``.
 
     Raises ``ValueError`` when no image would be left to train with.
@@ -59,16 +64,22 @@ def digits(
     split = split_digits(images)
     noise = generator(0, "digits", "shuffled labels").permutation(len(split.train_labels))
     mislabelled = split._replace(train_labels=split.train_labels[noise])
-    plan = {f"seed {i}": split for i in range(seeds)} | {f"shuffled {i}": mislabelled for i in range(shuffled)}
+    plan = {f"seed {i}": split for i in range(seeds)} | {
+        f"shuffled {i}": mislabelled for i in range(shuffled)
+    }
     representations, accuracies = {}, {}
     for position, (name, data) in enumerate(plan.items()):
-        outputs = train(data, name, epochs, done=_counting(progress, position * epochs, len(plan) * epochs))
+        outputs = train(
+            data, name, epochs, done=_counting(progress, position * epochs, len(plan) * epochs)
+        )
         accuracies[name] = float((outputs["linear"].argmax(axis=1) == split.test_labels).mean())
         for layer, values in outputs.items():
             title = f"{name}/{layer}"
             is_map = values.ndim == 4
             representations[title] = (
-                from_maps(values, pool="mean", name=title) if is_map else Representation(values, title)
+                from_maps(values, pool="mean", name=title)
+                if is_map
+                else Representation(values, title)
             )
     return Digits(representations, accuracies)
 
@@ -94,7 +105,12 @@ def split_digits(images: int) -> Split:
 
 
 def train(
-    split: Split, name: str, epochs: int, batch: int = 64, *, done: Callable[[int], None] | None = None
+    split: Split,
+    name: str,
+    epochs: int,
+    batch: int = 64,
+    *,
+    done: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Train one network and return what each of its layers makes of the test images.
 
@@ -142,7 +158,8 @@ def _forward(torch: Any, convolutions: list[Any], linear: Any, x: Any) -> dict[s
 
 @contextmanager
 def _one_thread(torch: Any) -> Iterator[None]:
-    # On images this small a second thread costs more than it saves, and sums would depend on how many there are.
+    # On images this small a second thread costs more than it saves, and sums would depend on how
+    # many there are.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -21,7 +21,9 @@ from ..representation import Representation
 
 SUFFIXES = (".npy", ".npz")  # what is read from folders
 READABLE = (*SUFFIXES, ".parquet", ".safetensors")
-UNPACKED = 4 * 2**30  # bytes: an archive is held in memory, and a small one may be made to unpack without end
+UNPACKED = (
+    4 * 2**30
+)  # bytes: an archive is held in memory, and a small one may be made to unpack without end
 SAVE = 'save the array by np.save("x.npy", array)'
 REMEDIES = {
     ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
@@ -30,13 +32,15 @@ REMEDIES = {
     ".h5": f"it may hold anything; {SAVE}",
 }
 ALIASES = {
-    ".pth": ".pt", ".ckpt": ".pt", ".bin": ".pt", ".pkl": ".pt", ".pickle": ".pt", ".tsv": ".csv", ".txt": ".csv",
+    ".pth": ".pt", ".ckpt": ".pt", ".bin": ".pt", ".pkl": ".pt", ".pickle": ".pt", ".tsv": ".csv",
+    ".txt": ".csv",
     ".hdf5": ".h5", ".mat": ".h5",
 }  # fmt: skip
 
 
 class Found(NamedTuple):
-    """An array in a file: its name, a longer one in case another is called the same, and the key in an archive."""
+    """An array in a file: its name, a longer one in case another is called the same, and the key in
+    an archive."""
 
     name: str
     longer: str
@@ -47,15 +51,17 @@ class Found(NamedTuple):
 def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
     """Return the representations in files and folders, by name, in the order given.
 
-    A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An ``.npz`` archive
-    holds one per array, named "archive/key". A folder stands for all such files inside it, in natural order ("conv2"
-    before "conv10"), named by their path inside the folder. A ``.parquet`` file is a data frame, whose index names the
-    samples, and a ``.safetensors`` file holds one representation per tensor; both only by their own name. Names leave
-    the suffix out; those that would be used twice become the path as it was given. Files with Python objects are
+    A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An
+    ``.npz`` archive holds one per array, named "archive/key". A folder stands for all such files
+    inside it, in natural order ("conv2" before "conv10"), named by their path inside the folder. A
+    ``.parquet`` file is a data frame, whose index names the samples, and a ``.safetensors`` file
+    holds one representation per tensor; both only by their own name. Names leave the suffix out;
+    those that would be used twice become the path as it was given. Files with Python objects are
     refused, because reading them would run code.
 
-    Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features) numbers, and for an
-    archive whose arrays take more than 4 GiB; ``.npy`` files may be of any size.
+    Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features)
+    numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
+    size.
     """
     found = [one for path in paths for one in _found(Path(path))]
     uses = Counter(one.name for one in found)
@@ -69,14 +75,17 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
 
 
 def printable(name: str) -> str:
-    """Replace what cannot be printed or encoded: control characters, and bytes that are not UTF-8."""
+    """Replace what cannot be printed or encoded: control characters, and bytes that are not
+    UTF-8."""
     text = os.fsencode(name).decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def _found(path: Path) -> Iterator[Found]:
     if path.is_dir():
-        inside = sorted((p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()), key=natural)
+        inside = sorted(
+            (p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()), key=natural
+        )
         if not inside:
             raise ValueError(f"{path} holds no .npy or .npz file")
         for file in inside:
@@ -108,8 +117,13 @@ def _archive_keys(path: Path) -> list[str]:
             size = sum(entry.file_size for entry in archive.infolist())
             if size > UNPACKED:
                 limit = f"more than {UNPACKED / 2**30:g} GiB"
-                raise ValueError(f"{path} unpacks to {size / 2**30:.1f} GiB, {limit}; save its arrays as .npy files")
-            return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+                raise ValueError(
+                    f"{path} unpacks to {size / 2**30:.1f} GiB, {limit}; save its arrays as .npy "
+                    "files"
+                )
+            return [
+                name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")
+            ]
     except (zipfile.BadZipFile, OSError) as error:
         raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
 
@@ -130,7 +144,8 @@ def _read(one: Found, name: str) -> Representation:
 
 
 def readable(path: Path) -> Path:
-    """Return the path of a ``.npy`` file if it holds numbers; ``ValueError``, naming the file, if it does not."""
+    """Return the path of a ``.npy`` file if it holds numbers; ``ValueError``, naming the file, if
+    it does not."""
     open_array(path)
     return path
 

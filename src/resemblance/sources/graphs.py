@@ -1,4 +1,5 @@
-"""Graph neural networks that tell the package of a function of the standard library, plainly or on corrupted data."""
+"""Graph neural networks that tell the package of a function of the standard library, plainly or on
+corrupted data."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ DROPPED = 0.8  # share of the edges that the strongest augmentation drops
 ARCHITECTURES = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "P-GNN"}
 
 _TASK: dict[str, Any] = {"vocabulary": 30, "train": 600, "test": None}
-_PAPER: dict[str, Any] = {"hidden": 64, "layers": 3, "deep": 6, "dropout": 0.5, "activation": "relu"}
+_PAPER: dict[str, Any] = {
+    "hidden": 64,
+    "layers": 3,
+    "deep": 6,
+    "dropout": 0.5,
+    "activation": "relu",
+}
 _ADAM: dict[str, Any] = {"lr": 0.01, "weight_decay": 0.0, "epochs": 200}
 _DECAY: dict[str, Any] = {"lr": 0.005, "weight_decay": 5e-4, "epochs": 200}
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -36,7 +43,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 class Task(NamedTuple):
-    """Nodes with features ``x`` (n, words) and ``labels`` (n,), links (n_edges, 2), and the nodes of both splits."""
+    """Nodes with features ``x`` (n, words) and ``labels`` (n,), links (n_edges, 2), and the nodes
+    of both splits."""
 
     x: np.ndarray
     labels: np.ndarray
@@ -53,33 +61,40 @@ class Inputs(NamedTuple):
     edges: np.ndarray
 
 
-Outputs = Mapping[str, Any]  # tensors by layer, in the order of the network; the last are the "logits"
+Outputs = Mapping[
+    str, Any
+]  # tensors by layer, in the order of the network; the last are the "logits"
 
 
 def fit(recipe: Recipe) -> State:
     """Train one network and return its weights.
 
-    The task: 2,800 functions of the standard library, linked where one calls a name that the other defines, are
-    sorted by the package they are from (8). Features are the ``vocabulary`` most frequent words that the identifiers
-    of a function hold, each row divided by its sum. These few words alone do not tell the packages, so links matter.
+    The task: 2,800 functions of the standard library, linked where one calls a name that the other
+    defines, are sorted by the package they are from (8). Features are the ``vocabulary`` most
+    frequent words that the identifiers of a function hold, each row divided by its sum. These few
+    words alone do not tell the packages, so links matter.
 
-    Settings: ``"labels"`` gives exactly ``int(strength * n)`` of the training nodes another label. ``"shortcut"``
-    appends a class to the features, one column per class: of the training nodes exactly ``int((1 - strength) * n)``
-    and all other nodes show a class drawn uniformly, the rest their own. ``"augmentation"`` drops each link with
-    probability 0.8 ``strength``, anew in every epoch (DropEdge). ``"layers"`` has ``deep`` layers in place of
-    ``layers``. All else is equal: Adam on the cross-entropy of all training nodes, and the weights of the last epoch.
+    Settings: ``"labels"`` gives exactly ``int(strength * n)`` of the training nodes another label.
+    ``"shortcut"`` appends a class to the features, one column per class: of the training nodes
+    exactly ``int((1 - strength) * n)`` and all other nodes show a class drawn uniformly, the rest
+    their own. ``"augmentation"`` drops each link with probability 0.8 ``strength``, anew in every
+    epoch (DropEdge). ``"layers"`` has ``deep`` layers in place of ``layers``. All else is equal:
+    Adam on the cross-entropy of all training nodes, and the weights of the last epoch.
 
-    Options: ``vocabulary``, ``train`` and ``test`` (number of nodes, ``None`` for all others), ``hidden``, ``layers``,
-    ``deep``, ``dropout``, ``activation``, ``lr``, ``weight_decay``, ``epochs``; ``heads`` for "gat"; ``sets`` and
-    ``reach`` of anchors for "pgnn", whose activation is always a ReLU.
+    Options: ``vocabulary``, ``train`` and ``test`` (number of nodes, ``None`` for all others),
+    ``hidden``, ``layers``, ``deep``, ``dropout``, ``activation``, ``lr``, ``weight_decay``,
+    ``epochs``; ``heads`` for "gat"; ``sets`` and ``reach`` of anchors for "pgnn", whose activation
+    is always a ReLU.
 
-    Reference: ReSi (Klabunde et al., ICLR 2025), with the sizes it has for Cora. Differences: a random shortcut may
-    show the true class, so that strength 0 says nothing (there it says which class it is not); a dropped link is
-    dropped in both directions; weights and corruption differ between settings of the same seed, since models of
-    different groups should share nothing; GAT and P-GNN have three layers, not two, to have two inner ones.
+    Reference: ReSi (Klabunde et al., ICLR 2025), with the sizes it has for Cora. Differences: a
+    random shortcut may show the true class, so that strength 0 says nothing (there it says which
+    class it is not); a dropped link is dropped in both directions; weights and corruption differ
+    between settings of the same seed, since models of different groups should share nothing; GAT
+    and P-GNN have three layers, not two, to have two inner ones.
 
-    Raises ``ValueError`` for an unknown architecture or setting, for augmentation with "pgnn", which sees distances
-    in place of links, and for a split that leaves no node to train with or to test on.
+    Raises ``ValueError`` for an unknown architecture or setting, for augmentation with "pgnn",
+    which sees distances in place of links, and for a split that leaves no node to train with or to
+    test on.
     """
     data = _task(recipe)
     inputs, labels = _training_inputs(recipe, data)
@@ -88,20 +103,30 @@ def fit(recipe: Recipe) -> State:
         options = recipe.options
         dropped = DROPPED * recipe.strength if recipe.setting == "augmentation" else 0.0
         seen = both_ways(torch, inputs.edges)
-        learn(torch, model, lambda links: run(inputs.x, links)["logits"][data.train], seen, labels, options, dropped)
+        learn(
+            torch,
+            model,
+            lambda links: run(inputs.x, links)["logits"][data.train],
+            seen,
+            labels,
+            options,
+            dropped,
+        )
     return state_of(model)
 
 
 def extract(recipe: Recipe, state: State) -> Extraction:
     """Return what a trained network makes of the test nodes.
 
-    Layers, pooling "node", (n_test, hidden) each: the outputs of all convolutions but the last, before batch
-    normalisation, activation and dropout as in ReSi's code; of "pgnn" the structure outputs of all layers but the last.
+    Layers, pooling "node", (n_test, hidden) each: the outputs of all convolutions but the last,
+    before batch normalisation, activation and dropout as in ReSi's code; of "pgnn" the structure
+    outputs of all layers but the last.
 
-    Accuracies on the test nodes: ``"test"`` with the full graph, where all nodes of a shortcut model, training nodes
-    too, show random classes, the same for all models; ``"leaked"`` of shortcut models, where all show their own; and
-    ``"augmented"`` of normal and augmentation models, on the graph without 80 % of its links, always the same ones.
-    (In ReSi's code the test nodes never show their own class, and nodes outside the splits always do.)
+    Accuracies on the test nodes: ``"test"`` with the full graph, where all nodes of a shortcut
+    model, training nodes too, show random classes, the same for all models; ``"leaked"`` of
+    shortcut models, where all show their own; and ``"augmented"`` of normal and augmentation
+    models, on the graph without 80 % of its links, always the same ones. (In ReSi's code the test
+    nodes never show their own class, and nodes outside the splits always do.)
 
     Raises ``ValueError`` as :func:`fit` does.
     """
@@ -112,22 +137,27 @@ def extract(recipe: Recipe, state: State) -> Extraction:
         load_state(model, state)
         seen = {name: run(x, both_ways(torch, edges)) for name, (x, edges) in inputs.items()}
     labels = data.labels[data.test]
-    accuracies = {name: accuracy(outputs["logits"].numpy()[data.test], labels) for name, outputs in seen.items()}
+    accuracies = {
+        name: accuracy(outputs["logits"].numpy()[data.test], labels)
+        for name, outputs in seen.items()
+    }
     layers = {name: values.numpy()[data.test] for name, values in seen["test"].items()}
     logits = layers.pop("logits")
     return Extraction({"node": layers}, logits, labels, accuracies)
 
 
 def test_nodes(recipe: Recipe) -> np.ndarray:
-    """Return which functions of the snapshot the rows of an extraction are, the same for all seeds and settings."""
+    """Return which functions of the snapshot the rows of an extraction are, the same for all seeds
+    and settings."""
     return _task(recipe).test
 
 
-# ------------------------------------------------------------------------------------------------------------- data
+# --------------------------------------------------------------------------------------------- data
 
 
 def _task(recipe: Recipe) -> Task:
-    """The task of a recipe that is known to make sense; its split is the same for all seeds and settings."""
+    """The task of a recipe that is known to make sense; its split is the same for all seeds and
+    settings."""
     _check(recipe)
     graph, options = load_snapshot().graph, recipe.options
     order = generator(0, "graphs", "split").permutation(len(graph.labels))
@@ -136,28 +166,43 @@ def _task(recipe: Recipe) -> Task:
         test = len(order) - train
     if train < 1 or test < 1 or train + test > len(order):
         raise ValueError(
-            f"graphs: train and test must be positive and at most {len(order)} together; got {train}, {test}"
+            f"graphs: train and test must be positive and at most {len(order)} together; got "
+            f"{train}, {test}"
         )
     x = features(graph.words, options["vocabulary"])
     return Task(
-        x, graph.labels, graph.edges, np.sort(order[:train]), np.sort(order[train:][:test]), len(graph.packages)
+        x,
+        graph.labels,
+        graph.edges,
+        np.sort(order[:train]),
+        np.sort(order[train:][:test]),
+        len(graph.packages),
     )
 
 
 def _check(recipe: Recipe) -> None:
     if recipe.architecture not in ARCHITECTURES:
-        raise ValueError(f"graphs: architecture must be one of {list(ARCHITECTURES)}; got {recipe.architecture!r}")
+        raise ValueError(
+            f"graphs: architecture must be one of {list(ARCHITECTURES)}; got "
+            f"{recipe.architecture!r}"
+        )
     if recipe.setting not in SETTINGS:
         raise ValueError(f"graphs: setting must be one of {SETTINGS}; got {recipe.setting!r}")
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
-        raise ValueError("graphs: pgnn sees distances in place of links, so none can be dropped; use another setting")
+        raise ValueError(
+            "graphs: pgnn sees distances in place of links, so none can be dropped; use another "
+            "setting"
+        )
 
 
 def features(words: tuple[tuple[int, ...], ...], vocabulary: int) -> np.ndarray:
-    """Return what nodes hold of the first ``vocabulary`` words, (n, vocabulary), each row divided by its sum."""
+    """Return what nodes hold of the first ``vocabulary`` words, (n, vocabulary), each row divided
+    by its sum."""
     x = np.zeros((len(words), vocabulary), np.float32)
     for row, places in zip(x, words):
-        known = [place for place in places if place < vocabulary]  # a vocabulary starts with its most frequent words
+        known = [
+            place for place in places if place < vocabulary
+        ]  # a vocabulary starts with its most frequent words
         row[known] = 1 / max(len(known), 1)
     return x
 
@@ -183,7 +228,10 @@ def _test_inputs(recipe: Recipe, data: Task) -> dict[str, Inputs]:
     x, edges = data.x, data.edges
     if recipe.setting == "shortcut":
         shown = {"test": _random_classes(data), "leaked": data.labels}
-        return {name: Inputs(_with_classes(x, classes, data.classes), edges) for name, classes in shown.items()}
+        return {
+            name: Inputs(_with_classes(x, classes, data.classes), edges)
+            for name, classes in shown.items()
+        }
     inputs = {"test": Inputs(x, edges)}
     if recipe.setting in ("normal", "augmentation") and recipe.architecture != "pgnn":
         kept = generator(0, "graphs", "dropped links").random(len(edges)) >= DROPPED
@@ -200,25 +248,34 @@ def _with_classes(x: np.ndarray, shown: np.ndarray, classes: int) -> np.ndarray:
     return np.concatenate([x, np.eye(classes, dtype=np.float32)[shown]], axis=1)
 
 
-# --------------------------------------------------------------------------------------------------------- networks
+# ----------------------------------------------------------------------------------------- networks
 
 
 def _build(recipe: Recipe, inputs: Inputs) -> tuple[Any, Callable[[np.ndarray, Any], Outputs]]:
-    """A freshly initialised network, and the function that runs it on features (n, d) and links (2, n_edges)."""
-    options = dict(recipe.options) | {"layers": recipe.options["deep" if recipe.setting == "layers" else "layers"]}
+    """A freshly initialised network, and the function that runs it on features (n, d) and links (2,
+    n_edges)."""
+    options = dict(recipe.options) | {
+        "layers": recipe.options["deep" if recipe.setting == "layers" else "layers"]
+    }
     classes = len(load_snapshot().graph.packages)
     if recipe.architecture == "pgnn":
-        # The same anchors whenever the recipe is run: they are part of the network as much as its weights.
+        # The same anchors whenever the recipe is run: they are part of the network as much as its
+        # weights.
         random = generator(recipe.seed, "graphs", recipe.name, "anchors")
-        anchors = _pgnn.find_anchors(inputs.edges, len(inputs.x), options["sets"], options["reach"], random)
+        anchors = _pgnn.find_anchors(
+            inputs.edges, len(inputs.x), options["sets"], options["reach"], random
+        )
         model = _pgnn.build(inputs.x.shape[1], classes, options)
-        return model, lambda x, links: _pgnn.forward(model, need("torch").from_numpy(x), anchors, options["dropout"])
+        return model, lambda x, links: _pgnn.forward(
+            model, need("torch").from_numpy(x), anchors, options["dropout"]
+        )
     model = build(recipe.architecture, inputs.x.shape[1], classes, options)
     return model, lambda x, links: run_layers(model, need("torch").from_numpy(x), links)
 
 
 def build(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a freshly initialised GCN, GraphSAGE or GAT for ``width`` features; :func:`run_layers` runs it."""
+    """Return a freshly initialised GCN, GraphSAGE or GAT for ``width`` features; :func:`run_layers`
+    runs it."""
     return getattr(need("torch_geometric.nn"), ARCHITECTURES[architecture])(
         width,
         options["hidden"],
@@ -232,7 +289,8 @@ def build(architecture: str, width: int, classes: int, options: Mapping[str, Any
 
 
 def run_layers(model: Any, x: Any, links: Any) -> Outputs:
-    """Return the outputs of all convolutions on features (n, d) and links (2, n_edges), the last as "logits"."""
+    """Return the outputs of all convolutions on features (n, d) and links (2, n_edges), the last as
+    "logits"."""
     outputs = {}
     for i, convolution in enumerate(model.convs, 1):
         x = convolution(x, links)
@@ -252,13 +310,17 @@ def learn(
     options: Mapping[str, Any],
     dropped: float = 0.0,
 ) -> None:
-    """Train a network with Adam on the cross-entropy of all nodes of which ``logits(links)`` gives the logits.
+    """Train a network with Adam on the cross-entropy of all nodes of which ``logits(links)`` gives
+    the logits.
 
-    Each link is left out, both ways, with probability ``dropped``, anew in every epoch. ``links``: see
+    Each link is left out, both ways, with probability ``dropped``, anew in every epoch. ``links``:
+    see
     :func:`both_ways`. ``options``: lr, weight_decay, epochs.
     """
     target = torch.from_numpy(labels)
-    optimizer = torch.optim.Adam(model.parameters(), lr=options["lr"], weight_decay=options["weight_decay"])
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=options["lr"], weight_decay=options["weight_decay"]
+    )
     model.train()
     for _ in range(options["epochs"]):
         seen = links

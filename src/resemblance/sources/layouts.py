@@ -1,4 +1,5 @@
-"""Layouts: activations with tokens, positions or time bins, brought to one row per sample by a named pooling."""
+"""Layouts: activations with tokens, positions or time bins, brought to one row per sample by a
+named pooling."""
 
 from __future__ import annotations
 
@@ -16,28 +17,34 @@ TokenPool = Literal["first", "last", "mean", "max", "flatten"]
 MapPool = Literal["mean", "max", "flatten", "positions"]
 TrialPool = Literal["mean", "max", "flatten"]
 AXES = {  # what the axes of responses are called, in the singular
-    "trial": "trials", "bin": "bins", "time": "bins", "unit": "units", "neuron": "units", "channel": "units",
+    "trial": "trials", "bin": "bins", "time": "bins", "unit": "units", "neuron": "units",
+    "channel": "units",
     "cell": "units",
 }  # fmt: skip
 ROWS = 512  # samples averaged at a time: the computing precision is held for these only
 
 
 def from_tokens(
-    X: Any, *, pool: TokenPool, mask: Any = None, name: str = "", ids: Sequence[Hashable] | None = None
+    X: Any,
+    *,
+    pool: TokenPool,
+    mask: Any = None,
+    name: str = "",
+    ids: Sequence[Hashable] | None = None,
 ) -> Representation:
     """Return one row per sample of activations that have one row per token.
 
     Parameters
     ----------
     X : (n_samples, tokens, features), of any library, or the path of a ``.npy`` file.
-    pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or ``"flatten"``: all
-        tokens side by side, (n_samples, tokens * features).
-    mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the padding is. Without
-        one every token is real.
+    pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or
+        ``"flatten"``: all tokens side by side, (n_samples, tokens * features).
+    mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the
+        padding is. Without one every token is real.
     name, ids : as in :class:`Representation`.
 
-    Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for ``"flatten"`` with
-    padding, because its columns would mean different tokens in different rows.
+    Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for
+    ``"flatten"`` with padding, because its columns would mean different tokens in different rows.
     """
     ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
@@ -49,7 +56,9 @@ def from_tokens(
     if pool in ("first", "last"):
         return Representation(_end_token(X, real, pool), name, ids=ids)
     masked = [] if real is None else [like(real, X)]
-    return Representation(_in_blocks(_mean_token if pool == "mean" else _max_token, X, *masked), name, ids=ids)
+    return Representation(
+        _in_blocks(_mean_token if pool == "mean" else _max_token, X, *masked), name, ids=ids
+    )
 
 
 def from_maps(
@@ -65,15 +74,17 @@ def from_maps(
     Parameters
     ----------
     X : (n_samples, channels, height, width), of any library, or the path of a ``.npy`` file.
-    pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height * width); or
-        ``"positions"``: every position is a sample, (n_samples * height * width, channels), sample by sample and row
+    pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height
+        * width); or ``"positions"``: every position is a sample, (n_samples * height * width,
+          channels), sample by sample and row
         by row of the map. Sample ids then become (id, row, column).
-    size : (height, width) to which the maps are first brought by adaptive average pooling, as PyTorch defines it:
-        bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With it, maps of different sizes can be compared.
+    size : (height, width) to which the maps are first brought by adaptive average pooling, as
+        PyTorch defines it: bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With it, maps
+        of different sizes can be compared.
     name, ids : as in :class:`Representation`.
 
-    Raises ``ValueError`` for another shape or pooling, for a size that is not two positive integers, and for ids that
-    do not fit.
+    Raises ``ValueError`` for another shape or pooling, for a size that is not two positive
+    integers, and for ids that do not fit.
     """
     ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
@@ -82,9 +93,13 @@ def from_maps(
         X = _in_blocks(lambda block: _resized(block, *size), X)
     if pool == "positions":
         n, channels, height, width = X.shape
-        points = namespace(X).reshape(namespace(X).permute_dims(X, (0, 2, 3, 1)), (n * height * width, channels))
+        points = namespace(X).reshape(
+            namespace(X).permute_dims(X, (0, 2, 3, 1)), (n * height * width, channels)
+        )
         return Representation(points, name, ids=_position_ids(ids, n, height, width))
-    pooled = _flat(X) if pool == "flatten" else _in_blocks(_mean_map if pool == "mean" else _max_map, X)
+    pooled = (
+        _flat(X) if pool == "flatten" else _in_blocks(_mean_map if pool == "mean" else _max_map, X)
+    )
     return Representation(pooled, name, ids=ids)
 
 
@@ -101,17 +116,22 @@ def from_trials(
 
     Parameters
     ----------
-    X : responses with axes for trials, bins and units, of any library, or the path of a ``.npy`` file.
-    pool : ``"mean"`` or ``"max"`` over the bins, or ``"flatten"``: all bins side by side, (n_trials, bins * units).
-    window : (start, stop), the bins ``start`` to ``stop - 1`` that count; all without one. Raju 2026 (Section 13) takes
-        the mean of bins 50 to 99, the decision epoch: ``pool="mean", window=(50, 100)``.
-    axes : what the axes of X are, in their order: ``"trials bins units"`` or ``"trials units bins"``. It must be said,
-        because responses come in both orders, unless X is a DataArray of xarray with such dimensions. Bins may be
-        called time or times, and units neurons, channels or cells.
-    name, ids : as in :class:`Representation`; one id per trial, by default the coordinate of the trials of a DataArray.
+    X : responses with axes for trials, bins and units, of any library, or the path of a ``.npy``
+        file.
+    pool : ``"mean"`` or ``"max"`` over the bins, or ``"flatten"``: all bins side by side,
+        (n_trials, bins * units).
+    window : (start, stop), the bins ``start`` to ``stop - 1`` that count; all without one. Raju
+        2026 (Section 13) takes the mean of bins 50 to 99, the decision epoch: ``pool="mean",
+        window=(50, 100)``.
+    axes : what the axes of X are, in their order: ``"trials bins units"`` or ``"trials units
+        bins"``. It must be said, because responses come in both orders, unless X is a DataArray of
+        xarray with such dimensions. Bins may be called time or times, and units neurons, channels
+        or cells.
+    name, ids : as in :class:`Representation`; one id per trial, by default the coordinate of the
+        trials of a DataArray.
 
-    Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for another shape, pooling or
-    order of axes, and for a window that is empty or not inside the trial.
+    Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for
+    another shape, pooling or order of axes, and for a window that is empty or not inside the trial.
     """
     X, name, known = as_trials(X, axes, "from_trials", name)
     ids = known if ids is None else ids
@@ -120,29 +140,35 @@ def from_trials(
     X = X[:, start:stop, :]
     if pool == "flatten":
         return Representation(_flat(X), name, ids=ids)
-    return Representation(_in_blocks(_mean_token if pool == "mean" else _max_token, X), name, ids=ids)
+    return Representation(
+        _in_blocks(_mean_token if pool == "mean" else _max_token, X), name, ids=ids
+    )
 
 
 def as_trials(
     X: Any, axes: str | None, function: str, name: str = ""
 ) -> tuple[Array, str, tuple[Hashable, ...] | None]:
-    """Return responses as (n_trials, bins, units), their name, and the ids of trials that a DataArray has."""
+    """Return responses as (n_trials, bins, units), their name, and the ids of trials that a
+    DataArray has."""
     named = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
     order = [AXES.get(axis.lower().rstrip("s"), axis) for axis in named]
-    data, name = _opened(X, name, function, f"({', '.join(named or ('trials', 'bins', 'units'))})", 3)
+    data, name = _opened(
+        X, name, function, f"({', '.join(named or ('trials', 'bins', 'units'))})", 3
+    )
     if sorted(order) != ["bins", "trials", "units"]:
         wanted = "'trials', 'bins' and 'units' in the order of X"
         shape = tuple(data.shape)
         raise ValueError(
-            f"{function}: axes must be {wanted}; got {axes!r}" if named else
-            f'{function} needs axes, {wanted}: axes="trials bins units" if {shape} is that'
-        )  # fmt: skip
+            f"{function}: axes must be {wanted}; got {axes!r}"
+            if named
+            else f'{function} needs axes, {wanted}: axes="trials bins units" if {shape} is that'
+        )
     trials, bins, units = (order.index(axis) for axis in ("trials", "bins", "units"))
     ids = _known_ids(X.transpose(X.dims[trials], ...)) if hasattr(X, "dims") else None
     return namespace(data).permute_dims(data, (trials, bins, units)), name, ids
 
 
-# --------------------------------------------------------------------------------------------------------- checking
+# ----------------------------------------------------------------------------------------- checking
 
 
 def _known_ids(data: Any) -> tuple[Hashable, ...] | None:
@@ -152,13 +178,18 @@ def _known_ids(data: Any) -> tuple[Hashable, ...] | None:
 
 
 def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:
-    """Return the array and its name, or raise an error that names the function for the layout it has."""
+    """Return the array and its name, or raise an error that names the function for the layout it
+    has."""
     is_path = isinstance(data, str | Path)
     X = as_array(open_array(array_file(data)) if is_path else data, name)
     X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
     shape = tuple(X.shape)
     if len(shape) != dimensions:
-        others = {2: "use it as it is", 3: 'rs.from_tokens(X, pool="mean")', 4: 'rs.from_maps(X, pool="mean")'}
+        others = {
+            2: "use it as it is",
+            3: 'rs.from_tokens(X, pool="mean")',
+            4: 'rs.from_maps(X, pool="mean")',
+        }
         remedy = f"; for this shape: {others[len(shape)]}" if len(shape) in others else ""
         raise ValueError(f"{function} needs X {layout}; got shape {shape}{remedy}")
     if 0 in shape:
@@ -168,43 +199,68 @@ def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -
 
 def _check_pool(function: str, pool: str, known: tuple[str, ...]) -> None:
     if pool not in known:
-        raise ValueError(f"{function}: pool must be one of {', '.join(map(repr, known))}; got {pool!r}")
+        raise ValueError(
+            f"{function}: pool must be one of {', '.join(map(repr, known))}; got {pool!r}"
+        )
 
 
 def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
     """Return the mask as booleans, shape (n, tokens), with at least one real token in every row."""
     real = to_numpy(as_array(mask, "mask"))
     if real.shape != tuple(X.shape[:2]):
-        raise ValueError(f"from_tokens: the mask of X {tuple(X.shape)} must be {tuple(X.shape[:2])}; got {real.shape}")
+        raise ValueError(
+            f"from_tokens: the mask of X {tuple(X.shape)} must be {tuple(X.shape[:2])}; got "
+            f"{real.shape}"
+        )
     if not np.isin(real, (0, 1)).all():
-        raise ValueError("from_tokens: the mask must be 1 (or true) for real tokens and 0 for padding")
+        raise ValueError(
+            "from_tokens: the mask must be 1 (or true) for real tokens and 0 for padding"
+        )
     empty = np.flatnonzero(~real.astype(bool).any(axis=1))
     if empty.size:
         named = f" (id {ids[empty[0]]!r})" if ids is not None and len(ids) == len(real) else ""
-        raise ValueError(f"from_tokens: row {empty[0]}{named} has no real token in the mask; drop such samples first")
+        raise ValueError(
+            f"from_tokens: row {empty[0]}{named} has no real token in the mask; drop such samples "
+            "first"
+        )
     return real.astype(bool)
 
 
 def _check_no_padding(real: np.ndarray | None) -> None:
     if real is not None and not real.all():
         raise ValueError(
-            f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~real).sum())} of {real.size} are '
-            'padding; pool with "first", "last", "mean" or "max", or cut X to tokens that all samples have'
+            f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~real).sum())} '
+            f"of {real.size} are "
+            'padding; pool with "first", "last", "mean" or "max", or cut X to tokens that all '
+            "samples have"
         )
 
 
 def _checked_window(window: Any, bins: int) -> tuple[int, int]:
-    if isinstance(window, tuple | list) and len(window) == 2 and all(isinstance(t, int | np.integer) for t in window):
+    if (
+        isinstance(window, tuple | list)
+        and len(window) == 2
+        and all(isinstance(t, int | np.integer) for t in window)
+    ):
         start, stop = (int(t) for t in window)
         if 0 <= start < stop <= bins:
             return start, stop
-    raise ValueError(f"from_trials: window must be (start, stop) with 0 <= start < stop <= {bins}; got {window!r}")
+    raise ValueError(
+        f"from_trials: window must be (start, stop) with 0 <= start < stop <= {bins}; got "
+        f"{window!r}"
+    )
 
 
 def _checked_size(size: Any) -> tuple[int, ...]:
-    if isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(s, int) and s > 0 for s in size):
+    if (
+        isinstance(size, tuple | list)
+        and len(size) == 2
+        and all(isinstance(s, int) and s > 0 for s in size)
+    ):
         return tuple(size)
-    raise ValueError(f"from_maps: size must be (height, width), two positive integers; got {size!r}")
+    raise ValueError(
+        f"from_maps: size must be (height, width), two positive integers; got {size!r}"
+    )
 
 
 def _position_ids(
@@ -214,19 +270,24 @@ def _position_ids(
         return None
     if len(ids) != n:
         raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
-    return [(sample, row, column) for sample in ids for row in range(height) for column in range(width)]
+    return [
+        (sample, row, column) for sample in ids for row in range(height) for column in range(width)
+    ]
 
 
-# ---------------------------------------------------------------------------------------------------------- pooling
+# ------------------------------------------------------------------------------------------ pooling
 
 
 def _in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Apply a function of samples to blocks of them, the first array in the precision a representation computes in."""
+    """Apply a function of samples to blocks of them, the first array in the precision a
+    representation computes in."""
     xp, precision, parts = namespace(arrays[0]), working_precision(arrays[0]), []
     n = arrays[0].shape[0]
     for start in range(0, n, ROWS):
         block, *others = (a[start : min(start + ROWS, n), ...] for a in arrays)
-        with np.errstate(all="ignore"):  # an infinite value is reported by the measure that meets it, with its place
+        with np.errstate(
+            all="ignore"
+        ):  # an infinite value is reported by the measure that meets it, with its place
             parts.append(function(xp.astype(block, getattr(xp, precision), copy=False), *others))
     return xp.concat(parts)
 
@@ -242,7 +303,9 @@ def _end_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
         return X[:, 0, :] if pool == "first" else X[:, -1, :]
     position = real.argmax(axis=1) if pool == "first" else tokens - 1 - real[:, ::-1].argmax(axis=1)
     xp = namespace(X)
-    return xp.take(xp.reshape(X, (n * tokens, features)), like(np.arange(n) * tokens + position, X), axis=0)
+    return xp.take(
+        xp.reshape(X, (n * tokens, features)), like(np.arange(n) * tokens + position, X), axis=0
+    )
 
 
 def _mean_token(X: Array, real: Array | None = None) -> Array:
@@ -268,7 +331,8 @@ def _max_map(X: Array) -> Array:
 
 
 def _resized(X: Array, height: int, width: int) -> Array:
-    """Adaptive average pooling of maps; a bin is a rectangle, so columns and rows are averaged one after the other."""
+    """Adaptive average pooling of maps; a bin is a rectangle, so columns and rows are averaged one
+    after the other."""
     transpose = namespace(X).matrix_transpose
     return transpose(_mean_of_bins(transpose(_mean_of_bins(X, width)), height))
 

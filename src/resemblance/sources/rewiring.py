@@ -1,4 +1,5 @@
-"""Shifts of a graph at five severities: links rewired or lost, and what nodes hold swapped or forgotten."""
+"""Shifts of a graph at five severities: links rewired or lost, and what nodes hold swapped or
+forgotten."""
 
 from __future__ import annotations
 
@@ -20,8 +21,11 @@ class Shift(NamedTuple):
     amounts: tuple[float, float, float, float, float]
 
 
-def shift(x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np.random.Generator) -> Changed:
-    """Return the features (n, d) and undirected links (n_edges, 2), each once, of a graph after a shift.
+def shift(
+    x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np.random.Generator
+) -> Changed:
+    """Return the features (n, d) and undirected links (n_edges, 2), each once, of a graph after a
+    shift.
 
     ``name`` is one of :data:`SHIFTS`; ``severity`` 1 to 5, and 0 leaves the graph as it is.
 
@@ -35,11 +39,13 @@ def shift(x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np
 
 
 def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return links (n_edges, 2) of which ``int(share * n_edges)`` changed partners; every node keeps its degree.
+    """Return links (n_edges, 2) of which ``int(share * n_edges)`` changed partners; every node
+    keeps its degree.
 
-    Chosen links are paired at random, and two of them, a-b and c-d, become a-d and c-b, in a random direction, unless
-    that would link a node to itself or two nodes twice; those left are paired anew, up to 20 times, and then stay. A
-    link may come back in a later round, so that a few fewer may differ. Reference: Maslov and Sneppen (Science 2002).
+    Chosen links are paired at random, and two of them, a-b and c-d, become a-d and c-b, in a random
+    direction, unless that would link a node to itself or two nodes twice; those left are paired
+    anew, up to 20 times, and then stay. A link may come back in a later round, so that a few fewer
+    may differ. Reference: Maslov and Sneppen (Science 2002).
 
     Raises ``ValueError`` for a share outside 0 to 1.
     """
@@ -61,7 +67,9 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
     return np.sort(result, axis=1)
 
 
-def _swap(edges: np.ndarray, present: set[tuple[int, int]], first: int, second: int, turn: bool) -> bool:
+def _swap(
+    edges: np.ndarray, present: set[tuple[int, int]], first: int, second: int, turn: bool
+) -> bool:
     """Exchange the ends of two links, if that gives two other ones; say whether it did."""
     (a, b), (c, d) = edges[first].tolist(), edges[second].tolist()
     if turn:
@@ -80,31 +88,44 @@ def rewired(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Ge
     return x, rewire(edges, share, random)
 
 
-def missing_links(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator) -> Changed:
+def missing_links(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
     """No link with probability ``share``."""
     return x, edges[random.random(len(edges)) >= share]
 
 
-def swapped_features(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator) -> Changed:
-    """Features of ``int(share * n)`` nodes, in random order among these: the same features, on other nodes."""
+def swapped_features(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """Features of ``int(share * n)`` nodes, in random order among these: the same features, on
+    other nodes."""
     chosen = random.permutation(len(x))[: int(share * len(x))]
     result = x.copy()
     result[chosen] = x[np.roll(chosen, 1)]
     return result, edges
 
 
-def missing_features(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator) -> Changed:
-    """Each feature of each node 0 with probability ``share``, and the others of a node scaled to their old sum.
+def missing_features(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """Each feature of each node 0 with probability ``share``, and the others of a node scaled to
+    their old sum.
 
     A node that loses all its features has none.
     """
     kept = np.where(random.random(x.shape) < share, 0, x)
     before, after = x.sum(axis=1, keepdims=True), kept.sum(axis=1, keepdims=True)
-    return (kept * np.divide(before, after, out=np.zeros_like(before), where=after != 0)).astype(x.dtype), edges
+    return (kept * np.divide(before, after, out=np.zeros_like(before), where=after != 0)).astype(
+        x.dtype
+    ), edges
 
 
-def noisy_features(x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator) -> Changed:
-    """Features plus normal noise, with ``deviation`` times the standard deviation of all features."""
+def noisy_features(
+    x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
+) -> Changed:
+    """Features plus normal noise, with ``deviation`` times the standard deviation of all
+    features."""
     return (x + deviation * x.std() * random.standard_normal(x.shape)).astype(x.dtype), edges
 
 

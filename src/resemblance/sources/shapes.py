@@ -34,9 +34,9 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> Pair:
     .. math:: \big(z \cos z,\; z \sin z\big),\; z = \tfrac{3 \pi}{2} (1 + 2 t) \qquad
         \big(\sin z,\; \operatorname{sgn}(z) (\cos z - 1)\big),\; z = 3 \pi (t - r)
 
-    for n values of t from 0 to 1. Both are curves without a crossing, except an S-curve with r far from 1/2, which
-    winds around more than once: at r = 1/2 it keeps every neighbourhood of the roll, at r = 0 and 1 points that are far
-    apart on the roll meet.
+    for n values of t from 0 to 1. Both are curves without a crossing, except an S-curve with r far
+    from 1/2, which winds around more than once: at r = 1/2 it keeps every neighbourhood of the
+    roll, at r = 0 and 1 points that are far apart on the roll meet.
 
     Raises ``ValueError`` for r outside [0, 1] or n < 2.
 
@@ -54,10 +54,12 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> Pair:
 
 
 def rings(large: int, *, points: int = 100) -> np.ndarray:
-    """Return five rings of which the first ``large`` have radius 1 and lie on each other, (5 * ``points``, 2).
+    """Return five rings of which the first ``large`` have radius 1 and lie on each other, (5 *
+    ``points``, 2).
 
-    The others have the radii 1.25, 0.75, 1.5 and 0.5, in this order: ``rings(1)`` is five rings, ``rings(5)`` one,
-    whose points are exact duplicates. The more rings lie on each other, the less alike it is to ``rings(1)``.
+    The others have the radii 1.25, 0.75, 1.5 and 0.5, in this order: ``rings(1)`` is five rings,
+    ``rings(5)`` one, whose points are exact duplicates. The more rings lie on each other, the less
+    alike it is to ``rings(1)``.
 
     Raises ``ValueError`` unless ``large`` is 1 to 5.
 
@@ -72,19 +74,24 @@ def rings(large: int, *, points: int = 100) -> np.ndarray:
 
 
 def ring_radii(large: int) -> tuple[float, ...]:
-    """Return the radii of the five rings: 1 for the first ``large``, then one outside and one inside in turns."""
+    """Return the radii of the five rings: 1 for the first ``large``, then one outside and one
+    inside in turns."""
     steps = [0.25 * (1 + other // 2) for other in range(RINGS - large)]
-    return (1.0,) * large + tuple(1 + step if other % 2 == 0 else 1 - step for other, step in enumerate(steps))
+    return (1.0,) * large + tuple(
+        1 + step if other % 2 == 0 else 1 - step for other, step in enumerate(steps)
+    )
 
 
 def clusters(count: int, *, seed: int = 7) -> np.ndarray:
-    """Return 300 normal points in ``count`` clusters around the origin, (300, 2); with 1 they are not moved.
+    """Return 300 normal points in ``count`` clusters around the origin, (300, 2); with 1 they are
+    not moved.
 
-    Block i of 60, five points each, moves by 10 in the direction of the angle 2π (i mod ``count``) / ``count``. The
-    more clusters, the less alike it is to ``clusters(1)``.
+    Block i of 60, five points each, moves by 10 in the direction of the angle 2π (i mod ``count``)
+    / ``count``. The more clusters, the less alike it is to ``clusters(1)``.
 
-    The points are those of the original experiment, which drew them from the legacy generator of NumPy with seed 7;
-    this generator is frozen, and a copy of it is used here, so that the numbers are the same everywhere.
+    The points are those of the original experiment, which drew them from the legacy generator of
+    NumPy with seed 7; this generator is frozen, and a copy of it is used here, so that the numbers
+    are the same everywhere.
 
     Raises ``ValueError`` unless ``count`` is 1 to 60.
 
@@ -99,10 +106,11 @@ def clusters(count: int, *, seed: int = 7) -> np.ndarray:
 
 
 def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spots:
-    """Return a standard normal cloud, the same plus ``noise`` times another, and an independent one, all (n, d).
+    """Return a standard normal cloud, the same plus ``noise`` times another, and an independent
+    one, all (n, d).
 
-    The perturbed spot is alike to the reference to a degree that depends on neither n nor d; the lost one, in which no
-    sample corresponds to that of the reference, is not alike to it at all.
+    The perturbed spot is alike to the reference to a degree that depends on neither n nor d; the
+    lost one, in which no sample corresponds to that of the reference, is not alike to it at all.
 
     Raises ``ValueError`` for n < 2, d < 1, or noise below 0.
 
@@ -112,16 +120,18 @@ def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spot
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise must be a number from 0; got {noise!r}")
     reference, change, lost = (
-        generator(seed, "gaussian_spots", part, n, d).standard_normal((n, d)) for part in ("spot", "noise", "lost")
+        generator(seed, "gaussian_spots", part, n, d).standard_normal((n, d))
+        for part in ("spot", "noise", "lost")
     )
     return Spots(reference, reference + noise * change, lost)
 
 
 def uniform_spots(n: int, d: int, t: float, *, seed: int = 0) -> np.ndarray:
-    """Return two uniform cubes of n points each with side 1, of which one is moved away by t, (2 n, d).
+    """Return two uniform cubes of n points each with side 1, of which one is moved away by t, (2 n,
+    d).
 
-    The first is centred on the origin, the second on (1.1 + t, 0, ...): the cubes never touch, so that moving one
-    changes no neighbourhood as long as neighbours are found in the same cube.
+    The first is centred on the origin, the second on (1.1 + t, 0, ...): the cubes never touch, so
+    that moving one changes no neighbourhood as long as neighbours are found in the same cube.
 
     Raises ``ValueError`` for n < 2, d < 1, or t below 0.
 

@@ -1,4 +1,5 @@
-"""Text and a graph that every installation has: a frozen extract of the standard library of CPython."""
+"""Text and a graph that every installation has: a frozen extract of the standard library of
+CPython."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ import numpy as np
 class Calls(NamedTuple):
     """Functions, and which calls which.
 
-    ``labels``: (n,) the package of each function, as a place in ``packages``. ``names``: "package.module.function".
-    ``words``: (n,) for each function the places in ``vocabulary`` of the words in its identifiers. ``edges``:
-    (n_edges, 2) pairs of functions i < j, each once, of which one calls a name that the other defines.
+    ``labels``: (n,) the package of each function, as a place in ``packages``. ``names``:
+    "package.module.function". ``words``: (n,) for each function the places in ``vocabulary`` of the
+    words in its identifiers. ``edges``: (n_edges, 2) pairs of functions i < j, each once, of which
+    one calls a name that the other defines.
     """
 
     packages: tuple[str, ...]
@@ -31,7 +33,8 @@ class Calls(NamedTuple):
 class Sentences(NamedTuple):
     """Sentences of docstrings.
 
-    ``labels``: (n,) the package of each sentence, as a place in ``packages``. ``files``: the module it is from.
+    ``labels``: (n,) the package of each sentence, as a place in ``packages``. ``files``: the module
+    it is from.
     """
 
     packages: tuple[str, ...]
@@ -41,7 +44,8 @@ class Sentences(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What was extracted from the release ``python``; ``fingerprint`` is the SHA-256 of the file."""
+    """What was extracted from the release ``python``; ``fingerprint`` is the SHA-256 of the
+    file."""
 
     python: str
     graph: Calls
@@ -52,10 +56,11 @@ class Snapshot(NamedTuple):
 def load_snapshot() -> Snapshot:
     """Return the frozen extract of the standard library of CPython 3.11.7.
 
-    ``graph``: 2,800 functions, the 350 best connected ones of each of the 8 packages with most functions; 800 words.
-    ``sentences``: up to 600 sentences of 4 to 40 words from each of the 10 packages with most sentences, none twice.
-    The standard library differs between releases, so the extract is part of this package: every machine sees the same
-    bytes. ``scripts/snapshot.py`` in the repository wrote it.
+    ``graph``: 2,800 functions, the 350 best connected ones of each of the 8 packages with most
+    functions; 800 words. ``sentences``: up to 600 sentences of 4 to 40 words from each of the 10
+    packages with most sentences, none twice. The standard library differs between releases, so the
+    extract is part of this package: every machine sees the same bytes. ``scripts/snapshot.py`` in
+    the repository wrote it.
     """
     data = (files("resemblance.sources") / "data" / "stdlib.json.gz").read_bytes()
     content = json.loads(gzip.decompress(data))
@@ -80,5 +85,8 @@ def _calls(part: Mapping[str, Any]) -> Calls:
 
 def _sentences(part: Mapping[str, Any]) -> Sentences:
     return Sentences(
-        tuple(part["packages"]), np.array(part["labels"], np.int64), tuple(part["texts"]), tuple(part["files"])
+        tuple(part["packages"]),
+        np.array(part["labels"], np.int64),
+        tuple(part["texts"]),
+        tuple(part["files"]),
     )

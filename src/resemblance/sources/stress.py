@@ -1,4 +1,5 @@
-"""Stress tests for classifiers of sentences at five severities: words lost, spoilt, misplaced, added and misleading."""
+"""Stress tests for classifiers of sentences at five severities: words lost, spoilt, misplaced,
+added and misleading."""
 
 from __future__ import annotations
 
@@ -31,17 +32,24 @@ class Stress(NamedTuple):
 
 
 def stressed(
-    sentences: Sequence[Words], labels: np.ndarray, name: str, severity: int, cues: Cues, random: np.random.Generator
+    sentences: Sequence[Words],
+    labels: np.ndarray,
+    name: str,
+    severity: int,
+    cues: Cues,
+    random: np.random.Generator,
 ) -> list[list[str]]:
     """Return sentences after a stress test.
 
-    ``name`` is one of :data:`STRESSES`; ``severity`` 1 to 5, and 0 leaves the sentences as they are. ``cues``: see
-    :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds: noise (deletion, typos, order), distraction
-    (tautology) and words that mislead, as HANS does (McCoy et al., ACL 2019). Theirs are for pairs of sentences and
-    have no severities.
+    ``name`` is one of :data:`STRESSES`; ``severity`` 1 to 5, and 0 leaves the sentences as they
+    are. ``cues``: see
+    :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds: noise (deletion, typos,
+    order), distraction (tautology) and words that mislead, as HANS does (McCoy et al., ACL 2019).
+    Theirs are for pairs of sentences and have no severities.
 
-    Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do not fit the
-    sentences or the cues, and for ``"misleading"`` when there is one class only, or one without cues.
+    Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do
+    not fit the sentences or the cues, and for ``"misleading"`` when there is one class only, or one
+    without cues.
     """
     check_shift("stressed", "stress test", name, STRESSES, severity)
     _check_task(sentences, labels, name, cues)
@@ -49,7 +57,10 @@ def stressed(
         return [list(words) for words in sentences]
     change, amounts = STRESSES[name]
     amount = amounts[severity - 1]
-    return [change(w, amount, Context(int(k), cues), random) for w, k in zip(sentences, labels, strict=True)]
+    return [
+        change(w, amount, Context(int(k), cues), random)
+        for w, k in zip(sentences, labels, strict=True)
+    ]
 
 
 def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues: Cues) -> None:
@@ -57,20 +68,29 @@ def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues:
     if empty:
         raise ValueError(f"stressed: sentence {empty[0]} has no words; leave such sentences out")
     if len(labels) != len(sentences):
-        raise ValueError(f"stressed: one label per sentence is needed; got {len(labels)} for {len(sentences)}")
+        raise ValueError(
+            f"stressed: one label per sentence is needed; got {len(labels)} for {len(sentences)}"
+        )
     if name in ("misleading", "masking") and any(not 0 <= int(k) < len(cues) for k in labels):
-        raise ValueError(f"stressed: labels must be from 0 to {len(cues) - 1}, the classes that have cues")
+        raise ValueError(
+            f"stressed: labels must be from 0 to {len(cues) - 1}, the classes that have cues"
+        )
     if name == "misleading" and (len(cues) < 2 or not all(map(len, cues))):
         counts = [len(words) for words in cues]
-        raise ValueError(f"stressed: 'misleading' needs cues of two or more classes; numbers of cues are {counts}")
+        raise ValueError(
+            "stressed: 'misleading' needs cues of two or more classes; numbers of cues are "
+            f"{counts}"
+        )
 
 
-def cue_words(sentences: Sequence[Words], labels: np.ndarray, classes: int, number: int) -> list[list[str]]:
+def cue_words(
+    sentences: Sequence[Words], labels: np.ndarray, classes: int, number: int
+) -> list[list[str]]:
     """Return by class the ``number`` words that speak most for it.
 
-    Of a word that ``a`` sentences of the class and ``b`` others hold, that is log((a + 1) / (b + 1)) + log(n_b / n_a),
-    with n_a and n_b the numbers of these sentences; at least three sentences must hold it. Equals are in alphabetical
-    order.
+    Of a word that ``a`` sentences of the class and ``b`` others hold, that is log((a + 1) / (b +
+    1)) + log(n_b / n_a), with n_a and n_b the numbers of these sentences; at least three sentences
+    must hold it. Equals are in alphabetical order.
     """
     holding = [Counter[str]() for _ in range(classes)]
     for words, label in zip(sentences, labels, strict=True):
@@ -80,12 +100,16 @@ def cue_words(sentences: Sequence[Words], labels: np.ndarray, classes: int, numb
     result = []
     for own, size in zip(holding, sizes):
         base = np.log((len(labels) - size) / max(size, 1))
-        scores = {w: np.log((own[w] + 1) / (n - own[w] + 1)) + base for w, n in every.items() if n >= 3}
+        scores = {
+            w: np.log((own[w] + 1) / (n - own[w] + 1)) + base for w, n in every.items() if n >= 3
+        }
         result.append(sorted(scores, key=lambda word: (-scores[word], word))[:number])
     return result
 
 
-def deletion(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
+def deletion(
+    words: Words, share: float, context: Context, random: np.random.Generator
+) -> list[str]:
     """Return the words without those deleted, each with probability ``share``; one always stays."""
     return delete(words, share, random)
 
@@ -93,7 +117,10 @@ def deletion(words: Words, share: float, context: Context, random: np.random.Gen
 def typos(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
     """Return the words, each with probability ``share`` with two neighbouring letters swapped."""
     hit = random.random(len(words)) < share
-    return [_typo(word, random) if spoilt and len(word) > 1 else word for word, spoilt in zip(words, hit)]
+    return [
+        _typo(word, random) if spoilt and len(word) > 1 else word
+        for word, spoilt in zip(words, hit)
+    ]
 
 
 def _typo(word: str, random: np.random.Generator) -> str:
@@ -106,23 +133,31 @@ def order(words: Words, share: float, context: Context, random: np.random.Genera
     return swap(words, int(np.ceil(share * len(words))), random)
 
 
-def tautology(words: Words, times: float, context: Context, random: np.random.Generator) -> list[str]:
+def tautology(
+    words: Words, times: float, context: Context, random: np.random.Generator
+) -> list[str]:
     """Return the words behind ``times`` "and true is true", which say nothing.
 
-    Naik et al. put these at the end; there, long sentences would lose them when they are cut to the length of a model.
+    Naik et al. put these at the end; there, long sentences would lose them when they are cut to the
+    length of a model.
     """
     return [*TAUTOLOGY * int(times), *words]
 
 
-def misleading(words: Words, number: float, context: Context, random: np.random.Generator) -> list[str]:
+def misleading(
+    words: Words, number: float, context: Context, random: np.random.Generator
+) -> list[str]:
     """Return the words behind ``number`` cues of one other class, drawn from its ten strongest."""
     others = [k for k in range(len(context.cues)) if k != context.label]
     cues = context.cues[others[int(random.integers(len(others)))]][:10]
     return [*(cues[i] for i in random.integers(len(cues), size=int(number))), *words]
 
 
-def masking(words: Words, number: float, context: Context, random: np.random.Generator) -> list[str]:
-    """Return the words without those among the ``number`` strongest cues of the class; one always stays."""
+def masking(
+    words: Words, number: float, context: Context, random: np.random.Generator
+) -> list[str]:
+    """Return the words without those among the ``number`` strongest cues of the class; one always
+    stays."""
     strongest = set(context.cues[context.label][: int(number)])
     return [word for word in words if word not in strongest] or [words[0]]
 

@@ -25,17 +25,21 @@ def tight_groups(
     setting: str = "labels",
     seed: int = 0,
 ) -> tuple[Subject, ...]:
-    """Return ``groups * members`` subjects that are nearly the same inside a group, and not alike across groups.
+    """Return ``groups * members`` subjects that are nearly the same inside a group, and not alike
+    across groups.
 
-    A group has one prototype, independent normal numbers (``samples``, ``features``); its members are the prototype
-    with independent noise, ``noise`` times as large. Any sensible measure finds all pairs inside a group more similar
-    than any other: conformity 1 and AUPRC 1. The groups also differ in spread and in the length of the mean, so that
-    this holds for most measures that compare one number per representation.
+    A group has one prototype, independent normal numbers (``samples``, ``features``); its members
+    are the prototype with independent noise, ``noise`` times as large. Any sensible measure finds
+    all pairs inside a group more similar than any other: conformity 1 and AUPRC 1. The groups also
+    differ in spread and in the length of the mean, so that this holds for most measures that
+    compare one number per representation.
 
-    ``setting``: "labels" or "augmentation", of which the first group is the normal models, or "shortcut". Strengths
-    go from 0 to 1 in equal steps; accuracies are made up, falling with the strength, so that no group is left out.
+    ``setting``: "labels" or "augmentation", of which the first group is the normal models, or
+    "shortcut". Strengths go from 0 to 1 in equal steps; accuracies are made up, falling with the
+    strength, so that no group is left out.
 
-    Raises ``ValueError`` for fewer than two groups or members, and for arguments that make no array.
+    Raises ``ValueError`` for fewer than two groups or members, and for arguments that make no
+    array.
     """
     _check(groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1))
     if not 0 <= noise < np.inf:
@@ -43,9 +47,13 @@ def tight_groups(
     subjects = []
     for g in range(groups):
         spread = 0.2 * 1.5**g
-        prototype = _normal(samples, features, seed, "tight_groups", "prototype", g) + (1 + g) / np.sqrt(features)
+        prototype = _normal(samples, features, seed, "tight_groups", "prototype", g) + (
+            1 + g
+        ) / np.sqrt(features)
         for m in range(members):
-            moved = prototype + noise * _normal(samples, features, seed, "tight_groups", "member", g, m)
+            moved = prototype + noise * _normal(
+                samples, features, seed, "tight_groups", "member", g, m
+            )
             traits = _traits("tight_groups", setting, g / (groups - 1), m)
             subjects.append(_subject(traits, {"last": spread * moved}))
     return tuple(subjects)
@@ -60,10 +68,12 @@ def independent_noise(
     setting: str = "labels",
     seed: int = 0,
 ) -> tuple[Subject, ...]:
-    """Return ``groups * members`` subjects of independent normal numbers, whose groups mean nothing.
+    """Return ``groups * members`` subjects of independent normal numbers, whose groups mean
+    nothing.
 
-    Every measure is at chance: conformity about 1/2, AUPRC about the share of pairs that lie inside a group. Settings,
-    strengths and accuracies are as in :func:`tight_groups`, and so is what is raised.
+    Every measure is at chance: conformity about 1/2, AUPRC about the share of pairs that lie inside
+    a group. Settings, strengths and accuracies are as in :func:`tight_groups`, and so is what is
+    raised.
     """
     _check(groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1))
     return tuple(
@@ -77,18 +87,28 @@ def independent_noise(
 
 
 def noise_walk(
-    *, models: int = 1, layers: int = 6, samples: int = 100, features: int = 10, keep: float = 0.8, seed: int = 0
+    *,
+    models: int = 1,
+    layers: int = 6,
+    samples: int = 100,
+    features: int = 10,
+    keep: float = 0.8,
+    seed: int = 0,
 ) -> tuple[Subject, ...]:
-    r"""Return subjects, one by default, whose layers each are the one before with independent noise.
+    r"""Return subjects, one by default, whose layers each are the one before with independent
+    noise.
 
-    .. math:: X_{l+1} = \kappa X_l + \sqrt{1 - \kappa^2}\, E_l, \qquad X_0, E_l \sim \mathcal{N}(0, 1)
+    .. math:: X_{l+1} = \kappa X_l + \sqrt{1 - \kappa^2}\, E_l, \qquad X_0, E_l \sim \mathcal{N}(0,
+    1)
 
-    with :math:`\kappa` = ``keep``, so that all layers have the same distribution and two of them correlate by
-    :math:`\kappa^{|l - m|}`: any sensible measure falls with the distance of the layers, wherever they are. Measures
-    that compare one number per representation have nothing to go by.
+    with :math:`\kappa` = ``keep``, so that all layers have the same distribution and two of them
+    correlate by
+    :math:`\kappa^{|l - m|}`: any sensible measure falls with the distance of the layers, wherever
+    they are. Measures that compare one number per representation have nothing to go by.
 
-    Layers are (``samples``, ``features``), named "layer0" and so on; the setting is "layers". Raises ``ValueError``
-    for fewer than three layers, whose order says nothing, and for ``keep`` outside (0, 1).
+    Layers are (``samples``, ``features``), named "layer0" and so on; the setting is "layers".
+    Raises ``ValueError`` for fewer than three layers, whose order says nothing, and for ``keep``
+    outside (0, 1).
     """
     _check(models=(models, 1), layers=(layers, 3), samples=(samples, 2), features=(features, 1))
     if not 0 < keep < 1:
@@ -103,17 +123,26 @@ def graded_outputs(
 
     .. math:: X_t = \cos(\pi t / 2)\, A + \sin(\pi t / 2)\, B, \qquad Y_t = X_t W
 
-    with normal numbers in A and B, (``samples``, ``features``), and W, (``features``, ``classes``), and ``models``
-    values of t from 0 to 1 at unequal distances (the trait "hidden"). Two models correlate by
-    :math:`\cos(\pi (t - s) / 2)` in representations and in logits Y, so that differences of both grow with the
-    distance of t, and so does the difference of accuracies, since the true class is what the first model predicts:
-    Spearman's correlation is near 1 in the tests of outputs and of accuracies.
+    with normal numbers in A and B, (``samples``, ``features``), and W, (``features``, ``classes``),
+    and ``models`` values of t from 0 to 1 at unequal distances (the trait "hidden"). Two models
+    correlate by
+    :math:`\cos(\pi (t - s) / 2)` in representations and in logits Y, so that differences of both
+    grow with the distance of t, and so does the difference of accuracies, since the true class is
+    what the first model predicts: Spearman's correlation is near 1 in the tests of outputs and of
+    accuracies.
 
-    The setting is "normal". Raises ``ValueError`` for fewer than three models, two classes or two samples.
+    The setting is "normal". Raises ``ValueError`` for fewer than three models, two classes or two
+    samples.
     """
     _check(models=(models, 3), samples=(samples, 2), features=(features, 1), classes=(classes, 2))
-    start, end = (_normal(samples, features, seed, "graded_outputs", side) for side in ("start", "end"))
-    readout = _normal(features, classes, seed, "graded_outputs", "readout") * SHARPNESS / np.sqrt(features)
+    start, end = (
+        _normal(samples, features, seed, "graded_outputs", side) for side in ("start", "end")
+    )
+    readout = (
+        _normal(features, classes, seed, "graded_outputs", "readout")
+        * SHARPNESS
+        / np.sqrt(features)
+    )
     steps = generator(seed, "graded_outputs", "steps").uniform(0.5, 1.5, models - 1)
     hidden = np.concatenate([[0.0], steps.cumsum() / steps.sum()])
     truth = (start @ readout).argmax(axis=1)
@@ -122,7 +151,10 @@ def graded_outputs(
         rows = np.cos(np.pi / 2 * t) * start + np.sin(np.pi / 2 * t) * end
         logits = rows @ readout
         accuracy = float((logits.argmax(axis=1) == truth).mean())
-        traits = _traits("graded_outputs", "normal", 0.0, m) | {"accuracy": accuracy, "hidden": float(t)}
+        traits = _traits("graded_outputs", "normal", 0.0, m) | {
+            "accuracy": accuracy,
+            "hidden": float(t),
+        }
         subjects.append(_subject(traits, {"last": rows}, logits))
     return tuple(subjects)
 
@@ -163,6 +195,13 @@ def _traits(dataset: str, setting: str, strength: float, seed: int) -> dict[str,
     }
 
 
-def _subject(traits: Mapping[str, Any], layers: Mapping[str, np.ndarray], outputs: np.ndarray | None = None) -> Subject:
+def _subject(
+    traits: Mapping[str, Any], layers: Mapping[str, np.ndarray], outputs: np.ndarray | None = None
+) -> Subject:
     name = subject_name(traits)
-    return Subject(name, {layer: Representation(x, f"{name}/{layer}") for layer, x in layers.items()}, outputs, traits)
+    return Subject(
+        name,
+        {layer: Representation(x, f"{name}/{layer}") for layer, x in layers.items()},
+        outputs,
+        traits,
+    )

@@ -1,4 +1,5 @@
-"""What all trainings share: a seeded, single-threaded, deterministic PyTorch, and the corruption of labels."""
+"""What all trainings share: a seeded, single-threaded, deterministic PyTorch, and the corruption of
+labels."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ State = Mapping[str, np.ndarray]  # the weights of a model, by name
 
 @contextmanager
 def seeded(seed: int, *labels: str | int) -> Iterator[Any]:
-    """Yield PyTorch with one thread, deterministic algorithms and a random state that depends on the arguments only.
+    """Yield PyTorch with one thread, deterministic algorithms and a random state that depends on
+    the arguments only.
 
-    Threads, mode and random state are put back afterwards, so that a training neither depends on what ran before it
-    nor changes what runs after it.
+    Threads, mode and random state are put back afterwards, so that a training neither depends on
+    what ran before it nor changes what runs after it.
     """
     torch = need("torch")
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
@@ -42,12 +44,17 @@ def state_of(model: Any) -> dict[str, np.ndarray]:
 def load_state(model: Any, state: State) -> Any:
     """Put weights into a PyTorch module, switch it to evaluation, and return it."""
     torch = need("torch")
-    model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in state.items()})
+    model.load_state_dict(
+        {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+    )
     return model.eval()
 
 
-def wrong_labels(labels: np.ndarray, share: float, classes: int, random: np.random.Generator) -> np.ndarray:
-    """Return labels of which exactly ``int(share * n)``, drawn without replacement, are another class, uniformly."""
+def wrong_labels(
+    labels: np.ndarray, share: float, classes: int, random: np.random.Generator
+) -> np.ndarray:
+    """Return labels of which exactly ``int(share * n)``, drawn without replacement, are another
+    class, uniformly."""
     result = labels.copy()
     chosen = random.permutation(len(labels))[: int(share * len(labels))]
     result[chosen] = (labels[chosen] + random.integers(1, classes, len(chosen))) % classes

@@ -1,4 +1,5 @@
-"""Trials that are kept apart by condition: put together, in an order that statistics of trials can read."""
+"""Trials that are kept apart by condition: put together, in an order that statistics of trials can
+read."""
 
 from __future__ import annotations
 
@@ -25,28 +26,38 @@ def from_conditions(
 
     Parameters
     ----------
-    responses : one array or representation per condition, (n_trials, units), or with ``pool`` an array (n_trials, bins,
-        units), in the order of recording; by the names of the conditions, or numbered from 0.
-    times : when each trial was recorded (times or trial numbers, all different), shaped like ``responses``. The trials
-        are then put in that order. Without them the order across conditions is unknown: two trials of the first
-        condition are followed by two of the next, and so on, so that odd and even trials, and early and late ones,
-        hold every condition if each has four or more.
+    responses : one array or representation per condition, (n_trials, units), or with ``pool`` an
+        array (n_trials, bins, units), in the order of recording; by the names of the conditions, or
+        numbered from 0.
+    times : when each trial was recorded (times or trial numbers, all different), shaped like
+        ``responses``. The trials are then put in that order. Without them the order across
+        conditions is unknown: two trials of the first condition are followed by two of the next,
+        and so on, so that odd and even trials, and early and late ones, hold every condition if
+        each has four or more.
     pool, window, axes, name : as in :func:`from_trials`.
 
-    The ids of the representation are (condition, number of the trial within it); its conditions are an array of the
-    names where all are numbers or all are text, and of their texts otherwise. Statistics of drift mean something
-    only with ``times``, or when each condition was recorded all along.
+    The ids of the representation are (condition, number of the trial within it); its conditions are
+    an array of the names where all are numbers or all are text, and of their texts otherwise.
+    Statistics of drift mean something only with ``times``, or when each condition was recorded all
+    along.
 
-    Raises ``ValueError`` for conditions without trials, with other units or of another library than the first, for
-    names that look the same, like 1 and "1", and for times that do not fit or repeat.
+    Raises ``ValueError`` for conditions without trials, with other units or of another library than
+    the first, for names that look the same, like 1 and "1", and for times that do not fit or
+    repeat.
     """
     named = _named(responses, "responses")
     parts = [_part(label, X, pool, window, axes) for label, X in named.items()]
     units = {part.shape[1] for part in parts}
     if len(units) > 1:
-        raise ValueError(f"from_conditions: all conditions must have the same units; got {sorted(units)}")
+        raise ValueError(
+            f"from_conditions: all conditions must have the same units; got {sorted(units)}"
+        )
     names, counts = _names(list(named)), [part.shape[0] for part in parts]
-    order = _alternating(counts) if times is None else _recorded(_named(times, "times"), named.keys(), counts)
+    order = (
+        _alternating(counts)
+        if times is None
+        else _recorded(_named(times, "times"), named.keys(), counts)
+    )
     conditions = np.repeat(np.arange(len(parts)), counts)[order]
     ids = [(label, trial) for label, count in zip(named, counts) for trial in range(count)]
     xp, dtype = _shared(parts)
@@ -57,14 +68,18 @@ def from_conditions(
 
 def _named(given: Any, role: str) -> dict[Hashable, Any]:
     if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
-        raise ValueError(f"from_conditions: {role} must be a mapping or a list with one array per condition")
+        raise ValueError(
+            f"from_conditions: {role} must be a mapping or a list with one array per condition"
+        )
     named = dict(given) if isinstance(given, Mapping) else dict(enumerate(given))
     if not named:
         raise ValueError(f"from_conditions: {role} is empty")
     return named
 
 
-def _part(label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: str | None) -> Representation:
+def _part(
+    label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: str | None
+) -> Representation:
     try:
         if pool is not None:
             return from_trials(X, pool=pool, window=window, axes=axes)
@@ -76,7 +91,8 @@ def _part(label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: st
 
 
 def _alternating(counts: list[int]) -> np.ndarray:
-    """Pairs of trials of one condition after the other, so that each parity and each half of all holds every one."""
+    """Pairs of trials of one condition after the other, so that each parity and each half of all
+    holds every one."""
     keys = []
     for condition, count in enumerate(counts):
         pairs = -(-count // 2)
@@ -86,11 +102,15 @@ def _alternating(counts: list[int]) -> np.ndarray:
 
 def _recorded(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.ndarray:
     if times.keys() != labels:
-        raise ValueError(f"from_conditions: times are of {list(times)} but responses of {list(labels)}")
+        raise ValueError(
+            f"from_conditions: times are of {list(times)} but responses of {list(labels)}"
+        )
     parts = [np.asarray(times[label], dtype=float) for label in labels]
     if [part.shape for part in parts] != [(count,) for count in counts]:
         shapes = [part.shape for part in parts]
-        raise ValueError(f"from_conditions: times must be one per trial, {counts}; got shapes {shapes}")
+        raise ValueError(
+            f"from_conditions: times must be one per trial, {counts}; got shapes {shapes}"
+        )
     all_times = np.concatenate(parts)
     if not np.isfinite(all_times).all() or len(np.unique(all_times)) < len(all_times):
         raise ValueError("from_conditions: times must be finite and all different")
@@ -102,17 +122,33 @@ def _shared(parts: list[Representation]) -> tuple[Any, str | None]:
     kinds = sorted({type(part.source).__module__.partition(".")[0] for part in parts})
     precisions = {part.dtype for part in parts}
     if len(kinds) > 1 or len(precisions) > 1:
-        problem = f"of {' and '.join(kinds)}" if len(kinds) > 1 else f"with dtype {' and '.join(map(str, precisions))}"
-        raise ValueError(f"from_conditions: all conditions must be of one library and dtype; got arrays {problem}")
+        problem = (
+            f"of {' and '.join(kinds)}"
+            if len(kinds) > 1
+            else f"with dtype {' and '.join(map(str, precisions))}"
+        )
+        raise ValueError(
+            "from_conditions: all conditions must be of one library and dtype; got arrays "
+            f"{problem}"
+        )
     return namespace(*(part.source for part in parts)), precisions.pop()
 
 
 def _names(names: list[Hashable]) -> np.ndarray:
     """Names of conditions as an array: numbers or words as they are, anything else as text."""
-    numbers = all(isinstance(name, int | float | np.bool_ | np.integer | np.floating) for name in names)
+    numbers = all(
+        isinstance(name, int | float | np.bool_ | np.integer | np.floating) for name in names
+    )
     plain = numbers or all(isinstance(name, str) for name in names)
     labels = np.array(names if plain else [str(name) for name in names])
     if len(np.unique(labels)) < len(names):
-        same = [name for name, label in zip(names, labels) if (labels == label).sum() > 1 or label != label]
-        raise ValueError(f"from_conditions: names that look the same: {', '.join(map(repr, same))}; rename one of them")
+        same = [
+            name
+            for name, label in zip(names, labels)
+            if (labels == label).sum() > 1 or label != label
+        ]
+        raise ValueError(
+            f"from_conditions: names that look the same: {', '.join(map(repr, same))}; rename one "
+            "of them"
+        )
     return labels

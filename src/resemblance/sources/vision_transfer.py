@@ -1,7 +1,8 @@
-"""Image classifiers that were pretrained on some digits and fine-tuned on others, of which they see a few examples.
+"""Image classifiers that were pretrained on some digits and fine-tuned on others, of which they see
+a few examples.
 
-Models fine-tuned from the same weights agree on the digits as they are, and differ on corrupted ones: what the
-benchmark of Ding et al. (NeurIPS 2021) asks representations to show.
+Models fine-tuned from the same weights agree on the digits as they are, and differ on corrupted
+ones: what the benchmark of Ding et al. (NeurIPS 2021) asks representations to show.
 """
 
 from __future__ import annotations
@@ -47,17 +48,20 @@ class Task(NamedTuple):
 def fit(recipe: Recipe, start: State | None = None) -> State:
     """Train the model of a recipe and return its weights by name.
 
-    - ``"pretrained"``: random weights learn to tell the digits 5 to 9 apart, on all their images but 150.
-    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, get a new head and learn to tell the digits 0 to 4
-      apart, from ``shots`` images of each; all weights are trained. Which images, the initial head and the order depend
-      on ``recipe.seed`` alone, so models of one seed have them in common, whatever was pretrained.
+    - ``"pretrained"``: random weights learn to tell the digits 5 to 9 apart, on all their images
+      but 150.
+    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, get a new head and learn to tell
+      the digits 0 to 4 apart, from ``shots`` images of each; all weights are trained. Which images,
+      the initial head and the order depend on ``recipe.seed`` alone, so models of one seed have
+      them in common, whatever was pretrained.
 
-    Options: those of :data:`.vision.OPTIONS` without ``train``, ``noise`` and ``augmentation``, with ``classes`` (5);
-    fine-tuning also has ``shots`` and ``pretraining``, the options of the parent. There is no noise in the task, unlike
-    in :mod:`.vision`: models that learned to ignore noise differ less on corrupted images. Needs the extra ``torch``.
+    Options: those of :data:`.vision.OPTIONS` without ``train``, ``noise`` and ``augmentation``,
+    with ``classes`` (5); fine-tuning also has ``shots`` and ``pretraining``, the options of the
+    parent. There is no noise in the task, unlike in :mod:`.vision`: models that learned to ignore
+    noise differ less on corrupted images. Needs the extra ``torch``.
 
-    Raises ``ValueError`` for a recipe of another kind, for options that are missing or do not fit the data, and for a
-    ``start`` that is missing or of another network.
+    Raises ``ValueError`` for a recipe of another kind, for options that are missing or do not fit
+    the data, and for a ``start`` that is missing or of another network.
     """
     task = _task(recipe)
     images, labels = _channels(task.train), task.train_labels
@@ -75,15 +79,18 @@ def fit(recipe: Recipe, start: State | None = None) -> State:
 
 
 def extract(recipe: Recipe, state: State) -> Extraction:
-    """Return what the layers of a trained model make of the test images, and how well it classifies these and others.
+    """Return what the layers of a trained model make of the test images, and how well it classifies
+    these and others.
 
-    Representations are of the test images as they are (in distribution), the same for all fine-tuned models: maps
-    averaged over the positions ("mean") or CLS tokens ("cls"), all layers in order, the last the input of the
-    classifier. Those of a pretrained model are of the held-out images of its own digits.
+    Representations are of the test images as they are (in distribution), the same for all
+    fine-tuned models: maps averaged over the positions ("mean") or CLS tokens ("cls"), all layers
+    in order, the last the input of the classifier. Those of a pretrained model are of the held-out
+    images of its own digits.
 
-    ``accuracies`` of fine-tuned models: ``"test"`` on these images; ``"<corruption>/<severity>"`` on the same images
-    after each of :data:`.corruptions.CORRUPTIONS`, drawn once for all models; ``"<corruption>"``, the mean over its
-    severities; ``"shift"``, the mean over all corruptions. A pretrained model has ``"test"`` only.
+    ``accuracies`` of fine-tuned models: ``"test"`` on these images; ``"<corruption>/<severity>"``
+    on the same images after each of :data:`.corruptions.CORRUPTIONS`, drawn once for all models;
+    ``"<corruption>"``, the mean over its severities; ``"shift"``, the mean over all corruptions. A
+    pretrained model has ``"test"`` only.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
@@ -93,29 +100,39 @@ def extract(recipe: Recipe, state: State) -> Extraction:
         model = load_state(build(recipe.architecture, recipe.options), state)
         x = {name: torch.from_numpy(_channels(i)) for name, i in inputs.items()}
         seen = forward(recipe.architecture, model, x["test"])
-        logits = {name: forward(recipe.architecture, model, images)["logits"].numpy() for name, images in x.items()}
+        logits = {
+            name: forward(recipe.architecture, model, images)["logits"].numpy()
+            for name, images in x.items()
+        }
     accuracies = {name: accuracy(values, task.test_labels) for name, values in logits.items()}
     layers = {name: vision.pooled(values) for name, values in seen.items() if name != "logits"}
     known = with_means(accuracies) if recipe.setting == "finetuned" else accuracies
-    return Extraction({POOLING[recipe.architecture]: layers}, logits["test"], task.test_labels, known)
+    return Extraction(
+        {POOLING[recipe.architecture]: layers}, logits["test"], task.test_labels, known
+    )
 
 
 def _shifted(images: np.ndarray) -> dict[str, np.ndarray]:
     return {
-        f"{name}/{severity}": corrupt(images, name, severity, generator(0, "vision", "corruption", name, severity))
+        f"{name}/{severity}": corrupt(
+            images, name, severity, generator(0, "vision", "corruption", name, severity)
+        )
         for name in CORRUPTIONS
         for severity in SEVERITIES
     }
 
 
 def _task(recipe: Recipe) -> Task:
-    """Return the task of a recipe that is known to make sense; its split is the same for all seeds."""
+    """Return the task of a recipe that is known to make sense; its split is the same for all
+    seeds."""
     _check(recipe)
     split = split_digits(1)  # all images, in the order of the other benchmarks
     images = np.concatenate([split.test, split.train])[:, 0]
     labels = np.concatenate([split.test_labels, split.train_labels])
     later = labels >= FIRST
-    chosen, test = (later, HELD_OUT) if recipe.setting == "pretrained" else (~later, recipe.options["test"])
+    chosen, test = (
+        (later, HELD_OUT) if recipe.setting == "pretrained" else (~later, recipe.options["test"])
+    )
     images, labels = images[chosen], labels[chosen] % FIRST
     if not 0 < test < len(images):
         raise ValueError(f"vision: test must be between 1 and {len(images) - 1}; got {test!r}")

@@ -1,4 +1,5 @@
-"""Statistics of one representation: how reliable its geometry is, and the companions they are reported with."""
+"""Statistics of one representation: how reliable its geometry is, and the companions they are
+reported with."""
 
 from .catalogue import get_statistic, list_statistics
 from .evidence import logme
@@ -15,7 +16,13 @@ from .resampling import Interval, Null, interval, permutation_null
 from .screen import Perturbation, Perturbations, perturbations
 from .spectrum import anisotropy, effective_rank, participation_ratio
 from .splits import basis_split, feature_split
-from .supervised import class_separation, label_conditioned_split, lda_stability, supervised_alignment, variance_ratio
+from .supervised import (
+    class_separation,
+    label_conditioned_split,
+    lda_stability,
+    supervised_alignment,
+    variance_ratio,
+)
 from .transfer import fisher_discriminant, gbc, h_score, leep, nce, silhouette
 from .trials import centroid_drift, temporal_drift, trial_split
 from .unmatched import anchor, sample_split

@@ -1,4 +1,5 @@
-"""Ranks of a million dissimilarities in compiled code: the kernels behind :func:`.comparing.ranks`."""
+"""Ranks of a million dissimilarities in compiled code: the kernels behind
+:func:`.comparing.ranks`."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ MOVES = 8  # per key, up to which keys with the same leading bits are sorted by 
 
 @compiled
 def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
-    """Ranks from 1 to n of fewer than 2^32 values, low < high; neighbours within ``rounding`` share their mean rank."""
+    """Ranks from 1 to n of fewer than 2^32 values, low < high; neighbours within ``rounding`` share
+    their mean rank."""
     keys, ordered = _ranked(vector, low, high, rounding)
     result = np.empty(len(vector))
     for i in range(len(vector)):
@@ -24,10 +26,14 @@ def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> 
 
 
 @compiled
-def _ranked(vector: np.ndarray, low: float, high: float, rounding: float) -> tuple[np.ndarray, np.ndarray]:
-    """Keys in the order of the values, the position in their lower half, and the mean ranks in the same order.
+def _ranked(
+    vector: np.ndarray, low: float, high: float, rounding: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keys in the order of the values, the position in their lower half, and the mean ranks in the
+    same order.
 
-    Keys decide the order unless steps are so near each other that values may tie: only those are looked at.
+    Keys decide the order unless steps are so near each other that values may tie: only those are
+    looked at.
     """
     n, scale = len(vector), STEPS / (high - low)
     keys, spare = _by_leading_bits(vector, low, scale)
@@ -51,7 +57,8 @@ def _ranked(vector: np.ndarray, low: float, high: float, rounding: float) -> tup
 
 @compiled
 def _by_leading_bits(vector: np.ndarray, low: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and position of each value in one integer, in the order of the leading bits, and a spare array."""
+    """Steps and position of each value in one integer, in the order of the leading bits, and a
+    spare array."""
     n = len(vector)
     keys, other = np.empty(n, np.uint64), np.empty(n, np.uint64)
     first, second = np.zeros(2048, np.int64), np.zeros(2048, np.int64)
@@ -75,7 +82,8 @@ def _by_leading_bits(vector: np.ndarray, low: float, scale: float) -> tuple[np.n
 
 @compiled
 def _finish(keys: np.ndarray) -> None:
-    """Sort keys that are sorted by their leading bits: few move, and not far, unless values crowd together."""
+    """Sort keys that are sorted by their leading bits: few move, and not far, unless values crowd
+    together."""
     moved, most = 0, MOVES * len(keys)
     for i in range(1, len(keys)):
         key, j = keys[i], i
@@ -90,7 +98,9 @@ def _finish(keys: np.ndarray) -> None:
 
 
 @compiled
-def _rank_near(vector: np.ndarray, keys: np.ndarray, ranks: np.ndarray, start: int, stop: int, rounding: float) -> None:
+def _rank_near(
+    vector: np.ndarray, keys: np.ndarray, ranks: np.ndarray, start: int, stop: int, rounding: float
+) -> None:
     """Sort keys that are near each other by their values, and write their mean ranks."""
     values = np.empty(stop - start)
     for i in range(start, stop):

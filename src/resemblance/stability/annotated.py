@@ -1,4 +1,5 @@
-"""Samples with annotations: the values of AnnData, sparse or backed, and the labels that go with them."""
+"""Samples with annotations: the values of AnnData, sparse or backed, and the labels that go with
+them."""
 
 from __future__ import annotations
 
@@ -17,11 +18,18 @@ from ..representation import Representation, as_array
 from ..suggestions import did_you_mean
 
 CONTROL_NAMES = frozenset({
-    "control", "controls", "ctrl", "negctrl", "neg", "negative", "negativecontrol", "nt", "ntc", "nontargeting",
-    "nontargetingcontrol", "scramble", "scrambled", "intergenic", "unperturbed", "untreated", "vehicle", "dmso", "mock",
+    "control", "controls", "ctrl", "negctrl", "neg", "negative", "negativecontrol", "nt", "ntc",
+    "nontargeting",
+    "nontargetingcontrol", "scramble", "scrambled", "intergenic", "unperturbed", "untreated",
+    "vehicle", "dmso", "mock",
     "gal4", "gfp",
 })  # fmt: skip
-LAZY = {"scipy", "h5py", "anndata", "zarr"}  # libraries of arrays that become dense a few rows at a time
+LAZY = {
+    "scipy",
+    "h5py",
+    "anndata",
+    "zarr",
+}  # libraries of arrays that become dense a few rows at a time
 SHOWN = 20
 
 
@@ -46,7 +54,8 @@ class Table(NamedTuple):
 
 @contextmanager
 def opened(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Iterator[Table]:
-    """Open what :func:`resemblance.stability.perturbations` is given, and close the file if it is one."""
+    """Open what :func:`resemblance.stability.perturbations` is given, and close the file if it is
+    one."""
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
         yield _table(X, labels, match, layer, obsm)
         return
@@ -65,8 +74,8 @@ def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
         X = _values(X, layer, obsm)
     elif layer is not None or obsm is not None or isinstance(labels, str) or isinstance(match, str):
         raise ValueError(
-            "perturbations: layer, obsm and names of columns are for AnnData; with an array give labels, and match, as "
-            "arrays, one entry per sample"
+            "perturbations: layer, obsm and names of columns are for AnnData; with an array give "
+            "labels, and match, as arrays, one entry per sample"
         )
     order = X.order if isinstance(X, Representation) else order_of(X, "X")
     check_order("perturbations", "X", order, "the index of labels", order_of(labels, "labels"))
@@ -76,7 +85,10 @@ def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
     strata, stratum = _coded(np.zeros(n, dtype=int) if match is None else match, n, "match")
     without = int(((stratum < 0) & (label >= 0)).sum())
     if without:
-        raise ValueError(f"perturbations: {without} labelled samples have no stratum; fill it in or leave them out")
+        raise ValueError(
+            f"perturbations: {without} labelled samples have no stratum; fill it in or leave them "
+            "out"
+        )
     return Table(source, names, label, strata, stratum)
 
 
@@ -89,70 +101,95 @@ def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
         return _entry(data.layers, layer, "layers")
     try:
         values = data.X if hasattr(type(data), "X") else None
-    except (
-        AttributeError
-    ) as error:  # anndata cannot take rows of sparse values on disk with every SciPy, nor then copy them
+    # anndata cannot take rows of sparse values on disk with every SciPy, nor then copy them
+    except AttributeError as error:
         problem = "the rows of this part of an AnnData cannot be read from its file"
         raise ValueError(
-            f"perturbations: {problem}; take them from a copy of all in memory, adata.to_memory()[rows]"
+            f"perturbations: {problem}; take them from a copy of all in memory, "
+            "adata.to_memory()[rows]"
         ) from error
     if values is None:
-        raise ValueError("perturbations: this AnnData has no X; name one of its layers or of its obsm (or a modality)")
+        raise ValueError(
+            "perturbations: this AnnData has no X; name one of its layers or of its obsm (or a "
+            "modality)"
+        )
     return values
 
 
 def _column(data: Any, given: Any, role: str) -> Any:
-    """Return a column of the annotations, or what is given: a Series by the names of its index, anything else as is."""
+    """Return a column of the annotations, or what is given: a Series by the names of its index,
+    anything else as is."""
     if isinstance(given, str):
         return _entry(data.obs, given, "obs")
-    if not (hasattr(given, "reindex") and hasattr(given, "loc")) or given.index.equals(data.obs_names):
+    if not (hasattr(given, "reindex") and hasattr(given, "loc")) or given.index.equals(
+        data.obs_names
+    ):
         return given
     if not given.index.is_unique or not data.obs_names.isin(given.index).all():
         remedy = f"give {role}.to_numpy() if they are in the order of the samples"
-        raise ValueError(f"perturbations: the index of {role} does not name every one of obs_names once; {remedy}")
+        raise ValueError(
+            f"perturbations: the index of {role} does not name every one of obs_names once; "
+            f"{remedy}"
+        )
     return given.reindex(data.obs_names)
 
 
 def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
     if key not in entries:
-        raise ValueError(f"perturbations: no {key!r} in {where}{did_you_mean(key, list(entries.keys()))}")
+        raise ValueError(
+            f"perturbations: no {key!r} in {where}{did_you_mean(key, list(entries.keys()))}"
+        )
     return entries[key]
 
 
 def _source(X: Any) -> Any:
-    """Return values of which some rows can be taken: sparse ones stay sparse, dense ones in a file stay there."""
+    """Return values of which some rows can be taken: sparse ones stay sparse, dense ones in a file
+    stay there."""
     if type(X).__module__.partition(".")[0] in LAZY:
-        X = X.to_memory() if hasattr(X, "to_memory") else X  # sparse on disk: rows cannot be read there by every SciPy
+        X = (
+            X.to_memory() if hasattr(X, "to_memory") else X
+        )  # sparse on disk: rows cannot be read there by every SciPy
         source = X.tocsr() if hasattr(X, "tocsr") else X
     elif isinstance(X, Representation | str | Path):
         source = to_numpy(X.source if isinstance(X, Representation) else Representation(X).source)
     else:
         source = to_numpy(as_array(X, "X"))
     if len(source.shape) != 2:
-        raise ValueError(f"perturbations: X must be (n_samples, n_features); got shape {tuple(source.shape)}")
+        raise ValueError(
+            f"perturbations: X must be (n_samples, n_features); got shape {tuple(source.shape)}"
+        )
     return source
 
 
 def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
-    """Return the texts of the labels, sorted, and the place of every sample's among them, -1 where it has none."""
+    """Return the texts of the labels, sorted, and the place of every sample's among them, -1 where
+    it has none."""
     if hasattr(values, "cat") or hasattr(values, "categories"):
         values = values.astype(object)  # a missing category would make whole numbers 1.0, 2.0
     found = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
     if found.shape != (n,):
-        raise ValueError(f"perturbations: {role} must be one per sample, shape ({n},); got shape {found.shape}")
+        raise ValueError(
+            f"perturbations: {role} must be one per sample, shape ({n},); got shape {found.shape}"
+        )
     given = found.tolist()
     present = np.array([not _is_missing(value) for value in given], dtype=bool)
     texts = [str(value) for value, there in zip(given, present) if there]
     names, places = np.unique(np.array(texts, dtype=str), return_inverse=True)
-    if found.dtype == object and len({v for v, there in zip(given, present) if there}) != len(names):
-        raise ValueError(f"perturbations: {role} of different kinds look the same, like 1 and '1'; make them all text")
+    if found.dtype == object and len({v for v, there in zip(given, present) if there}) != len(
+        names
+    ):
+        raise ValueError(
+            f"perturbations: {role} of different kinds look the same, like 1 and '1'; make them "
+            "all text"
+        )
     codes = np.full(n, -1)
     codes[present] = places
     return names.tolist(), codes
 
 
 def _is_missing(value: Any) -> bool:
-    """Say whether a value is None, NaN, NaT or pandas.NA (which refuses to say whether it equals itself)."""
+    """Say whether a value is None, NaN, NaT or pandas.NA (which refuses to say whether it equals
+    itself)."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -160,13 +197,16 @@ def _is_missing(value: Any) -> bool:
 
 
 def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the controls; ``ValueError`` with those that are there when one of them is not."""
+    """Return the labels of the controls; ``ValueError`` with those that are there when one of them
+    is not."""
     if control is None:
         usual = _usual(known)
         if len(usual) == 1:
             return tuple(usual)
         problem = (
-            f"several labels may be controls: {', '.join(map(repr, usual))}" if usual else "no usual control label"
+            f"several labels may be controls: {', '.join(map(repr, usual))}"
+            if usual
+            else "no usual control label"
         )
         raise ValueError(f"perturbations: {problem}; name it, control=...; {_listed(known)}")
     wanted = _wanted(control)
@@ -174,7 +214,9 @@ def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
         if label not in known:
             alike = [name for name in known if _alike(name, label)] or _usual(known)
             hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
-            raise ValueError(f"perturbations: no sample is labelled {label!r}{hint}; {_listed(known)}")
+            raise ValueError(
+                f"perturbations: no sample is labelled {label!r}{hint}; {_listed(known)}"
+            )
     if not wanted:
         raise ValueError("perturbations: control is empty; name at least one label")
     return wanted
@@ -207,4 +249,6 @@ def _plain(label: str) -> str:
 
 def _listed(known: Sequence[str]) -> str:
     more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-    return f"labels: {', '.join(map(repr, known[:SHOWN]))}{more}" if known else "no sample has a label"
+    return (
+        f"labels: {', '.join(map(repr, known[:SHOWN]))}{more}" if known else "no sample has a label"
+    )

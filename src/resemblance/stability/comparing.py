@@ -1,4 +1,5 @@
-"""What the statistics share: rows as NumPy, dissimilarities between them, and their correlation by exact ranks."""
+"""What the statistics share: rows as NumPy, dissimilarities between them, and their correlation by
+exact ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def rows(x: Representation) -> np.ndarray:
 
 
 def subset(n: int, count: int, seed: int, name: str) -> np.ndarray:
-    """Return the numbers below n, or ``count`` of them drawn without replacement, in increasing order."""
+    """Return the numbers below n, or ``count`` of them drawn without replacement, in increasing
+    order."""
     if n <= count:
         return np.arange(n)
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
@@ -33,13 +35,15 @@ def subset(n: int, count: int, seed: int, name: str) -> np.ndarray:
 def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
     """Upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
 
-    A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others. The numbers are
-    those of :func:`resemblance.views.distances.rdm` (Euclidean ones up to a factor), by one product instead of
-    blocks: n is at most some thousands.
+    A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
+    The numbers are those of :func:`resemblance.views.distances.rdm` (Euclidean ones up to a
+    factor), by one product instead of blocks: n is at most some thousands.
     """
     above = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":
-        distances: np.ndarray = np.sqrt(squared_distance_block(centred(points), 0, len(points))[above])
+        distances: np.ndarray = np.sqrt(
+            squared_distance_block(centred(points), 0, len(points))[above]
+        )
         return distances
     cosines: np.ndarray = cosine_matrix(points, kind)[above]
     dissimilar: np.ndarray = np.subtract(1, cosines, out=cosines)
@@ -47,7 +51,8 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
 
 
 def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
-    """Cosines, or for "correlation" Pearson correlations over the features, between all rows, shape (n, n).
+    """Cosines, or for "correlation" Pearson correlations over the features, between all rows, shape
+    (n, n).
 
     Only what is on and above the diagonal is computed.
     """
@@ -77,11 +82,14 @@ def unit(points: np.ndarray) -> np.ndarray:
 
 
 def agreement(a: np.ndarray, b: np.ndarray, kind: Rdm, compare: Compare) -> float:
-    """Correlation of the dissimilarities between the rows of ``a`` with those between the rows of ``b``."""
+    """Correlation of the dissimilarities between the rows of ``a`` with those between the rows of
+    ``b``."""
     return correlation(dissimilarities(a, kind), dissimilarities(b, kind), compare)
 
 
-def mean_agreement(pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare) -> float:
+def mean_agreement(
+    pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare
+) -> float:
     """Mean of :func:`agreement` over pairs of arrays."""
     return float(np.mean([agreement(a, b, kind, compare) for a, b in pairs]))
 
@@ -94,9 +102,14 @@ def correlation(a: np.ndarray, b: np.ndarray, compare: Compare) -> float:
     for vector in (a, b):
         low, high = float(vector.min()), float(vector.max())
         if high - low <= 16 * np.finfo(float).eps * max(abs(low), abs(high)):
-            raise Undefined("all dissimilarities are equal: nothing to correlate; is the representation constant?")
+            raise Undefined(
+                "all dissimilarities are equal: nothing to correlate; is the representation "
+                "constant?"
+            )
     a, b = (ranks(a), ranks(b)) if compare == "spearman" else (a - a.mean(), b - b.mean())
-    mean = (len(a) + 1) / 2 if compare == "spearman" else 0.0  # ranks are as large as their spread: no digit is lost
+    mean = (
+        (len(a) + 1) / 2 if compare == "spearman" else 0.0
+    )  # ranks are as large as their spread: no digit is lost
     offset = len(a) * mean**2
     return float(np.clip((a @ b - offset) / np.sqrt((a @ a - offset) * (b @ b - offset)), -1, 1))
 
@@ -118,15 +131,20 @@ def ranks(vector: np.ndarray) -> np.ndarray:
     ordered = vector[order]
     begins = np.flatnonzero(ordered[1:] - ordered[:-1] > rounding) + 1
     result = np.empty(len(vector))
-    result[order] = np.arange(1.0, len(vector) + 1) if len(begins) == len(vector) - 1 else _mean_ranks(begins, order)
+    result[order] = (
+        np.arange(1.0, len(vector) + 1)
+        if len(begins) == len(vector) - 1
+        else _mean_ranks(begins, order)
+    )
     return result
 
 
 def ascending(vector: np.ndarray) -> np.ndarray:
-    """Positions of the values in increasing order: an argsort, twice as fast for a million dissimilarities.
+    """Positions of the values in increasing order: an argsort, twice as fast for a million
+    dissimilarities.
 
-    Two passes of a radix sort order the values by their leading 32 bits; what is left is nearly sorted, and a merge
-    sort of nearly sorted values costs one look at each.
+    Two passes of a radix sort order the values by their leading 32 bits; what is left is nearly
+    sorted, and a merge sort of nearly sorted values costs one look at each.
     """
     low, high = vector.min(), vector.max()
     leading = ((vector - low) * ((2.0**32 - 2) / (high - low or 1))).astype(np.uint32)
@@ -139,6 +157,7 @@ def ascending(vector: np.ndarray) -> np.ndarray:
 
 
 def _mean_ranks(begins: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Mean ranks of groups of ties that, but for the first, begin at these positions of the sorted values."""
+    """Mean ranks of groups of ties that, but for the first, begin at these positions of the sorted
+    values."""
     edges = np.concatenate([[0], begins, [len(order)]])
     return np.repeat((edges[:-1] + edges[1:] + 1) / 2, np.diff(edges))

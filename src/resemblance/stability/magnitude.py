@@ -1,4 +1,5 @@
-"""How much of the coherence of perturbations is their magnitude, and what coherence says beyond it."""
+"""How much of the coherence of perturbations is their magnitude, and what coherence says beyond
+it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Columns = Perturbations | Mapping[str, Any]
 
 
 class MagnitudeBin(NamedTuple):
-    """Perturbations of similar magnitude, and whether the more coherent ones are more reproducible."""
+    """Perturbations of similar magnitude, and whether the more coherent ones are more
+    reproducible."""
 
     low: float  # smallest magnitude
     high: float  # largest
@@ -38,16 +40,21 @@ def magnitude_matched(
     reproducibility: str = "perturbation_reproducibility",
     magnitude: str = "perturbation_magnitude",
 ) -> tuple[MagnitudeBin, ...]:
-    """Return, for quantile bins of magnitude, whether coherence goes with reproducibility inside them.
+    """Return, for quantile bins of magnitude, whether coherence goes with reproducibility inside
+    them.
 
-    Large effects are coherent and reproducible, both for being large. Among perturbations of like magnitude, what
-    coherence still says is its own. ``found`` is the result of :func:`perturbations`, or anything with these columns (a
-    dictionary, a ``pandas.DataFrame``); perturbations without all three values are left out. A bin with fewer than 6,
-    or in which nothing varies, has a reason in place of values. p-values are those of ``scipy.stats.spearmanr``.
+    Large effects are coherent and reproducible, both for being large. Among perturbations of like
+    magnitude, what coherence still says is its own. ``found`` is the result of
+    :func:`perturbations`, or anything with these columns (a dictionary, a ``pandas.DataFrame``);
+    perturbations without all three values are left out. A bin with fewer than 6, or in which
+    nothing varies, has a reason in place of values. p-values are those of
+    ``scipy.stats.spearmanr``.
 
-    Raises ``ValueError`` for fewer than 4 perturbations per bin and for columns that are not there or do not fit.
+    Raises ``ValueError`` for fewer than 4 perturbations per bin and for columns that are not there
+    or do not fit.
 
-    Reference: ``magnitude_matched_comparison`` of shesha-geometry 0.3.0, which skips small bins without a word.
+    Reference: ``magnitude_matched_comparison`` of shesha-geometry 0.3.0, which skips small bins
+    without a word.
     """
     if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
         raise ValueError(f"magnitude_matched: bins must be an integer; got {bins!r}")
@@ -55,8 +62,8 @@ def magnitude_matched(
     table = table[:, np.isfinite(table).all(axis=0)]
     if bins < 1 or table.shape[1] < 4 * bins:
         raise ValueError(
-            f"magnitude_matched: {bins} bins need {4 * max(bins, 1)} perturbations with all three values; "
-            f"got {table.shape[1]}"
+            f"magnitude_matched: {bins} bins need {4 * max(bins, 1)} perturbations with all three "
+            f"values; got {table.shape[1]}"
         )
     edges = np.quantile(table[2], np.linspace(0, 1, bins + 1))[1:-1]
     place = np.searchsorted(edges, table[2], side="left")  # a magnitude at an edge belongs below it
@@ -77,7 +84,9 @@ def _bin(coherence: np.ndarray, reproducibility: np.ndarray, magnitude: np.ndarr
         return MagnitudeBin(*span, n, None, None, None, None, None, reason)
     high, low = float(reproducibility[above].mean()), float(reproducibility[~above].mean())
     test = spearmanr(coherence, reproducibility)
-    return MagnitudeBin(*span, n, high, low, high - low, float(test.statistic), float(test.pvalue), "")
+    return MagnitudeBin(
+        *span, n, high, low, high - low, float(test.statistic), float(test.pvalue), ""
+    )
 
 
 def discordance(
@@ -88,19 +97,21 @@ def discordance(
     coherence: str = "perturbation_coherence",
     magnitude: str = "perturbation_magnitude",
 ) -> np.ndarray:
-    r"""Return how much less coherent every perturbation is than its magnitude lets expect, in standard deviations.
+    r"""Return how much less coherent every perturbation is than its magnitude lets expect, in
+    standard deviations.
 
     .. math:: \operatorname{z}(f(m) - s), \quad \operatorname{z}(r(m) - r(s)), \quad
         \operatorname{z}(\operatorname{z}(m) - \operatorname{z}(s))
 
-    of the magnitudes m and the coherences s: the negative residual of the least-squares line (``form="linear"``) or of
-    a robust local line through the nearest ``share`` of the perturbations (``"loess"``, Cleveland 1979), the difference
-    of the ranks (``"rank"``), or that of the z-scores (``"difference"``, by which the author's script ranks). ``found``
-    is as in :func:`magnitude_matched`. The result is (n_perturbations,), NaN for those without one of the values; z
-    divides by the deviation with ddof 0.
+    of the magnitudes m and the coherences s: the negative residual of the least-squares line
+    (``form="linear"``) or of a robust local line through the nearest ``share`` of the perturbations
+    (``"loess"``, Cleveland 1979), the difference of the ranks (``"rank"``), or that of the z-scores
+    (``"difference"``, by which the author's script ranks). ``found`` is as in
+    :func:`magnitude_matched`. The result is (n_perturbations,), NaN for those without one of the
+    values; z divides by the deviation with ddof 0.
 
-    Raises ``ValueError`` for fewer than 10 perturbations and ``Undefined`` when magnitudes or coherences do not vary or
-    nothing departs.
+    Raises ``ValueError`` for fewer than 10 perturbations and ``Undefined`` when magnitudes or
+    coherences do not vary or nothing departs.
 
     Reference: ``discordance`` of shesha-geometry 0.3.0.
     """
@@ -111,11 +122,13 @@ def discordance(
         raise ValueError(f"discordance needs 10 perturbations with both values; got {len(s)}")
     if form not in get_args(Form) or not 3 <= share * len(s) <= len(s):
         raise ValueError(
-            f"discordance: form must be one of {', '.join(map(repr, get_args(Form)))} and share leave 3 of {len(s)} "
-            f"perturbations or more; got {form!r} and {share}"
+            f"discordance: form must be one of {', '.join(map(repr, get_args(Form)))} and share "
+            f"leave 3 of {len(s)} perturbations or more; got {form!r} and {share}"
         )
     result = np.full(len(known), np.nan)
-    result[known] = _z(_excess(s, m, form, share), float(np.abs(s).max()) if form in ("linear", "loess") else 1.0)
+    result[known] = _z(
+        _excess(s, m, form, share), float(np.abs(s).max()) if form in ("linear", "loess") else 1.0
+    )
     return result
 
 
@@ -133,7 +146,8 @@ def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray
 
 
 def _local_line(x: np.ndarray, y: np.ndarray, k: int, rounds: int = 3) -> np.ndarray:
-    """Robust locally weighted line at every x (Cleveland 1979): tricube weights over the k nearest, then bisquare."""
+    """Robust locally weighted line at every x (Cleveland 1979): tricube weights over the k nearest,
+    then bisquare."""
     apart = np.abs(x[:, None] - x)
     radius = np.sort(apart, axis=1)[:, k - 1 : k]
     near = np.where(radius > 0, np.clip(apart / np.where(radius > 0, radius, 1), 0, 1), apart > 0)
@@ -155,7 +169,9 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int, rounds: int = 3) -> np.nda
 def _z(values: np.ndarray, scale: float) -> np.ndarray:
     deviation = float(values.std())
     if deviation <= 16 * np.finfo(float).eps * scale:
-        raise Undefined("discordance: magnitudes and coherences agree perfectly or do not vary; nothing departs")
+        raise Undefined(
+            "discordance: magnitudes and coherences agree perfectly or do not vary; nothing departs"
+        )
     scaled: np.ndarray = (values - values.mean()) / deviation
     return scaled
 
@@ -168,5 +184,7 @@ def _columns(function: str, found: Columns, *names: str) -> np.ndarray:
     columns = [np.asarray(found[name], dtype=float) for name in names]
     shapes = [column.shape for column in columns]
     if len(set(shapes)) > 1 or columns[0].ndim != 1:
-        raise ValueError(f"{function}: {', '.join(names)} must be columns of equal length; got shapes {shapes}")
+        raise ValueError(
+            f"{function}: {', '.join(names)} must be columns of equal length; got shapes {shapes}"
+        )
     return np.array(columns)

@@ -1,4 +1,5 @@
-"""How sure is a statistic? Intervals over random halves of the samples, and its values in any other order of them."""
+"""How sure is a statistic? Intervals over random halves of the samples, and its values in any other
+order of them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,11 @@ from ..statistic import Statistic
 from .catalogue import get_statistic
 from .trials import Unfilled, rank_within
 
-SHARED = ("labels", "conditions", "replicate")  # what is given once per sample of the representation
+SHARED = (
+    "labels",
+    "conditions",
+    "replicate",
+)  # what is given once per sample of the representation
 TRIES = 1000  # orders or halves that are drawn until every condition has a trial in each part
 
 
@@ -24,7 +29,9 @@ class Interval(NamedTuple):
     low: float
     high: float
     draws: np.ndarray  # the values on random halves of the samples
-    samples: int  # how many samples the value rests on: all, or the ``max_samples`` of the statistic
+    samples: (
+        int  # how many samples the value rests on: all, or the ``max_samples`` of the statistic
+    )
 
 
 class Null(NamedTuple):
@@ -47,27 +54,37 @@ def interval(
     seed: int = 0,
     **parameters: Any,
 ) -> Interval:
-    """Return a statistic with an interval for how it would vary over other samples of the same kind.
+    """Return a statistic with an interval for how it would vary over other samples of the same
+    kind.
 
-    The statistic is computed on ``draws`` random halves of the samples (of every class or condition, where there are
-    labels, and of early and late trials each; of samples and of controls), and the interval is the value plus the
-    middle ``level`` of what these depart from their own mean, within the range of the statistic. ``data`` and
-    ``parameters`` are those of the statistic; what is random in the statistic itself stays the same in all draws.
+    The statistic is computed on ``draws`` random halves of the samples (of every class or
+    condition, where there are labels, and of early and late trials each; of samples and of
+    controls), and the interval is the value plus the middle ``level`` of what these depart from
+    their own mean, within the range of the statistic. ``data`` and ``parameters`` are those of the
+    statistic; what is random in the statistic itself stays the same in all draws.
 
-    Halves are drawn without replacement. For a mean, their variance is n / (n - 1) times that of the bootstrap, but
-    no sample meets its own copy: in a bootstrap, copies are at distance 0 in every dissimilarity matrix and pull
-    correlations up (Pearson's of independent data: 0.23 instead of 0).
+    Halves are drawn without replacement. For a mean, their variance is n / (n - 1) times that of
+    the bootstrap, but no sample meets its own copy: in a bootstrap, copies are at distance 0 in
+    every dissimilarity matrix and pull correlations up (Pearson's of independent data: 0.23 instead
+    of 0).
 
-    A half of an odd number is the larger half; with few samples per class or condition intervals are too narrow for
-    it. Raises ``ValueError`` when halves are too small for the statistic, and for ``anchors``, which are row numbers.
+    A half of an odd number is the larger half; with few samples per class or condition intervals
+    are too narrow for it. Raises ``ValueError`` when halves are too small for the statistic, and
+    for ``anchors``, which are row numbers.
 
-    Reference: half-sampling, Efron 1982, Section 8; the intervals of Raju 2026 are bootstrap percentiles.
+    Reference: half-sampling, Efron 1982, Section 8; the intervals of Raju 2026 are bootstrap
+    percentiles.
     """
     chosen, given = get_statistic(statistic).with_data(parameters)
     if draws < 2 or not 0 < level < 1:
-        raise ValueError(f"interval: draws must be at least 2 and level between 0 and 1; got {draws} and {level}")
+        raise ValueError(
+            f"interval: draws must be at least 2 and level between 0 and 1; got {draws} and {level}"
+        )
     if dict(chosen.parameters).get("anchors") is not None:
-        raise ValueError("interval: anchors are row numbers, and a half of the samples has other rows; leave them out")
+        raise ValueError(
+            "interval: anchors are row numbers, and a half of the samples has other rows; leave "
+            "them out"
+        )
     x = argument(X, "X")
     prepared = chosen.prepare(x, *data, **given)
     value = chosen.evaluate(x, *prepared)
@@ -78,26 +95,38 @@ def interval(
     return Interval(value, float(low), float(high), found, min(x.shape[0], limit))
 
 
-def _on_a_half(chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int) -> float:
+def _on_a_half(
+    chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
+) -> float:
     roles = dict(zip(chosen.needs, prepared))
-    groups = next((roles[name] for name in ("labels", "conditions") if name in roles), np.zeros(x.shape[0], dtype=int))
+    groups = next(
+        (roles[name] for name in ("labels", "conditions") if name in roles),
+        np.zeros(x.shape[0], dtype=int),
+    )
     parts, random = _parts(chosen, groups), generator(seed, "interval", "samples", draw)
     one = np.zeros(roles["control"].shape[0] if "control" in roles else 0, dtype=int)
     controls = _half(one, generator(seed, "interval", "control", draw))
     for _ in range(TRIES):
         kept = _half(2 * groups + parts, random)
         if len(kept) < chosen.min_samples:
-            raise ValueError(f"interval: {chosen} needs {chosen.min_samples} samples and half of them are {len(kept)}")
+            raise ValueError(
+                f"interval: {chosen} needs {chosen.min_samples} samples and half of them are "
+                f"{len(kept)}"
+            )
         given = [_given(name, data, kept, controls) for name, data in roles.items()]
         try:
             return _as_parted(chosen, parts[kept]).evaluate(_rows(x, kept), *given)
         except Unfilled:
             continue
-    raise ValueError(f"interval: of {TRIES} halves none has what {chosen} needs; record more trials of each condition")
+    raise ValueError(
+        f"interval: of {TRIES} halves none has what {chosen} needs; record more trials of each "
+        "condition"
+    )
 
 
 def _parts(chosen: Statistic, groups: np.ndarray) -> np.ndarray:
-    """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of a condition."""
+    """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of
+    a condition."""
     settings = {**chosen.defaults, **dict(chosen.parameters)}
     if "early" in settings:
         return np.asarray(np.arange(len(groups)) >= int(len(groups) * settings["early"]), dtype=int)
@@ -119,7 +148,13 @@ def _half(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def _given(name: str, data: Any, kept: np.ndarray, controls: np.ndarray) -> Any:
-    return _taken(data, kept) if name in SHARED else _rows(data, controls) if name == "control" else data
+    return (
+        _taken(data, kept)
+        if name in SHARED
+        else _rows(data, controls)
+        if name == "control"
+        else data
+    )
 
 
 def _taken(given: Any, kept: np.ndarray) -> Any:
@@ -131,28 +166,37 @@ def _rows(x: Representation, kept: np.ndarray) -> Representation:
 
 
 def permutation_null(
-    statistic: str | Statistic, X: Any, *data: Any, draws: int = 500, seed: int = 0, **parameters: Any
+    statistic: str | Statistic,
+    X: Any,
+    *data: Any,
+    draws: int = 500,
+    seed: int = 0,
+    **parameters: Any,
 ) -> Null:
     """Return a statistic beside the values it has in ``draws`` random orders of the samples.
 
-    Labels and conditions move with their samples: only the order changes. This is the null for statistics of trials in
-    the order of recording (``temporal_drift``, ``centroid_drift``, ``trial_split``); others do not depend
-    on the order. ``p_value`` is (1 + the number of values as large) / (1 + ``draws``), and ``z`` how many standard
-    deviations the value lies above their mean.
+    Labels and conditions move with their samples: only the order changes. This is the null for
+    statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
+    ``trial_split``); others do not depend on the order. ``p_value`` is (1 + the number of values as
+    large) / (1 + ``draws``), and ``z`` how many standard deviations the value lies above their
+    mean.
 
-    Orders that leave a condition without a trial in one part are drawn again: the null is that of all orders in which
-    the statistic is defined, as it is in the order of recording.
+    Orders that leave a condition without a trial in one part are drawn again: the null is that of
+    all orders in which the statistic is defined, as it is in the order of recording.
 
     Raises ``ValueError`` when no order changes the value, or none of 1000 in a row has a value.
 
-    Reference: Raju 2026, Section 13.5 (500 orders), where z has the opposite sign: it is of the similarity.
+    Reference: Raju 2026, Section 13.5 (500 orders), where z has the opposite sign: it is of the
+    similarity.
     """
     chosen, given = get_statistic(statistic).with_data(parameters)
     if draws < 2:
         raise ValueError(f"permutation_null: draws must be at least 2; got {draws}")
     x = argument(X, "X")
     prepared = chosen.prepare(x, *data, **given)
-    value = chosen.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
+    value = chosen.evaluate(
+        x, *prepared
+    )  # before any order: what it lacks is a mistake in the call
     found = np.array([_in_another_order(chosen, x, prepared, seed, draw) for draw in range(draws)])
     deviation = float(found.std())
     if deviation <= 1e-12 * max(1.0, abs(value)):
@@ -162,16 +206,21 @@ def permutation_null(
     return Null(value, float(found.mean()), deviation, z, (1 + larger) / (1 + draws), found)
 
 
-def _in_another_order(chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int) -> float:
+def _in_another_order(
+    chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
+) -> float:
     random = generator(seed, "permutation_null", draw)
     for _ in range(TRIES):
         order = random.permutation(x.shape[0])
-        moved = [_taken(given, order) if name in SHARED else given for name, given in zip(chosen.needs, prepared)]
+        moved = [
+            _taken(given, order) if name in SHARED else given
+            for name, given in zip(chosen.needs, prepared)
+        ]
         try:
             return chosen.evaluate(_rows(x, order), *moved)
         except Unfilled:
             continue
     raise ValueError(
-        f"permutation_null: of {TRIES} orders none has a trial of every condition in both parts of {chosen}; "
-        "leave out conditions of few trials"
+        f"permutation_null: of {TRIES} orders none has a trial of every condition in both parts "
+        f"of {chosen}; leave out conditions of few trials"
     )

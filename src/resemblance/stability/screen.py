@@ -19,7 +19,8 @@ from .comparing import rows
 from .perturbation import nearest_means, reproducibility
 
 STATISTICS = (
-    "perturbation_coherence", "perturbation_magnitude", "perturbation_spread", "perturbation_reproducibility",
+    "perturbation_coherence", "perturbation_magnitude", "perturbation_spread",
+    "perturbation_reproducibility",
 )  # fmt: skip
 
 
@@ -36,11 +37,12 @@ class Perturbation(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Perturbations:
-    """The statistics of every perturbation of a screen: ``found["perturbation_coherence"]`` is (n_perturbations,).
+    """The statistics of every perturbation of a screen: ``found["perturbation_coherence"]`` is
+    (n_perturbations,).
 
-    An entry without a value is NaN there and None in ``records``, which say why. ``control`` are the labels taken as
-    controls, ``controls`` how many samples have them, ``used_controls`` how many the values rest on, ``unlabelled``
-    how many samples have no label and belong to nothing.
+    An entry without a value is NaN there and None in ``records``, which say why. ``control`` are
+    the labels taken as controls, ``controls`` how many samples have them, ``used_controls`` how
+    many the values rest on, ``unlabelled`` how many samples have no label and belong to nothing.
     """
 
     rows: tuple[Perturbation, ...]
@@ -57,14 +59,23 @@ class Perturbations:
 
     def __getitem__(self, statistic: str | Statistic) -> np.ndarray:
         if str(statistic) not in self.statistics:
-            raise KeyError(f"no statistic {str(statistic)!r} here{did_you_mean(str(statistic), self.statistics)}")
+            raise KeyError(
+                f"no statistic {str(statistic)!r} "
+                f"here{did_you_mean(str(statistic), self.statistics)}"
+            )
         place = self.statistics.index(str(statistic))
         return np.array([row.values[place] for row in self.rows], dtype=float)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per perturbation: its name, counts, a value per statistic (or None), and the reason."""
+        """Return one record per perturbation: its name, counts, a value per statistic (or None),
+        and the reason."""
         return [
-            {"perturbation": row.name, "cells": row.cells, "unmatched": row.unmatched, "used": row.used}
+            {
+                "perturbation": row.name,
+                "cells": row.cells,
+                "unmatched": row.unmatched,
+                "used": row.used,
+            }
             | dict(zip(self.statistics, row.values))
             | {"reason": "; ".join(dict.fromkeys(filter(None, row.reasons))) or None}
             for row in self.rows
@@ -77,8 +88,9 @@ class Perturbations:
     def __repr__(self) -> str:
         missing = sum(None in row.values for row in self.rows)
         return (
-            f"Perturbations: {len(self.rows)} by {', '.join(self.statistics)}; {self.controls} controls "
-            f"({', '.join(self.control)}); {missing} lack a value; {self.unlabelled} samples without a label"
+            f"Perturbations: {len(self.rows)} by {', '.join(self.statistics)}; {self.controls} "
+            f"controls ({', '.join(self.control)}); {missing} lack a value; {self.unlabelled} "
+            "samples without a label"
         )
 
 
@@ -98,7 +110,9 @@ class _Controls(NamedTuple):
     strata: np.ndarray  # numbers of the strata with enough controls
     stratum: np.ndarray  # place of the stratum of each control among them
     means: np.ndarray  # (strata, d)
-    within: Representation | None  # without these means; its covariance, by n - 1, is that within strata, by n - S
+    within: (
+        Representation | None
+    )  # without these means; its covariance, by n - 1, is that within strata, by n - S
 
 
 def perturbations(
@@ -118,39 +132,50 @@ def perturbations(
 
     Parameters
     ----------
-    X : (n_samples, n_features), of any library or sparse; or an ``AnnData``; or the path of an ``.h5ad`` file (extra
-        ``bio``), of which a dense ``X`` stays on disk. Sparse values become dense one label at a time.
-    labels : one per sample; for AnnData the name of a column of ``obs``, or a Series by the names of the samples. Those
-        without a label (None, NaN) belong to nothing and are counted; where those are the controls, name them first:
-        ``obs["guide"].fillna("control")``.
-    control : the label of the controls as it is written, or several. None looks for the one label that is a usual name
-        of controls whatever its case and punctuation ("non-targeting", "NT", "DMSO", ...).
-    match : one stratum per sample, such as its batch; for AnnData the name of a column of ``obs``. Every sample is then
-        compared with the controls of its own stratum: their mean is taken off, neighbours are among them, and the
-        covariance is that within strata, by m - S for m controls in S strata. What is perturbed in a stratum with fewer
-        than ``min_samples`` controls is left out and counted as ``unmatched``.
+    X : (n_samples, n_features), of any library or sparse; or an ``AnnData``; or the path of an
+        ``.h5ad`` file (extra ``bio``), of which a dense ``X`` stays on disk. Sparse values become
+        dense one label at a time.
+    labels : one per sample; for AnnData the name of a column of ``obs``, or a Series by the names
+        of the samples. Those without a label (None, NaN) belong to nothing and are counted; where
+        those are the controls, name them first: ``obs["guide"].fillna("control")``.
+    control : the label of the controls as it is written, or several. None looks for the one label
+        that is a usual name of controls whatever its case and punctuation ("non-targeting", "NT",
+        "DMSO", ...).
+    match : one stratum per sample, such as its batch; for AnnData the name of a column of ``obs``.
+        Every sample is then compared with the controls of its own stratum: their mean is taken off,
+        neighbours are among them, and the covariance is that within strata, by m - S for m controls
+        in S strata. What is perturbed in a stratum with fewer than ``min_samples`` controls is left
+        out and counted as ``unmatched``.
     statistics : of those that need ``control``, by name or specification.
-    min_samples : the fewest samples that a perturbation, and the controls, must have; the author's script asks for 10.
-    max_samples : the most samples of one label, and the most controls, to use; all by default. Which strata have enough
-        controls does not depend on it: ``min_samples`` are drawn in each of them, the others from all.
-    seed : with the label, for all that is random: a value depends neither on other perturbations nor on their order.
-    layer, obsm : for AnnData, the key of ``layers``, or of ``obsm`` ("X_pca"), to use instead of ``X``.
+    min_samples : the fewest samples that a perturbation, and the controls, must have; the author's
+        script asks for 10.
+    max_samples : the most samples of one label, and the most controls, to use; all by default.
+        Which strata have enough controls does not depend on it: ``min_samples`` are drawn in each
+        of them, the others from all.
+    seed : with the label, for all that is random: a value depends neither on other perturbations
+        nor on their order.
+    layer, obsm : for AnnData, the key of ``layers``, or of ``obsm`` ("X_pca"), to use instead of
+        ``X``.
 
-    Controls are matched in three ways, because the paper (Section 12.3) and its code mean different ones. *By label*:
-    the author's script takes the first label in a list of keywords, then the first that contains one, then the most
-    frequent label, which may be a perturbation. Here a label must be there as it is written; the error lists those that
-    are. *By neighbours*, the paper's: ``perturbation_coherence[controls=neighbours]``. *By stratum*, which is what
-    batches ask for and no code of the author has: ``match``.
+    Controls are matched in three ways, because the paper (Section 12.3) and its code mean different
+    ones. *By label*: the author's script takes the first label in a list of keywords, then the
+    first that contains one, then the most frequent label, which may be a perturbation. Here a label
+    must be there as it is written; the error lists those that are. *By neighbours*, the paper's:
+    ``perturbation_coherence[controls=neighbours]``. *By stratum*, which is what batches ask for and
+    no code of the author has: ``match``.
 
-    Raises ``ValueError`` for labels, strata or statistics that do not fit, and for controls that are absent, too few,
-    or not finite. What single perturbations lack is a reason in the result.
+    Raises ``ValueError`` for labels, strata or statistics that do not fit, and for controls that
+    are absent, too few, or not finite. What single perturbations lack is a reason in the result.
 
-    Reference: Raju 2026, Section 12; ``compute_coherence``, ``compute_magnitude`` and ``split_half_reproducibility`` of
-    shesha-geometry 0.3.0, which leave out small perturbations without a word and, the last, take missing labels as one.
+    Reference: Raju 2026, Section 12; ``compute_coherence``, ``compute_magnitude`` and
+    ``split_half_reproducibility`` of shesha-geometry 0.3.0, which leave out small perturbations
+    without a word and, the last, take missing labels as one.
     """
     rules = _Rules(_chosen(statistics), _count("min_samples", min_samples), max_samples, seed)
     if max_samples is not None and _count("max_samples", max_samples) < min_samples:
-        raise ValueError(f"perturbations: max_samples={max_samples} is less than min_samples={min_samples}")
+        raise ValueError(
+            f"perturbations: max_samples={max_samples} is less than min_samples={min_samples}"
+        )
     with opened(X, labels, match, layer, obsm) as table:
         taken = control_labels(control, table.labels)
         everyone = np.sort(np.concatenate([table.rows_of(name) for name in taken]))
@@ -158,14 +183,21 @@ def perturbations(
         others = [name for name in table.labels if name not in taken]
         found = tuple(_perturbation(table, name, against, rules) for name in others)
     specs = tuple(map(str, rules.statistics))
-    return Perturbations(found, specs, taken, len(everyone), len(against.stratum), int((table.label < 0).sum()))
+    return Perturbations(
+        found, specs, taken, len(everyone), len(against.stratum), int((table.label < 0).sum())
+    )
 
 
 def _chosen(statistics: Sequence[str | Statistic]) -> tuple[Statistic, ...]:
-    chosen = tuple(map(get_statistic, [statistics] if isinstance(statistics, str | Statistic) else statistics))
+    chosen = tuple(
+        map(get_statistic, [statistics] if isinstance(statistics, str | Statistic) else statistics)
+    )
     for s in chosen:
         if s.needs != ("control",):
-            raise ValueError(f"perturbations: {s} does not compare samples with controls; it needs {s.needs or None}")
+            raise ValueError(
+                f"perturbations: {s} does not compare samples with controls; it needs "
+                f"{s.needs or None}"
+            )
     if not chosen or len(set(map(str, chosen))) < len(chosen):
         raise ValueError("perturbations: name at least one statistic, and each once")
     return chosen
@@ -180,19 +212,25 @@ def _count(name: str, value: int) -> int:
 def _at_most(members: np.ndarray, rules: _Rules, label: str) -> np.ndarray:
     if rules.max_samples is None or len(members) <= rules.max_samples:
         return members
-    return np.sort(generator(rules.seed, "perturbations", label).choice(members, rules.max_samples, replace=False))
+    return np.sort(
+        generator(rules.seed, "perturbations", label).choice(
+            members, rules.max_samples, replace=False
+        )
+    )
 
 
 def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarray:
-    """Return the controls that are used: all, or at most ``max_samples`` with at least ``min_samples`` per stratum."""
+    """Return the controls that are used: all, or at most ``max_samples`` with at least
+    ``min_samples`` per stratum."""
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
         return _at_most(members, rules, "control")
     free = rules.max_samples - len(strata) * rules.min_samples
     if free < 0:
         raise ValueError(
-            f"perturbations: max_samples={rules.max_samples} controls cannot be min_samples={rules.min_samples} in "
-            f"each of {len(strata)} strata of match; raise max_samples"
+            f"perturbations: max_samples={rules.max_samples} controls cannot be "
+            f"min_samples={rules.min_samples} in each of {len(strata)} strata of match; raise "
+            "max_samples"
         )
     random = generator(rules.seed, "perturbations", "control", "strata")
     first = [random.choice(members[stratum == s], rules.min_samples, replace=False) for s in strata]
@@ -202,14 +240,22 @@ def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarra
 
 def _controls(table: Table, everyone: np.ndarray, rules: _Rules, *, matched: bool) -> _Controls:
     if len(everyone) < rules.min_samples:
-        raise ValueError(f"perturbations: {len(everyone)} controls are fewer than min_samples={rules.min_samples}")
+        raise ValueError(
+            f"perturbations: {len(everyone)} controls are fewer than "
+            f"min_samples={rules.min_samples}"
+        )
     numbers, counts = np.unique(table.stratum[everyone], return_counts=True)
     strata = numbers[counts >= rules.min_samples]
     if not len(strata):
-        raise ValueError(f"perturbations: no stratum of match has min_samples={rules.min_samples} controls")
+        raise ValueError(
+            f"perturbations: no stratum of match has min_samples={rules.min_samples} controls"
+        )
     some = everyone[np.isin(table.stratum[everyone], strata)]
     some = _drawn(some, table.stratum[some], rules)
-    stratum, points = np.searchsorted(strata, table.stratum[some]), table.dense(some, "the controls")
+    stratum, points = (
+        np.searchsorted(strata, table.stratum[some]),
+        table.dense(some, "the controls"),
+    )
     finite(points)
     values = rows(points)
     means = np.stack([values[stratum == place].mean(axis=0) for place in range(len(strata))])
@@ -230,11 +276,14 @@ def _perturbation(table: Table, name: str, against: _Controls, rules: _Rules) ->
         return Perturbation(name, *counts, 0, values, reasons)
     x, stratum = table.dense(used, name), np.searchsorted(against.strata, table.stratum[used])
     found = [_value(s, _seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics]
-    return Perturbation(name, *counts, len(used), tuple(v for v, _ in found), tuple(why for _, why in found))
+    return Perturbation(
+        name, *counts, len(used), tuple(v for v, _ in found), tuple(why for _, why in found)
+    )
 
 
 def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
-    """Return the statistic with a seed that follows from its own, this one and the label; others as they are."""
+    """Return the statistic with a seed that follows from its own, this one and the label; others as
+    they are."""
     if "seed" not in s.defaults:
         return s
     own = {**s.defaults, **dict(s.parameters)}["seed"]
@@ -260,12 +309,19 @@ def _within_strata(
     given, points = {**s.defaults, **dict(s.parameters)}, rows(x)
     moved = Representation(points - against.means[stratum], x.name)
     if given.get("controls") == "halved":
-        own, centred = (stratum, against.stratum), rows(against.points) - against.means[against.stratum]
-        return reproducibility(rows(moved), centred, *own, k=given["k"], halved=True, seed=given["seed"])
+        own, centred = (
+            (stratum, against.stratum),
+            rows(against.points) - against.means[against.stratum],
+        )
+        return reproducibility(
+            rows(moved), centred, *own, k=given["k"], halved=True, seed=given["seed"]
+        )
     if given.get("controls") != "neighbours":
         return s(moved, within)
     shifts = np.empty_like(points)
     for place in np.unique(stratum):
         mine, theirs = stratum == place, rows(against.points)[against.stratum == place]
-        shifts[mine] = points[mine] - nearest_means(points[mine], theirs, given["k"], given["neighbours"])
+        shifts[mine] = points[mine] - nearest_means(
+            points[mine], theirs, given["k"], given["neighbours"]
+        )
     return s.where(controls="mean")(Representation(shifts, x.name), np.zeros((1, points.shape[1])))

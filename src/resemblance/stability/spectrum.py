@@ -20,16 +20,21 @@ def variances(x: Representation) -> np.ndarray:
 
 
 @statistic(
-    label="Anisotropy", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="raju2026geometric",
-    version=2, invariant_to=SHAPE,
-)  # fmt: skip
+    label="Anisotropy",
+    family="spectrum",
+    larger_is_more_stable=None,
+    range=(0, 1),
+    reference="raju2026geometric",
+    version=2,
+    invariant_to=SHAPE,
+)
 def anisotropy(x: Representation) -> float:
     r"""Anisotropy: the share of the variance in the first principal component.
 
     .. math:: \frac{\sigma_1^2}{\sum_i \sigma_i^2}
 
-    with σ the singular values of the centred points. X is (n, d). The value is between 1 / min(n - 1, d) and 1.
-    Raises ``Undefined`` for a constant representation.
+    with σ the singular values of the centred points. X is (n, d). The value is between 1 / min(n -
+    1, d) and 1. Raises ``Undefined`` for a constant representation.
 
     Reference: Raju 2026, Section 8, where it is a companion of the stability statistics.
     """
@@ -37,16 +42,22 @@ def anisotropy(x: Representation) -> float:
 
 
 @statistic(
-    label="Participation ratio", family="spectrum", version=2, larger_is_more_stable=None, range=(1, np.inf),
-    reference="gao2017theory", invariant_to=SHAPE,
-)  # fmt: skip
+    label="Participation ratio",
+    family="spectrum",
+    version=2,
+    larger_is_more_stable=None,
+    range=(1, np.inf),
+    reference="gao2017theory",
+    invariant_to=SHAPE,
+)
 def participation_ratio(x: Representation) -> float:
-    r"""Participation ratio: the number of principal components that hold the variance, counted by their squares.
+    r"""Participation ratio: the number of principal components that hold the variance, counted by
+    their squares.
 
     .. math:: \frac{\bigl(\sum_i \sigma_i^2\bigr)^2}{\sum_i \sigma_i^4}
 
-    with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n - 1, d).
-    Raises ``Undefined`` for a constant representation.
+    with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n
+    - 1, d). Raises ``Undefined`` for a constant representation.
 
     Reference: Gao et al. 2017; Raju 2026, Section 10.
     """
@@ -54,19 +65,26 @@ def participation_ratio(x: Representation) -> float:
 
 
 @statistic(
-    label="Effective rank", family="spectrum", version=2, larger_is_more_stable=None, range=(1, np.inf),
-    reference="roy2007effective", invariant_to=SHAPE,
-)  # fmt: skip
+    label="Effective rank",
+    family="spectrum",
+    version=2,
+    larger_is_more_stable=None,
+    range=(1, np.inf),
+    reference="roy2007effective",
+    invariant_to=SHAPE,
+)
 def effective_rank(x: Representation) -> float:
-    r"""Effective rank: the number of principal components that hold the variance, counted by their entropy.
+    r"""Effective rank: the number of principal components that hold the variance, counted by their
+    entropy.
 
-    .. math:: \exp\Bigl(-\sum_i p_i \log p_i\Bigr), \qquad p_i = \frac{\sigma_i^2}{\sum_j \sigma_j^2}
+    .. math:: \exp\Bigl(-\sum_i p_i \log p_i\Bigr), \qquad p_i = \frac{\sigma_i^2}{\sum_j
+    \sigma_j^2}
 
-    with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n - 1, d).
-    Raises ``Undefined`` for a constant representation.
+    with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n
+    - 1, d). Raises ``Undefined`` for a constant representation.
 
-    Reference: Roy and Vetterli 2007, who take the singular values themselves for p; their squares, the variances,
-    follow Raju 2026, Section 10.
+    Reference: Roy and Vetterli 2007, who take the singular values themselves for p; their squares,
+    the variances, follow Raju 2026, Section 10.
     """
     shares = variances(x)
     return max(float(np.exp(-(shares * np.log(shares)).sum())), 1.0)

@@ -15,7 +15,8 @@ AXES = "trials bins units"
 
 
 class Window(NamedTuple):
-    """The bins from ``start`` to ``stop - 1``, and the value of the statistic there or why there is none."""
+    """The bins from ``start`` to ``stop - 1``, and the value of the statistic there or why there is
+    none."""
 
     start: int
     stop: int
@@ -32,28 +33,43 @@ def over_windows(
     axes: str | None = None,
     **parameters: Any,
 ) -> tuple[Window, ...]:
-    """Return a statistic for the mean response in every window of ``width`` bins, ``step`` (a width) apart.
+    """Return a statistic for the mean response in every window of ``width`` bins, ``step`` (a
+    width) apart.
 
-    X has the ``axes`` trials, in the order of recording, bins and units, named as for :func:`resemblance.from_trials`;
-    the means are those it takes. ``data`` and ``parameters`` are those of the statistic. A last window that would be
-    shorter is left out. Neighbouring windows share noise where they overlap, and differ in reliability where rates do:
-    a drop may be fewer spikes.
+    X has the ``axes`` trials, in the order of recording, bins and units, named as for
+    :func:`resemblance.from_trials`; the means are those it takes. ``data`` and ``parameters`` are
+    those of the statistic. A last window that would be shorter is left out. Neighbouring windows
+    share noise where they overlap, and differ in reliability where rates do: a drop may be fewer
+    spikes.
 
-    Raises ``ValueError`` for another shape, a width or step that does not fit, and what the statistic raises, unless it
-    is :class:`~resemblance.Undefined`: then the window has a reason in place of a value.
+    Raises ``ValueError`` for another shape, a width or step that does not fit, and what the
+    statistic raises, unless it is :class:`~resemblance.Undefined`: then the window has a reason in
+    place of a value.
     """
     chosen, given = get_statistic(statistic).with_data(parameters)
     X, _, ids = as_trials(X, axes, "over_windows")
     bins, step = int(X.shape[1]), width if step is None else step
-    if not all(isinstance(t, int | np.integer) for t in (width, step)) or not 1 <= width <= bins or step < 1:
-        raise ValueError(f"over_windows: width must be from 1 to {bins} and step 1 or more; got {width} and {step}")
+    if (
+        not all(isinstance(t, int | np.integer) for t in (width, step))
+        or not 1 <= width <= bins
+        or step < 1
+    ):
+        raise ValueError(
+            f"over_windows: width must be from 1 to {bins} and step 1 or more; got {width} and "
+            f"{step}"
+        )
     return tuple(
-        _in_window(chosen, X, ids, data, given, start, start + width) for start in range(0, bins - width + 1, step)
+        _in_window(chosen, X, ids, data, given, start, start + width)
+        for start in range(0, bins - width + 1, step)
     )
 
 
-def _in_window(chosen: Statistic, X: Any, ids: Any, data: Any, given: dict[str, Any], start: int, stop: int) -> Window:
-    x = from_trials(X, pool="mean", window=(start, stop), axes=AXES, ids=ids, name=f"bins {start} to {stop - 1}")
+def _in_window(
+    chosen: Statistic, X: Any, ids: Any, data: Any, given: dict[str, Any], start: int, stop: int
+) -> Window:
+    x = from_trials(
+        X, pool="mean", window=(start, stop), axes=AXES, ids=ids, name=f"bins {start} to {stop - 1}"
+    )
     try:
         return Window(start, stop, chosen(x, *data, **given), "")
     except Undefined as reason:

@@ -1,41 +1,49 @@
 r"""The first persistent homology of a mapping cone of Vietoris-Rips complexes: compiled kernels.
 
 **The complex.** Let :math:`m \le w` be two symmetric matrices on n points. The mapping cone of
-:math:`\mathrm{VR}(w) \to \mathrm{VR}(m)` is VR(m) with a cone over VR(w) glued to it. Up to dimension 2 it has
+:math:`\mathrm{VR}(w) \to \mathrm{VR}(m)` is VR(m) with a cone over VR(w) glued to it. Up to
+dimension 2 it has
 
 * the n points and an apex, all at 0, and an edge from the apex to every point, at 0;
 * an edge e at m(e) for every pair of points, and a triangle at the largest m of its three edges;
 * the *cone triangle* of every edge e, spanned by e and the apex, at w(e).
 
-No bar of H1 is infinite. The apex joins all points at 0, so cycles come from the other edges, one from each, and the
-one of edge e is a boundary from w(e) on. All are from the *enclosing radius* :math:`r = \min_u \max_v w(u, v)` on:
-there some point u is joined to all others in VR(w), hence in VR(m), so both are contractible, and the mapping cone with
-them. Edges and triangles beyond r need not be looked at.
+No bar of H1 is infinite. The apex joins all points at 0, so cycles come from the other edges, one
+from each, and the one of edge e is a boundary from w(e) on. All are from the *enclosing radius*
+:math:`r = \min_u \max_v w(u, v)` on: there some point u is joined to all others in VR(w), hence in
+VR(m), so both are contractible, and the mapping cone with them. Edges and triangles beyond r need
+not be looked at.
 
-**The algorithm.** Sweep the filtration upwards and keep for every edge e the value :math:`\varphi(e)` on it of a basis
-of the cocycles, a vector over :math:`\mathbb{F}_2` with one coordinate per class (an *annotation*: Dey, Fan and Wang,
-"Computing topological persistence for simplicial maps", 2014). A 1-cycle is a boundary iff its values sum to zero.
-Cocycles may be chosen to vanish on the apex's edges, hence
+**The algorithm.** Sweep the filtration upwards and keep for every edge e the value
+:math:`\varphi(e)` on it of a basis of the cocycles, a vector over :math:`\mathbb{F}_2` with one
+coordinate per class (an *annotation*: Dey, Fan and Wang, "Computing topological persistence for
+simplicial maps", 2014). A 1-cycle is a boundary iff its values sum to zero. Cocycles may be chosen
+to vanish on the apex's edges, hence
 
-* an edge that enters without any triangle gives birth to a class: a new coordinate, 1 on this edge and 0 elsewhere;
+* an edge that enters without any triangle gives birth to a class: a new coordinate, 1 on this edge
+  and 0 elsewhere;
 * an edge that enters with its cone triangle, w(e) = m(e), has the value 0;
-* any other edge ij gets the value that its first triangle dictates, :math:`\varphi(iv) + \varphi(jv)`;
-* every further triangle demands :math:`\varphi(ij) + \varphi(iv) + \varphi(jv) = 0`, a later cone triangle
-  :math:`\varphi(ij) = 0`. Where the left side is not yet zero, the youngest class in it dies, and from then on
-  its coordinate equals the sum of the other, older ones.
+* any other edge ij gets the value that its first triangle dictates, :math:`\varphi(iv) +
+  \varphi(jv)`;
+* every further triangle demands :math:`\varphi(ij) + \varphi(iv) + \varphi(jv) = 0`, a later cone
+  triangle
+  :math:`\varphi(ij) = 0`. Where the left side is not yet zero, the youngest class in it dies, and
+  from then on its coordinate equals the sum of the other, older ones.
 
-**Why it is fast.** Nearly all of the O(n^3) triangles demand nothing new. Those at an entering edge ij correspond to
-the common neighbours of i and j. If two of them, u and v, are joined by an edge, the triangles iuv and juv are there
-already, and then the triangles iju and ijv demand the same. So one triangle for each connected component of the
-*link*, the graph on the common neighbours, is enough; most links are connected. With one bit per point, a link
-is one AND of two rows of the adjacency matrix and its components are found in a few more operations on whole rows.
-Links depend on m only: both directions of a cross-barcode share them.
+**Why it is fast.** Nearly all of the O(n^3) triangles demand nothing new. Those at an entering edge
+ij correspond to the common neighbours of i and j. If two of them, u and v, are joined by an edge,
+the triangles iuv and juv are there already, and then the triangles iju and ijv demand the same. So
+one triangle for each connected component of the *link*, the graph on the common neighbours, is
+enough; most links are connected. With one bit per point, a link is one AND of two rows of the
+adjacency matrix and its components are found in a few more operations on whole rows. Links depend
+on m only: both directions of a cross-barcode share them.
 
-When a class dies, its coordinate is not eliminated from all vectors. The relation is kept, and applied to a vector
-when the question is whether it is zero. Coordinates are numbered from the youngest class to the oldest, so the class
-that dies is the first bit of a vector.
+When a class dies, its coordinate is not eliminated from all vectors. The relation is kept, and
+applied to a vector when the question is whether it is zero. Coordinates are numbered from the
+youngest class to the oldest, so the class that dies is the first bit of a vector.
 
-Sets of points and vectors over :math:`\mathbb{F}_2` are rows of a matrix of 64-bit words, ``Words`` below.
+Sets of points and vectors over :math:`\mathbb{F}_2` are rows of a matrix of 64-bit words, ``Words``
+below.
 """
 
 from __future__ import annotations
@@ -65,18 +73,20 @@ class Edges(NamedTuple):
 
 
 class Links(NamedTuple):
-    """One point of each component of the link of each edge: ``points[starts[e]:starts[e + 1]]`` for the e-th edge."""
+    """One point of each component of the link of each edge: ``points[starts[e]:starts[e + 1]]`` for
+    the e-th edge."""
 
     starts: Ints
     points: Ints
 
 
-# ------------------------------------------------------------------------------------------------------ bits
+# --------------------------------------------------------------------------------------------- bits
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def trailing_zeros(context: Any, word: Any) -> Any:
-    """Position of the lowest bit of a word that is not zero: one machine instruction that NumPy has no name for."""
+    """Position of the lowest bit of a word that is not zero: one machine instruction that NumPy has
+    no name for."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], target.get_constant(types.boolean, False))
@@ -106,9 +116,12 @@ def add(words: Words, a: int, b: int, out: int) -> None:
         words[out, k] = words[a, k] ^ words[b, k]
 
 
-# ----------------------------------------------------------------------------------------------------- links
+# -------------------------------------------------------------------------------------------- links
 
-UNSEEN, SEEN = 0, 1  # rows of a search: points not reached yet; points reached whose neighbours were not
+UNSEEN, SEEN = (
+    0,
+    1,
+)  # rows of a search: points not reached yet; points reached whose neighbours were not
 
 
 @compiled
@@ -124,7 +137,8 @@ def common_neighbours(adjacency: Words, i: int, j: int, search: Words) -> bool:
 
 @compiled
 def see_neighbours(adjacency: Words, point: int, search: Words) -> bool:
-    """Move the unseen neighbours of a point to the seen points; say whether unseen points are left."""
+    """Move the unseen neighbours of a point to the seen points; say whether unseen points are
+    left."""
     left = NOTHING
     for k in range(adjacency.shape[1]):
         new = adjacency[point, k] & search[UNSEEN, k]
@@ -136,9 +150,11 @@ def see_neighbours(adjacency: Words, point: int, search: Words) -> bool:
 
 @compiled
 def see_component(adjacency: Words, point: int, search: Words) -> bool:
-    """Remove from the unseen points the component of one of them; say whether unseen points are left.
+    """Remove from the unseen points the component of one of them; say whether unseen points are
+    left.
 
-    In a connected link a few points have all others as neighbours, and the search ends long before it visits them all.
+    In a connected link a few points have all others as neighbours, and the search ends long before
+    it visits them all.
     """
     flip(search, UNSEEN, point)
     search[SEEN, :] = NOTHING
@@ -152,10 +168,11 @@ def see_component(adjacency: Words, point: int, search: Words) -> bool:
 
 @compiled
 def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
-    """One point of each component of the link of each edge, at the moment the edge enters; fills ``starts``.
+    """One point of each component of the link of each edge, at the moment the edge enters; fills
+    ``starts``.
 
-    The two make up ``Links``. They are not returned as one because a compiled function that returns a tuple crashes
-    Python when it is interrupted.
+    The two make up ``Links``. They are not returned as one because a compiled function that returns
+    a tuple crashes Python when it is interrupted.
     """
     adjacency = np.zeros((n, (n + 63) // 64), np.uint64)
     search = np.empty((2, adjacency.shape[1]), np.uint64)
@@ -176,18 +193,25 @@ def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
     return points[:size].copy()
 
 
-# --------------------------------------------------------------------------------------------------- classes
+# ------------------------------------------------------------------------------------------ classes
 #
-# The sweep keeps all its vectors in one matrix. First come three rows with a purpose, then the relation of each class,
-# then the values of edges. ``value[i, j]`` is the row of an edge's value. Edges of equal value may share a row, as
-# applying relations to it changes how the value is written, not what it is.
+# The sweep keeps all its vectors in one matrix. First come three rows with a purpose, then the
+# relation of each class, then the values of edges. ``value[i, j]`` is the row of an edge's value.
+# Edges of equal value may share a row, as applying relations to it changes how the value is
+# written, not what it is.
 
-ZERO, WORK, DEAD, RELATIONS = 0, 1, 2, 3  # rows: always zero; for sums; the set of dead classes; relation of class 0
+ZERO, WORK, DEAD, RELATIONS = (
+    0,
+    1,
+    2,
+    3,
+)  # rows: always zero; for sums; the set of dead classes; relation of class 0
 
 
 @compiled
 def reduce(vectors: Words, row: int) -> None:
-    """Express a row in living classes. A relation begins with the class it removes, so one pass upwards is enough."""
+    """Express a row in living classes. A relation begins with the class it removes, so one pass
+    upwards is enough."""
     for k in range(vectors.shape[1]):
         due = vectors[row, k] & vectors[DEAD, k]
         while due != NOTHING:
@@ -211,7 +235,9 @@ def annihilate(row: int, now: float, vectors: Words, bars: Floats) -> int:
 
 
 @compiled
-def fill_triangle(i: int, j: int, point: int, now: float, value: Ints, vectors: Words, bars: Floats) -> int:
+def fill_triangle(
+    i: int, j: int, point: int, now: float, value: Ints, vectors: Words, bars: Floats
+) -> int:
     """Make the sum over the edges of a triangle zero. Number of deaths."""
     a, b, c = value[i, j], value[i, point], value[j, point]
     if a == ZERO and b == c:
@@ -222,7 +248,9 @@ def fill_triangle(i: int, j: int, point: int, now: float, value: Ints, vectors: 
 
 
 @compiled
-def fill_cone_triangle(i: int, j: int, now: float, value: Ints, vectors: Words, bars: Floats) -> int:
+def fill_cone_triangle(
+    i: int, j: int, now: float, value: Ints, vectors: Words, bars: Floats
+) -> int:
     """Make the value of an edge zero. Number of deaths."""
     row = value[i, j]
     if row == ZERO:
@@ -243,7 +271,8 @@ def give_birth(now: float, born: int, row: int, vectors: Words, bars: Floats) ->
 
 @compiled
 def inherit(a: int, b: int, row: int, vectors: Words) -> int:
-    """The row of the sum of two values: the third row, written now, unless a row of this value is known."""
+    """The row of the sum of two values: the third row, written now, unless a row of this value is
+    known."""
     if a == ZERO or b == ZERO:
         return a + b  # the one that is not row 0
     if a == b:
@@ -252,7 +281,7 @@ def inherit(a: int, b: int, row: int, vectors: Words) -> int:
     return row
 
 
-# ------------------------------------------------------------------------------------------------------ bars
+# --------------------------------------------------------------------------------------------- bars
 
 
 @compiled
@@ -266,7 +295,8 @@ def count_births(links: Links, filled: Flags) -> int:
 
 @compiled
 def no_vectors(births: int, values: int) -> Words:
-    """Room for the relations of all classes and for a number of values. Rows never written take no memory."""
+    """Room for the relations of all classes and for a number of values. Rows never written take no
+    memory."""
     vectors = np.empty((RELATIONS + births + values, (births + 63) // 64), np.uint64)
     vectors[ZERO] = vectors[DEAD] = NOTHING
     return vectors
@@ -282,7 +312,8 @@ def barcode(n: int, edges: Edges, links: Links, m: Floats, w: Floats, by_w: Ints
         links: of these edges.
         m: ascending value of each edge up to the enclosing radius.
         w: value of each edge's cone triangle.
-        by_w: those edges with w > m whose cone triangle is there at the enclosing radius, in order of w.
+        by_w: those edges with w > m whose cone triangle is there at the enclosing radius, in order
+        of w.
     """
     filled = w == m  # the cone triangle comes with the edge, whose value is zero from the start
     births = count_births(links, filled)

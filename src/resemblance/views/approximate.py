@@ -1,4 +1,5 @@
-"""Approximate search of nearest neighbours: a navigable graph (HNSW, by faiss) that proposes, in single precision.
+"""Approximate search of nearest neighbours: a navigable graph (HNSW, by faiss) that proposes, in
+single precision.
 
 What it proposes is ordered, in double precision, by :mod:`.neighbours`.
 """
@@ -19,10 +20,12 @@ SEARCH = 200  # while its neighbours are searched, and no fewer than twice as ma
 
 
 def proposed(points: np.ndarray, count: int, inner: bool) -> np.ndarray:
-    """Indices of about the ``count`` nearest rows of every row, itself mostly among them, shape (n, count).
+    """Indices of about the ``count`` nearest rows of every row, itself mostly among them, shape (n,
+    count).
 
-    Nearest by inner product (``inner``) or Euclidean distance; -1 stands where the graph has no more to propose. On one
-    thread, where the graph, and so the result, is the same in every run on a processor of one kind.
+    Nearest by inner product (``inner``) or Euclidean distance; -1 stands where the graph has no
+    more to propose. On one thread, where the graph, and so the result, is the same in every run on
+    a processor of one kind.
     """
     faiss, rows = need("faiss"), np.ascontiguousarray(points, dtype=np.float32)
     metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2

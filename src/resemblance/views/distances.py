@@ -1,18 +1,31 @@
-"""Views of the distances between samples, always in unit size: multiply by ``size(x)`` for the actual ones.
+"""Views of the distances between samples, always in unit size: multiply by ``size(x)`` for the
+actual ones.
 
-They are built in blocks of rows of a fixed height, so that besides the result only one block is in memory, and the
-numbers do not depend on how much memory there is.
+They are built in blocks of rows of a fixed height, so that besides the result only one block is in
+memory, and the numbers do not depend on how much memory there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..arrays import Array, assign, device, epsilon, inner, namespace, root, scalar, scatter, stacked
+from ..arrays import (
+    Array,
+    assign,
+    device,
+    epsilon,
+    inner,
+    namespace,
+    root,
+    scalar,
+    scatter,
+    stacked,
+)
 from ..representation import Representation, Undefined, title, view
 from .points import preshape, standardized_rows, unit_rows
 
-ROWS = 256  # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
+# height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
+ROWS = 256
 GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
 
 
@@ -23,21 +36,24 @@ def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
 
 
 def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of rows for each of which ``width`` numbers are gathered."""
+    """Yield (start, stop) of consecutive blocks of rows for each of which ``width`` numbers are
+    gathered."""
     return row_blocks(n, max(1, GATHERED // width))
 
 
 def squared_distance_block(points: Array, start: int, stop: int) -> Array:
     """Squared Euclidean distances of rows start..stop to all rows.
 
-    Distances below the rounding error of the products they are computed from are set to zero, so a row and its
-    duplicate are at distance 0, not 1e-8.
+    Distances below the rounding error of the products they are computed from are set to zero, so a
+    row and its duplicate are at distance 0, not 1e-8.
     """
     xp = namespace(points)
     squares = xp.sum(points * points, axis=1)
     both = squares[start:stop, None] + squares[None, :]
     block = both - 2 * (points[start:stop, :] @ xp.matrix_transpose(points))
-    return xp.where(block <= 4 * epsilon(points) * both, xp.zeros_like(block), block)  # NaN stays NaN
+    return xp.where(
+        block <= 4 * epsilon(points) * both, xp.zeros_like(block), block
+    )  # NaN stays NaN
 
 
 def distance_matrix(points: Array) -> Array:
@@ -60,7 +76,8 @@ def double_centered_distances(x: Representation) -> Array:
 
 
 def double_centered(a: Array) -> Array:
-    """A symmetric matrix minus its row and column means plus their mean, in its place where its library can."""
+    """A symmetric matrix minus its row and column means plus their mean, in its place where its
+    library can."""
     xp = namespace(a)
     means = xp.mean(a, axis=0)
     rest = (means - xp.mean(means))[None, :]
@@ -81,14 +98,15 @@ def distance_norm(x: Representation) -> Array:
     return inner(a, a) ** 0.5
 
 
-# ------------------------------------------------------------------------- representational dissimilarity matrices
+# ---------------------------------------------------------- representational dissimilarity matrices
 
 
 def rdm(x: Representation, kind: str) -> Array:
     """Upper triangle of the dissimilarities between samples, shape (n (n - 1) / 2,).
 
-    ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine), "euclidean",
-    "sqeuclidean". A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
+    ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine),
+    "euclidean", "sqeuclidean". A row without direction (zero, or constant for "correlation") has
+    dissimilarity 1 to all others.
     """
     rows, n = _dissimilarity(x, kind), x.shape[0]
     index = x.xp.arange(n, device=device(x.array))
@@ -100,16 +118,23 @@ def rdm(x: Representation, kind: str) -> Array:
 def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
-    ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks), "cosine" (unit norm),
-    "kendall" (average ranks). Raises ``Undefined`` when all dissimilarities are equal.
+    ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks),
+    "cosine" (unit norm), "kendall" (average ranks). Raises ``Undefined`` when all dissimilarities
+    are equal.
     """
     vector = rdm(x, kind)
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
     if high - low <= 16 * epsilon(vector):
-        raise Undefined(f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to correlate")
+        raise Undefined(
+            f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to "
+            "correlate"
+        )
     if compare in ("spearman", "kendall"):
-        # Rounding must not order equal dissimilarities, nor (in single precision) tie all that are close together.
-        vector = average_ranks(vector, min(16 * epsilon(vector) * high, 1e-3 * (high - low) / vector.shape[0]))
+        # Rounding must not order equal dissimilarities, nor (in single precision) tie all that are
+        # close together.
+        vector = average_ranks(
+            vector, min(16 * epsilon(vector) * high, 1e-3 * (high - low) / vector.shape[0])
+        )
     if compare == "kendall":
         return vector
     if compare != "cosine":
@@ -118,9 +143,12 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
 
 
 def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
-    """Ranks from 1 to n; equal values, with no more than ``rounding`` between neighbours, share their mean rank."""
+    """Ranks from 1 to n; equal values, with no more than ``rounding`` between neighbours, share
+    their mean rank."""
     xp = namespace(vector)
-    order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order, and unstable is 4 times faster
+    order = xp.argsort(
+        vector, stable=False
+    )  # ties share a rank whatever their order, and unstable is 4 times faster
     ordered = xp.take(vector, order)
     new = ordered[1:] - ordered[:-1] > rounding
     del ordered  # as large as all distances: at most four such vectors are alive at a time
@@ -131,7 +159,8 @@ def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
 
 
 def _with_means_of_ties(ranks: Array, new: Array) -> Array:
-    """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a group begins."""
+    """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a
+    group begins."""
     xp = namespace(ranks)
     edge = xp.ones_like(new[:1])
     begins, ends = xp.concat([edge, new]), xp.concat([new, edge])

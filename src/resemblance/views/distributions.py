@@ -16,7 +16,8 @@ from .spectra import decomposition
 def sorted_projections(x: Representation, width: int, projections: int, seed: int) -> Array:
     """The samples along random directions, each direction sorted, shape (n, projections).
 
-    The directions are unit vectors of ``width`` >= d dimensions: x is taken to have zeros in those it lacks.
+    The directions are unit vectors of ``width`` >= d dimensions: x is taken to have zeros in those
+    it lacks.
     """
     drawn = generator(seed, "directions", width).standard_normal((width, projections))
     unit = drawn / np.linalg.norm(drawn, axis=0)
@@ -24,7 +25,8 @@ def sorted_projections(x: Representation, width: int, projections: int, seed: in
 
 
 def pooled_distances(x: Representation, y: Representation) -> np.ndarray:
-    """Euclidean distances between the samples of both, x first, in units of the larger one, shape (2n, 2n).
+    """Euclidean distances between the samples of both, x first, in units of the larger one, shape
+    (2n, 2n).
 
     The narrower one is padded with zero columns. Computed by NumPy.
     """
@@ -36,14 +38,16 @@ def pooled_distances(x: Representation, y: Representation) -> np.ndarray:
 
 @view
 def participation_ratio(x: Representation) -> Array:
-    """Number of directions that hold the variance: (sum of variances)^2 / sum of their squares, from 1 to the rank."""
+    """Number of directions that hold the variance: (sum of variances)^2 / sum of their squares,
+    from 1 to the rank."""
     variance = decomposition(x).singular ** 2
     return x.xp.sum(variance) ** 2 / x.xp.sum(variance**2)
 
 
 @view
 def effective_rank(x: Representation) -> Array:
-    """Exponential of the entropy of the shares of variance of the principal directions, from 1 to the rank."""
+    """Exponential of the entropy of the shares of variance of the principal directions, from 1 to
+    the rank."""
     variance = decomposition(x).singular ** 2
     share = variance / x.xp.sum(variance)
     return x.xp.exp(-x.xp.sum(share * x.xp.log(share)))

@@ -1,8 +1,10 @@
-"""How evenly a representation fills the directions that its samples have: from 0 for one direction to 1 for all alike.
+"""How evenly a representation fills the directions that its samples have: from 0 for one direction
+to 1 for all alike.
 
-Numbers of this kind tell what unrelated representations score. For centred symmetric matrices A and B of n samples, the
-mean of the inner product of A and B over all n! orders of the samples of B is tr A tr B / (n - 1), because a centred
-matrix sums to zero. Divided by the norms it is the product of the two flatnesses tr A / (√(n - 1) ‖A‖).
+Numbers of this kind tell what unrelated representations score. For centred symmetric matrices A and
+B of n samples, the mean of the inner product of A and B over all n! orders of the samples of B is
+tr A tr B / (n - 1), because a centred matrix sums to zero. Divided by the norms it is the product
+of the two flatnesses tr A / (√(n - 1) ‖A‖).
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ from .whitening import partly_whitened
 
 
 @view
-def gram_flatness(x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct") -> float:
-    """Flatness of the centred Gram matrix; squared, its effective number of dimensions over n - 1."""
+def gram_flatness(
+    x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct"
+) -> float:
+    """Flatness of the centred Gram matrix; squared, its effective number of dimensions over n -
+    1."""
     trace = scalar(x.xp.sum(gram_diagonal(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs)))
     energy = scalar(gram_energy(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs))
     return trace / math.sqrt((x.shape[0] - 1) * energy)
@@ -42,10 +47,12 @@ def leading_flatness(x: Representation, k: int) -> float:
 
 @view
 def root_flatness(x: Representation, alpha: float = 1.0) -> float:
-    """Flatness of the root of the Gram matrix of the centred points, partly whitened unless ``alpha`` is 1.
+    """Flatness of the root of the Gram matrix of the centred points, partly whitened unless
+    ``alpha`` is 1.
 
-    Its trace is the sum of the singular values. The sum of the singular values of A B is at least tr A B, so the
-    product of two such numbers is at most the mean of the best cosine after a rotation, over all orders of samples.
+    Its trace is the sum of the singular values. The sum of the singular values of A B is at least
+    tr A B, so the product of two such numbers is at most the mean of the best cosine after a
+    rotation, over all orders of samples.
     """
     points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
     return _trace_of_root(points) / math.sqrt(x.shape[0] - 1)
@@ -67,5 +74,7 @@ def dissimilarity_flatness(x: Representation, kind: str) -> float:
 def _trace_of_root(points: Array) -> float:
     """Sum of the singular values, from the eigenvalues of the smaller matrix of products."""
     xp, (n, d) = namespace(points), points.shape
-    products = xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
+    products = (
+        xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
+    )
     return scalar(xp.sum(root(xp.linalg.eigvalsh(products))))

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 TEMPERATURES = np.logspace(-1, 1, 256)
-DEGREE = 24  # Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
+DEGREE = (
+    24  # Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
+)
 COLUMNS = 64  # columns of the identity propagated at a time
 PROBES = 256  # random vectors drawn at a time: changing it changes which vectors these are
 
@@ -22,7 +24,8 @@ PROBES = 256  # random vectors drawn at a time: changing it changes which vector
 def neighbour_operator(x: Representation, k: int) -> csr_array:
     """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean).
 
-    An edge has the larger weight of both directions, which is 1 unless samples tie for the last places.
+    An edge has the larger weight of both directions, which is 1 unless samples tie for the last
+    places.
     """
     from scipy.sparse import csr_array
 
@@ -30,20 +33,25 @@ def neighbour_operator(x: Representation, k: int) -> csr_array:
     directed.sort_indices()
     edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
     weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))
-    return csr_array((weight[edges.row] * weight[edges.col] * edges.data, (edges.row, edges.col)), shape=(n, n))
+    return csr_array(
+        (weight[edges.row] * weight[edges.col] * edges.data, (edges.row, edges.col)), shape=(n, n)
+    )
 
 
 @view
 def heat_trace(x: Representation, k: int) -> np.ndarray:
     r"""tr exp(-t L) / n at 256 temperatures t in [0.1, 10], L the normalised Laplacian I - A.
 
-    Exact to rounding, without eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a), c_j(t) = (2 - [j = 0]) e^-t I_j(t),
-    and the traces of the Chebyshev polynomials T_j(A) come from products of the first half of them.
+    Exact to rounding, without eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a), c_j(t) = (2 - [j =
+    0]) e^-t I_j(t), and the traces of the Chebyshev polynomials T_j(A) come from products of the
+    first half of them.
     """
     from scipy.special import ive
 
     a = neighbour_operator(x, k)
-    crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)  # only samples that tie make so many edges
+    crowded = a.nnz > max(
+        2 * k * a.shape[0], a.shape[0] ** 2 / 5
+    )  # only samples that tie make so many edges
     moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
     degrees = np.arange(DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
@@ -53,7 +61,9 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
 def chebyshev_traces(a: csr_array) -> np.ndarray:
     """Traces of T_0(A) ... T_DEGREE(A), from T_{i+j} + T_{|i-j|} = 2 T_i T_j."""
     n, half = a.shape[0], DEGREE // 2
-    products = np.zeros(DEGREE + 1)  # sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1
+    products = np.zeros(
+        DEGREE + 1
+    )  # sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1
     for start in range(0, n, COLUMNS):
         before = np.zeros((n, min(COLUMNS, n - start)))
         before[np.arange(start, start + before.shape[1]), np.arange(before.shape[1])] = 1
@@ -78,14 +88,20 @@ def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
 
 
 @view
-def stochastic_heat_traces(x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int) -> np.ndarray:
-    """The same by stochastic Lanczos quadrature with Gaussian probes, as published; shape (repeats, 256)."""
+def stochastic_heat_traces(
+    x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
+) -> np.ndarray:
+    """The same by stochastic Lanczos quadrature with Gaussian probes, as published; shape (repeats,
+    256)."""
     a = neighbour_operator(x, k)
-    return np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]
+    return (
+        np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]
+    )
 
 
 def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int) -> np.ndarray:
-    """Mean over random vectors of the Gauss quadrature for v' exp(-t L) v; the trace n is known at t = 0."""
+    """Mean over random vectors of the Gauss quadrature for v' exp(-t L) v; the trace n is known at
+    t = 0."""
     n = a.shape[0]
     rng = generator(seed, "imd", repeat)
     steps = min(steps, n)
@@ -96,7 +112,9 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
         tridiagonal = np.zeros((vectors.shape[1], steps, steps))
         diagonal = np.arange(steps)
         tridiagonal[:, diagonal, diagonal] = alpha.T
-        tridiagonal[:, diagonal[1:], diagonal[:-1]] = tridiagonal[:, diagonal[:-1], diagonal[1:]] = beta.T
+        tridiagonal[:, diagonal[1:], diagonal[:-1]] = tridiagonal[
+            :, diagonal[:-1], diagonal[1:]
+        ] = beta.T
         theta, vectors_t = np.linalg.eigh(tridiagonal)
         nodes.append(theta)
         weights.append(vectors_t[:, 0, :] ** 2)
@@ -106,7 +124,8 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
 
 
 def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonals of the tridiagonal matrices of ``steps`` Lanczos steps from every column, fully reorthogonalised."""
+    """Diagonals of the tridiagonal matrices of ``steps`` Lanczos steps from every column, fully
+    reorthogonalised."""
     basis = [v]
     alpha, beta = np.zeros((steps, v.shape[1])), np.zeros((max(steps - 1, 0), v.shape[1]))
     for step in range(steps):
@@ -118,6 +137,8 @@ def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.nd
             for q in basis:
                 w -= q * np.einsum("ij,ij->j", q, w)
         beta[step] = np.linalg.norm(w, axis=0)
-        safe = np.where(beta[step] <= 1e-12, np.inf, beta[step])  # an exhausted Krylov space continues with zeros
+        safe = np.where(
+            beta[step] <= 1e-12, np.inf, beta[step]
+        )  # an exhausted Krylov space continues with zeros
         basis.append(w / safe)
     return alpha, np.where(beta <= 1e-12, 0, beta)

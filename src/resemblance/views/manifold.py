@@ -1,6 +1,8 @@
-"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries, and more with ties.
+"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries, and
+more with ties.
 
-A kernel is the same for a representation of any size: distances come in unit size, and every width is relative to them.
+A kernel is the same for a representation of any size: distances come in unit size, and every width
+is relative to them.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ if TYPE_CHECKING:
 
 
 @view
-def neighbour_distances(x: Representation, k: int, metric: Metric, index: Index = "exact") -> np.ndarray:
-    """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in float64.
+def neighbour_distances(
+    x: Representation, k: int, metric: Metric, index: Index = "exact"
+) -> np.ndarray:
+    """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
+    float64.
 
-    Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep their digits. A
-    distance that differs from the smallest of its row, or from 0, by rounding only is set equal to it. The places for
-    which more samples tie than there are have the same distance, their mean.
+    Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep
+    their digits. A distance that differs from the smallest of its row, or from 0, by rounding only
+    is set equal to it. The places for which more samples tie than there are have the same distance,
+    their mean.
     """
     rows = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
     near = nearest(x, k=k, metric=metric, index=index)
@@ -65,12 +71,18 @@ def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 @view
 def fuzzy_kernel(
-    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index = "exact"
+    x: Representation,
+    k: int,
+    metric: Metric,
+    symmetrize: bool,
+    diagonal: bool,
+    index: Index = "exact",
 ) -> csr_array:
     """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
 
-    rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``: every sample has weight
-    1 with itself. ``symmetrize``: K + K' - K * K', the probability that at least one of two edges exists.
+    rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``:
+    every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
+    least one of two edges exists.
     """
     distances = neighbour_distances(x, k=k, metric=metric, index=index)
     weights = np.empty_like(distances)
@@ -81,7 +93,8 @@ def fuzzy_kernel(
 
 
 def fuzzy_weights(distances: np.ndarray) -> np.ndarray:
-    """Weights of the neighbours at these distances, shape (n, k): 1 for the nearest, log2 k in every row."""
+    """Weights of the neighbours at these distances, shape (n, k): 1 for the nearest, log2 k in
+    every row."""
     excess = distances - distances.min(axis=1, keepdims=True)
     sigma = bandwidths(excess)[:, None]
     # A row without a bandwidth is at the limit: the nearest have weight 1, all others 0.
@@ -90,10 +103,11 @@ def fuzzy_weights(distances: np.ndarray) -> np.ndarray:
 
 
 def bandwidths(excess: np.ndarray) -> np.ndarray:
-    """The sigma of every row for which the sum of exp(-excess / sigma) is log2 k, shape (n,), to the last digit.
+    """The sigma of every row for which the sum of exp(-excess / sigma) is log2 k, shape (n,), to
+    the last digit.
 
-    It is 0 where no sigma is small enough: at least log2 k neighbours are all at the smallest distance (ties and
-    duplicates), which is always so for k <= 2.
+    It is 0 where no sigma is small enough: at least log2 k neighbours are all at the smallest
+    distance (ties and duplicates), which is always so for k <= 2.
     """
     target = np.log2(excess.shape[1])
     sigma = np.zeros(len(excess))
@@ -104,7 +118,8 @@ def bandwidths(excess: np.ndarray) -> np.ndarray:
 
 
 def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
-    """Solve for sigma in units of the largest excess, from a bracket that is doubled and halved as far as needed."""
+    """Solve for sigma in units of the largest excess, from a bracket that is doubled and halved as
+    far as needed."""
     largest = excess.max(axis=1)
     relative = -excess / largest[:, None]
     high = np.ones(len(excess))
@@ -126,8 +141,11 @@ def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 
 @view
-def local_rbf_kernel(x: Representation, k: int, squared: bool, diagonal: bool, index: Index = "exact") -> csr_array:
-    """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k distances, shape (n, n).
+def local_rbf_kernel(
+    x: Representation, k: int, squared: bool, diagonal: bool, index: Index = "exact"
+) -> csr_array:
+    """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
+    distances, shape (n, n).
 
     ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
     """
@@ -135,13 +153,17 @@ def local_rbf_kernel(x: Representation, k: int, squared: bool, diagonal: bool, i
     distances = distances**2 if squared else distances
     sigma = np.median(distances)
     if sigma == 0:
-        raise Undefined(f"the median distance to {k} nearest neighbours in {title(x)} is zero: the kernel has no width")
+        raise Undefined(
+            f"the median distance to {k} nearest neighbours in {title(x)} is zero: the kernel has "
+            "no width"
+        )
     near = nearest(x, k=k, metric="euclidean", index=index)
     return _sparse(near, np.exp(distances / (-2 * sigma)), diagonal)
 
 
 def _sparse(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
-    """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in order."""
+    """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in
+    order."""
     from scipy.sparse import csr_array, eye_array
 
     indices, n = near.listed, len(near.listed)
@@ -152,13 +174,15 @@ def _sparse(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
         indices = np.concatenate([np.arange(n)[:, None], indices], axis=1)
         weights = np.concatenate([np.ones((n, 1)), weights], axis=1)
     order = np.argsort(indices, axis=1)
-    columns, values = (np.take_along_axis(part, order, axis=1).ravel() for part in (indices, weights))
+    columns, values = (
+        np.take_along_axis(part, order, axis=1).ravel() for part in (indices, weights)
+    )
     starts = np.arange(0, columns.size + 1, indices.shape[1])
     kind = np.int32 if columns.size < 2**31 else np.int64
     return csr_array((values, columns.astype(kind), starts.astype(kind)), shape=(n, n))
 
 
-# ----------------------------------------------------------------------------------------- products of centred kernels
+# ---------------------------------------------------------------------- products of centred kernels
 
 
 def row_centered_product(k: csr_array, l: csr_array) -> float:
@@ -169,11 +193,14 @@ def row_centered_product(k: csr_array, l: csr_array) -> float:
 def double_centered_product(k: csr_array, l: csr_array) -> float:
     """Inner product of H K H and H L H for symmetric kernels."""
     n, rows_k, rows_l = k.shape[0], k.sum(axis=1), l.sum(axis=1)
-    return overlap(k, l) - 2 * float(rows_k @ rows_l) / n + float(rows_k.sum() * rows_l.sum()) / n**2
+    return (
+        overlap(k, l) - 2 * float(rows_k @ rows_l) / n + float(rows_k.sum() * rows_l.sum()) / n**2
+    )
 
 
 def centered_trace(k: csr_array, l: csr_array) -> float:
-    """Trace of K H L H: for symmetric kernels their double-centred inner product, else what both directions share."""
+    """Trace of K H L H: for symmetric kernels their double-centred inner product, else what both
+    directions share."""
     n = k.shape[0]
     both = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
     return overlap(k, l.T.tocsr()) - both / n + float(k.sum() * l.sum()) / n**2
@@ -187,8 +214,8 @@ def overlap(k: csr_array, l: csr_array) -> float:
 def expected_product(k: csr_array, l: csr_array) -> float:
     """Mean of a product of centred kernels over all n! orders of the samples of one of them.
 
-    The entries of a centred kernel A sum to zero, so those off its diagonal have mean -tr A / (n (n - 1)), and the mean
-    over all orders of the inner product with B is tr A tr B / (n - 1).
+    The entries of a centred kernel A sum to zero, so those off its diagonal have mean -tr A / (n (n
+    - 1)), and the mean over all orders of the inner product with B is tr A tr B / (n - 1).
     """
     traces = [float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0] for kernel in (k, l)]
     return traces[0] * traces[1] / (k.shape[0] - 1)

@@ -1,8 +1,10 @@
-"""Views of the k nearest neighbours of every sample: exact or approximate, and which of them are equally near.
+"""Views of the k nearest neighbours of every sample: exact or approximate, and which of them are
+equally near.
 
-Samples as near as the k-th nearest *tie* for the places that the nearer ones leave, and share them equally: with p
-places for t samples each is a neighbour with weight p / t, so the weights of every row sum to k. No order of the
-samples then makes a difference. Distances that differ by rounding only are equal.
+Samples as near as the k-th nearest *tie* for the places that the nearer ones leave, and share them
+equally: with p places for t samples each is a neighbour with weight p / t, so the weights of every
+row sum to k. No order of the samples then makes a difference. Distances that differ by rounding
+only are equal.
 """
 
 from __future__ import annotations
@@ -27,9 +29,13 @@ class Ties(NamedTuple):
     """The rows that have equally near neighbours; all of it is empty without any."""
 
     rows: np.ndarray  # (m,), in order
-    begins: np.ndarray  # (m, k): the place, from 0, where the group of equally near samples of every place begins
+    begins: (
+        np.ndarray
+    )  # (m, k): the place, from 0, where the group of equally near samples of every place begins
     starts: np.ndarray  # (m + 1,): where the members of every row start
-    members: np.ndarray  # for every row all samples as near as the k-th nearest, listed or not, in order of index
+    members: (
+        np.ndarray
+    )  # for every row all samples as near as the k-th nearest, listed or not, in order of index
 
     @property
     def certain(self) -> np.ndarray:
@@ -53,7 +59,8 @@ class Ties(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The nearest neighbours of every row, nearest first and equally near ones by index, shape (n, k); and the ties."""
+    """The nearest neighbours of every row, nearest first and equally near ones by index, shape (n,
+    k); and the ties."""
 
     listed: np.ndarray
     ties: Ties
@@ -63,25 +70,31 @@ class Nearest(NamedTuple):
 def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> Nearest:
     """The k nearest other samples of every sample, with their ties.
 
-    Nearest by Euclidean distance, cosine, or inner product. The sample itself is left out by its index, so duplicates
-    of it count as neighbours. A zero row has cosine 0 with every sample. Blocks of rows bound the memory: it is O(n k)
-    and one number for every sample that is as near as the k-th nearest. Computed by NumPy.
+    Nearest by Euclidean distance, cosine, or inner product. The sample itself is left out by its
+    index, so duplicates of it count as neighbours. A zero row has cosine 0 with every sample.
+    Blocks of rows bound the memory: it is O(n k) and one number for every sample that is as near as
+    the k-th nearest. Computed by NumPy.
 
-    ``index="hnsw"``: those found by an approximate search; ``recall.recall`` says how many of the nearest these
-    are. Only samples that the search proposes, somewhat more than k, can tie.
+    ``index="hnsw"``: those found by an approximate search; ``recall.recall`` says how many of the
+    nearest these are. Only samples that the search proposes, somewhat more than k, can tie.
     """
     n = x.shape[0]
     if not 1 <= k < n:
-        raise Undefined(f"neighbours of {title(x)}: k must be from 1 to {n - 1} for its {n} samples; got k={k}")
+        raise Undefined(
+            f"neighbours of {title(x)}: k must be from 1 to {n - 1} for its {n} samples; got k={k}"
+        )
     not_constant(x)
     similarity = similarity_of(x, metric)
     if index == "hnsw":
         return _best_proposed(x, similarity, k)
-    return _stacked(nearest_to(np.arange(start, stop), similarity, k) for start, stop in row_blocks(n))
+    return _stacked(
+        nearest_to(np.arange(start, stop), similarity, k) for start, stop in row_blocks(n)
+    )
 
 
 def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> np.ndarray:
-    """Indices of the k nearest other samples of every sample, nearest first, equally near ones by index, (n, k).
+    """Indices of the k nearest other samples of every sample, nearest first, equally near ones by
+    index, (n, k).
 
     Those that tie for the last places with others that are not listed have the smallest indices.
     """
@@ -89,7 +102,8 @@ def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exac
 
 
 def nearest_to(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
-    """The k nearest neighbours of these rows, by comparing them with all others; rows are numbered as listed here."""
+    """The k nearest neighbours of these rows, by comparing them with all others; rows are numbered
+    as listed here."""
     return largest(similarity.to_others(rows), k, similarity.terms[rows])
 
 
@@ -112,13 +126,19 @@ def _stacked(blocks: Iterable[Nearest]) -> Nearest:
 def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest:
     """The k nearest among somewhat more than k that an approximate search proposes."""
     n, more = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
-    listed = np.sort(proposed(similarity.points, min(n, k + 1 + more), inner=similarity.squares is None), axis=1)
+    listed = np.sort(
+        proposed(similarity.points, min(n, k + 1 + more), inner=similarity.squares is None), axis=1
+    )
     values = similarity.to_listed(listed)
     values[(listed < 0) | (listed == np.arange(n)[:, None])] = -np.inf
     few = np.count_nonzero(values > -np.inf, axis=1).min()
     if few < k:
-        problem = f'the approximate search found {few} of {k} neighbours of a sample; take index="exact"'
-        raise Undefined(f"neighbours of {title(x)}: {problem} (many duplicates cut its graph into parts)")
+        problem = (
+            f'the approximate search found {few} of {k} neighbours of a sample; take index="exact"'
+        )
+        raise Undefined(
+            f"neighbours of {title(x)}: {problem} (many duplicates cut its graph into parts)"
+        )
     columns, ties = largest(values, k, similarity.terms)
     members = listed[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
     return Nearest(np.take_along_axis(listed, columns, axis=1), ties._replace(members=members))
@@ -127,41 +147,59 @@ def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest
 def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
     """Columns of the k largest entries of every row, and which entries are equal up to rounding.
 
-    ``terms``: magnitude of the numbers whose difference the entries of a row are, if larger than the entries. Without
-    a tolerance rounding would order the many equal similarities of binary, categorical or duplicated data.
+    ``terms``: magnitude of the numbers whose difference the entries of a row are, if larger than
+    the entries. Without a tolerance rounding would order the many equal similarities of binary,
+    categorical or duplicated data.
     """
     n = block.shape[1]
     columns = np.argpartition(block, n - k, axis=1)[:, n - k :]
     values = np.take_along_axis(block, columns, axis=1)
     rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
     level = values.min(axis=1)
-    # More entries reach the k-th largest value than there is room for: which of them the partition kept is arbitrary.
+    # More entries reach the k-th largest value than there is room for: which of them the partition
+    # kept is arbitrary.
     crowded = np.flatnonzero((block >= (level - rounding)[:, None]).sum(axis=1) > k)
     columns.sort(axis=1)
     order, begins = _descending(np.take_along_axis(block, columns, axis=1), rounding)
     columns = np.take_along_axis(columns, order, axis=1)
     members = {}
     for row in crowded:
-        columns[row], begins[row], members[row] = _with_ties(block[row], k, level[row], rounding[row])
-    rows = np.flatnonzero((begins < np.arange(k)).any(axis=1) | np.isin(np.arange(len(block)), crowded))
-    groups = [members[row] if row in members else np.sort(columns[row, begins[row, -1] :]) for row in rows]
+        columns[row], begins[row], members[row] = _with_ties(
+            block[row], k, level[row], rounding[row]
+        )
+    rows = np.flatnonzero(
+        (begins < np.arange(k)).any(axis=1) | np.isin(np.arange(len(block)), crowded)
+    )
+    groups = [
+        members[row] if row in members else np.sort(columns[row, begins[row, -1] :]) for row in rows
+    ]
     starts = np.cumsum([0] + [len(group) for group in groups])
-    flat = np.concatenate([np.empty(0, dtype=np.int32), *groups], dtype=np.int32, casting="same_kind")
+    flat = np.concatenate(
+        [np.empty(0, dtype=np.int32), *groups], dtype=np.int32, casting="same_kind"
+    )
     return Nearest(columns, Ties(rows, begins[rows], starts, flat))
 
 
-def _with_ties(entries: np.ndarray, k: int, level: float, rounding: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The k largest entries, where their groups begin, and all that equal the k-th largest, which is ``level``."""
+def _with_ties(
+    entries: np.ndarray, k: int, level: float, rounding: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k largest entries, where their groups begin, and all that equal the k-th largest, which
+    is ``level``."""
     larger = np.flatnonzero(entries > level + rounding)
     equal = np.flatnonzero(np.abs(entries - level) <= rounding)
     count = len(larger)
     order, begins = _descending(entries[None, larger], np.array([rounding]))
     last = np.full(k - count, count)
-    return np.concatenate([larger[order[0]], equal[: k - count]]), np.concatenate([begins[0], last]), equal
+    return (
+        np.concatenate([larger[order[0]], equal[: k - count]]),
+        np.concatenate([begins[0], last]),
+        equal,
+    )
 
 
 def _descending(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions that sort every row, largest first, and leave values that differ by rounding only in their order.
+    """Positions that sort every row, largest first, and leave values that differ by rounding only
+    in their order.
 
     Also the place where the group of such values begins, of every place.
     """
@@ -177,14 +215,16 @@ def _descending(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, n
 
 
 class Similarity(NamedTuple):
-    """What the nearest neighbours of a row are largest in, up to a constant of the row: computed block by block."""
+    """What the nearest neighbours of a row are largest in, up to a constant of the row: computed
+    block by block."""
 
     points: np.ndarray
     squares: np.ndarray | None  # squared lengths: of Euclidean distances only
     terms: np.ndarray  # magnitude, by row, of the numbers that are subtracted
 
     def to_others(self, rows: np.ndarray) -> np.ndarray:
-        """Similarities of these rows to all rows, minus infinity to themselves, shape (len(rows), n)."""
+        """Similarities of these rows to all rows, minus infinity to themselves, shape (len(rows),
+        n)."""
         block = self._of(self.points[rows] @ self.points.T, slice(None))
         block[np.arange(len(rows)), rows] = -np.inf
         return block
@@ -209,7 +249,8 @@ def similarity_of(x: Representation, metric: Affinity) -> Similarity:
 
 
 def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
-    """Cosine similarities in x between every sample and the samples listed for it, shape of ``indices``."""
+    """Cosine similarities in x between every sample and the samples listed for it, shape of
+    ``indices``."""
     return _products(to_numpy(unit_rows(x)), indices)
 
 
@@ -238,9 +279,11 @@ def own_cosines(x: Representation, k: int, index: Index = "exact") -> np.ndarray
 
 
 def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
-    """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape (n, k).
+    """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape
+    (n, k).
 
-    Equally near samples share their mean rank. The places for which samples tie have the mean of the ranks of these.
+    Equally near samples share their mean rank. The places for which samples tie have the mean of
+    the ranks of these.
     """
     not_constant(x)
     similarity, ties = similarity_of(x, metric), those.ties
@@ -252,15 +295,21 @@ def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
         first, last = np.searchsorted(ties.rows[crowded], (start, stop))
         for tie in crowded[first:last]:
             row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
-            ranks[row, ties.certain[tie] :] = _ranks(block[row - start], members, terms[row - start]).mean()
+            ranks[row, ties.certain[tie] :] = _ranks(
+                block[row - start], members, terms[row - start]
+            ).mean()
     return ranks
 
 
 def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Rank of one entry of every row among all, largest first; entries equal up to rounding share their mean rank."""
+    """Rank of one entry of every row among all, largest first; entries equal up to rounding share
+    their mean rank."""
     values = np.take_along_axis(block, listed[:, None], axis=1)
     rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values), terms[:, None])
-    larger, no_less = ((block > values + rounding).sum(axis=1), (block >= values - rounding).sum(axis=1))
+    larger, no_less = (
+        (block > values + rounding).sum(axis=1),
+        (block >= values - rounding).sum(axis=1),
+    )
     return np.asarray((larger + no_less + 1) / 2)
 
 
@@ -276,4 +325,6 @@ def _ranks(entries: np.ndarray, listed: np.ndarray, terms: float) -> np.ndarray:
 def not_constant(x: Representation) -> None:
     """Raise ``Undefined`` when no sample is nearer than another."""
     if scalar(size(x)) == 0:
-        raise Undefined(f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours")
+        raise Undefined(
+            f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours"
+        )

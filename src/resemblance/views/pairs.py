@@ -1,4 +1,5 @@
-"""Views of a pair: cross products and what follows from them, shared by all measures of the pair."""
+"""Views of a pair: cross products and what follows from them, shared by all measures of the
+pair."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def _same(value: Array) -> Array:
 
 @pair_view(swap=_transpose)
 def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Inner products between the columns of both, each representation in unit size, shape (d_x, d_y)."""
+    """Inner products between the columns of both, each representation in unit size, shape (d_x,
+    d_y)."""
     return _transpose(unit(x, centered=centered)) @ unit(y, centered=centered)
 
 
@@ -46,7 +48,8 @@ def cross_products(x: Representation, y: Representation, centered: bool = True) 
 
 @pair_view(swap=_transpose)
 def correlations(x: Representation, y: Representation) -> Array:
-    """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant column."""
+    """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant
+    column."""
     products = feature_products(x, y)  # 0 with a constant column
     return at_most_one(products / _column_scales(x)[:, None] / _column_scales(y)[None, :])
 
@@ -58,7 +61,8 @@ def _column_scales(x: Representation) -> Array:
 
 @pair_view(swap=_same)
 def nuclear_norm(x: Representation, y: Representation) -> Array:
-    """Sum of the singular values of the cross products: the cosine of the best rotation, in [0, 1]."""
+    """Sum of the singular values of the cross products: the cosine of the best rotation, in [0,
+    1]."""
     xp = x.xp
     total = xp.sum(singular_values(cross_products(x, y)))
     return at_most_one(total)
@@ -67,11 +71,14 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
 @pair_view(swap=_transpose)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Inner products between orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
-    return _transpose(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(y, centered=centered)
+    return _transpose(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
+        y, centered=centered
+    )
 
 
 def principal_overlap(x: Representation, y: Representation) -> Array:
-    """:func:`basis_overlap` for the bases of principal components, in the order of their variance."""
+    """:func:`basis_overlap` for the bases of principal components, in the order of their
+    variance."""
     if not (carries_gradient(x.source) or carries_gradient(y.source)):
         return basis_overlap(x, y)
     return _transpose(principal_directions(x).basis) @ principal_directions(y).basis
@@ -84,7 +91,8 @@ def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
 
 @pair_view(swap=_swapped)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
-    """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates of y (rows)."""
+    """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates
+    of y (rows)."""
     left, rho, right = svd(principal_overlap(x, y))
     if carries_gradient(x.source) or carries_gradient(y.source):
         need_derivative(rho, f"the overlap of {title(x)} and {title(y)}")
@@ -93,13 +101,16 @@ def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array
 
 @pair_view(swap=_same)
 def overlap_energy(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Squared Frobenius norm of the basis overlap: the sum of the squared canonical correlations."""
+    """Squared Frobenius norm of the basis overlap: the sum of the squared canonical
+    correlations."""
     overlap = basis_overlap(x, y, centered=centered)
     return inner(overlap, overlap)
 
 
 @pair_view(swap=_same)
-def gram_inner(x: Representation, y: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct") -> Array:
+def gram_inner(
+    x: Representation, y: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct"
+) -> Array:
     """Inner product of the centred Gram matrices."""
     if kernel == "linear":
         c = cross_products(x, y)
@@ -107,27 +118,36 @@ def gram_inner(x: Representation, y: Representation, kernel: str, bandwidth: flo
     if kernel == "cosine":
         c = _transpose(centered_directions(x)) @ centered_directions(y)
         return inner(c, c)
-    return inner(*(distance_gram(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y)))
+    return inner(
+        *(distance_gram(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y))
+    )
 
 
 @pair_view(swap=_transpose)
 def row_direction_products(x: Representation, y: Representation) -> Array:
-    """Inner products between the columns of the row-normalised points, in the frame of uncentred cross products."""
+    """Inner products between the columns of the row-normalised points, in the frame of uncentred
+    cross products."""
     return _transpose(row_directions(x)) @ row_directions(y)
 
 
 @pair_view(swap=_same)
 def rotated_residual(x: Representation, y: Representation) -> Array:
-    """Norm of the difference of two pre-shapes after the best rotation, computed from the difference itself."""
+    """Norm of the difference of two pre-shapes after the best rotation, computed from the
+    difference itself."""
     a, b = preshape(x), preshape(y)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
     u, _, vt = svd(_transpose(a) @ b)
-    return norm(a @ detach(u @ vt) - b)  # at its minimum the residual does not change with the rotation
+    return norm(
+        a @ detach(u @ vt) - b
+    )  # at its minimum the residual does not change with the rotation
 
 
 def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the one-to-one matching of largest total weight (leaves the array API)."""
-    from scipy.optimize import linear_sum_assignment  # scipy.optimize takes longer to import than all the rest
+    """Rows and columns of the one-to-one matching of largest total weight (leaves the array
+    API)."""
+    from scipy.optimize import (
+        linear_sum_assignment,
+    )  # scipy.optimize takes longer to import than all the rest
 
     return linear_sum_assignment(to_numpy(weights), maximize=True)

@@ -8,7 +8,8 @@ from ..representation import Representation, Undefined, title, view
 
 @view
 def mean(x: Representation) -> Array:
-    """Mean row, shape (d,), accumulated around the first row so that a large common offset costs no digits."""
+    """Mean row, shape (d,), accumulated around the first row so that a large common offset costs no
+    digits."""
     first = detach(x.array[:1, :])
     return x.xp.mean(x.array - first, axis=0) + first[0, :]
 
@@ -37,7 +38,8 @@ def norm_of(x: Representation) -> Array:
 
 @view
 def unit(x: Representation, centered: bool = True) -> Array:
-    """The points with unit Frobenius norm, centred unless told otherwise; ``Undefined`` when that norm is 0."""
+    """The points with unit Frobenius norm, centred unless told otherwise; ``Undefined`` when that
+    norm is 0."""
     points, length = (_centered(x), size(x)) if centered else (x.array, norm_of(x))
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
@@ -49,14 +51,14 @@ def unit(x: Representation, centered: bool = True) -> Array:
 def preshape(x: Representation, centered: bool = True) -> Array:
     """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
 
-    A rotation changes neither distances nor inner products between samples, so a measure that no rotation can change
-    may use this view, and never meets a product wider than n.
+    A rotation changes neither distances nor inner products between samples, so a measure that no
+    rotation can change may use this view, and never meets a product wider than n.
     """
     points = unit(x, centered=centered)
     if not is_rotated(x):
         return points
-    # The basis needs no gradient: a rotation-invariant function does not change, to first order, along directions
-    # outside the row space.
+    # The basis needs no gradient: a rotation-invariant function does not change, to first order,
+    # along directions outside the row space.
     return points @ x.xp.linalg.qr(x.xp.matrix_transpose(detach(points)))[0]
 
 
@@ -96,7 +98,8 @@ def _scaled_rows(rows: Array) -> Array:
 
 
 def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
-    """Both as they are, in a common size that neither overflows nor underflows, and the factor that brings it back."""
+    """Both as they are, in a common size that neither overflows nor underflows, and the factor that
+    brings it back."""
     sizes = detach(norm_of(x)), detach(norm_of(y))
     scale = x.xp.where(sizes[0] > sizes[1], *sizes)
     divisor = x.xp.where(scale > 0, scale, x.xp.ones_like(scale))

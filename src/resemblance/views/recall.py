@@ -11,26 +11,37 @@ from ..rng import generator
 from .distances import row_blocks
 from .neighbours import Affinity, Index, Nearest, nearest_to, neighbours, similarity_of
 
-SAMPLE = 1000  # samples whose neighbours are searched exactly as well: the standard error is at most 0.016
+# samples whose neighbours are searched exactly as well: the standard error is at most 0.016
+SAMPLE = 1000
 
 
-def neighbour_recall(X: Any, *, k: int, metric: Affinity = "euclidean", index: Index = "hnsw") -> float:
-    r"""Share of the nearest neighbours that a search finds: what an approximate one is worth on these data.
+def neighbour_recall(
+    X: Any, *, k: int, metric: Affinity = "euclidean", index: Index = "hnsw"
+) -> float:
+    r"""Share of the nearest neighbours that a search finds: what an approximate one is worth on
+    these data.
 
     .. math:: \frac{1}{|S| k} \sum_{i \in S} |N(i) \cap \tilde N(i)|
 
-    with the exact k nearest neighbours :math:`N(i)` and those found :math:`\tilde N(i)`, over 1,000 samples drawn
-    without replacement (all if there are fewer), the same for all data of as many samples. 1 is every one. Of samples
-    as far away as the k-th any will do, as many as there are places for: 1 does not say that all of them were found, to
-    share these places.
+    with the exact k nearest neighbours :math:`N(i)` and those found :math:`\tilde N(i)`, over 1,000
+    samples drawn without replacement (all if there are fewer), the same for all data of as many
+    samples. 1 is every one. Of samples as far away as the k-th any will do, as many as there are
+    places for: 1 does not say that all of them were found, to share these places.
 
-    X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product; ``index``: how the
-    measures that have this parameter search. :func:`compare` records it beside their values. Raises ``ValueError`` for
-    another metric or index or a k that is no integer, and ``Undefined`` for data without neighbours.
+    X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product;
+    ``index``: how the measures that have this parameter search. :func:`compare` records it beside
+    their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
+    ``Undefined`` for data without neighbours.
     """
-    for name, value, known in (("metric", metric, get_args(Affinity)), ("index", index, get_args(Index))):
+    for name, value, known in (
+        ("metric", metric, get_args(Affinity)),
+        ("index", index, get_args(Index)),
+    ):
         if value not in known:
-            raise ValueError(f"neighbour_recall: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+            raise ValueError(
+                f"neighbour_recall: {name} must be one of {', '.join(map(repr, known))}; got "
+                f"{value!r}"
+            )
     if not isinstance(k, int | np.integer) or isinstance(k, bool):
         raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
@@ -63,14 +74,24 @@ def _places_filled(exact: Nearest, found: np.ndarray, n: int) -> int:
     tied[at] = np.repeat(crowded, ties.sizes)
     places = np.zeros(len(found), dtype=np.int64)
     places[ties.rows[crowded]] = k - ties.certain[crowded]
-    hits = (np.count_nonzero(np.take_along_axis(part, found, axis=1), axis=1) for part in (near & ~tied, tied))
+    hits = (
+        np.count_nonzero(np.take_along_axis(part, found, axis=1), axis=1)
+        for part in (near & ~tied, tied)
+    )
     return int((next(hits) + np.minimum(next(hits), places)).sum())
 
 
 def recall_of_both(
-    x: Representation, y: Representation, *, k: int, index: Index, metric: Affinity = "euclidean", **_: Any
+    x: Representation,
+    y: Representation,
+    *,
+    k: int,
+    index: Index,
+    metric: Affinity = "euclidean",
+    **_: Any,
 ) -> dict[str, float]:
-    """What a measure remarks of a pair: the lower recall of the two sides, nothing if the search is exact."""
+    """What a measure remarks of a pair: the lower recall of the two sides, nothing if the search is
+    exact."""
     if index == "exact":
         return {}
     return {"neighbour_recall": min(recall(r, k=k, metric=metric, index=index) for r in (x, y))}

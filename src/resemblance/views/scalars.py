@@ -44,7 +44,8 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
 
 
 def _raw_points(x: Representation) -> tuple[Array, Array]:
-    """Points in unit size and the factor that brings 2 d^2 back, kept finite: a larger one changes nothing."""
+    """Points in unit size and the factor that brings 2 d^2 back, kept finite: a larger one changes
+    nothing."""
     length = size(x)
     if scalar(length) == 0:
         return centered(x), length

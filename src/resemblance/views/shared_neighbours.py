@@ -1,4 +1,5 @@
-"""What two representations share of their nearest neighbours, with ties: computed per pair, by NumPy."""
+"""What two representations share of their nearest neighbours, with ties: computed per pair, by
+NumPy."""
 
 from __future__ import annotations
 
@@ -18,19 +19,33 @@ Score = Callable[[Nearest, Nearest], float]
 
 
 def relative(
-    score: Score, x: Representation, y: Representation, k: int, metric: Affinity, index: Index = "exact"
+    score: Score,
+    x: Representation,
+    y: Representation,
+    k: int,
+    metric: Affinity,
+    index: Index = "exact",
 ) -> float:
-    """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1 without ties."""
+    """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
+    without ties."""
     a, b = (nearest(r, k=k, metric=metric, index=index) for r in (x, y))
     return min(1.0, score(a, b) / attainable(score, x, y, k, metric, index))
 
 
 def attainable(
-    score: Score, x: Representation, y: Representation, k: int, metric: Affinity, index: Index = "exact"
+    score: Score,
+    x: Representation,
+    y: Representation,
+    k: int,
+    metric: Affinity,
+    index: Index = "exact",
 ) -> float:
-    """The geometric mean of the scores of each of two representations with itself, the largest that ties allow."""
+    """The geometric mean of the scores of each of two representations with itself, the largest that
+    ties allow."""
     own = [_with_itself(r, score=score, k=k, metric=metric, index=index) for r in (x, y)]
-    return math.sqrt(own[0] * own[1])  # the root of a square is exact, so X with itself is exactly 1
+    return math.sqrt(
+        own[0] * own[1]
+    )  # the root of a square is exact, so X with itself is exactly 1
 
 
 @view
@@ -40,11 +55,14 @@ def _with_itself(x: Representation, score: Score, k: int, metric: Affinity, inde
 
 
 def shared(a: Nearest, b: Nearest) -> np.ndarray:
-    """Total weight of the common neighbours of every sample, products of the weights on both sides, shape (n,)."""
+    """Total weight of the common neighbours of every sample, products of the weights on both sides,
+    shape (n,)."""
     n, k = a.listed.shape
     height = max(1, ENTRIES // (k + _most(a, b)))  # all rows at once unless many samples tie
     blocks = row_blocks(n, height)
-    return np.concatenate([_shared(part(a, start, stop), part(b, start, stop), n) for start, stop in blocks])
+    return np.concatenate(
+        [_shared(part(a, start, stop), part(b, start, stop), n) for start, stop in blocks]
+    )
 
 
 def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
@@ -59,7 +77,8 @@ def part(near: Nearest, start: int, stop: int) -> Nearest:
     members = ties.members[ties.starts[first] : ties.starts[last]]
     starts = ties.starts[first : last + 1] - ties.starts[first]
     return Nearest(
-        near.listed[start:stop], Ties(ties.rows[first:last] - start, ties.begins[first:last], starts, members)
+        near.listed[start:stop],
+        Ties(ties.rows[first:last] - start, ties.begins[first:last], starts, members),
     )
 
 
@@ -88,8 +107,11 @@ def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
 
 
 def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
-    """The common neighbours of these rows, by blocks small enough for all of them and for tables of k by k places."""
-    for start, stop in row_blocks(len(rows), max(1, ENTRIES // (a.listed.shape[1] ** 2 + _most(a, b)))):
+    """The common neighbours of these rows, by blocks small enough for all of them and for tables of
+    k by k places."""
+    for start, stop in row_blocks(
+        len(rows), max(1, ENTRIES // (a.listed.shape[1] ** 2 + _most(a, b)))
+    ):
         yield slice(start, stop), common(a, b, rows[start:stop])
 
 
@@ -101,7 +123,8 @@ def common(a: Nearest, b: Nearest, rows: np.ndarray) -> Common:
 
 
 def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All neighbours of these rows: a number of row and sample, the place where their group begins, their weight."""
+    """All neighbours of these rows: a number of row and sample, the place where their group begins,
+    their weight."""
     (n, k), ties = near.listed.shape, near.ties
     _, at, which = np.intersect1d(ties.rows, rows, assume_unique=True, return_indices=True)
     begins, certain = begins_of(near, rows), np.full(len(rows), k)
@@ -117,7 +140,8 @@ def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 
 def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
-    """The place, from 0, where the group of equally near samples of every place begins, shape (len(rows), k)."""
+    """The place, from 0, where the group of equally near samples of every place begins, shape
+    (len(rows), k)."""
     begins = np.tile(np.arange(near.listed.shape[1]), (len(rows), 1))
     _, at, which = np.intersect1d(near.ties.rows, rows, assume_unique=True, return_indices=True)
     begins[which] = near.ties.begins[at]
@@ -131,21 +155,28 @@ def lengths_of(begins: np.ndarray) -> np.ndarray:
 
 
 def table(common: Common, rows: int, k: int) -> np.ndarray:
-    """Total weight of the common neighbours, by the groups in x and in y, at their first places: (rows, k, k)."""
+    """Total weight of the common neighbours, by the groups in x and in y, at their first places:
+    (rows, k, k)."""
     flat = (common.row * k + common.first) * k + common.second
-    return np.asarray(np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k))
+    return np.asarray(
+        np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
+    )
 
 
-def mean_product(values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def mean_product(
+    values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
     r"""Mean of the product of numbers from 0 to 1 that are drawn without replacement, by row.
 
-    ``drawn`` of the ``total`` numbers of a row are; ``values`` has those, of these ``rows``, that are not 1. Exact: the
-    mean over subsets of m of the first r numbers is r - m in r times that of m of the first r - 1, and m in r times the
-    r-th number times that of m - 1 of the first r - 1.
+    ``drawn`` of the ``total`` numbers of a row are; ``values`` has those, of these ``rows``, that
+    are not 1. Exact: the mean over subsets of m of the first r numbers is r - m in r times that of
+    m of the first r - 1, and m in r times the r-th number times that of m - 1 of the first r - 1.
     """
     zero = np.bincount(rows[values == 0], minlength=len(total))
     draws = np.arange(drawn.max(initial=1))
-    avoided = np.clip((total[:, None] - zero[:, None] - draws) / np.maximum(total[:, None] - draws, 1), 0, None)
+    avoided = np.clip(
+        (total[:, None] - zero[:, None] - draws) / np.maximum(total[:, None] - draws, 1), 0, None
+    )
     missed = np.prod(np.where(draws < drawn[:, None], avoided, 1), axis=1)
     possible = missed > 0
     some = (values > 0) & possible[rows]
@@ -155,8 +186,11 @@ def mean_product(values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn:
     return np.asarray(missed)
 
 
-def _of_fractions(values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """The same of numbers above 0: over how many of them are among the drawn, and over the subsets of so many."""
+def _of_fractions(
+    values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
+    """The same of numbers above 0: over how many of them are among the drawn, and over the subsets
+    of so many."""
     counts = np.bincount(rows, minlength=len(total))
     by_count = np.argsort(-counts, kind="stable")
     ends = np.cumsum(counts[by_count])
@@ -168,15 +202,20 @@ def _of_fractions(values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn
         active = np.count_nonzero(counts >= r)
         number = values[ends[:active] - counts[by_count[:active]] + r - 1]
         before = means[:active]
-        means[:active, 1:] = ((r - sizes[1:]) * before[:, 1:] + sizes[1:] * number[:, None] * before[:, :-1]) / r
+        means[:active, 1:] = (
+            (r - sizes[1:]) * before[:, 1:] + sizes[1:] * number[:, None] * before[:, :-1]
+        ) / r
     chances = _hypergeometric(sizes, counts[by_count], total[by_count], drawn[by_count])
     result = np.empty(len(total))
     result[by_count] = (chances * means).sum(axis=1)
     return result
 
 
-def _hypergeometric(m: np.ndarray, some: np.ndarray, total: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Probability that m of ``some`` are among ``drawn`` of ``total``, shape (len(some), len(m))."""
+def _hypergeometric(
+    m: np.ndarray, some: np.ndarray, total: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
+    """Probability that m of ``some`` are among ``drawn`` of ``total``, shape (len(some),
+    len(m))."""
     from scipy.special import gammaln
 
     some, total, drawn = (part[:, None].astype(float) for part in (some, total, drawn))

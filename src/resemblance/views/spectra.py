@@ -1,4 +1,5 @@
-"""Views that decompose one representation: singular values, bases, and the energy of its Gram matrix."""
+"""Views that decompose one representation: singular values, bases, and the energy of its Gram
+matrix."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from .points import norm_of, preshape, size, unit
 class Decomposition(NamedTuple):
     """Thin singular value decomposition of the pre-shape, restricted to the numerical rank r.
 
-    ``basis`` (n, r) has orthonormal columns; ``singular`` (r,) decreases, and its squares sum to 1; ``directions``
-    (r, min(n, d)) has orthonormal rows. ``basis * singular @ directions`` is the pre-shape.
+    ``basis`` (n, r) has orthonormal columns; ``singular`` (r,) decreases, and its squares sum to 1;
+    ``directions`` (r, min(n, d)) has orthonormal rows. ``basis * singular @ directions`` is the
+    pre-shape.
     """
 
     basis: Array
@@ -27,19 +29,24 @@ class Decomposition(NamedTuple):
 def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """Thin SVD of the pre-shape, cut at the numerical rank.
 
-    A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's ``matrix_rank`` rule, and the
-    rounding noise of the precision the data came in: dead directions of float32 data stay dead in float64. Where none
-    does, as in a saturated layer in half precision, ``Undefined`` is raised. The covariance is never formed, so a
-    condition number of kappa costs kappa, not kappa squared.
+    A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's
+    ``matrix_rank`` rule, and the rounding noise of the precision the data came in: dead directions
+    of float32 data stay dead in float64. Where none does, as in a saturated layer in half
+    precision, ``Undefined`` is raised. The covariance is never formed, so a condition number of
+    kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
     tolerance = max(max(x.shape) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
-        raise Undefined(f"{title(x)} varies by no more than the rounding of {x.source.dtype}: it has no directions")
+        raise Undefined(
+            f"{title(x)} varies by no more than the rounding of {x.source.dtype}: it has no "
+            "directions"
+        )
     if rank < s.shape[0] and carries_gradient(points):
-        # The derivative of an SVD divides by all singular values, so directions without variance are projected out.
+        # The derivative of an SVD divides by all singular values, so directions without variance
+        # are projected out.
         spanned = detach(vt[:rank, :])
         u, s, vt = svd(points @ x.xp.matrix_transpose(spanned))
         vt = vt @ spanned
@@ -49,8 +56,9 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
 def _rounding_noise(x: Representation, centered: bool) -> float:
     """Largest singular value of a matrix of rounding errors of the data, relative to their size.
 
-    Entries of root mean square r have errors of about r eps / sqrt(12) in their own precision, and n x d independent
-    errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is left as a margin.
+    Entries of root mean square r have errors of about r eps / sqrt(12) in their own precision, and
+    n x d independent errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is
+    left as a margin.
     """
     if not x.xp.isdtype(x.source.dtype, "real floating"):
         return 0.0
@@ -60,17 +68,23 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
 
 
 def need_derivative(singular: Array, what: str) -> None:
-    """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal or zero.
+    """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal
+    or zero.
 
-    What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its gradient.
+    What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its
+    gradient.
     """
     gaps = -np.diff(to_numpy(singular), append=0)
     if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
-        raise Undefined(f"{what} has equal or zero singular values, where there is no gradient; detach it or add noise")
+        raise Undefined(
+            f"{what} has equal or zero singular values, where there is no gradient; detach it or "
+            "add noise"
+        )
 
 
 def principal_directions(x: Representation) -> Decomposition:
-    """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if gradients pass."""
+    """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if
+    gradients pass."""
     parts = decomposition(x)
     if carries_gradient(x.source):
         need_derivative(parts.singular, title(x))
@@ -79,10 +93,12 @@ def principal_directions(x: Representation) -> Decomposition:
 
 @view
 def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
-    """An orthonormal basis of the column space: that of the decomposition, unless gradients must pass.
+    """An orthonormal basis of the column space: that of the decomposition, unless gradients must
+    pass.
 
-    The derivative of singular vectors is infinite where singular values coincide (whitened data), that of the space
-    they span is not: with gradients the basis comes from a QR factorisation in fixed coordinates of the row space.
+    The derivative of singular vectors is infinite where singular values coincide (whitened data),
+    that of the space they span is not: with gradients the basis comes from a QR factorisation in
+    fixed coordinates of the row space.
     """
     parts = decomposition(x, centered=centered)
     if not carries_gradient(x.source):
@@ -104,9 +120,11 @@ def rank(x: Representation, centered: bool = True) -> int:
 
 @view
 def with_tied(x: Representation, count: int) -> int:
-    """Number of the leading principal components, at least ``count`` (or all), with all that are tied with the last.
+    """Number of the leading principal components, at least ``count`` (or all), with all that are
+    tied with the last.
 
-    Of components with the same singular value any rotation is as good, so a cut among them would be arbitrary.
+    Of components with the same singular value any rotation is as good, so a cut among them would be
+    arbitrary.
     """
     singular = to_numpy(decomposition(x).singular)
     last = singular[min(count, len(singular)) - 1]
@@ -115,7 +133,8 @@ def with_tied(x: Representation, count: int) -> int:
 
 @view
 def components_for(x: Representation, explained_variance: float) -> int:
-    """Smallest number of principal components whose variance is at least this fraction of the total, ties aside."""
+    """Smallest number of principal components whose variance is at least this fraction of the
+    total, ties aside."""
     variance = decomposition(x).singular ** 2
     explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
     # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
@@ -125,18 +144,23 @@ def components_for(x: Representation, explained_variance: float) -> int:
 
 @view
 def energy(x: Representation) -> Array:
-    """Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in linear CKA."""
+    """Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in linear
+    CKA."""
     points = preshape(x)
     n, d = points.shape
-    gram = x.xp.matrix_transpose(points) @ points if d < n else points @ x.xp.matrix_transpose(points)
+    gram = (
+        x.xp.matrix_transpose(points) @ points if d < n else points @ x.xp.matrix_transpose(points)
+    )
     return inner(gram, gram) ** 0.5
 
 
 @view
 def principal_coordinates(x: Representation) -> Array:
-    """Centred points in the basis of their principal directions, widest first, shape (n, min(n, d)).
+    """Centred points in the basis of their principal directions, widest first, shape (n, min(n,
+    d)).
 
-    The largest entry of every column is positive: which sign a library of linear algebra chooses does not matter.
+    The largest entry of every column is positive: which sign a library of linear algebra chooses
+    does not matter.
     """
     xp = x.xp
     u, s, _ = svd(unit(x))

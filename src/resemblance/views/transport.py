@@ -8,13 +8,16 @@ import numpy as np
 
 
 def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and masses of a plan of least total cost between d units of mass 1/d and e units of mass 1/e.
+    """Rows, columns and masses of a plan of least total cost between d units of mass 1/d and e
+    units of mass 1/e.
 
-    Exact. For d = e a plan of least cost is a permutation, which the assignment problem finds; otherwise the linear
-    program has a solution in whole numbers when every row supplies e and every column takes d, so rounding the
-    solver's answer removes its error.
+    Exact. For d = e a plan of least cost is a permutation, which the assignment problem finds;
+    otherwise the linear program has a solution in whole numbers when every row supplies e and every
+    column takes d, so rounding the solver's answer removes its error.
     """
-    from scipy.optimize import linear_sum_assignment  # scipy.optimize takes longer to import than all the rest
+    from scipy.optimize import (
+        linear_sum_assignment,
+    )  # scipy.optimize takes longer to import than all the rest
 
     d, e = cost.shape
     if d == e:
@@ -26,7 +29,8 @@ def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _flow(cost: np.ndarray) -> np.ndarray:
-    """Cheapest flow of whole numbers that leaves every row with e and reaches every column with d, shape (d, e)."""
+    """Cheapest flow of whole numbers that leaves every row with e and reaches every column with d,
+    shape (d, e)."""
     from scipy.optimize import linprog
     from scipy.sparse import eye_array, kron, vstack
 

@@ -10,9 +10,11 @@ from .spectra import orthonormal_basis, principal_directions
 
 @view
 def partly_whitened(x: Representation, alpha: float) -> Array:
-    """Centred points whose singular values s became alpha s + (1 - alpha), in unit size, shape (n, at most n).
+    """Centred points whose singular values s became alpha s + (1 - alpha), in unit size, shape (n,
+    at most n).
 
-    s is in units of its root mean square over the rank. The columns are in no particular frame: a rotation is left out.
+    s is in units of its root mean square over the rank. The columns are in no particular frame: a
+    rotation is left out.
     """
     if alpha == 1:
         return preshape(x)
@@ -26,7 +28,8 @@ def partly_whitened(x: Representation, alpha: float) -> Array:
 
 
 def rotated_chord(a: Array, b: Array) -> Array:
-    """Distance between two matrices of unit size after the best rotation, the narrower one padded with zero columns."""
+    """Distance between two matrices of unit size after the best rotation, the narrower one padded
+    with zero columns."""
     xp = namespace(a)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
@@ -36,4 +39,6 @@ def rotated_chord(a: Array, b: Array) -> Array:
         return root(squared)
     u, _, vt = svd(detach(cross))  # near zero the formula above cancels
     residual = norm(a @ (u @ vt) - b)
-    return xp.where(residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual)  # rounding has no direction
+    return xp.where(
+        residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual
+    )  # rounding has no direction

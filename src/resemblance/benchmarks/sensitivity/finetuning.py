@@ -1,4 +1,5 @@
-"""Benchmark 3: one pretrained model, many fine-tuning seeds, against accuracy out of distribution."""
+"""Benchmark 3: one pretrained model, many fine-tuning seeds, against accuracy out of
+distribution."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ from .subjects import functionalities, same_layers, shape_of
 
 NAME, TITLE = "finetuning", "Benchmark 3: fine-tuning seeds"
 ABOUT = (
-    "One pretrained model is fine-tuned many times with other seeds. On the inputs of the task all do about as well; "
-    "on shifted inputs they do not, and the distance of a layer from that of the most robust model should say so. "
-    "These models share nothing beyond what all share, so they can be resampled and permuted one by one."
+    "One pretrained model is fine-tuned many times with other seeds. On the inputs of the task "
+    "all do about as well; on shifted inputs they do not, and the distance of a layer from that "
+    "of the most robust model should say so. These models share nothing beyond what all share, so "
+    "they can be resampled and permuted one by one."
 )
 FEWEST = 3
 
@@ -26,7 +28,11 @@ def choose(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     if isinstance(found, str):
         return found
     most = max(found.values(), key=len)
-    return tuple(most) if len(most) >= FEWEST else f"{len(most)} models of one pretrained model; {FEWEST} are needed"
+    return (
+        tuple(most)
+        if len(most) >= FEWEST
+        else f"{len(most)} models of one pretrained model; {FEWEST} are needed"
+    )
 
 
 def by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]] | str:
@@ -51,6 +57,10 @@ def sets_of(subjects: Sequence[Subject], size: Size) -> dict[str, Set]:
     """Return one set for each layer of models, with what they can do on other inputs."""
     f, rows = functionalities(subjects), tuple(range(len(subjects)))
     return {
-        layer: Set({s.name: shape_of(s.layers[layer].source, s.name, size.samples) for s in subjects}, rows, f)
+        layer: Set(
+            {s.name: shape_of(s.layers[layer].source, s.name, size.samples) for s in subjects},
+            rows,
+            f,
+        )
         for layer in subjects[0].layers
     }

@@ -1,4 +1,5 @@
-"""From sets of representations with their functionality to numbers: correlations, intervals, p-values, by measure."""
+"""From sets of representations with their functionality to numbers: correlations, intervals,
+p-values, by measure."""
 
 from __future__ import annotations
 
@@ -29,19 +30,23 @@ from ...sensitivity.resampling import Copies
 from ..findings import known
 from .settings import PAPER, PROCRUSTES, SLOW, Size
 
-CONSTANT = "all models have {:.3f} there, so that no distance can follow it: left out for all measures"
+CONSTANT = (
+    "all models have {:.3f} there, so that no distance can follow it: left out for all measures"
+)
 QUALITIES = ("spearman", "kendall")
 PRECISION = 1e-12  # of the largest difference; what lies below is rounding
-NOISE = 1e-14  # representations have unit size, so that differences below are rounding whatever the largest is
+# representations have unit size, so that differences below are rounding whatever the largest is
+NOISE = 1e-14
 FEWEST_BLOCKS = 4  # of what is resampled: fewer give too few samples for an interval
 LEVEL = 0.05
 
 
 class Set(NamedTuple):
-    """A set S of representations: what is compared, which of them can be the reference, and what they can do.
+    """A set S of representations: what is compared, which of them can be the reference, and what
+    they can do.
 
-    ``columns``: all, by name; ``rows``: positions of those that can be the reference. ``functionality``: by name,
-    one number for each of the columns.
+    ``columns``: all, by name; ``rows``: positions of those that can be the reference.
+    ``functionality``: by name, one number for each of the columns.
     """
 
     columns: Mapping[str, Representation]
@@ -61,7 +66,8 @@ class Design(NamedTuple):
 
 
 class Work(NamedTuple):
-    """How sets are compared: where results are kept, by which measures, in which memory, and how much."""
+    """How sets are compared: where results are kept, by which measures, in which memory, and how
+    much."""
 
     folder: Path
     measures: tuple[Measure, ...]
@@ -74,7 +80,8 @@ Samples = dict[Copies, Resampled]  # the correlations in bootstrap samples
 
 
 class Graded(NamedTuple):
-    """What measures make of sets: numbers as JSON can hold them, and by set the differences that they come from."""
+    """What measures make of sets: numbers as JSON can hold them, and by set the differences that
+    they come from."""
 
     numbers: dict[str, Any]
     differences: dict[str, dict[str, np.ndarray]]
@@ -83,17 +90,24 @@ class Graded(NamedTuple):
 def graded(sets: Mapping[str, Set], design: Design, work: Work) -> Graded:
     """Return what every measure makes of every set and functionality, as JSON can hold it.
 
-    ``sets``: by layer, of the same models. Of the numbers, ``cells``: one for every set and functionality; ``means``:
-    over sets, by functionality, and over all ("*"); ``contrasts``: differences between measures of the same. Of these
-    there are none for a measure with failed comparisons, so that nothing is gained by failing where it is hard. Sets
-    on which all can do the same, so that there is nothing to follow, are no cells: ``constant`` says which.
+    ``sets``: by layer, of the same models. Of the numbers, ``cells``: one for every set and
+    functionality; ``means``: over sets, by functionality, and over all ("*"); ``contrasts``:
+    differences between measures of the same. Of these there are none for a measure with failed
+    comparisons, so that nothing is gained by failing where it is hard. Sets on which all can do the
+    same, so that there is nothing to follow, are no cells: ``constant`` says which.
     """
     n = len(next(iter(sets.values())).columns)
     blocks = blocks_of(n, design.drawn)
-    counts = bootstrap_counts(n, **design.drawn, draws=work.size.draws)[: None if blocks >= FEWEST_BLOCKS else 0]
+    counts = bootstrap_counts(n, **design.drawn, draws=work.size.draws)[
+        : None if blocks >= FEWEST_BLOCKS else 0
+    ]
     orders = exchanges(n, **design.exchanged, draws=work.size.permutations)
     smallest = max(attainable(n, **design.exchanged), 1 / (1 + work.size.permutations))
-    cells, drawn, failed = list[dict[str, Any]](), dict[tuple[str, str], Samples](), Counter[tuple[str, str]]()
+    cells, drawn, failed = (
+        list[dict[str, Any]](),
+        dict[tuple[str, str], Samples](),
+        Counter[tuple[str, str]](),
+    )
     every, constant = dict[str, dict[str, np.ndarray]](), dict[str, str]()
     for layer, given in sets.items():
         found = compared(given, work)
@@ -103,23 +117,47 @@ def graded(sets: Mapping[str, Set], design: Design, work: Work) -> Graded:
             if np.ptp(f.round(12)) == 0:
                 constant[name if len(sets) == 1 else f"{layer}, {name}"] = CONSTANT.format(f[0])
                 continue
-            samples = {c: bootstrap(differences, f, counts, rows=given.rows, copies=c) for c in COPIES}
-            p = permutation_test(differences, f, orders, rows=given.rows) if smallest <= LEVEL else {}
-            values = {spec: _entry(d, f, given, spec, samples, p.get(spec)) for spec, d in differences.items()}
+            samples = {
+                c: bootstrap(differences, f, counts, rows=given.rows, copies=c) for c in COPIES
+            }
+            p = (
+                permutation_test(differences, f, orders, rows=given.rows)
+                if smallest <= LEVEL
+                else {}
+            )
+            values = {
+                spec: _entry(d, f, given, spec, samples, p.get(spec))
+                for spec, d in differences.items()
+            }
             reference = list(given.columns)[reference_of(f, np.array(given.rows))]
             spread = [known(v) for v in (f.min(), float(np.median(f)), f.max())]
-            cells.append({"layer": layer, "functionality": name, "values": values, "n": n, "reference": reference,
-                          "spread": spread})  # fmt: skip
+            cells.append(
+                {
+                    "layer": layer,
+                    "functionality": name,
+                    "values": values,
+                    "n": n,
+                    "reference": reference,
+                    "spread": spread,
+                }
+            )
             drawn[layer, name] = samples
     numbers = {
-        "cells": cells, "failed": _reasons(failed), "silent": silent(every), "constant": constant, "blocks": blocks,
-        "draws": len(counts), "smallest": smallest, **_over_sets(cells, drawn),
-    }  # fmt: skip
+        "cells": cells,
+        "failed": _reasons(failed),
+        "silent": silent(every),
+        "constant": constant,
+        "blocks": blocks,
+        "draws": len(counts),
+        "smallest": smallest,
+        **_over_sets(cells, drawn),
+    }
     return Graded(numbers, every)
 
 
 def blocks_of(n: int, drawn: Mapping[str, Any]) -> int:
-    """Return how many things bootstrap samples are drawn from, the fewer where there are two kinds."""
+    """Return how many things bootstrap samples are drawn from, the fewer where there are two
+    kinds."""
     kinds = drawn.get("crossed") or [drawn[name] for name in ("blocks", "nested") if name in drawn]
     return min((len(set(kind)) for kind in kinds), default=n)
 
@@ -132,7 +170,8 @@ def mean_of_all(values: Iterable[float | None]) -> float | None:
 
 
 def silent(differences: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
-    """Return the measures that give all pairs the same: normalised representations have nothing for them."""
+    """Return the measures that give all pairs the same: normalised representations have nothing for
+    them."""
     by_measure: dict[str, list[np.ndarray]] = {}
     for found in differences.values():
         for spec, d in found.items():
@@ -144,20 +183,30 @@ def _reasons(failed: Counter[tuple[str, str]]) -> dict[str, str]:
     """Return by measure how many comparisons failed, and most often why."""
     found = dict[str, str]()
     for spec in dict.fromkeys(measure for measure, _ in failed):
-        reasons = Counter({reason: count for (measure, reason), count in failed.items() if measure == spec})
-        found[spec] = f"{reasons.total()} comparisons failed; most often: {reasons.most_common(1)[0][0]}"
+        reasons = Counter(
+            {reason: count for (measure, reason), count in failed.items() if measure == spec}
+        )
+        found[spec] = (
+            f"{reasons.total()} comparisons failed; most often: {reasons.most_common(1)[0][0]}"
+        )
     return found
 
 
 def usable(measures: Sequence[Measure], size: Size, samples: int) -> tuple[Measure, ...]:
     """Return the measures that are not too slow for so many samples."""
-    return tuple(m for m in measures if m.name not in SLOW or min(size.samples, samples) <= size.slow)
+    return tuple(
+        m for m in measures if m.name not in SLOW or min(size.samples, samples) <= size.slow
+    )
 
 
 def compared(given: Set, work: Work) -> Comparison:
     """Return the comparison of the possible references, in rows, with all representations."""
     columns = list(given.columns.values())
-    options: dict[str, Any] = {"save": work.folder / "comparisons.db", "memory": work.memory, "progress": False}
+    options: dict[str, Any] = {
+        "save": work.folder / "comparisons.db",
+        "memory": work.memory,
+        "progress": False,
+    }
     measures = usable(work.measures, work.size, columns[0].shape[0])
     if given.rows == tuple(range(len(columns))):
         return compare(columns, measures=measures, **options)
@@ -165,7 +214,8 @@ def compared(given: Set, work: Work) -> Comparison:
 
 
 def settled(found: Comparison) -> dict[str, np.ndarray]:
-    """Return differences by measure, without the digits that are rounding: equal ones stay equal."""
+    """Return differences by measure, without the digits that are rounding: equal ones stay
+    equal."""
     return {m.spec: without_rounding(found.difference(m.spec)) for m in found.measures}
 
 
@@ -184,7 +234,11 @@ def _entry(
     alone = agreement(d, f, rows=given.rows, self_pair=False)
     reference = reference_of(f, np.array(given.rows))
     naive = one_sided(d[given.rows.index(reference)], expected_from(f, reference))
-    entry: dict[str, Any] = {"naive": list(map(known, naive)), "permuted": known(permuted), "pairs": best.pairs}
+    entry: dict[str, Any] = {
+        "naive": list(map(known, naive)),
+        "permuted": known(permuted),
+        "pairs": best.pairs,
+    }
     entry["whole"] = not np.isnan(d).any()
     for quality in QUALITIES:
         draws = {copies: getattr(s, quality)[spec] for copies, s in samples.items()}
@@ -199,29 +253,44 @@ def _entry(
 def interval(draws: np.ndarray) -> list[float | None]:
     """Return the 2.5 and 97.5 percentile of what is known; two None where nothing is."""
     values = draws[~np.isnan(draws)]
-    return [known(float(v)) for v in np.percentile(values, [2.5, 97.5])] if len(values) else [None, None]
+    return (
+        [known(float(v)) for v in np.percentile(values, [2.5, 97.5])]
+        if len(values)
+        else [None, None]
+    )
 
 
-# -------------------------------------------------------------------------------------------------- means over all sets
+# ------------------------------------------------------------------------------ means over all sets
 
 
-def _over_sets(cells: Sequence[Mapping[str, Any]], drawn: Mapping[tuple[str, str], Samples]) -> dict[str, Any]:
+def _over_sets(
+    cells: Sequence[Mapping[str, Any]], drawn: Mapping[tuple[str, str], Samples]
+) -> dict[str, Any]:
     if not cells:
         return {"means": {}, "contrasts": {}, "by_layer": {}}
     names = list(dict.fromkeys(c["functionality"] for c in cells))
-    groups = {"*": cells, **{name: [c for c in cells if c["functionality"] == name] for name in names}}
+    groups = {
+        "*": cells,
+        **{name: [c for c in cells if c["functionality"] == name] for name in names},
+    }
     means, contrasts = {}, {}
     for group, members in groups.items():
         samples = [drawn[c["layer"], c["functionality"]] for c in members]
         means[group] = {spec: _mean(spec, members, samples) for spec in members[0]["values"]}
         contrasts[group] = {quality: _contrasts(members, samples, quality) for quality in QUALITIES}
     layers = {c["layer"]: [m for m in cells if m["layer"] == c["layer"]] for c in cells}
-    by_layer = {layer: _contrasts(m, [drawn[c["layer"], c["functionality"]] for c in m]) for layer, m in layers.items()}
+    by_layer = {
+        layer: _contrasts(m, [drawn[c["layer"], c["functionality"]] for c in m])
+        for layer, m in layers.items()
+    }
     return {"means": means, "contrasts": contrasts, "by_layer": by_layer}
 
 
-def _mean(spec: str, cells: Sequence[Mapping[str, Any]], samples: Sequence[Samples]) -> dict[str, Any]:
-    """The mean of a measure over cells with its intervals; None if a cell has no value, or only of some pairs."""
+def _mean(
+    spec: str, cells: Sequence[Mapping[str, Any]], samples: Sequence[Samples]
+) -> dict[str, Any]:
+    """The mean of a measure over cells with its intervals; None if a cell has no value, or only of
+    some pairs."""
     entry: dict[str, Any] = {}
     for quality in QUALITIES:
         mean = mean_of_all(value_of(c, spec, quality) for c in cells)
@@ -239,7 +308,8 @@ def _mean(spec: str, cells: Sequence[Mapping[str, Any]], samples: Sequence[Sampl
 
 
 def value_of(cell: Mapping[str, Any], spec: str, quality: str) -> float | None:
-    """Return the correlation of a measure in a cell; None where it has none, or some comparisons failed."""
+    """Return the correlation of a measure in a cell; None where it has none, or some comparisons
+    failed."""
     entry = cell["values"][spec]
     return float(entry[quality][0]) if entry["whole"] and entry[quality][0] is not None else None
 
@@ -253,9 +323,11 @@ def _draws(spec: str, quality: str, samples: Sequence[Samples], copies: Copies) 
 def _contrasts(
     cells: Sequence[Mapping[str, Any]], samples: Sequence[Samples], quality: str = "kendall"
 ) -> list[list[Any]]:
-    """Differences (first - second) of a correlation: measures, value, interval, that with all copies, and draws.
+    """Differences (first - second) of a correlation: measures, value, interval, that with all
+    copies, and draws.
 
-    ``draws``: how many bootstrap samples have the difference. None for measures with failed comparisons.
+    ``draws``: how many bootstrap samples have the difference. None for measures with failed
+    comparisons.
     """
     specs = list(cells[0]["values"])
     leading = [spec for spec in PAPER.values() if spec in specs]

@@ -1,4 +1,5 @@
-"""Benchmark 1: random starts and layer depth, against what a probe reads off a layer (and Figure 1)."""
+"""Benchmark 1: random starts and layer depth, against what a probe reads off a layer (and Figure
+1)."""
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ from .subjects import same_layers, shape_of
 
 NAME, TITLE = "layers", "Benchmark 1: random starts and layers"
 ABOUT = (
-    "Every layer of every model trained from another random start is one representation; what it can do is the "
-    "accuracy of a linear probe. From the layer that does best, distances should grow as probes get worse: small "
-    "between seeds, large between layers. Layers of a model share its seed, so pairs are not independent, and layers "
-    "are not exchangeable: depth is the same in all models. Permuted p-values exchange whole seeds and leave layers "
-    "where they are, so that they say whether distances follow what seeds differ in, beyond depth."
+    "Every layer of every model trained from another random start is one representation; what it "
+    "can do is the accuracy of a linear probe. From the layer that does best, distances should "
+    "grow as probes get worse: small between seeds, large between layers. Layers of a model share "
+    "its seed, so pairs are not independent, and layers are not exchangeable: depth is the same "
+    "in all models. Permuted p-values exchange whole seeds and leave layers where they are, so "
+    "that they say whether distances follow what seeds differ in, beyond depth."
 )
 
 
@@ -48,7 +50,8 @@ def sets(subjects: Sequence[Subject], folder: Path, size: Size) -> tuple[dict[st
     """Return all layers of all models as one set."""
     pairs = [(s, name) for s in subjects for name in s.layers]
     columns = {
-        f"{s.name}/{name}": shape_of(s.layers[name].source, f"{s.name}/{name}", size.samples) for s, name in pairs
+        f"{s.name}/{name}": shape_of(s.layers[name].source, f"{s.name}/{name}", size.samples)
+        for s, name in pairs
     }
     f = np.array([probed(folder, s.layers[name], labels_of(s), size.splits) for s, name in pairs])
     seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
@@ -70,13 +73,19 @@ def extra(sets: Mapping[str, Set], found: Graded) -> dict[str, Any]:
     }
     middle = len(layers) // 2
     return {
-        "layers": layers, "probe": accuracy.mean(axis=0).tolist(), "middle": middle,
+        "layers": layers,
+        "probe": accuracy.mean(axis=0).tolist(),
+        "middle": middle,
         "exceeding": {spec: [known(v) for v in d.exceeding] for spec, d in depths.items()},
         "zoom": {
-            spec: {"within": [known(v) for v in d.within[middle]], "across": [known(v) for v in d.across[middle]]}
-            for spec, d in depths.items() if spec in PAPER.values()
+            spec: {
+                "within": [known(v) for v in d.within[middle]],
+                "across": [known(v) for v in d.across[middle]],
+            }
+            for spec, d in depths.items()
+            if spec in PAPER.values()
         },
-    }  # fmt: skip
+    }
 
 
 def labels_of(subject: Subject) -> np.ndarray:

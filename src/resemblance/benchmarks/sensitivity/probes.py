@@ -16,10 +16,14 @@ from ...sensitivity.probing import PROBE_VERSION
 from ...store import write_atomically
 
 
-def probed(folder: Path, x: Representation, labels: np.ndarray, splits: int, deleted: int = 0) -> float:
-    """Return the accuracy of probes on a representation, or on what is left of it without some components.
+def probed(
+    folder: Path, x: Representation, labels: np.ndarray, splits: int, deleted: int = 0
+) -> float:
+    """Return the accuracy of probes on a representation, or on what is left of it without some
+    components.
 
-    Undeleted representations are probed in their principal coordinates too, so that nothing but the deletion differs.
+    Undeleted representations are probed in their principal coordinates too, so that nothing but the
+    deletion differs.
     """
     key = json.dumps([fingerprint(x), np.asarray(labels).tolist(), splits, deleted, PROBE_VERSION])
     file = folder / "probes" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"

@@ -1,4 +1,5 @@
-"""Which models the sensitivity benchmark has, trained here or brought along, and what they belong to."""
+"""Which models the sensitivity benchmark has, trained here or brought along, and what they belong
+to."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from ...sources.folders import read_subjects
 from ...subject import Recipe, Subject
 from ..training import subjects_of
 
-NOT_FUNCTIONALITY = ("test", "shift")  # the accuracy on the inputs themselves, and the mean over all others
+NOT_FUNCTIONALITY = (
+    "test",
+    "shift",
+)  # the accuracy on the inputs themselves, and the mean over all others
 
 
 class Family(NamedTuple):
@@ -37,7 +41,8 @@ class Family(NamedTuple):
 
 
 class Models(NamedTuple):
-    """Where models come from: recipes, whose models a study has trained, or a folder of somebody's own."""
+    """Where models come from: recipes, whose models a study has trained, or a folder of somebody's
+    own."""
 
     recipes: tuple[Recipe, ...] = ()
     folder: str | None = None
@@ -48,7 +53,8 @@ class Models(NamedTuple):
 
 
 def families(subjects: Iterable[Subject]) -> dict[Family, list[Subject]]:
-    """Return subjects by family, of several poolings the first: the others are the same models once more."""
+    """Return subjects by family, of several poolings the first: the others are the same models once
+    more."""
     found: dict[Family, list[Subject]] = defaultdict(list)
     first: dict[str, str] = {}
     for s in subjects:
@@ -59,19 +65,29 @@ def families(subjects: Iterable[Subject]) -> dict[Family, list[Subject]]:
 
 
 def identity(subject: Subject, own: bool) -> str:
-    """Return what tells a subject from any other: the hash of its recipe, or of all that it holds."""
+    """Return what tells a subject from any other: the hash of its recipe, or of all that it
+    holds."""
     if not own:
         return str(subject.traits["recipe"])
     labels = [] if subject.labels is None else subject.labels.tolist()
-    known = [subject.traits.get("accuracies"), labels, {name: fingerprint(r) for name, r in subject.layers.items()}]
+    known = [
+        subject.traits.get("accuracies"),
+        labels,
+        {name: fingerprint(r) for name, r in subject.layers.items()},
+    ]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def sound(subjects: Sequence[Subject], setting: str) -> tuple[list[Subject], dict[str, str]]:
-    """Return the subjects without those of a setting that have NaN or infinite values, and why these are left out."""
+    """Return the subjects without those of a setting that have NaN or infinite values, and why
+    these are left out."""
     kept, broken = list[Subject](), dict[str, str]()
     for s in subjects:
-        bad = [n for n, r in s.layers.items() if s.traits["setting"] == setting and not np.isfinite(r.source).all()]
+        bad = [
+            n
+            for n, r in s.layers.items()
+            if s.traits["setting"] == setting and not np.isfinite(r.source).all()
+        ]
         if bad:
             broken[s.name] = f"left out: {', '.join(bad)} holds NaN or infinity"
         else:
@@ -80,23 +96,35 @@ def sound(subjects: Sequence[Subject], setting: str) -> tuple[list[Subject], dic
 
 
 def uneven(subjects: Sequence[Subject]) -> dict[str, str]:
-    """Return the accuracies out of distribution that only some subjects have, and why they are left out."""
+    """Return the accuracies out of distribution that only some subjects have, and why they are left
+    out."""
     every = [s.traits.get("accuracies") or {} for s in subjects]
-    names = [name for name in dict.fromkeys(chain.from_iterable(every)) if name not in NOT_FUNCTIONALITY]
-    lacking = {name: [s.name for s, known in zip(subjects, every) if name not in known] for name in names}
+    names = [
+        name for name in dict.fromkeys(chain.from_iterable(every)) if name not in NOT_FUNCTIONALITY
+    ]
+    lacking = {
+        name: [s.name for s, known in zip(subjects, every) if name not in known] for name in names
+    }
     return {
-        name: f"left out: {len(without)} of {len(subjects)} models have no accuracy there, such as {without[0]}"
-        for name, without in lacking.items() if without
-    }  # fmt: skip
+        name: f"left out: {len(without)} of {len(subjects)} models have no accuracy there, such "
+        f"as {without[0]}"
+        for name, without in lacking.items()
+        if without
+    }
 
 
 def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
-    """Return accuracies out of distribution that all subjects have, the mean over severities ("fog/1", "fog/2")."""
+    """Return accuracies out of distribution that all subjects have, the mean over severities
+    ("fog/1", "fog/2")."""
     every = [s.traits.get("accuracies") or {} for s in subjects]
-    names = [n for n in every[0] if n not in NOT_FUNCTIONALITY and all(n in known for known in every)]
+    names = [
+        n for n in every[0] if n not in NOT_FUNCTIONALITY and all(n in known for known in every)
+    ]
     kinds = dict.fromkeys(name.partition("/")[0] for name in names)
     return {
-        kind: np.array([np.mean([known[n] for n in names if n.partition("/")[0] == kind]) for known in every])
+        kind: np.array(
+            [np.mean([known[n] for n in names if n.partition("/")[0] == kind]) for known in every]
+        )
         for kind in kinds
     }
 
@@ -114,7 +142,8 @@ def chosen_samples(n: int, most: int) -> np.ndarray:
 
 
 def shape_of(values: Any, name: str, most: int) -> Representation:
-    """Return the representation of the chosen samples, centred and of unit norm; as it is when it is constant."""
+    """Return the representation of the chosen samples, centred and of unit norm; as it is when it
+    is constant."""
     points = np.asarray(values, float)[chosen_samples(len(values), most)]
     try:
         return Representation(normalize(points), name)

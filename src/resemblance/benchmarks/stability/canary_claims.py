@@ -28,21 +28,26 @@ from .canary_facts import (
 from .words import number
 
 OTHERS = (
-    "small networks trained here and noise that keeps their own classifier; the paper retrains a probe on embeddings"
+    "small networks trained here and noise that keeps their own classifier; the paper retrains a "
+    "probe on embeddings"
 )
 MODELS, LEVELS = 3, 8  # fewer do not decide a claim
 DRAWS = 200
 
 
 def claims(models: Sequence[Watched]) -> tuple[Claim, ...]:
-    """Return the claims beside the numbers of a run. A drift "passes 5 %" as in the paper: on rows of length 1."""
+    """Return the claims beside the numbers of a run. A drift "passes 5 %" as in the paper: on rows
+    of length 1."""
     return judged(_CLAIMS, models)
 
 
 def _enough(models: Sequence[Watched]) -> Sequence[Watched]:
     levels = min((len({p.level for p in m.disturbed("noise")}) for m in models), default=0)
     if len(models) < MODELS or levels < LEVELS:
-        raise NoData(f"{len(models)} models and {levels} levels of noise do not decide it: {MODELS} and {LEVELS} would")
+        raise NoData(
+            f"{len(models)} models and {levels} levels of noise do not decide it: {MODELS} and "
+            f"{LEVELS} would"
+        )
     return models
 
 
@@ -79,8 +84,9 @@ def _highest(models: Sequence[Watched]) -> Found:
     low, high = lead(models, RDM, best, DRAWS)
     note = "the paper's own numbers say the opposite of its text: 0.927 is smaller than 0.937"
     text = (
-        f"RDM drift {number(rdm)}; highest of the other drifts: {best} {number(found[best])}; difference "
-        f"{number(rdm - found[best])} [{number(low)}, {number(high)}] over models and levels"
+        f"RDM drift {number(rdm)}; highest of the other drifts: {best} {number(found[best])}; "
+        f"difference {number(rdm - found[best])} [{number(low)}, {number(high)}] over models and "
+        "levels"
     )
     return Found(text, (high > 0, low > 0), note)
 
@@ -104,7 +110,9 @@ def _procrustes_first(models: Sequence[Watched]) -> Found:
     _measured(models, PROCRUSTES, RDM, CKA)
     root, rdm, cka = (_first(models, spec) for spec in (PROCRUSTES, RDM, CKA))
     said = f"Procrustes {_at(root)}, RDM drift {_at(rdm)}, CKA {_at(cka)} (medians)"
-    return Found(said, (root < rdm, root < cka), "true of the root that the paper takes: see the next claims")
+    return Found(
+        said, (root < rdm, root < cka), "true of the root that the paper takes: see the next claims"
+    )
 
 
 def _false(models: Sequence[Watched], spec: str, threshold: Threshold = as_printed) -> float:
@@ -120,55 +128,78 @@ def _false(models: Sequence[Watched], spec: str, threshold: Threshold = as_print
 def _false_alarms(models: Sequence[Watched]) -> Found:
     root, rdm = (_false(models, spec) for spec in (PROCRUSTES, RDM))
     own = [f"{_false(models, spec, scaled):.0%}" for spec in (PROCRUSTES, RDM)]
-    said = f"Procrustes {root:.0%}, RDM drift {rdm:.0%} of harmless changes; at 5 % of the scale {' and '.join(own)}"
+    said = (
+        f"Procrustes {root:.0%}, RDM drift {rdm:.0%} of harmless changes; at 5 % of the scale "
+        f"{' and '.join(own)}"
+    )
     return Found(said, (root > 0.2, root > 2 * rdm), OTHERS)
 
 
 def _rigid(models: Sequence[Watched]) -> Found:
     squared, rdm = (_false(models, spec) for spec in (SQUARED, RDM))
     first, other = _first(models, SQUARED), _first(models, RDM)
-    said = f"squared: {squared:.0%} false alarms, RDM drift {rdm:.0%}; first at {_at(first)}, RDM drift {_at(other)}"
+    said = (
+        f"squared: {squared:.0%} false alarms, RDM drift {rdm:.0%}; first at {_at(first)}, RDM "
+        f"drift {_at(other)}"
+    )
     note = (
-        "its drift is the square root of 1 minus the Procrustes similarity while the others are not roots: a change of "
-        "size ε gives ε there and ε² elsewhere. Squared, its own numbers cross 5 % at σ = 0.145, after the others"
+        "its drift is the square root of 1 minus the Procrustes similarity while the others are "
+        "not roots: a change of size ε gives ε there and ε² elsewhere. Squared, its own numbers "
+        "cross 5 % at σ = 0.145, after the others"
     )
     return Found(said, (first < other, squared > 2 * rdm), note)
 
 
 def _larger(models: Sequence[Watched]) -> Found:
     _measured(models, RDM, CKA)
-    pairs = np.array([(r, c) for m in models for r, c in zip(*(drifts(tested(m), spec) for spec in (RDM, CKA)))])
+    pairs = np.array(
+        [(r, c) for m in models for r, c in zip(*(drifts(tested(m), spec) for spec in (RDM, CKA)))]
+    )
     if np.isnan(pairs).any():
         raise NoData("a comparison failed")
     share, ratio = float(np.mean(pairs[:, 0] > pairs[:, 1])), float(np.divide(*pairs.mean(axis=0)))
-    note = "theirs are base models against instruction-tuned ones, ours one model and its disturbed copies"
+    note = (
+        "theirs are base models against instruction-tuned ones, ours one model and its disturbed "
+        "copies"
+    )
     said = f"in {share:.0%} of {len(pairs)} changes, on average {ratio:.2f} times as large"
     return Found(said, (share > 0.5,), note)
 
 
 def _warns(models: Sequence[Watched]) -> Found:
     _measured(models, RDM)
-    alarms, harms = [first_alarm(m, RDM, as_printed) for m in models], [first_harm(m) for m in models]
+    alarms, harms = (
+        [first_alarm(m, RDM, as_printed) for m in models],
+        [first_harm(m) for m in models],
+    )
     if all(np.isinf(harms)):
         raise NoData("no accuracy was lost")
-    early, tied = sum(a < h for a, h in zip(alarms, harms)), sum(a == h < np.inf for a, h in zip(alarms, harms))
+    early, tied = (
+        sum(a < h for a, h in zip(alarms, harms)),
+        sum(a == h < np.inf for a, h in zip(alarms, harms)),
+    )
     said = (
-        f"{early} of {len(models)} models, {tied} at the same α: RDM drift at {_at(_first(models, RDM))}, accuracy at "
-        f"{_at(_median(harms))} (medians)"
+        f"{early} of {len(models)} models, {tied} at the same α: RDM drift at "
+        f"{_at(_first(models, RDM))}, accuracy at {_at(_median(harms))} (medians)"
     )
     note = "accuracy counts as lost when McNemar's test says so at 5 %, after Holm over all α"
     return Found(said, (early > len(models) / 2,), note)
 
 
 _CLAIMS: tuple[tuple[str, str, str, Callable[[Sequence[Watched]], Found]], ...] = (
-    ("10 follows", "Noise: drift follows the loss of accuracy", "Spearman: RDM drift 0.927, CKA 0.937", _follows),
-    ("10 highest", "Noise: RDM drift follows it best", "“highest correlation”: RDM drift 0.927, CKA 0.937", _highest),
+    ("10 follows", "Noise: drift follows the loss of accuracy",
+    "Spearman: RDM drift 0.927, CKA 0.937", _follows),
+    ("10 highest", "Noise: RDM drift follows it best",
+    "“highest correlation”: RDM drift 0.927, CKA 0.937", _highest),
     ("10 warns", "RDM drift passes 5 % before accuracy falls", "a functional canary", _warns),
-    ("10 first", "Procrustes is the first to pass 5 %", "σ: Procrustes 0.04, RDM drift 0.10, CKA 0.11",
+    ("10 first", "Procrustes is the first to pass 5 %",
+    "σ: Procrustes 0.04, RDM drift 0.10, CKA 0.11",
      _procrustes_first),
-    ("10 alarms", "Procrustes raises several times as many false alarms as RDM drift", "44 %, about 6 times as many",
+    ("10 alarms", "Procrustes raises several times as many false alarms as RDM drift",
+    "44 %, about 6 times as many",
      _false_alarms),
     ("10 rigid", "These are false alarms of a rigid distance: the squared form raises them, too",
      "“false alarms in rigid distance metrics”; its drift is the root form", _rigid),
-    ("10 larger", "RDM drift is larger than CKA drift", "in 73 % of models, nearly twice as large", _larger),
+    ("10 larger", "RDM drift is larger than CKA drift", "in 73 % of models, nearly twice as large",
+    _larger),
 )  # fmt: skip

@@ -1,4 +1,5 @@
-"""What the canary found: how far disturbed models moved by every measure, and what that says of their accuracy."""
+"""What the canary found: how far disturbed models moved by every measure, and what that says of
+their accuracy."""
 
 from __future__ import annotations
 
@@ -16,11 +17,13 @@ from .models import family
 RDM, PEARSON = "rsa[rdm=cosine]", "rsa[compare=pearson,rdm=cosine]"
 CKA, PROCRUSTES, SQUARED = "cka[estimator=debiased]", "procrustes", "procrustes[squared=True]"
 DRIFTS = (
-    RDM, PEARSON, CKA, PROCRUSTES, SQUARED, "pwcka", "sliced_wasserstein", "mmd", "subspace_overlap",
+    RDM, PEARSON, CKA, PROCRUSTES, SQUARED, "pwcka", "sliced_wasserstein", "mmd",
+    "subspace_overlap",
     "eigenspectrum_similarity",
 )  # fmt: skip
 KINDS = ("noise", "rounding", "adapters")
-SHARE = 0.05  # the threshold of the paper for its drifts; here also as a share of the scale of a measure
+# the threshold of the paper for its drifts; here also as a share of the scale of a measure
+SHARE = 0.05
 QUANTILE = 0.95  # of harmless differences: the calibrated threshold
 SIGNIFICANT = 0.05
 POINTS = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
@@ -29,10 +32,11 @@ NOTHING: Mapping[str, str] = {}
 
 
 class Point(NamedTuple):
-    """One disturbed model: what was done, the accuracy it lost and McNemar's p-value of the loss, how far it moved.
+    """One disturbed model: what was done, the accuracy it lost and McNemar's p-value of the loss,
+    how far it moved.
 
-    ``differences``: by every measure. ``drifts``: those of the paper, on rows of length 1. ``reasons``: why a
-    difference is missing.
+    ``differences``: by every measure. ``drifts``: those of the paper, on rows of length 1.
+    ``reasons``: why a difference is missing.
     """
 
     kind: str
@@ -69,7 +73,8 @@ class Watched(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Shares of disturbed models that raise the alarm: of those that lost no accuracy, and of those that did."""
+    """Shares of disturbed models that raise the alarm: of those that lost no accuracy, and of those
+    that did."""
 
     false_alarms: float
     caught: float
@@ -82,26 +87,41 @@ def watched(done: Sequence[tuple[Part, Any]]) -> tuple[Watched, ...]:
     for part, value in done:
         first.setdefault(part["model"], value)
         points.setdefault(part["model"], []).extend(_point(part, value, p) for p in value["points"])
-    return tuple(Watched(n, first[n]["accuracy"], tuple(own), first[n]["unchanged"]) for n, own in points.items())
+    return tuple(
+        Watched(n, first[n]["accuracy"], tuple(own), first[n]["unchanged"])
+        for n, own in points.items()
+    )
 
 
 def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> Point:
     level = p["level"][1] if isinstance(p["level"], list) else p["level"]
-    reasons = {spec: value["reasons"].get(f"{spec}, {p['name']}", "no value") for spec, d in p["differences"].items()
-               if d is None}  # fmt: skip
+    reasons = {
+        spec: value["reasons"].get(f"{spec}, {p['name']}", "no value")
+        for spec, d in p["differences"].items()
+        if d is None
+    }
     return Point(
-        part["kind"], part["draw"], p["name"], level, round(value["accuracy"] - p["accuracy"], 12),
-        loss_p_value(p["lost"], p["gained"]), p["differences"], p["drifts"], reasons,
-    )  # fmt: skip
+        part["kind"],
+        part["draw"],
+        p["name"],
+        level,
+        round(value["accuracy"] - p["accuracy"], 12),
+        loss_p_value(p["lost"], p["gained"]),
+        p["differences"],
+        p["drifts"],
+        reasons,
+    )
 
 
 def differences(points: Iterable[Point], spec: str) -> np.ndarray:
-    """Return the differences by one measure, NaN where there is none. Raises ``KeyError`` for a measure not run."""
+    """Return the differences by one measure, NaN where there is none. Raises ``KeyError`` for a
+    measure not run."""
     return _numbers([p.differences[spec] for p in points])
 
 
 def drifts(points: Iterable[Point], spec: str) -> np.ndarray:
-    """Return the drifts of the paper by one measure, NaN where there is none, or the paper has no such drift."""
+    """Return the drifts of the paper by one measure, NaN where there is none, or the paper has no
+    such drift."""
     return _numbers([p.drifts.get(spec) for p in points])
 
 
@@ -110,7 +130,8 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
 
 
 def scale(model: Watched, spec: str) -> float:
-    """Return how much farther shuffled weights are than unchanged ones: the unit of a measure, whatever its bounds.
+    """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
+    whatever its bounds.
 
     NaN where they are not farther, or either has no value.
     """
@@ -128,11 +149,18 @@ def shares(model: Watched, points: Iterable[Point], spec: str) -> np.ndarray:
 
 
 def tested(model: Watched) -> list[Point]:
-    """Return the points that thresholds are tried on: not those that they are calibrated with, nor undisturbed ones."""
-    return [*model.disturbed("noise", 1), *model.disturbed("rounding"), *model.disturbed("adapters")]
+    """Return the points that thresholds are tried on: not those that they are calibrated with, nor
+    undisturbed ones."""
+    return [
+        *model.disturbed("noise", 1),
+        *model.disturbed("rounding"),
+        *model.disturbed("adapters"),
+    ]
 
 
-Threshold = Callable[[Watched, Sequence[Point], str], np.ndarray | None]  # how far above it: alarm when positive
+Threshold = Callable[
+    [Watched, Sequence[Point], str], np.ndarray | None
+]  # how far above it: alarm when positive
 
 
 def as_printed(model: Watched, points: Sequence[Point], spec: str) -> np.ndarray:
@@ -146,15 +174,18 @@ def scaled(model: Watched, points: Sequence[Point], spec: str) -> np.ndarray:
 
 
 def calibrated(model: Watched, points: Sequence[Point], spec: str) -> np.ndarray | None:
-    """How far differences are above what 95 % of those after harmless noise, of another draw, do not exceed.
+    """How far differences are above what 95 % of those after harmless noise, of another draw, do
+    not exceed.
 
-    That is one of them, so that a monotone function of the measure raises the same alarms. None when no noise is
-    harmless.
+    That is one of them, so that a monotone function of the measure raises the same alarms. None
+    when no noise is harmless.
     """
     harmless = calibration(model)
     if not harmless:
         return None
-    above: np.ndarray = differences(points, spec) - np.quantile(differences(harmless, spec), QUANTILE, method="higher")
+    above: np.ndarray = differences(points, spec) - np.quantile(
+        differences(harmless, spec), QUANTILE, method="higher"
+    )
     return above
 
 
@@ -164,7 +195,8 @@ def calibration(model: Watched) -> list[Point]:
 
 
 def first_alarm(model: Watched, spec: str, threshold: Threshold) -> float:
-    """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a comparison failed."""
+    """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
+    comparison failed."""
     points = model.disturbed("noise", 1)
     above = threshold(model, points, spec)
     if above is None or np.isnan(above).any():
@@ -173,14 +205,16 @@ def first_alarm(model: Watched, spec: str, threshold: Threshold) -> float:
 
 
 def first_harm(model: Watched) -> float:
-    """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when none does."""
+    """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
+    none does."""
     points = model.disturbed("noise", 1)
     harmed = holm([p.p for p in points], SIGNIFICANT)
     return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
 
 
 def rates(models: Iterable[Watched], spec: str, threshold: Threshold) -> Rates:
-    """Return how often a threshold raises the alarm. NaN with a failed comparison, or nothing to be raised for."""
+    """Return how often a threshold raises the alarm. NaN with a failed comparison, or nothing to be
+    raised for."""
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
         points = tested(model)
@@ -199,10 +233,11 @@ def families(models: Iterable[Watched]) -> dict[str, list[Watched]]:
 
 
 def tracking(models: Iterable[Watched], spec: str, kind: str, *, linear: bool = False) -> float:
-    """Return the correlation of difference and loss of accuracy, the mean over models of Spearman's, or Pearson's.
+    """Return the correlation of difference and loss of accuracy, the mean over models of
+    Spearman's, or Pearson's.
 
-    Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison, and where a
-    measure says the same whatever was done: what is hard may not be left out.
+    Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison,
+    and where a measure says the same whatever was done: what is hard may not be left out.
     """
     found = []
     for model in models:
@@ -220,7 +255,8 @@ def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
 
 
 def lost(models: Iterable[Watched], kind: str, loss: float) -> tuple[int, int]:
-    """Return how many copies lost more than so much accuracy, and how many did not, of models that have both."""
+    """Return how many copies lost more than so much accuracy, and how many did not, of models that
+    have both."""
     found = np.zeros(2, int)
     for model in models:
         own = [p.loss > loss for p in model.disturbed(kind)]
@@ -230,10 +266,12 @@ def lost(models: Iterable[Watched], kind: str, loss: float) -> tuple[int, int]:
 
 
 def detection(models: Iterable[Watched], spec: str, kind: str, loss: float) -> float:
-    """Return the area under the ROC for telling which disturbed copies of a model lost more than so much accuracy.
+    """Return the area under the ROC for telling which disturbed copies of a model lost more than so
+    much accuracy.
 
-    Only copies of the same model are compared, so that no scale is needed: every model counts as often as it has such
-    pairs. NaN with a failed comparison, and with fewer than five copies of either kind.
+    Only copies of the same model are compared, so that no scale is needed: every model counts as
+    often as it has such pairs. NaN with a failed comparison, and with fewer than five copies of
+    either kind.
     """
     if min(lost(models, kind, loss)) < FEWEST:
         return float("nan")
@@ -250,7 +288,8 @@ def detection(models: Iterable[Watched], spec: str, kind: str, loss: float) -> f
 
 
 def pooled(models: Iterable[Watched], spec: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return shares of the scale and losses of accuracy of all disturbed models; nothing with a failed comparison."""
+    """Return shares of the scale and losses of accuracy of all disturbed models; nothing with a
+    failed comparison."""
     values, losses = [np.zeros(0)], [np.zeros(0)]
     for model in models:
         points = [p for kind in KINDS for p in model.disturbed(kind)]
@@ -261,14 +300,17 @@ def pooled(models: Iterable[Watched], spec: str) -> tuple[np.ndarray, np.ndarray
 
 
 def lead(models: Sequence[Watched], one: str, other: str, draws: int) -> tuple[float, float]:
-    """Return the 95 % interval of how much better one measure follows accuracy under noise than another.
+    """Return the 95 % interval of how much better one measure follows accuracy under noise than
+    another.
 
     Models, and levels of noise within each, are drawn with replacement, for both measures the same.
     """
     found = []
     for draw in range(draws):
         random = generator(0, "canary", "lead", draw)
-        chosen = [_redrawn(models[i], random) for i in random.integers(len(models), size=len(models))]
+        chosen = [
+            _redrawn(models[i], random) for i in random.integers(len(models), size=len(models))
+        ]
         found.append(tracking(chosen, one, "noise") - tracking(chosen, other, "noise"))
     there = [v for v in found if not np.isnan(v)]
     low, high = np.quantile(there, [0.025, 0.975]) if there else (np.nan, np.nan)
@@ -278,4 +320,6 @@ def lead(models: Sequence[Watched], one: str, other: str, draws: int) -> tuple[f
 def _redrawn(model: Watched, random: np.random.Generator) -> Watched:
     levels = sorted({p.level for p in model.disturbed("noise")})
     chosen = random.choice(levels, size=len(levels))
-    return model._replace(points=tuple(p for level in chosen for p in model.of("noise") if p.level == level))
+    return model._replace(
+        points=tuple(p for level in chosen for p in model.of("noise") if p.level == level)
+    )

@@ -19,7 +19,8 @@ SMALL = 0.3  # correlations that count as none
 
 
 class Cell(NamedTuple):
-    """Embeddings (layers of models, under a pooling) in one task, and what was found of each, the mean over splits.
+    """Embeddings (layers of models, under a pooling) in one task, and what was found of each, the
+    mean over splits.
 
     ``columns``: by name of the quantity an array (n_embeddings,), NaN where there is no value.
     """
@@ -34,7 +35,8 @@ def gathered(
     quantities: Callable[[Mapping[str, Any]], Mapping[str, float | None]],
     task: Callable[[Mapping[str, Any]], str] = lambda case: str(case["task"]),
 ) -> tuple[Cell, ...]:
-    """Return the cells of all parts. ``quantities`` names what is known of a case, ``task`` what it belongs to."""
+    """Return the cells of all parts. ``quantities`` names what is known of a case, ``task`` what it
+    belongs to."""
     found: dict[str, dict[str, list[Mapping[str, float | None]]]] = {}
     for part, value in done:
         for case in value["cases"]:
@@ -45,16 +47,25 @@ def gathered(
 
 def _cell(name: str, by_embedding: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Cell:
     names = list(next(iter(by_embedding.values()))[0])
-    columns = {n: np.array([mean(case[n] for case in cases) for cases in by_embedding.values()]) for n in names}
+    columns = {
+        n: np.array([mean(case[n] for case in cases) for cases in by_embedding.values()])
+        for n in names
+    }
     return Cell(name, tuple(by_embedding), columns)
 
 
 def over_cells(
-    name: str, cells: Sequence[Cell], quantities: Sequence[str], value: Callable[..., float], draws: int
+    name: str,
+    cells: Sequence[Cell],
+    quantities: Sequence[str],
+    value: Callable[..., float],
+    draws: int,
 ) -> Bar | None:
-    """Return the mean over cells of a value of some quantities, with its interval; None when no cell has one.
+    """Return the mean over cells of a value of some quantities, with its interval; None when no
+    cell has one.
 
-    ``value`` is called with the first two quantities and, if there are more, the others side by side.
+    ``value`` is called with the first two quantities and, if there are more, the others side by
+    side.
     """
     tables = [np.column_stack([cell.columns[q] for q in quantities]) for cell in cells]
 
@@ -66,7 +77,8 @@ def over_cells(
 
 
 def is_small(bar: Bar) -> bool:
-    """Whether an interval lies within ±0.3: a correlation that counts as none, and not only an uncertain one."""
+    """Whether an interval lies within ±0.3: a correlation that counts as none, and not only an
+    uncertain one."""
     return bar.low is not None and bar.high is not None and bar.low > -SMALL and bar.high < SMALL
 
 

@@ -1,4 +1,5 @@
-"""Values without any structure: independent noise (Raju 2026, Section 7.1.2), random baseline (Table 10)."""
+"""Values without any structure: independent noise (Raju 2026, Section 7.1.2), random baseline
+(Table 10)."""
 
 from __future__ import annotations
 
@@ -18,21 +19,31 @@ from .protocol import FEATURES, SAMPLES, SEED, SIZES, SPLITS, compared, split_sc
 from .words import as_printed, number, spread
 
 ABOUT = (
-    "Noise has no geometry, so a statistic of stability should be 0, and two independent noises have nothing in "
-    "common, so a measure should say so. Biased estimators do not: linear CKA of 200 samples with 256 features is "
-    "about 0.56. The values of all measures on the same pair show how far from their extreme they start."
+    "Noise has no geometry, so a statistic of stability should be 0, and two independent noises "
+    "have nothing in common, so a measure should say so. Biased estimators do not: linear CKA of "
+    "200 samples with 256 features is about 0.56. The values of all measures on the same pair "
+    "show how far from their extreme they start."
 )
 BASELINE = {"feature_split": 0.0027, "variance_ratio": 0.0192, "z_score": 0.0060}  # Table 10
 
 
 def _parts(setting: Setting) -> list[Part]:
     pair: list[Part] = [
-        {"what": "pair", "seed": SEED, "splits": SPLITS, "uses": measured((cka, feature_split, basis_split))}
+        {
+            "what": "pair",
+            "seed": SEED,
+            "splits": SPLITS,
+            "uses": measured((cka, feature_split, basis_split)),
+        }
     ]
     uses = measured((variance_ratio,))
     draws = range(SIZES[setting.size].draws + 1)
     baselines: list[Part] = [{"what": "baseline", "draw": i, "uses": uses} for i in draws]
-    return pair + baselines + [{"what": "measure", "measure": m, "seed": SEED} for m in measured(setting.measures)]
+    return (
+        pair
+        + baselines
+        + [{"what": "measure", "measure": m, "seed": SEED} for m in measured(setting.measures)]
+    )
 
 
 def _compute(setting: Setting, part: Part) -> dict[str, Any]:
@@ -42,9 +53,17 @@ def _compute(setting: Setting, part: Part) -> dict[str, Any]:
     x, y = random.standard_normal((SAMPLES, FEATURES)), random.standard_normal((SAMPLES, FEATURES))
     if part["what"] == "measure":
         return compared(setting, part, x, [y])
-    biased, debiased = (float(cka(x, y, estimator=estimator)) for estimator in ("biased", "debiased"))
+    biased, debiased = (
+        float(cka(x, y, estimator=estimator)) for estimator in ("biased", "debiased")
+    )
     author = split_score(x, part["seed"] + 100, k=part["splits"])
-    return {"author": author, "debiased": debiased, "biased": biased, "ours": feature_split(x), "basis": basis_split(x)}
+    return {
+        "author": author,
+        "debiased": debiased,
+        "biased": biased,
+        "ours": feature_split(x),
+        "basis": basis_split(x),
+    }
 
 
 def _baseline(draw: int) -> dict[str, float]:
@@ -59,7 +78,8 @@ def _baseline(draw: int) -> dict[str, float]:
 
 
 def z_score(points: np.ndarray, labels: np.ndarray) -> float:
-    """Mean over classes of (b - w) / (b + w), with w the mean distance of a class to its mean, b to that of all others.
+    """Mean over classes of (b - w) / (b + w), with w the mean distance of a class to its mean, b to
+    that of all others.
 
     The "Shesha-Z" of Raju 2026, Tables 4 to 7 and 10. Points are (n, d), labels (n,).
     """
@@ -74,7 +94,9 @@ def z_score(points: np.ndarray, labels: np.ndarray) -> float:
 
 def _similarity(facts: Mapping[str, Any]) -> Found:
     pair = facts["pair"]
-    note = "the package of the author calls an estimator debiased that is not: it keeps the diagonal"
+    note = (
+        "the package of the author calls an estimator debiased that is not: it keeps the diagonal"
+    )
     text = f"{number(pair['debiased'], 4)}; biased {number(pair['biased'])}"
     return Found(text, (as_printed(pair["debiased"], -0.006),), note)
 
@@ -95,7 +117,12 @@ def _table_10(facts: Mapping[str, Any]) -> Found:
 
 
 _CLAIMS = (
-    ("S2", "Debiased CKA of two independent noises is 0", "−0.006; authors' code −0.0056", _similarity),
+    (
+        "S2",
+        "Debiased CKA of two independent noises is 0",
+        "−0.006; authors' code −0.0056",
+        _similarity,
+    ),
     ("S2", "The feature split of noise is 0", "−0.010; authors' code −0.0108", _stability),
     (
         "S12",
@@ -107,7 +134,10 @@ _CLAIMS = (
 
 
 def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
-    of = {what: [value for part, value in found if part["what"] == what] for what in ("pair", "baseline", "measure")}
+    of = {
+        what: [value for part, value in found if part["what"] == what]
+        for what in ("pair", "baseline", "measure")
+    }
     facts = {"pair": of["pair"][0], "baselines": of["baseline"]}
     labels = {m.spec: m for m in setting.measures}
     specs = [part["measure"][0] for part, _ in found if part["what"] == "measure"]
@@ -118,16 +148,27 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
         kind = "similarity" if chosen.larger_is_more_similar else "distance"
         rows.append((spec, kind, known(value["values"][0])))
         reasons |= {spec: value["reasons"][0]} if value["values"][0] is None else {}
-    table = Table("floors", "Measures of two independent noises", ("measure", "kind", "value"), tuple(rows))
+    table = Table(
+        "floors", "Measures of two independent noises", ("measure", "kind", "value"), tuple(rows)
+    )
     statistics = tuple(
-        (name, *(known(draw[name]) for draw in (of["baseline"][0],)), spread([d[name] for d in of["baseline"][1:]], 4))
+        (
+            name,
+            *(known(draw[name]) for draw in (of["baseline"][0],)),
+            spread([d[name] for d in of["baseline"][1:]], 4),
+        )
         for name in BASELINE
     )
     baseline = Table(
-        "baseline", "Statistics of random points", ("statistic", "author's draw", "other draws"), statistics
+        "baseline",
+        "Statistics of random points",
+        ("statistic", "author's draw", "other draws"),
+        statistics,
     )
     tables = (baseline, table) if rows else (baseline,)
-    return Section("chance", "Without structure", ABOUT, tables, (), judged(_CLAIMS, facts), {}, reasons)
+    return Section(
+        "chance", "Without structure", ABOUT, tables, (), judged(_CLAIMS, facts), {}, reasons
+    )
 
 
 CHANCE = Experiment("chance", _parts, _compute, _conclude)

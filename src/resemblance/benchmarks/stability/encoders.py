@@ -1,4 +1,5 @@
-"""Transformations of encoders: does similarity to the original say how stable what is left of it is? (Tables 14, 15)"""
+"""Transformations of encoders: does similarity to the original say how stable what is left of it
+is? (Tables 14, 15)"""
 
 from __future__ import annotations
 
@@ -26,21 +27,27 @@ from .transformations import regime, transformation_study
 from .words import number, with_interval
 
 MADE = "made arrays"
-BASES = {"mixture 0.9": (0.9, SEED), "mixture 0.3": (0.3, SEED + 1), "falling spectrum": (None, SEED)}
+BASES = {
+    "mixture 0.9": (0.9, SEED),
+    "mixture 0.3": (0.3, SEED + 1),
+    "falling spectrum": (None, SEED),
+}
 SAMPLES = 200
 ABOUT = (
-    "An encoder can be shortened by principal components, random projections or a choice of features, disturbed by "
-    "noise, or rescaled. The paper does all of that to encoders of seven domains and finds that the stability of "
-    "the result and its similarity to the original are uncorrelated. Its models need a download; here the same is "
-    "done to models that this suite trains itself, in three domains, each by its last layer and by all layers side "
-    "by side (200 inputs), and to made arrays. Configurations that the paper repeats under several names, for want "
-    "of components, are there once. Similarity is the mean linear CKA with three references; a reference is 1 to "
-    "itself, so it is shown without, too."
+    "An encoder can be shortened by principal components, random projections or a choice of "
+    "features, disturbed by noise, or rescaled. The paper does all of that to encoders of seven "
+    "domains and finds that the stability of the result and its similarity to the original are "
+    "uncorrelated. Its models need a download; here the same is done to models that this suite "
+    "trains itself, in three domains, each by its last layer and by all layers side by side (200 "
+    "inputs), and to made arrays. Configurations that the paper repeats under several names, for "
+    "want of components, are there once. Similarity is the mean linear CKA with three references; "
+    "a reference is 1 to itself, so it is shown without, too."
 )
 
 
 class Configuration(NamedTuple):
-    """A transformation of one base, averaged over its seeds: statistics, similarities, and where it belongs."""
+    """A transformation of one base, averaged over its seeds: statistics, similarities, and where it
+    belongs."""
 
     domain: str
     base: str
@@ -52,7 +59,8 @@ class Configuration(NamedTuple):
 
 
 def _models(setting: Setting) -> list[Recipe]:
-    """The first normal models of every domain whose packages are there, of the first architecture."""
+    """The first normal models of every domain whose packages are there, of the first
+    architecture."""
     size = SIZES[setting.size]
     domains = [domain for domain in DOMAINS if not missing(domain)] if size.models else []
     found: list[Recipe] = []
@@ -74,11 +82,16 @@ def _parts(setting: Setting) -> list[Part]:
     for recipe in _models(setting):
         own = {"domain": recipe.domain, "model": recipe.name, "recipe": recipe.fingerprint}
         bases += [{**own, "base": base} for base in ("last layer", "all layers")]
-    more = {"splits": size.splits, "samples": SAMPLES, "uses": measured((cka, feature_split, basis_split))}
+    more = {
+        "splits": size.splits,
+        "samples": SAMPLES,
+        "uses": measured((cka, feature_split, basis_split)),
+    }
     return [
-        {**base, **more, "seed": seed} for base in bases
+        {**base, **more, "seed": seed}
+        for base in bases
         for seed in (size.seeds[:1] if base["domain"] == MADE else size.seeds)
-    ]  # fmt: skip
+    ]
 
 
 def _compute(setting: Setting, part: Part) -> list[list[Any]]:
@@ -96,7 +109,7 @@ def _base(setting: Setting, part: Part) -> np.ndarray:
     return np.hstack([np.asarray(to_numpy(layer.array), dtype=np.float64) for layer in kept])
 
 
-# ------------------------------------------------------------------------------------------------------- what it shows
+# ------------------------------------------------------------------------------------ what it shows
 
 
 def _configurations(found: Sequence[tuple[Part, Any]]) -> list[Configuration]:
@@ -104,15 +117,20 @@ def _configurations(found: Sequence[tuple[Part, Any]]) -> list[Configuration]:
     values: defaultdict[tuple[str, str, str], list[list[float]]] = defaultdict(list)
     for part, rows in found:
         for name, _, _, *numbers in rows:
-            values[part["domain"], f"{part.get('model', '')} {part['base']}".strip(), name].append(numbers)
-    return [Configuration(*key, *np.mean(numbers, axis=0).tolist()) for key, numbers in values.items()]
+            values[part["domain"], f"{part.get('model', '')} {part['base']}".strip(), name].append(
+                numbers
+            )
+    return [
+        Configuration(*key, *np.mean(numbers, axis=0).tolist()) for key, numbers in values.items()
+    ]
 
 
 Rho = tuple[float, float, float]
 
 
 class Facts(NamedTuple):
-    """Correlations of stability with similarity: of each domain, over all trained models, and by regime."""
+    """Correlations of stability with similarity: of each domain, over all trained models, and by
+    regime."""
 
     domains: Mapping[str, Rho]
     counts: Mapping[str, int]
@@ -123,19 +141,26 @@ class Facts(NamedTuple):
 
 
 def _facts(every: Sequence[Configuration], draws: int) -> Facts:
-    domains = {d: [c for c in every if c.domain == d] for d in dict.fromkeys(c.domain for c in every)}
+    domains = {
+        d: [c for c in every if c.domain == d] for d in dict.fromkeys(c.domain for c in every)
+    }
     trained = [c for c in every if c.domain != MADE]
-    groups = {"all": trained} | {r: [c for c in trained if regime(c.name) == r] for r in ("compression", "preserving")}
+    groups = {"all": trained} | {
+        r: [c for c in trained if regime(c.name) == r] for r in ("compression", "preserving")
+    }
     return Facts(
-        {d: _rho(cs, "similarity", draws) for d, cs in domains.items()}, {d: len(cs) for d, cs in domains.items()},
+        {d: _rho(cs, "similarity", draws) for d, cs in domains.items()},
+        {d: len(cs) for d, cs in domains.items()},
         {name: _rho(cs, "similarity", draws) for name, cs in groups.items() if cs},
         {d: _rho(cs, "without_self", draws) for d, cs in domains.items()},
         {name: _rho(cs, "similarity", draws, "basis") for name, cs in groups.items() if cs},
         _of_components(every),
-    )  # fmt: skip
+    )
 
 
-def _rho(configurations: Sequence[Configuration], similarity: str, draws: int, of: str = "stability") -> Rho:
+def _rho(
+    configurations: Sequence[Configuration], similarity: str, draws: int, of: str = "stability"
+) -> Rho:
     x, y = (np.array([getattr(c, name) for c in configurations]) for name in (of, similarity))
     return bootstrapped(x, y, draws=draws, random=stream(similarity))
 
@@ -154,11 +179,14 @@ def _uncorrelated(facts: Facts) -> Found:
     small = [rho[1] > -SMALL and rho[2] < SMALL for rho in each.values()]
     text = "; ".join(f"{d} {with_interval(rho, 2)}" for d, rho in each.items())
     note = (
-        f"uncorrelated: the interval lies within ±{SMALL}, of all and of each domain. Other models than those of the "
-        "paper; each base gives many configurations, so intervals are too narrow"
+        f"uncorrelated: the interval lies within ±{SMALL}, of all and of each domain. Other "
+        "models than those of the paper; each base gives many configurations, so intervals are "
+        "too narrow"
     )
     return Found(
-        f"all {with_interval(facts.pooled['all'], 2)}; {text}", (low > -SMALL and high < SMALL, all(small)), note
+        f"all {with_interval(facts.pooled['all'], 2)}; {text}",
+        (low > -SMALL and high < SMALL, all(small)),
+        note,
     )
 
 
@@ -167,10 +195,11 @@ def _regimes(facts: Facts) -> Found:
         raise NoData("no models are trained at this size, or their packages are missing")
     compression, preserving = facts.pooled["compression"], facts.pooled["preserving"]
     note = (
-        "which belong to which is our reading: compression keeps fewer features or directions. It is the axes again: "
-        f"principal components are uncorrelated, so their feature split is {number(facts.components[0], 2)} on average "
-        f"whatever they keep, and their basis_split {number(facts.components[1], 2)}; with it, "
-        f"compression {with_interval(facts.basis['compression'], 2)}"
+        "which belong to which is our reading: compression keeps fewer features or directions. It "
+        "is the axes again: principal components are uncorrelated, so their feature split is "
+        f"{number(facts.components[0], 2)} on average whatever they keep, and their basis_split "
+        f"{number(facts.components[1], 2)}; with it, compression "
+        f"{with_interval(facts.basis['compression'], 2)}"
     )
     text = f"preserving {with_interval(preserving, 2)}, compression {with_interval(compression, 2)}"
     return Found(text, (preserving[1] > 0, compression[2] < 0), note)
@@ -179,7 +208,8 @@ def _regimes(facts: Facts) -> Found:
 _CLAIMS = (
     ("T15", "Stability and similarity are uncorrelated over transformations of encoders",
      "ρ = 0.01 (version 1), −0.01 [−0.06, 0.03] (version 4), 2463 configurations", _uncorrelated),
-    ("T15", "They agree where geometry is preserved, and disagree under compression", "in words (version 4)", _regimes),
+    ("T15", "They agree where geometry is preserved, and disagree under compression",
+    "in words (version 4)", _regimes),
 )  # fmt: skip
 
 
@@ -187,27 +217,42 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     every = _configurations(found)
     facts = _facts(every, SIZES[setting.size].bootstraps)
     rows = tuple(
-        (d, float(facts.counts[d]), *map(known, (*rho, *facts.without_self[d]))) for d, rho in facts.domains.items()
-    )  # fmt: skip
+        (d, float(facts.counts[d]), *map(known, (*rho, *facts.without_self[d])))
+        for d, rho in facts.domains.items()
+    )
     columns = ("domain", "configurations", "ρ", "low", "high", "ρ without itself", "low ", "high ")
     title = "Spearman's correlation of feature split and CKA, with 95 % bootstrap intervals"
     note = "“Without itself”: references are not compared with themselves."
     names = ("transformation", "bases", "feature split", "basis split", "CKA", "CKA without itself")
-    regimes = tuple((name, *map(known, (*facts.pooled[name], *facts.basis[name]))) for name in facts.pooled)
+    regimes = tuple(
+        (name, *map(known, (*facts.pooled[name], *facts.basis[name]))) for name in facts.pooled
+    )
     more = ("trained models", "ρ, feature split", "low", "high", "ρ, basis split", "low ", "high ")
     tables = (
-        Table("regimes", "The same by kind of transformation, over all trained models", more, regimes),
+        Table(
+            "regimes", "The same by kind of transformation, over all trained models", more, regimes
+        ),
         Table("correlations", title, columns, rows, note),
         Table("transformations", "Means over all bases, made and trained", names, _by_name(every)),
     )
-    lines = tuple(Line(d, tuple((c.stability, c.similarity) for c in every if c.domain == d)) for d in facts.domains)
+    lines = tuple(
+        Line(d, tuple((c.stability, c.similarity) for c in every if c.domain == d))
+        for d in facts.domains
+    )
     bars = tuple(Bar(d, *rho) for d, rho in facts.domains.items() if np.isfinite(rho).all())
     figures = (
         Bars("by_domain", title, "ρ", bars, threshold=0.0),
         Chart("cloud", "Transformations", "feature split", "CKA", lines, joined=False),
     )  # fmt: skip
     return Section(
-        "encoders", "Transformations of encoders", ABOUT, tables, figures, judged(_CLAIMS, facts), {}, _absent(setting)
+        "encoders",
+        "Transformations of encoders",
+        ABOUT,
+        tables,
+        figures,
+        judged(_CLAIMS, facts),
+        {},
+        _absent(setting),
     )
 
 
@@ -217,7 +262,8 @@ def _by_name(every: Sequence[Configuration]) -> tuple[tuple[Entry, ...], ...]:
     for c in every:
         groups[c.name].append(c)
     return tuple(
-        (name, float(len(cs)), *np.mean([c[3:] for c in cs], axis=0).tolist()) for name, cs in sorted(groups.items())
+        (name, float(len(cs)), *np.mean([c[3:] for c in cs], axis=0).tolist())
+        for name, cs in sorted(groups.items())
     )
 
 

@@ -1,6 +1,8 @@
-"""Few-shot transfer: do statistics of a few labelled samples foretell how well a representation serves a new task?
+"""Few-shot transfer: do statistics of a few labelled samples foretell how well a representation
+serves a new task?
 
-After Raju 2026, Section 11. The task is another question about the same inputs than the network was trained on.
+After Raju 2026, Section 11. The task is another question about the same inputs than the network was
+trained on.
 """
 
 from __future__ import annotations
@@ -43,10 +45,15 @@ REPEATS = {
 def _parts(setting: Setting) -> list[Part]:
     repeats = REPEATS[setting.size]
     return [
-        {**names_of(recipe), "tasks": list(TASKS[recipe.domain][1:]), "sizes": list(repeats.sizes),
-         "splits": repeats.splits, "statistics": named(STATISTICS)}
+        {
+            **names_of(recipe),
+            "tasks": list(TASKS[recipe.domain][1:]),
+            "sizes": list(repeats.sizes),
+            "splits": repeats.splits,
+            "statistics": named(STATISTICS),
+        }
         for recipe in deep_models(setting)
-    ]  # fmt: skip
+    ]
 
 
 def _compute(setting: Setting, part: Part) -> Any:
@@ -59,12 +66,17 @@ def _compute(setting: Setting, part: Part) -> Any:
                 few, fitting = few_of(tasks[task], size, generator(0, "fewshot", task, size, split))
                 for layer, x, outputs in embeddings(setting, recipe):
                     found = _case(x, outputs, tasks[task], few, fitting, reasons)
-                    cases.append({"layer": layer, "task": task, "size": size, "split": split, **found})
+                    cases.append(
+                        {"layer": layer, "task": task, "size": size, "split": split, **found}
+                    )
     return {"cases": cases, "reasons": reasons}
 
 
-def few_of(labels: np.ndarray, size: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return about so many row numbers, of every class its share and at least 4, and which of them are fitted to.
+def few_of(
+    labels: np.ndarray, size: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return about so many row numbers, of every class its share and at least 4, and which of them
+    are fitted to.
 
     A quarter of the samples of every class is for choosing the penalty.
     """
@@ -79,9 +91,13 @@ def few_of(labels: np.ndarray, size: int, random: np.random.Generator) -> tuple[
 
 
 def _case(
-    x: Representation, outputs: np.ndarray, labels: np.ndarray, few: np.ndarray, fitting: np.ndarray,
+    x: Representation,
+    outputs: np.ndarray,
+    labels: np.ndarray,
+    few: np.ndarray,
+    fitting: np.ndarray,
     reasons: dict[str, str],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     points, others = rows(x), np.setdiff1d(np.arange(len(labels)), few)
     probe = chosen_probe(points[few], labels[few], fitting)
     of_layer = values((*SUPERVISED, *UNSUPERVISED), points[few], labels[few], reasons)

@@ -26,29 +26,37 @@ CHANGES: Mapping[str, str] = {
     "shift_cosine": "the same, cosine",
 }
 ABOUT = (
-    "The paper says that stability does not change when the representation is rotated, scaled or shifted, and falls"
-    " with noise. On its own mixtures of signal and noise that nearly holds: they look the same in all directions. "
-    "Real representations do not. Here is one with independent features whose variances fall as 1/i²: on its own "
-    "axes no half of the features knows of the other; after a rotation both hold a share of the few that matter. "
-    "basis_split, which draws a random basis instead of features, says the same of both."
+    "The paper says that stability does not change when the representation is rotated, scaled or "
+    "shifted, and falls with noise. On its own mixtures of signal and noise that nearly holds: "
+    "they look the same in all directions. Real representations do not. Here is one with "
+    "independent features whose variances fall as 1/i²: on its own axes no half of the features "
+    "knows of the other; after a rotation both hold a share of the few that matter. basis_split, "
+    "which draws a random basis instead of features, says the same of both."
 )
 
 
 def _parts(setting: Setting) -> list[Part]:
     mixtures: list[Part] = [{"share": share, "seed": SEED, "splits": SPLITS} for share in SHARES]
-    return [*mixtures, {"share": None, "seed": SEED, "splits": SPLITS, "uses": measured((basis_split,))}]
+    return [
+        *mixtures,
+        {"share": None, "seed": SEED, "splits": SPLITS, "uses": measured((basis_split,))},
+    ]
 
 
 def _compute(setting: Setting, part: Part) -> dict[str, Any]:
     seed, k = part["seed"], part["splits"]
     if part["share"] is not None:
         return _changed(mixture(part["share"], seed), seed, k)
-    points = generator(seed, "power law").standard_normal((SAMPLES, FEATURES)) / np.arange(1, FEATURES + 1)
+    points = generator(seed, "power law").standard_normal((SAMPLES, FEATURES)) / np.arange(
+        1, FEATURES + 1
+    )
     turned = points @ _rotation(seed, 0)
     return {
-        "before": split_score(points, seed, k=k), "after": split_score(turned, seed, k=k),
-        "basis_before": basis_split(points), "basis_after": basis_split(turned),
-    }  # fmt: skip
+        "before": split_score(points, seed, k=k),
+        "after": split_score(turned, seed, k=k),
+        "basis_before": basis_split(points),
+        "basis_after": basis_split(turned),
+    }
 
 
 def _changed(points: np.ndarray, seed: int, k: int) -> dict[str, Any]:
@@ -82,11 +90,19 @@ def _below(name: str, bound: float, more: str, note: str = "") -> Any:
     def judge(facts: Facts) -> Found:
         changes = [facts[share][name] for share in SHARES]
         written = ", ".join(number(change, 4) for change in changes)
-        other = f"; {CHANGES[more]}: {', '.join(number(facts[s][more], 4) for s in SHARES)}" if more else ""
+        other = (
+            f"; {CHANGES[more]}: {', '.join(number(facts[s][more], 4) for s in SHARES)}"
+            if more
+            else ""
+        )
         held = [change < bound for change in changes]
         if more:
             held += [facts[share][more] < bound for share in SHARES]
-        return Found(f"{written} (α = 0.3, 0.5, 0.7, 0.9){other}", (all(held[: len(SHARES)]), all(held)), note)
+        return Found(
+            f"{written} (α = 0.3, 0.5, 0.7, 0.9){other}",
+            (all(held[: len(SHARES)]), all(held)),
+            note,
+        )
 
     return judge
 
@@ -96,12 +112,13 @@ def _rotations(facts: Facts) -> Found:
     own = facts[None]
     change = abs(own["after"] - own["before"])
     text = (
-        f"mixtures {isotropic.ours}; independent axes with variances 1/i²: {number(own['before'], 4)} → "
-        f"{number(own['after'])}, and basis_split {number(own['basis_before'])} → {number(own['basis_after'])}"
+        f"mixtures {isotropic.ours}; independent axes with variances 1/i²: "
+        f"{number(own['before'], 4)} → {number(own['after'])}, and basis_split "
+        f"{number(own['basis_before'])} → {number(own['basis_after'])}"
     )
     note = (
-        "holds for data that look the same in all directions only; version 4 of the paper no longer claims it, and "
-        "says that the statistic is not invariant to rotations"
+        "holds for data that look the same in all directions only; version 4 of the paper no "
+        "longer claims it, and says that the statistic is not invariant to rotations"
     )
     return Found(text, (all(isotropic.holds), change < 0.003), note)
 
@@ -110,29 +127,53 @@ def _noise(facts: Facts) -> Found:
     falls = [facts[share]["noise"] for share in SHARES]
     first, last = falls[-1][0], falls[-1][-1]
     held = all(b < a + 0.01 for curve in falls for a, b in pairwise(curve))
-    text = f"α = 0.9: {number(first)} → {number(last)} as noise grows from 0 to 4; it never rises by more than 0.01"
-    return Found(text if held else f"{text[: text.index(';')]}; it rises somewhere", (held, last < first))
+    text = (
+        f"α = 0.9: {number(first)} → {number(last)} as noise grows from 0 to 4; it never rises by "
+        "more than 0.01"
+    )
+    return Found(
+        text if held else f"{text[: text.index(';')]}; it rises somewhere", (held, last < first)
+    )
 
 
 _SHIFT = "holds for a constant added to all features under correlation distance, which removes it"
 _CLAIMS = (
     ("S14", "A rotation changes the score by less than 0.003", "Δ < 0.003; no script", _rotations),
-    ("S14", "A scaling changes it by less than 0.002", "Δ < 0.002; no script", _below("scaling", 0.002, "")),
-    ("S14", "A translation changes it by less than 0.001", "Δ < 0.001; no script",
-     _below("constant", 0.001, "shift", _SHIFT)),
+    (
+        "S14",
+        "A scaling changes it by less than 0.002",
+        "Δ < 0.002; no script",
+        _below("scaling", 0.002, ""),
+    ),
+    (
+        "S14",
+        "A translation changes it by less than 0.001",
+        "Δ < 0.001; no script",
+        _below("constant", 0.001, "shift", _SHIFT),
+    ),
     ("S14", "It falls as noise is added", "monotone; no script", _noise),
-)  # fmt: skip
+)
 
 
 def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {part["share"]: value for part, value in found}
-    rows: Rows = tuple((text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items())
+    rows: Rows = tuple(
+        (text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items()
+    )
     columns = ("change", *(f"α = {share:g}" for share in SHARES))
     own = facts[None]
-    example = (("feature split", own["before"], own["after"]), ("basis_split", own["basis_before"], own["basis_after"]))
+    example = (
+        ("feature split", own["before"], own["after"]),
+        ("basis_split", own["basis_before"], own["basis_after"]),
+    )
     tables = (
         Table("changes", "Change of the score, same splits", columns, rows),
-        Table("axes", "Independent features with variances 1/i²", ("statistic", "own axes", "rotated"), example),
+        Table(
+            "axes",
+            "Independent features with variances 1/i²",
+            ("statistic", "own axes", "rotated"),
+            example,
+        ),
     )
     return Section("invariances", "Invariances", ABOUT, tables, (), judged(_CLAIMS, facts))
 

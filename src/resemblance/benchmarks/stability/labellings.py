@@ -1,4 +1,5 @@
-"""Other things that could be asked about the inputs of the benchmark models, besides what they were trained to tell."""
+"""Other things that could be asked about the inputs of the benchmark models, besides what they were
+trained to tell."""
 
 from __future__ import annotations
 
@@ -24,12 +25,15 @@ LOOPED = (0, 6, 8, 9)  # digits drawn with a closed loop
 def labellings(recipe: Recipe, classes: np.ndarray) -> dict[str, np.ndarray]:
     """Return the labels of the inputs of a model in every task of its domain, (n,) each.
 
-    Vision: the digit; is it odd; has it a closed loop; is the amount of ink in the lower, middle or upper third.
-    Language: the package; is its number odd; does the sentence hold a bracket or a quotation mark; the third of its
-    length. Graphs: the package; is its number odd; does the name of the function start with an underscore; the third of
-    its number of neighbours. ``classes``: those that the model was trained to tell.
+    Vision: the digit; is it odd; has it a closed loop; is the amount of ink in the lower, middle or
+    upper third. Language: the package; is its number odd; does the sentence hold a bracket or a
+    quotation mark; the third of its length. Graphs: the package; is its number odd; does the name
+    of the function start with an underscore; the third of its number of neighbours. ``classes``:
+    those that the model was trained to tell.
     """
-    others = {"vision": _of_digits, "language": _of_sentences, "graphs": _of_functions}[recipe.domain](recipe, classes)
+    others = {"vision": _of_digits, "language": _of_sentences, "graphs": _of_functions}[
+        recipe.domain
+    ](recipe, classes)
     return dict(zip(TASKS[recipe.domain], (classes, classes % 2, *others)))
 
 
@@ -53,6 +57,7 @@ def _of_functions(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _thirds(values: np.ndarray) -> np.ndarray:
-    """Whether a value is in the lower, middle or upper third, as 0, 1 or 2; equal values are in the same third."""
+    """Whether a value is in the lower, middle or upper third, as 0, 1 or 2; equal values are in the
+    same third."""
     found: np.ndarray = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)
     return found

@@ -18,7 +18,8 @@ from ..training import NEEDS, place
 
 
 class Plan(NamedTuple):
-    """Which models of the ReSi suite are trained: of which of its sizes, in which domains, how many of each kind."""
+    """Which models of the ReSi suite are trained: of which of its sizes, in which domains, how many
+    of each kind."""
 
     suite: str
     domains: tuple[str, ...]
@@ -45,25 +46,37 @@ def plain_models(setting: Setting) -> Sequence[Recipe]:
 
 
 def deep_models(setting: Setting) -> Sequence[Recipe]:
-    """Return the recipes of models with several layers: of graphs the deeper networks, of which only layers differ."""
-    return [r for r in _of(setting, ("normal", "layers")) if r.domain != "graphs" or r.setting == "layers"]
+    """Return the recipes of models with several layers: of graphs the deeper networks, of which
+    only layers differ."""
+    return [
+        r
+        for r in _of(setting, ("normal", "layers"))
+        if r.domain != "graphs" or r.setting == "layers"
+    ]
 
 
 def _of(setting: Setting, kinds: Sequence[str]) -> list[Recipe]:
     plan = plan_of(setting.size)
     there = [domain for domain in plan.domains if not missing(domain)]
-    return [r for r in recipes(plan.suite, there) if r.setting in kinds and r.seed < plan.seeds] if there else []
+    return (
+        [r for r in recipes(plan.suite, there) if r.setting in kinds and r.seed < plan.seeds]
+        if there
+        else []
+    )
 
 
 def missing(domain: str) -> str:
-    """Return the package that the models of a domain need and that is not installed; "" when all are."""
+    """Return the package that the models of a domain need and that is not installed; "" when all
+    are."""
     needed = dict.fromkeys(("torch", NEEDS[domain].partition(".")[0]))
     return next((package for package in needed if find_spec(package) is None), "")
 
 
 def absent(domains: Iterable[str]) -> dict[str, str]:
     """Return the domains whose models cannot be trained here, and why."""
-    return {f"models of {d}": f"{package} is not installed" for d in domains if (package := missing(d))}
+    return {
+        f"models of {d}": f"{package} is not installed" for d in domains if (package := missing(d))
+    }
 
 
 def absent_of(setting: Setting) -> dict[str, str]:
@@ -82,7 +95,8 @@ def recipe_of(setting: Setting, part: Part) -> Recipe:
 
 
 def family(name: str) -> str:
-    """Return what models that may be compared have in common, "vision/resnet" of "vision/digits/resnet/..."."""
+    """Return what models that may be compared have in common, "vision/resnet" of
+    "vision/digits/resnet/..."."""
     domain, _, architecture, *_ = name.split("/")
     return f"{domain}/{architecture}"
 
@@ -104,8 +118,11 @@ def labels_of(setting: Setting, recipe: Recipe) -> np.ndarray:
     return found
 
 
-def embeddings(setting: Setting, recipe: Recipe) -> Iterator[tuple[str, Representation, np.ndarray]]:
-    """Yield every layer of a trained model under every pooling: its name, its representation, the model's outputs."""
+def embeddings(
+    setting: Setting, recipe: Recipe
+) -> Iterator[tuple[str, Representation, np.ndarray]]:
+    """Yield every layer of a trained model under every pooling: its name, its representation, the
+    model's outputs."""
     for subject in subjects(setting, recipe):
         assert subject.outputs is not None
         for layer, representation in subject.layers.items():

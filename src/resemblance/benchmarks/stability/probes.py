@@ -1,4 +1,5 @@
-"""Linear probes: what can be read off a representation, and what pushing it along a direction does to that."""
+"""Linear probes: what can be read off a representation, and what pushing it along a direction does
+to that."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ PENALTIES = (0.01, 0.1, 1.0, 10.0)  # C of scikit-learn
 
 
 class Probe(NamedTuple):
-    """A linear classifier: weights (classes or 1, d), offsets, and the labels it answers with, in increasing order."""
+    """A linear classifier: weights (classes or 1, d), offsets, and the labels it answers with, in
+    increasing order."""
 
     weights: np.ndarray
     offsets: np.ndarray
@@ -21,13 +23,16 @@ class Probe(NamedTuple):
     def __call__(self, points: np.ndarray) -> np.ndarray:
         """Return the answers for points (..., d)."""
         scores = points @ self.weights.T + self.offsets
-        chosen: np.ndarray = scores.argmax(axis=-1) if len(self.weights) > 1 else (scores[..., 0] > 0).astype(int)
+        chosen: np.ndarray = (
+            scores.argmax(axis=-1) if len(self.weights) > 1 else (scores[..., 0] > 0).astype(int)
+        )
         given: np.ndarray = self.answers[chosen]
         return given
 
 
 def logistic_probe(points: np.ndarray, labels: np.ndarray, *, penalty: float = 1.0) -> Probe:
-    """Return the logistic regression of labels on points, by scikit-learn. Raises ``ValueError`` for one class."""
+    """Return the logistic regression of labels on points, by scikit-learn. Raises ``ValueError``
+    for one class."""
     from sklearn.linear_model import LogisticRegression
 
     fitted: Any = LogisticRegression(C=penalty, max_iter=5000).fit(points, labels)
@@ -37,8 +42,8 @@ def logistic_probe(points: np.ndarray, labels: np.ndarray, *, penalty: float = 1
 def chosen_probe(points: np.ndarray, labels: np.ndarray, fitting: np.ndarray) -> Probe:
     """Return a probe whose penalty was chosen on the samples not fitted to, fitted again to all.
 
-    ``fitting``: (n,) which samples candidates are fitted to. Features are brought to zero mean and unit deviation; of
-    equally good penalties the strongest is taken.
+    ``fitting``: (n,) which samples candidates are fitted to. Features are brought to zero mean and
+    unit deviation; of equally good penalties the strongest is taken.
 
     Reference: Raju 2026, Section 11 (logistic regression, C of 0.01 to 10).
     """
@@ -57,7 +62,8 @@ def chosen_probe(points: np.ndarray, labels: np.ndarray, fitting: np.ndarray) ->
 
 
 def direction_of(probe: Probe) -> np.ndarray:
-    """Return the unit direction that moves a probe's scores most: its weights, or their first right singular vector."""
+    """Return the unit direction that moves a probe's scores most: its weights, or their first right
+    singular vector."""
     found: np.ndarray = np.linalg.svd(probe.weights, full_matrices=False)[2][0]
     return found if len(probe.weights) > 1 else probe.weights[0] / np.linalg.norm(probe.weights[0])
 
@@ -73,7 +79,8 @@ def steered(
 ) -> np.ndarray:
     """Return the accuracy of a probe on points that were moved by every α along a direction.
 
-    ``sphere``: moved points are brought back to unit length, as the scripts of Raju 2026 do and the paper does not say.
+    ``sphere``: moved points are brought back to unit length, as the scripts of Raju 2026 do and the
+    paper does not say.
     """
     moved = points[None] + np.asarray(alphas)[:, None, None] * direction
     if sphere:
@@ -84,12 +91,14 @@ def steered(
 
 
 def largest_drop(accuracies: np.ndarray, alphas: Sequence[float] = ALPHAS) -> float:
-    """Return how much accuracy the worst α costs: accuracy at α = 0 minus the smallest, 0 or more."""
+    """Return how much accuracy the worst α costs: accuracy at α = 0 minus the smallest, 0 or
+    more."""
     return float(accuracies[list(alphas).index(0.0)] - accuracies.min())
 
 
 def halves(labels: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row numbers of two random halves of every class; the second gets the odd samples."""
+    """Return the row numbers of two random halves of every class; the second gets the odd
+    samples."""
     first, second = [], []
     for label in np.unique(labels):
         members = random.permutation(np.flatnonzero(labels == label))

@@ -1,4 +1,5 @@
-"""Spectral deletion: what is left without the leading components (Raju 2026, Section 7.2, Tables 11 and 12)."""
+"""Spectral deletion: what is left without the leading components (Raju 2026, Section 7.2, Tables 11
+and 12)."""
 
 from __future__ import annotations
 
@@ -23,10 +24,18 @@ def _parts(setting: Setting) -> list[Part]:
     uses = measured((cka, pwcka, procrustes))
     parts: list[Part] = [
         {"what": what, "removed": k, "seed": seed, "splits": SPLITS, "uses": uses}
-        for what, seed in (("table 11", SEED + 100), ("script", SEED + 200), ("whitening", SEED)) for k in removed
-    ]  # fmt: skip
+        for what, seed in (("table 11", SEED + 100), ("script", SEED + 200), ("whitening", SEED))
+        for k in removed
+    ]
     parts += [
-        {"what": "table 12", "as": p, "removed": AT, "seed": SEED + 200, "splits": SPLITS, "uses": uses}
+        {
+            "what": "table 12",
+            "as": p,
+            "removed": AT,
+            "seed": SEED + 200,
+            "splits": SPLITS,
+            "uses": uses,
+        }
         for p in PREPROCESSINGS
     ]
     every = {"what": "measure", "removed": list(removed), "seed": SEED + 100}
@@ -40,9 +49,15 @@ def _compute(setting: Setting, part: Part) -> dict[str, Any]:
     left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
     if what == "table 12":
         points, left = preprocessed(points, part["as"]), preprocessed(left, part["as"])
-    found = {"shesha": split_score(left, seed, k=splits), "cka": float(cka(points, left, estimator="debiased"))}
+    found = {
+        "shesha": split_score(left, seed, k=splits),
+        "cka": float(cka(points, left, estimator="debiased")),
+    }
     if what == "table 11":
-        found |= {"pwcka": float(pwcka(points, left)), "procrustes": procrustes_similarity(points, left)}
+        found |= {
+            "pwcka": float(pwcka(points, left)),
+            "procrustes": procrustes_similarity(points, left),
+        }
     if what in ("table 11", "table 12"):
         found |= {"cka_biased": float(cka(points, left))}
     if what == "whitening":
@@ -51,15 +66,18 @@ def _compute(setting: Setting, part: Part) -> dict[str, Any]:
 
 
 def procrustes_similarity(x: np.ndarray, y: np.ndarray) -> float:
-    """1 minus the disparity of Procrustes analysis with scaling: the squared nuclear norm of the aligned product."""
+    """1 minus the disparity of Procrustes analysis with scaling: the squared nuclear norm of the
+    aligned product."""
     return (1 - float(procrustes(x, y, squared=True)) / 2) ** 2
 
 
 def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
-    """Return points as they are ("raw"), "centred", centred with rows of length 1 ("normalised"), or "whitened".
+    """Return points as they are ("raw"), "centred", centred with rows of length 1 ("normalised"),
+    or "whitened".
 
-    Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). The identity is not scaled by the variances, so
-    the result depends on the unit of the points; that is how the author's script has it.
+    Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). The identity is not scaled by
+    the variances, so the result depends on the unit of the points; that is how the author's script
+    has it.
     """
     if how == "raw":
         return points

@@ -1,4 +1,5 @@
-"""Statistics of one representation as experiments ask for them: many at once, None where there is no value."""
+"""Statistics of one representation as experiments ask for them: many at once, None where there is
+no value."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from ...representation import Representation
 from ...stability import get_statistic
 from ...statistic import Statistic
 
-UNSUPERVISED = ("feature_split[k=10]", "basis_split[k=10]", "anisotropy", "participation_ratio", "effective_rank")
+UNSUPERVISED = (
+    "feature_split[k=10]",
+    "basis_split[k=10]",
+    "anisotropy",
+    "participation_ratio",
+    "effective_rank",
+)
 SUPERVISED = (
     "supervised_alignment", "label_conditioned_split", "variance_ratio", "class_separation[k=10]",
     "fisher_discriminant", "silhouette", "logme", "h_score", "gbc[covariance=spherical]",
@@ -32,12 +39,15 @@ def named(specs: Iterable[str]) -> list[list[Any]]:
 def values(
     specs: Iterable[str], points: np.ndarray, labels: np.ndarray, reasons: dict[str, str]
 ) -> dict[str, float | None]:
-    """Return the value of each statistic, None where data leave none; why goes to ``reasons``, by specification."""
+    """Return the value of each statistic, None where data leave none; why goes to ``reasons``, by
+    specification."""
     x = Representation(points)
     return {spec: _value(get_statistic(spec), x, labels, reasons) for spec in specs}
 
 
-def _value(statistic: Statistic, x: Representation, labels: np.ndarray, reasons: dict[str, str]) -> float | None:
+def _value(
+    statistic: Statistic, x: Representation, labels: np.ndarray, reasons: dict[str, str]
+) -> float | None:
     try:
         return statistic(x, *([labels] if statistic.needs else []))
     except ValueError as error:

@@ -1,6 +1,8 @@
-"""Steering: how far can pushing a representation along one direction change what is read off it (Raju 2026, Section 8)?
+"""Steering: how far can pushing a representation along one direction change what is read off it
+(Raju 2026, Section 8)?
 
-Is that foretold by stability statistics of other samples, and by more of them than separate the classes?
+Is that foretold by stability statistics of other samples, and by more of them than separate the
+classes?
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ STATISTICS = (*SUPERVISED, *UNSUPERVISED)
 
 
 class Repeats(NamedTuple):
-    """How often: splits of the samples, random directions and shuffled labels of each, bootstrap samples."""
+    """How often: splits of the samples, random directions and shuffled labels of each, bootstrap
+    samples."""
 
     splits: int
     random: int
@@ -33,16 +36,24 @@ class Repeats(NamedTuple):
     draws: int
 
 
-REPEATS = {"small": Repeats(2, 5, 2, 50), "default": Repeats(2, 20, 3, 200), "paper": Repeats(5, 20, 20, 2000)}
+REPEATS = {
+    "small": Repeats(2, 5, 2, 50),
+    "default": Repeats(2, 20, 3, 200),
+    "paper": Repeats(5, 20, 20, 2000),
+}
 
 
 def _parts(setting: Setting) -> list[Part]:
     repeats = REPEATS[setting.size]._replace(draws=0)
     return [
-        {**names_of(recipe), "tasks": list(TASKS[recipe.domain][:2]), "repeats": list(repeats),
-         "statistics": named(STATISTICS)}
+        {
+            **names_of(recipe),
+            "tasks": list(TASKS[recipe.domain][:2]),
+            "repeats": list(repeats),
+            "statistics": named(STATISTICS),
+        }
         for recipe in deep_models(setting)
-    ]  # fmt: skip
+    ]
 
 
 def _compute(setting: Setting, part: Part) -> Any:
@@ -69,21 +80,29 @@ Name = tuple[str, str, str, int]  # model, layer, task, split
 def _case(
     x: Representation, labels: np.ndarray, repeats: Repeats, reasons: dict[str, str], name: Name
 ) -> dict[str, Any]:
-    """Statistics of one half of the samples; probe, directions and drops of accuracy on the other."""
+    """Statistics of one half of the samples; probe, directions and drops of accuracy on the
+    other."""
     points = unit(rows(x))
-    measured, other = halves(labels, generator(0, "steering", *name[2:]))  # of all layers and models the same
-    fitted, tried = (other[part] for part in halves(labels[other], generator(0, "steering", "probe", *name[2:])))
+    measured, other = halves(
+        labels, generator(0, "steering", *name[2:])
+    )  # of all layers and models the same
+    fitted, tried = (
+        other[part] for part in halves(labels[other], generator(0, "steering", "probe", *name[2:]))
+    )
     probe = logistic_probe(points[fitted], labels[fitted])
     curves = {
         "probe": [direction_of(probe)],
         "random": list(_random_directions(points.shape[1], repeats.random, name)),
-        "shuffled": list(_shuffled_directions(points[fitted], labels[fitted], repeats.shuffles, name)),
+        "shuffled": list(
+            _shuffled_directions(points[fitted], labels[fitted], repeats.shuffles, name)
+        ),
     }
     found = {kind: _drops(probe, points[tried], labels[tried], of) for kind, of in curves.items()}
     return {
-        "accuracy": float((probe(points[tried]) == labels[tried]).mean()), **found,
+        "accuracy": float((probe(points[tried]) == labels[tried]).mean()),
+        **found,
         "statistics": values(STATISTICS, points[measured], labels[measured], reasons),
-    }  # fmt: skip
+    }
 
 
 def _random_directions(width: int, count: int, name: Name) -> Iterator[np.ndarray]:
@@ -92,14 +111,19 @@ def _random_directions(width: int, count: int, name: Name) -> Iterator[np.ndarra
         yield normal / np.linalg.norm(normal)
 
 
-def _shuffled_directions(points: np.ndarray, labels: np.ndarray, count: int, name: Name) -> Iterator[np.ndarray]:
+def _shuffled_directions(
+    points: np.ndarray, labels: np.ndarray, count: int, name: Name
+) -> Iterator[np.ndarray]:
     for draw in range(count):
         order = generator(0, "steering", "shuffled labels", *name, draw).permutation(len(labels))
         yield direction_of(logistic_probe(points, labels[order]))
 
 
-def _drops(probe: Probe, points: np.ndarray, labels: np.ndarray, directions: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Mean over directions of the largest drop, with and without the return to the sphere, and of the accuracies."""
+def _drops(
+    probe: Probe, points: np.ndarray, labels: np.ndarray, directions: Sequence[np.ndarray]
+) -> dict[str, Any]:
+    """Mean over directions of the largest drop, with and without the return to the sphere, and of
+    the accuracies."""
     free, sphere = (
         np.array([steered(probe, points, labels, direction, sphere=on) for direction in directions])
         for on in (False, True)
@@ -112,7 +136,9 @@ def _drops(probe: Probe, points: np.ndarray, labels: np.ndarray, directions: Seq
 
 
 def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
-    return conclude(done, ALPHAS, SUPERVISED, UNSUPERVISED, REPEATS[setting.size].draws, absent_of(setting))
+    return conclude(
+        done, ALPHAS, SUPERVISED, UNSUPERVISED, REPEATS[setting.size].draws, absent_of(setting)
+    )
 
 
 STEERING = Experiment("steering", _parts, _compute, _conclude, deep_models)

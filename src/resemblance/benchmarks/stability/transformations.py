@@ -1,4 +1,5 @@
-"""Transformations of one representation, as of an encoder: what they do to its stability and to its similarity."""
+"""Transformations of one representation, as of an encoder: what they do to its stability and to its
+similarity."""
 
 from __future__ import annotations
 
@@ -19,16 +20,18 @@ COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
 PROJECTIONS, TOP, CHOSEN = (16, 32, 64, 128, 256), (50, 100, 200, 400, 800), (50, 100, 200)
 NOISES = (0.05, 0.1, 0.25, 0.5, 1.0)
 FEWEST = 5  # features
-FEWER = 6  # times as many splits of features as of bases, of which each needs decompositions and says more
+# times as many splits of features as of bases, of which each needs decompositions and says more
+FEWER = 6
 Regime = Literal["compression", "preserving"]
 
 
 class Transformed(NamedTuple):
     """What a transformation did.
 
-    ``stability``: feature split. ``basis``: basis split. ``similarity``: mean linear CKA with the references, which are
-    the original, its first 100 principal components and its z-scores. ``without_self``: the same without the comparison
-    of a reference with itself, which is 1. ``regime``: "compression" keeps fewer features or directions.
+    ``stability``: feature split. ``basis``: basis split. ``similarity``: mean linear CKA with the
+    references, which are the original, its first 100 principal components and its z-scores.
+    ``without_self``: the same without the comparison of a reference with itself, which is 1.
+    ``regime``: "compression" keeps fewer features or directions.
     """
 
     name: str
@@ -41,13 +44,15 @@ class Transformed(NamedTuple):
 
 
 def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
-    """Return transformations of a representation (n, d), by name, each an array (n, k) in double precision.
+    """Return transformations of a representation (n, d), by name, each an array (n, k) in double
+    precision.
 
-    ``pca_k``: principal components; ``randproj_k``: Gaussian random projections; ``topvar_k``, ``randfeat_k``: the k
-    features of largest variance, or random ones; ``noise_p``: Gaussian noise of p percent of the deviation of all
-    values; ``original``, ``zscore``, ``l2norm``. The numbers k are those of the paper. Where k is more than there are
-    directions (for ``pca_k``, min(n - 1, d)) or features, the paper repeats the largest possible under several names;
-    here it is there once, under its own number. A constant feature has z-score 0, a zero row stays zero.
+    ``pca_k``: principal components; ``randproj_k``: Gaussian random projections; ``topvar_k``,
+    ``randfeat_k``: the k features of largest variance, or random ones; ``noise_p``: Gaussian noise
+    of p percent of the deviation of all values; ``original``, ``zscore``, ``l2norm``. The numbers k
+    are those of the paper. Where k is more than there are directions (for ``pca_k``, min(n - 1, d))
+    or features, the paper repeats the largest possible under several names; here it is there once,
+    under its own number. A constant feature has z-score 0, a zero row stays zero.
 
     Raises ``ValueError`` for fewer than 10 samples or 5 features, and for NaN or infinite values.
 
@@ -65,7 +70,9 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     found |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
     for k in CHOSEN:
         if k < d:
-            found[f"randfeat_{k:03d}"] = points[:, generator(seed, "features", k).choice(d, k, replace=False)]
+            found[f"randfeat_{k:03d}"] = points[
+                :, generator(seed, "features", k).choice(d, k, replace=False)
+            ]
     for amount in NOISES:
         noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
         found[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
@@ -75,21 +82,33 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
 
 
 def regime(name: str) -> Regime:
-    """Return whether a transformation keeps fewer features or directions ("compression"), or all ("preserving")."""
-    return "compression" if name.startswith(("pca", "randproj", "topvar", "randfeat")) else "preserving"
+    """Return whether a transformation keeps fewer features or directions ("compression"), or all
+    ("preserving")."""
+    return (
+        "compression"
+        if name.startswith(("pca", "randproj", "topvar", "randfeat"))
+        else "preserving"
+    )
 
 
-def transformation_study(X: Any, *, seed: int = 320, k: int = 30, max_samples: int = 1600) -> tuple[Transformed, ...]:
-    """Return what the transformations of a representation (n, d) do to its stability and similarity.
+def transformation_study(
+    X: Any, *, seed: int = 320, k: int = 30, max_samples: int = 1600
+) -> tuple[Transformed, ...]:
+    """Return what the transformations of a representation (n, d) do to its stability and
+    similarity.
 
-    ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples. Where a
-    transformation leaves a statistic without a value, its ``Undefined`` is raised.
+    ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples.
+    Where a transformation leaves a statistic without a value, its ``Undefined`` is raised.
 
-    Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its comparison with itself.
+    Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its
+    comparison with itself.
     """
     made = transformations(X, seed=seed)
     references = {name: made[name] for name in _references(made)}
-    return tuple(_transformed(name, points, references, (seed, k, max_samples)) for name, points in made.items())
+    return tuple(
+        _transformed(name, points, references, (seed, k, max_samples))
+        for name, points in made.items()
+    )
 
 
 def _transformed(
@@ -106,7 +125,15 @@ def _transformed(
 
 def transformation_table(found: tuple[Transformed, ...]) -> Table:
     """Return what transformations did as a table."""
-    columns = ("transformation", "regime", "features", "feature split", "basis split", "CKA", "CKA without itself")
+    columns = (
+        "transformation",
+        "regime",
+        "features",
+        "feature split",
+        "basis split",
+        "CKA",
+        "CKA without itself",
+    )
     rows = tuple((t.name, t.regime, float(t.features), *map(known, t[3:])) for t in found)
     note = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
     return Table("transformations", "Transformations of a representation", columns, rows, note)
@@ -125,11 +152,14 @@ def _clipped(wanted: tuple[int, ...], most: int) -> list[int]:
 def _points(X: Any) -> np.ndarray:
     points = np.asarray(to_numpy(argument(X, "X").array), dtype=np.float64)
     if points.shape[0] < 10 or points.shape[1] < FEWEST:
-        raise ValueError(f"transformations: X must have at least 10 samples and {FEWEST} features; got {points.shape}")
+        raise ValueError(
+            f"transformations: X must have at least 10 samples and {FEWEST} features; got "
+            f"{points.shape}"
+        )
     if not np.isfinite(points).all():
         bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
         raise ValueError(
-            f"transformations: X {points.shape} has NaN or infinite values in {len(bad)} samples, the first {bad[0]}; "
-            "leave them out"
+            f"transformations: X {points.shape} has NaN or infinite values in {len(bad)} samples, "
+            f"the first {bad[0]}; leave them out"
         )
     return points
