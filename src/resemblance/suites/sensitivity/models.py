@@ -14,7 +14,7 @@ from ...subject import Recipe
 from ..resi.tests import ARCHITECTURES, DOMAINS, source
 
 
-class Size(NamedTuple):
+class ModelCounts(NamedTuple):
     """How many models of each kind a domain has.
 
     ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
@@ -26,15 +26,14 @@ class Size(NamedTuple):
     grid: tuple[int, int]
 
 
-SIZES: Mapping[str, Size] = {
-    "small": Size(2, 3, (2, 2)),
-    "default": Size(5, 20, (4, 5)),
-    "paper": Size(10, 100, (10, 10)),
+SIZES: Mapping[str, ModelCounts] = {
+    "small": ModelCounts(2, 3, (2, 2)),
+    "default": ModelCounts(5, 20, (4, 5)),
+    "paper": ModelCounts(10, 100, (10, 10)),
 }
-CHOSEN: Mapping[str, str] = {"graphs": "sage", "language": "bert", "vision": "resnet"}
-DEEP: Mapping[
-    str, Mapping[str, Any]
-] = {  # what normal models have in place of the options of the suite "mini"
+ARCHITECTURE: Mapping[str, str] = {"graphs": "sage", "language": "bert", "vision": "resnet"}
+# What normal models have in place of the options of the suite "mini".
+DEEP: Mapping[str, Mapping[str, Any]] = {
     "graphs": {"layers": 9, "hidden": 32},
     "language": {"layers": 8, "train": 1500},
     "vision": {"blocks": 4, "width": 8, "epochs": 10},
@@ -78,7 +77,7 @@ def recipes(size: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
 
 
 def _recipes(size: str, domain: str) -> Iterator[Recipe]:
-    (seeds, finetunings, (pretrainings, each)), architecture = SIZES[size], CHOSEN[domain]
+    (seeds, finetunings, (pretrainings, each)), architecture = SIZES[size], ARCHITECTURE[domain]
     where = (domain, ARCHITECTURES[domain][0], architecture)
     normal = {"graphs": graphs, "language": language, "vision": vision}[domain]
     deep = normal.OPTIONS["slice"][architecture] | SMALL[domain]
