@@ -1,4 +1,4 @@
-"""``python -m papers.ding STUDY``: run the suite, judge the claims, write the numbers next to ours."""
+"""``python -m papers.ding STUDY``: run the suite, judge the claims, write the tables."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def _heads(names: Iterable[str], whose: str) -> list[str]:
     return [f"{name}, {whose}" for name in names]
 
 
-# ------------------------------------------------------------------------------------ Tables 3 to 17
+# ----------------------------------------------------------------------------------- Tables 3 to 17
 
 
 def by_layer(language: Mapping[str, FamilyFacts], quality: Quality) -> Table:

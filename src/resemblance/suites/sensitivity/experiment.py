@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from ...results.claims import Claim
 from ...results.codec import decode, encode
 from ...results.sections import Section
 from ...subject import Recipe, Subject
-from ..experiments import Experiment, Part, Setting, measured
+from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .benchmarks import Benchmark
 from .facts import FamilyFacts
 from .grading import graded
@@ -20,21 +19,18 @@ from .subjects import ModelFamily, Models, families, identity, missing_accuracie
 
 SLOW = "left out: it takes too long on so many samples"
 VERSION = 3  # of what a part stores
-Judges: TypeAlias = Mapping[str, Callable[[Any], Iterable[Claim]]]  # by the name of a section
 
 
 class Job(NamedTuple):
     """A benchmark on models: what its parts need besides the run.
 
-    ``facts``: takes the facts of every benchmark when it is concluded. ``claims``: judges of claims
-    by section.
+    ``facts``: takes the facts of the benchmark when it is concluded.
     """
 
     benchmark: Benchmark
     models: Models
     effort: Effort
     facts: dict[str, tuple[FamilyFacts, ...]]
-    claims: Judges
 
 
 class FamilyPart(NamedTuple):
@@ -54,11 +50,11 @@ class FamilyPart(NamedTuple):
     absent: str = ""
 
 
-def experiment(job: Job, memory: int | str = "2GB") -> Experiment:
+def experiment(job: Job) -> Experiment:
     """Return a benchmark as an experiment on trained models, or on a folder of the user."""
     recipes = tuple(r for r in job.models.recipes if r.setting == job.benchmark.setting)
     job = job._replace(models=job.models._replace(recipes=recipes))
-    compute = partial(_compute, job.benchmark, job.models, job.effort, memory)
+    compute = partial(_compute, job.benchmark, job.models, job.effort)
     return Experiment(
         job.benchmark.name,
         partial(_parts, job),
@@ -69,17 +65,17 @@ def experiment(job: Job, memory: int | str = "2GB") -> Experiment:
     )
 
 
-def _recipes(models: Models, setting: Setting) -> Sequence[Recipe]:
+def _recipes(models: Models, config: RunConfig) -> Sequence[Recipe]:
     return models.recipes
 
 
-def _parts(job: Job, setting: Setting) -> list[Part]:
-    members = families(job.models.read(setting.folder))
-    return [encode(_part(job, setting, *family)) for family in members.items()]
+def _parts(job: Job, config: RunConfig) -> list[Part]:
+    members = families(job.models.read(config.folder))
+    return [encode(_part(job, config, *family)) for family in members.items()]
 
 
 def _part(
-    job: Job, setting: Setting, family: ModelFamily, members: Sequence[Subject]
+    job: Job, config: RunConfig, family: ModelFamily, members: Sequence[Subject]
 ) -> FamilyPart:
     """Return the models, the measures and the effort that the facts depend on, or why there are
     none."""
@@ -87,39 +83,34 @@ def _part(
     subjects = job.benchmark.choose(intact)
     if isinstance(subjects, str):
         return FamilyPart(family, left_out=left_out, absent=subjects)
-    measures = fast_enough(setting.measures, job.effort, subjects[0].last.shape[0])
+    measures = fast_enough(config.measures, job.effort, subjects[0].last.shape[0])
     return FamilyPart(
         family,
         models={s.name: identity(s, is_trained=not job.models.folder) for s in subjects},
         measures=tuple((spec, version) for spec, version in measured(measures)),
         effort=tuple(job.effort),
-        slow=tuple(m.spec for m in setting.measures if m not in measures),
+        slow=tuple(m.spec for m in config.measures if m not in measures),
         left_out=left_out | missing_accuracies(subjects),
     )
 
 
 def _compute(
-    benchmark: Benchmark,
-    models: Models,
-    effort: Effort,
-    memory: int | str,
-    setting: Setting,
-    part: Part,
+    benchmark: Benchmark, models: Models, effort: Effort, config: RunConfig, part: Part
 ) -> Any:
     family: FamilyPart = decode(FamilyPart, part)
     if family.absent:
         return None
-    members = {s.name: s for s in families(models.read(setting.folder))[family.family]}
+    members = {s.name: s for s in families(models.read(config.folder))[family.family]}
     subjects = [members[name] for name in family.models]
-    sets, design = benchmark.sets(subjects, setting.folder, effort)
-    results = graded(sets, design, Budget(setting.folder, setting.measures, memory, effort))
-    facts = FamilyFacts(family.family, {m.spec: m.label for m in setting.measures}, results.grades)
+    sets, design = benchmark.sets(subjects, config.folder, effort)
+    results = graded(sets, design, Budget(config.folder, config.measures, config.memory, effort))
+    facts = FamilyFacts(family.family, {m.spec: m.label for m in config.measures}, results.grades)
     if benchmark.observe and results.grades.cells:
         facts = benchmark.observe(facts, sets, results)
     return encode(facts)
 
 
-def _conclude(job: Job, setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(job: Job, config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
     facts, reasons = list[FamilyFacts](), dict[str, str]()
     for document, value in done:
         part: FamilyPart = decode(FamilyPart, document)
@@ -128,8 +119,7 @@ def _conclude(job: Job, setting: Setting, done: Sequence[tuple[Part, Any]]) -> S
         if result is not None and result.grades.cells:
             facts.append(result)
     job.facts[job.benchmark.name] = tuple(facts)
-    judge = job.claims.get(job.benchmark.name)
-    claims = tuple(judge(tuple(facts))) if judge and facts else ()
+    claims = claims_of(config, job.benchmark.name, tuple(facts)) if facts else ()
     return benchmark_section(job.benchmark, facts, claims, reasons)
 
 

@@ -14,12 +14,12 @@ from ...measure import Measure
 from ...results.headlines import OWN, few_models
 from ...results.result import Result, load_result
 from ...sources.folders import folders_left_out
+from ...sources.trained import DOMAINS
 from ...suggestions import did_you_mean
 from ..experiments import Experiment, chosen, run_experiments
-from ..resi.tests import DOMAINS
-from ..study import Progress
+from ..study import Judge, Progress
 from .benchmarks import BENCHMARKS
-from .experiment import Job, Judges, experiment
+from .experiment import Job, experiment
 from .facts import PAPER, FamilyFacts, SuiteFacts, name_of
 from .sections import summary_section
 from .sets import Effort
@@ -34,7 +34,7 @@ SIZES: Mapping[str, Effort] = {
     "paper": Effort(1000, 5, 3, 2000, 9999, 500),
 }
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    experiment(Job(benchmark, Models(), SIZES["default"], {}, {})) for benchmark in BENCHMARKS
+    experiment(Job(benchmark, Models(), SIZES["default"], {})) for benchmark in BENCHMARKS
 )
 
 
@@ -44,9 +44,9 @@ def run(
     measures: Iterable[str | Measure] | None = None,
     size: str = "default",
     only: Iterable[str] | None = None,
-    domains: Sequence[str] = DOMAINS,
+    domains: Sequence[str] = tuple(DOMAINS),
     models: str | Path | None = None,
-    claims: Judges | None = None,
+    claims: Mapping[str, Judge] | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
@@ -88,15 +88,17 @@ def run(
     _check(folder, size, only, domains, models)
     tested = get_measures(measures if measures is not None else MEASURES)
     source = _models(size, domains, models)
-    judges, facts = claims or {}, dict[str, tuple[FamilyFacts, ...]]()
-    plan = [experiment(Job(b, source, SIZES[size], facts, judges), memory) for b in BENCHMARKS]
+    facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
+    plan = [experiment(Job(benchmark, source, SIZES[size], facts)) for benchmark in BENCHMARKS]
     result = run_experiments(
         "sensitivity",
         chosen(plan, only),
         folder,
         size=size,
         measures=tested,
+        claims=judges,
         executor=executor,
+        memory=memory,
         progress=progress,
         provenance={"models": source.folder} if source.folder else {"domains": list(domains)},
     )
@@ -119,7 +121,7 @@ def _check(
         raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
     for name, values, choices in (
         ("only", only, [b.name for b in BENCHMARKS]),
-        ("domains", domains, DOMAINS),
+        ("domains", domains, tuple(DOMAINS)),
     ):
         if isinstance(values, str) or (values is not None and not list(values)):
             raise ValueError(
