@@ -32,6 +32,8 @@ LAYERS = [
     {"subject"},
     {"views"},
     {"caveat"},
+    {"declared"},
+    {"roles"},
     {"measure", "statistic"},
     {"measures"},
     {"catalogue"},

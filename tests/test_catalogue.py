@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.measure import FAMILIES, INVARIANCES, implied
+from resemblance.declared import INVARIANCES, implied
+from resemblance.measure import FAMILIES
 from resemblance.views import pairs
 
 TABLE_2 = [

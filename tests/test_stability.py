@@ -17,7 +17,7 @@ from test_docs import bibliography
 
 import resemblance as rs
 from resemblance import stability as st
-from resemblance.measure import INVARIANCES
+from resemblance.declared import INVARIANCES
 from resemblance.stability import comparing
 from resemblance.stability.comparing import mean_agreement, ranks
 from resemblance.stability.splits import halves

@@ -6,8 +6,9 @@ from .catalogue import get_measure, list_measures, preset
 from .caveat import UninformativeWarning
 from .compare import compare
 from .comparison import Comparison, load
+from .declared import when
 from .drift import Drift, DriftReport, drift
-from .measure import Measure, measure, when
+from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
 from .representation import (

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import measures
-from .measure import FAMILIES, INVARIANCES, Measure, implied
+from .declared import INVARIANCES, implied
+from .measure import FAMILIES, Measure
 from .suggestions import did_you_mean
 
 

@@ -17,8 +17,9 @@ import scipy
 
 from .arrays import library
 from .catalogue import get_measure, parse_parameters
+from .declared import SLACK, outside
 from .extras import need
-from .measure import SLACK, Measure, outside
+from .measure import Measure
 from .representation import Representation, fingerprint, title
 from .store import Cell, Store, reading, remarks_of
 from .suggestions import did_you_mean

@@ -23,7 +23,8 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation, Undefined, title
 from ..views.pairs import (
     assignment,

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.neighbour_graphs import Kernel, affinity, graph, kernel_graph, spread
 from ..views.neighbours import Affinity, Index, Metric, Nearest, nearest, ranks_of

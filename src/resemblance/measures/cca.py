@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Array, at_most_one, namespace, singular_values, svd, to_numpy
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation
 from ..views.authors import resi_pwcca, resi_svcca_components
 from ..views.pairs import basis_overlap, canonical_decomposition, principal_overlap

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.manifold import (
     centered_trace,

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation
 from ..views.distances import row_blocks
 from ..views.neighbour_graphs import spread

@@ -20,7 +20,8 @@ from ..arrays import (
     scalar,
     to_numpy,
 )
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation
 from ..views.pairs import cross_products, nuclear_norm
 from ..views.points import centered, column_norms, comparable_columns, preshape, size

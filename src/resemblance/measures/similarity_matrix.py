@@ -18,7 +18,8 @@ from ..arrays import (
     scalar,
     to_numpy,
 )
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..views.distances import (

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Array
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation
 from ..views.scalars import concentricity, magnitude, uniformity
 from .chance import of_far_samples

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation
 from ..views.cross_barcode import cross_barcode_totals
 from ..views.heat import TEMPERATURES, heat_trace, stochastic_heat_traces

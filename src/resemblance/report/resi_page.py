@@ -14,8 +14,8 @@ from ..benchmarks.evaluate import Result
 from ..benchmarks.headlines import RESAMPLING
 from ..benchmarks.published import RankRow, order_agreement
 from ..benchmarks.resi import TESTS
+from ..declared import INVARIANCES
 from ..extras import need
-from ..measure import INVARIANCES
 from ..store import write_atomically
 from . import resi_cells, resi_data, resi_figures
 from .data import definition, number

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import to_numpy
-from ..measure import when
+from ..declared import when
 from ..representation import Representation, finite
 from ..rng import generator
 from ..statistic import statistic

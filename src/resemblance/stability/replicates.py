@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation
 from ..statistic import statistic
 from .comparing import Compare, Rdm, agreement, centred, correlation, cosine_matrix, rows

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..measure import argument
+from ..declared import argument
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import Statistic

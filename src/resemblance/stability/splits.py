@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic

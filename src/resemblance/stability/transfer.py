@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation, Undefined
 from ..statistic import statistic
 from .comparing import centred, rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...arrays import to_numpy
-from ...measure import argument
+from ...declared import argument
 from ...measures import cka
 from ...rng import generator
 from ...stability import basis_split, feature_split
