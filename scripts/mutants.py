@@ -35,7 +35,7 @@ class Mutant(NamedTuple):
 
 # fmt: off
 MUTANTS = (
-    Mutant("HSIC with n - 1", "measures/similarity_matrix.py",
+    Mutant("HSIC with n - 1", "views/grams.py",
            "diagonal * n / (n - 2) +", "diagonal * n / (n - 1) +", "test_identities.py"),
     Mutant("rank similarity of squares", "measures/neighbours.py",
            "(1 + np.abs(r - s))", "(1 + np.abs(r - s) ** 2)", "test_identities.py"),

@@ -23,13 +23,13 @@ from ..views.flatness import (
     leading_flatness,
     root_flatness,
 )
-from ..views.grams import Pairs
-from ..views.neighbour_graphs import spread
+from ..views.grams import GramKernel, Pairs
+from ..views.neighbour_kernels import spread
 from ..views.neighbours import Nearest, nearest, own_cosines
 from ..views.points import size, unit_rows
-from ..views.scalars import uniformity
 from ..views.shared_neighbours import mean_product
 from ..views.spectra import components_for, decomposition, rank
+from ..views.summaries import uniformity
 
 NEAR = 0.8
 STEPS = (0.99, 0.95, 0.9, NEAR)
@@ -74,8 +74,8 @@ def of_leading_spans(
     """Fixed when n - 1 components of one side are kept; near for 0.8 (n - 1) of them."""
     if truncation == "resi" or _narrow(x, y):
         return ""
-    kept = (components_for(r, explained_variance=explained_variance) for r in (x, y))
-    return _filled(x.shape[0], x.shape[0] - 1, *kept)
+    counts = (components_for(r, explained_variance=explained_variance) for r in (x, y))
+    return _filled(x.shape[0], x.shape[0] - 1, *counts)
 
 
 def of_components(x: Representation, y: Representation, k: int) -> str:
@@ -127,8 +127,8 @@ def of_grams(
         return fixed(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and _low(x, y)):
         return ""
-    flatness = (gram_flatness(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y))
-    return near(x.shape[0], math.prod(flatness))
+    gram = GramKernel(kernel, bandwidth, pairs)
+    return near(x.shape[0], gram_flatness(x, gram) * gram_flatness(y, gram))
 
 
 def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:

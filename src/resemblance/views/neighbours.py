@@ -25,6 +25,14 @@ Affinity = Literal["cosine", "euclidean", "inner"]
 Index = Literal["exact", "hnsw"]
 
 
+class Search(NamedTuple):
+    """Which neighbours: how many, nearest by what, and searched how."""
+
+    k: int
+    metric: Affinity
+    method: Index = "exact"
+
+
 class Ties(NamedTuple):
     """The rows that have equally near neighbours; all of it is empty without any."""
 

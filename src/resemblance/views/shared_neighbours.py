@@ -11,50 +11,34 @@ import numpy as np
 
 from ..representation import Representation, view
 from .distances import row_blocks
-from .neighbour_graphs import spread
-from .neighbours import Affinity, Index, Nearest, Ties, nearest
+from .neighbour_kernels import spread
+from .neighbours import Nearest, Search, Ties, nearest
 
 ENTRIES = 2**21  # entries of the rows that are compared at a time
 Score = Callable[[Nearest, Nearest], float]
 
 
-def relative(
-    score: Score,
-    x: Representation,
-    y: Representation,
-    k: int,
-    metric: Affinity,
-    index: Index = "exact",
-) -> float:
+def relative(score: Score, x: Representation, y: Representation, search: Search) -> float:
     """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
     without ties."""
-    a, b = (nearest(r, k=k, metric=metric, index=index) for r in (x, y))
-    return min(1.0, score(a, b) / attainable(score, x, y, k, metric, index))
+    a, b = (nearest(r, *search) for r in (x, y))
+    return min(1.0, score(a, b) / attainable(score, x, y, search))
 
 
-def attainable(
-    score: Score,
-    x: Representation,
-    y: Representation,
-    k: int,
-    metric: Affinity,
-    index: Index = "exact",
-) -> float:
+def attainable(score: Score, x: Representation, y: Representation, search: Search) -> float:
     """The geometric mean of the scores of each of two representations with itself, the largest that
     ties allow."""
-    own = [_with_itself(r, score=score, k=k, metric=metric, index=index) for r in (x, y)]
-    return math.sqrt(
-        own[0] * own[1]
-    )  # the root of a square is exact, so X with itself is exactly 1
+    # The root of a square is exact, so X with itself is exactly 1.
+    return math.sqrt(_with_itself(x, score, search) * _with_itself(y, score, search))
 
 
 @view
-def _with_itself(x: Representation, score: Score, k: int, metric: Affinity, index: Index) -> float:
-    near = nearest(x, k=k, metric=metric, index=index)
+def _with_itself(x: Representation, score: Score, search: Search) -> float:
+    near = nearest(x, *search)
     return score(near, near) if len(near.ties.rows) else 1.0
 
 
-def shared(a: Nearest, b: Nearest) -> np.ndarray:
+def shared_weight(a: Nearest, b: Nearest) -> np.ndarray:
     """Total weight of the common neighbours of every sample, products of the weights on both sides,
     shape (n,)."""
     n, k = a.listed.shape
@@ -89,7 +73,7 @@ def _most(a: Nearest, b: Nearest) -> int:
 
 def mean_share(a: Nearest, b: Nearest) -> float:
     """Mean share of the neighbours that are common."""
-    return float(shared(a, b).sum() / a.listed.size)
+    return float(shared_weight(a, b).sum() / a.listed.size)
 
 
 class Common(NamedTuple):
