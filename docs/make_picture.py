@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import resemblance as rs
-from resemblance.sources.digits import digits
+from resemblance.sources.trained.digits import digits
 
 MEASURES = {
     "cka": "CKA (similarity)",

@@ -43,11 +43,11 @@ LAYERS = [
     {"comparison"},
     {"given"},
     {"compare"},
-    {"drift"},
     {"grounding"},
     {"significance"},
-    {"sensitivity"},
-    {"benchmarks"},
+    {"results"},
+    {"drift"},
+    {"suites"},
     {"report"},
     {"cli"},
     {"__main__"},
@@ -63,7 +63,7 @@ SOURCES_MAY_IMPORT = {
     "subject",
     "sources",
 }
-MAY_USE_SOURCES = {"benchmarks", "cli", "stability"}
+MAY_USE_SOURCES = {"suites", "cli", "stability"}
 HEAVY = {
     "torch",
     "numba",

@@ -12,12 +12,12 @@ import numpy as np
 import pandas
 import pytest
 from conftest import assert_fits
-from test_study import OWN, bring
+from test_study_of_resi import OWN, bring
 
 from resemblance import cli
-from resemblance.benchmarks.evaluate import load_result
 from resemblance.report import resi_data
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
+from resemblance.suites.resi.evaluation import load_resi
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +67,14 @@ def test_run_prints_the_ranking_and_where_the_page_is(study, capsys):
 
 
 def test_a_measure_of_ones_own_stands_beside_the_others(study):
-    result = load_result(study / "result.json")
+    result = load_resi(study / "result.json")
     assert {s.label for s in result.scores} == {"CKA", "GULP", "Jaccard", "SizeDiff"}
     assert all("size_difference" in ranks for ranks in result.ranks().values())
     assert "SizeDiff" in (study / "index.html").read_text()
 
 
 def test_results_in_every_format(study, capsys, tmp_path):
-    result = load_result(study / "result.json")
+    result = load_resi(study / "result.json")
     _, table, _ = run(capsys, "results", study)
     assert "Layer monotonicity" in table
     assert "Shortcut affinity on synthetic" in table  # there is none, and it says why
@@ -102,7 +102,7 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
     assert err.startswith(
         "error: too few models for any test (model1: no traits.json beside its arrays; accuracy: "
     )
-    assert load_result(tmp_path / "study" / "result.json").left_out == {
+    assert load_resi(tmp_path / "study" / "result.json").left_out == {
         "model1": "no traits.json beside its arrays"
     }
 
@@ -147,7 +147,7 @@ def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
 def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(study, capsys):
     _, text, _ = run(capsys, "status", study, "--format", "json")
     found = json.loads(text)
-    shown = resi_data.headline(load_result(study / "result.json")).comparisons
+    shown = resi_data.headline(load_resi(study / "result.json")).comparisons
     assert found["comparisons"] - found["alone"] == shown
     _, out, _ = run(capsys, "status", study)
     assert (
@@ -180,7 +180,7 @@ def test_the_difference_of_measure_and_measures_is_explained(capsys):
 def test_status_report_and_published(study, capsys, tmp_path):
     _, out, _ = run(capsys, "status", study)
     assert "not running" in out
-    assert f"{len(load_result(study / 'result.json').scores)} scores" in out
+    assert f"{len(load_resi(study / 'result.json').scores)} scores" in out
     _, out, _ = run(capsys, "status", study, "--format", "json")
     assert json.loads(out)["running"] is False
     code, out, _ = run(capsys, "report", study, "-o", tmp_path / "page.html")
@@ -201,7 +201,7 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
     assert "GULP" not in page
-    result = load_result(study / "result.json").only(["neighbours", "statistic"])
+    result = load_resi(study / "result.json").only(["neighbours", "statistic"])
     assert (
         {m.label for m in result.measures}
         == {s.label for s in result.scores}
@@ -212,7 +212,7 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     with pytest.raises(
         ValueError, match="no measure of topology in this result; it has neighbours"
     ):
-        load_result(study / "result.json").only(["topology"])
+        load_resi(study / "result.json").only(["topology"])
 
 
 def test_the_paper_of_mka_has_other_measures(study, capsys):
@@ -254,11 +254,11 @@ def test_models_that_change_are_compared_again(tmp_path, capsys):
     models = bring(tmp_path / "models", noise_walk())
     words = ("run", tmp_path / "study", "--models", models, "-m", "cka", "--jobs", 1, "--quiet")
     assert run(capsys, *words)[0] == 0
-    before = [s.value for s in load_result(tmp_path / "study" / "result.json").scores]
+    before = [s.value for s in load_resi(tmp_path / "study" / "result.json").scores]
     layer = next(models.rglob("*.npy"))
     np.save(layer, np.random.default_rng(1).normal(size=np.load(layer).shape))
     assert run(capsys, *words)[0] == 0
-    assert [s.value for s in load_result(tmp_path / "study" / "result.json").scores] != before
+    assert [s.value for s in load_resi(tmp_path / "study" / "result.json").scores] != before
 
 
 @pytest.mark.parametrize("words", ["results", "compare-published"])

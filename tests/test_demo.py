@@ -12,7 +12,7 @@ from conftest import on_terminal
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.sources import digits as source
+from resemblance.sources.trained import digits as source
 
 torch = pytest.importorskip("torch")
 

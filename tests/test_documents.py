@@ -9,13 +9,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pytest
-from test_findings import FINDINGS
-from test_resi_report import models
+from test_page_of_resi import models
+from test_results import FINDINGS
 
-from resemblance.benchmarks import manifolds
-from resemblance.benchmarks.evaluate import evaluate, load_result
-from resemblance.benchmarks.findings import load_findings
-from resemblance.benchmarks.manifold_result import load_manifolds
 from resemblance.documents import check_types, read_document
 from resemblance.report import write_resi_page
 from resemblance.report.findings_output import finding_tables
@@ -23,6 +19,10 @@ from resemblance.report.findings_page import write_findings_page
 from resemblance.report.manifolds_output import manifold_tables
 from resemblance.report.manifolds_page import write_manifolds_page
 from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
+from resemblance.results.result import load_result
+from resemblance.suites.manifolds import suite as manifolds
+from resemblance.suites.manifolds.grades import load_manifolds
+from resemblance.suites.resi.evaluation import evaluate, load_resi
 
 ODD = (None, True, 5, -1.5, "x", "", [], {}, [1], {"a": 1}, [[]], 1e308)
 
@@ -146,8 +146,8 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "load", "show", "count"),
     [
-        ("resi", load_result, show_resi, 60),
-        ("findings", load_findings, show_findings, 150),
+        ("resi", load_resi, show_resi, 60),
+        ("findings", load_result, show_findings, 150),
         ("manifolds", load_manifolds, show_manifolds, 40),
     ],
 )

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import resemblance as rs
-from resemblance.benchmarks.grading import RULES, rule_for
 from resemblance.comparison import info_of
 from resemblance.grounding import (
     apply,
@@ -31,6 +30,7 @@ from resemblance.grounding import (
     spearman,
 )
 from resemblance.significance import mantel, pairings
+from resemblance.suites.resi.grading import RULES, rule_for
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
     "quality_metrics"

@@ -11,17 +11,18 @@ from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.benchmarks import manifolds
-from resemblance.benchmarks.claims import NO_DATA, NOT, REPRODUCED, Claim
-from resemblance.benchmarks.contests import read_contest
-from resemblance.benchmarks.evaluate import Result, evaluate
-from resemblance.benchmarks.findings import Findings, Section, load_findings
-from resemblance.benchmarks.grading import Score
-from resemblance.benchmarks.joint import joint
-from resemblance.benchmarks.resi_claims import claims
 from resemblance.comparison import info_of
+from resemblance.results.claims import NO_DATA, NOT, REPRODUCED, Claim
+from resemblance.results.result import Result, load_result
+from resemblance.results.sections import Section
 from resemblance.significance import places
 from resemblance.subject import Subject
+from resemblance.suites.contests import read_contest
+from resemblance.suites.joint import joint
+from resemblance.suites.manifolds import suite as manifolds
+from resemblance.suites.resi.claims import claims
+from resemblance.suites.resi.evaluation import ResiResult, evaluate
+from resemblance.suites.resi.grading import Score
 
 MEASURES = (
     "cka",
@@ -40,7 +41,7 @@ def study(folder, suite, cells, labels=LABELS, size="default"):
     """A folder with findings in which measures have these scores."""
     folder.mkdir()
     part = Section("part", "Part", "about", scores=cells, claims=(CLAIM,))
-    Findings(suite, size, (part,), labels).save(folder / "result.json")
+    Result(suite, size, (part,), labels).save(folder / "result.json")
     return folder
 
 
@@ -214,7 +215,7 @@ def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
 def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
     found = joint(two)
     found.save(tmp_path / "joint.json")
-    assert load_findings(tmp_path / "joint.json") == found
+    assert load_result(tmp_path / "joint.json") == found
 
 
 def subjects(domain):
@@ -292,7 +293,9 @@ def made_up(quality):
         for place, m in enumerate(infos)
         for value in [float(quality(place, domain, cell))]
     ]
-    return Result("paper", "models", "last", tuple(infos), tuple(scores), (), (), (), (), {}, {})
+    return ResiResult(
+        "paper", "models", "last", tuple(infos), tuple(scores), (), (), (), (), {}, {}
+    )
 
 
 def verdicts(quality):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.benchmarks.published import (
+from resemblance.suites.published import (
     compare_published,
     order_agreement,
     published,

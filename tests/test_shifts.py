@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources import rewiring, stress
-from resemblance.sources.corruptions import CORRUPTIONS, corrupt
-from resemblance.sources.digits import split_digits
-from resemblance.sources.severities import SEVERITIES
-from resemblance.sources.snapshot import load_snapshot
+from resemblance.sources.trained.digits import split_digits
+from resemblance.sources.trained.graphs import rewiring
+from resemblance.sources.trained.language import stress
+from resemblance.sources.trained.severities import SEVERITIES
+from resemblance.sources.trained.snapshot import load_snapshot
+from resemblance.sources.trained.vision.corruptions import CORRUPTIONS, corrupt
 
 RANDOM_FREE = ("blur", "contrast", "brightness", "pixelate", "compression")
 

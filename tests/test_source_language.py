@@ -7,9 +7,21 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources import language
-from resemblance.sources._encoders import ARCHITECTURES, SPECIAL, encode, vocabulary, words_of
-from resemblance.sources.language import docstrings, extract, fit, random_labels, with_shortcut
+from resemblance.sources.trained.language import train as language
+from resemblance.sources.trained.language.models import (
+    ARCHITECTURES,
+    SPECIAL,
+    encode,
+    vocabulary,
+    words_of,
+)
+from resemblance.sources.trained.language.train import (
+    docstrings,
+    extract,
+    fit,
+    random_labels,
+    with_shortcut,
+)
 from resemblance.subject import Recipe
 
 OPTIONS = language.OPTIONS["slice"]["bert"] | {
@@ -169,7 +181,7 @@ def test_layers_are_complete_and_vary_between_sentences(architecture, setting):
 def test_padding_changes_nothing(architecture):
     """A sentence alone, without padding, gives what it gives among longer ones."""
     torch = pytest.importorskip("torch")
-    from resemblance.sources import _encoders as encoders
+    from resemblance.sources.trained.language import models as encoders
 
     known = vocabulary([["a", "b", "c"]], 50)
     with language.seeded(0, "test"):
@@ -186,7 +198,7 @@ def test_padding_changes_nothing(architecture):
 
 def test_sentences_that_go_through_a_network_in_parts_keep_their_order(monkeypatch):
     torch = pytest.importorskip("torch")
-    from resemblance.sources import _encoders as encoders
+    from resemblance.sources.trained.language import models as encoders
 
     known = vocabulary([["a", "b", "c"]], 50)
     ids = encode([["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12)
@@ -204,7 +216,7 @@ def test_sentences_that_go_through_a_network_in_parts_keep_their_order(monkeypat
 
 def test_pooled_states_are_those_of_the_network():
     torch = pytest.importorskip("torch")
-    from resemblance.sources import _encoders as encoders
+    from resemblance.sources.trained.language import models as encoders
 
     known = vocabulary([["a", "b"]], 50)
     ids = encode([["a", "b", "a"]], known, 12)

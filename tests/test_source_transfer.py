@@ -6,13 +6,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resemblance.benchmarks.resi import source
-from resemblance.benchmarks.sensitivity_models import SIZES, recipes
-from resemblance.sources import graphs_transfer, language_transfer, vision_transfer
-from resemblance.sources.corruptions import CORRUPTIONS
-from resemblance.sources.rewiring import SHIFTS
-from resemblance.sources.snapshot import load_snapshot
-from resemblance.sources.stress import STRESSES
+from resemblance.sources.trained.graphs import transfer as graphs_transfer
+from resemblance.sources.trained.graphs.rewiring import SHIFTS
+from resemblance.sources.trained.language import transfer as language_transfer
+from resemblance.sources.trained.language.stress import STRESSES
+from resemblance.sources.trained.snapshot import load_snapshot
+from resemblance.sources.trained.vision import transfer as vision_transfer
+from resemblance.sources.trained.vision.corruptions import CORRUPTIONS
+from resemblance.suites.resi.tests import source
+from resemblance.suites.sensitivity.models import SIZES, recipes
 
 DOMAINS = ("graphs", "language", "vision")
 FAMILIES = {"graphs": SHIFTS, "language": STRESSES, "vision": CORRUPTIONS}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources import vision
+from resemblance.sources.trained.vision import train as vision
 from resemblance.subject import Recipe
 
 SIZES = {"train": 60, "test": 40, "epochs": 1, "batch": 30}

@@ -20,7 +20,7 @@ from resemblance.measures.topology import WEIGHT
 from resemblance.views import shared_neighbours
 from resemblance.views.heat import TEMPERATURES, chebyshev_traces, heat_trace, neighbour_operator
 from resemblance.views.neighbour_kernels import fuzzy_kernel, graph, local_rbf_kernel
-from resemblance.views.neighbours import Search, nearest
+from resemblance.views.neighbours import Search, largest, nearest
 from resemblance.views.shared_neighbours import mean_product
 
 LISTS = ["lcs_knn", "edit_distance_knn", "rank_similarity"]
@@ -79,6 +79,21 @@ X = np.array(
     [[0.0], [1.0], [-1.0], [5.0]]
 )  # the first sample is as far from the second as from the third
 Y = np.array([[0.0], [1.0], [3.0], [3.5]])  # no ties
+
+
+def test_entries_at_the_edge_of_rounding_are_tied():
+    """The sum of level and tolerance is rounded, so an entry that equals it may be farther from
+    the level than the tolerance: it belongs to the tie all the same."""
+    terms = 1.1
+    tolerance = 16 * np.finfo(float).eps * terms
+    levels = np.random.default_rng(0).uniform(0.1, 0.9, 1000)
+    edges = levels + tolerance
+    at_edge = edges - levels > tolerance
+    assert at_edge.any()
+    for level, edge in zip(levels[at_edge], edges[at_edge]):
+        listed, ties = largest(np.array([[edge, level, level]]), 2, terms)
+        assert listed.tolist() == [[0, 1]]
+        assert ties.members.tolist() == [0, 1, 2]
 
 
 def test_the_weights_of_a_table_by_hand():

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from resemblance import Representation
-from resemblance.benchmarks import sensitivity_models
-from resemblance.benchmarks.resi import SUITES, recipes, source
-from resemblance.benchmarks.training import (
+from resemblance.sources.folders import read_subjects, write_subject
+from resemblance.subject import Extraction, Recipe, Subject
+from resemblance.suites.resi.tests import SUITES, recipes, source
+from resemblance.suites.sensitivity import models as sensitivity_models
+from resemblance.suites.training import (
     is_trained,
     load_weights,
     place,
@@ -22,8 +24,6 @@ from resemblance.benchmarks.training import (
     train,
     train_one,
 )
-from resemblance.sources.folders import read_subjects, write_subject
-from resemblance.subject import Extraction, Recipe, Subject
 
 # SHA-256 of the names and fingerprints of all recipes: a change would train every study anew
 PLANS = {

@@ -245,7 +245,7 @@ def demo_command(
     """Train small networks on handwritten digits, compare all their layers by all measures, and
     write a page."""
     from ..report.terminal import summary_table
-    from ..sources.digits import digits
+    from ..sources.trained.digits import digits
 
     for package in ("torch", "jinja2", "matplotlib"):
         check(package)

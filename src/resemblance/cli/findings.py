@@ -9,11 +9,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ..benchmarks.experiments import Experiment
-from ..benchmarks.findings import Findings, load_findings
 from ..extras import check
 from ..measure import Measure
 from ..report.output import show
+from ..results.result import Result, load_result
+from ..suites.experiments import Experiment
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (
@@ -51,7 +51,7 @@ class Suite(NamedTuple):
     name: str
     folder: str
     sizes: Collection[str]
-    run: Callable[..., Findings]
+    run: Callable[..., Result]
     experiments: Sequence[Experiment]
     usual_measures: Sequence[str | Measure]
     title: str | None
@@ -64,7 +64,7 @@ def suite_commands(
     folder: str,
     help: str,
     sizes: Collection[str],
-    run: Callable[..., Findings],
+    run: Callable[..., Result],
     experiments: Sequence[Experiment],
     usual_measures: Sequence[str | Measure] = (),
     *,
@@ -183,7 +183,7 @@ def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[s
     return 0
 
 
-def _nothing_to_rank(findings: Findings) -> str:
+def _nothing_to_rank(findings: Result) -> str:
     """Say why models of somebody's own make no experiment, and which folders were left out."""
     why = [
         f"{s.name}: {what}: {reason}"
@@ -238,18 +238,18 @@ def _report(suite: Suite) -> Callable[..., None]:
     return report_command
 
 
-def _findings_of(suite: Suite, study: Path) -> Findings:
+def _findings_of(suite: Suite, study: Path) -> Result:
     """Return what a study found; ``ValueError`` when there is nothing yet, or it is a study of
     another suite."""
     if not (study / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
-    found = load_findings(study / "result.json")
+    found = load_result(study / "result.json")
     if found.suite != suite.name:
         raise ValueError(f"{study} is a study of {found.suite}, not of {suite.name}")
     return found
 
 
-def _write_report(suite: Suite, findings: Findings, path: Path) -> Path:
+def _write_report(suite: Suite, findings: Result, path: Path) -> Path:
     from ..report.findings_page import write_findings_page
 
     write_findings_page(findings, path, title=suite.title, introduction=suite.introduction)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ..benchmarks.findings import Findings
-from ..benchmarks.joint import joint
 from ..extras import check
 from ..report.output import show
+from ..results.result import Result
+from ..suites.joint import joint
 from .options import check_targets, choose_format, warn_of_trial
 
 
@@ -49,7 +49,7 @@ def joint_command(
         emit_findings(found, kind, output)
 
 
-def _introduction(found: Findings) -> str:
+def _introduction(found: Result) -> str:
     suites = [section.title for section in found.sections[2:]]
     return (
         f"Each suite asks in its own way whether a measure can be trusted: {'; '.join(suites)}. "

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from ..benchmarks.manifold_result import ManifoldResult, load_manifolds
-from ..benchmarks.manifolds import MEASURES, SIZES, run
 from ..extras import check
 from ..report.output import show
+from ..suites.manifolds.grades import ManifoldResult, load_manifolds
+from ..suites.manifolds.suite import MEASURES, SIZES, run
 from ..tiles import parse_bytes
 from .options import (
     beside,

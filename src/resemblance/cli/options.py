@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..benchmarks.headlines import TRIAL
 from ..catalogue import get_measures, parse_parameters
 from ..extras import check
 from ..measure import Measure
 from ..modules import load_module
 from ..report.output import FORMATS
+from ..results.headlines import TRIAL
 from ..suggestions import did_you_mean
 from .errors import OWN_MODULE, OwnFileError
 

@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from ..benchmarks.evaluate import PRESETS, Result, load_result
-from ..benchmarks.grading import FAILURES, PERMUTATIONS, PROTOCOLS
-from ..benchmarks.published import PAPERS
-from ..benchmarks.resi import DOMAINS, SUITES
 from ..extras import check, install_hint
 from ..measure import FAMILIES
 from ..report.output import show
+from ..suites.published import PAPERS
+from ..suites.resi.evaluation import PRESETS, ResiResult, load_resi
+from ..suites.resi.grading import FAILURES, PERMUTATIONS, PROTOCOLS
+from ..suites.resi.tests import DOMAINS, SUITES
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (
@@ -97,7 +97,7 @@ def run_command(
 
     Run again with the same folder it continues, and computes only what is new.
     """
-    from ..benchmarks.study import run
+    from ..suites.resi.suite import run
 
     check_options(suite, domain, models, protocol, permute, failures, memory)
     chosen = beside(chosen_measures(measures), measure, [PRESETS[protocol]])
@@ -136,7 +136,7 @@ def status_command(
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
 ) -> None:
     """Say how far a study is."""
-    from ..benchmarks.study import status
+    from ..suites.resi.suite import status
 
     check_choice("format", format, ("table", "json"))
     found = status(study)
@@ -217,7 +217,7 @@ def compare_published_command(
     show([*published_table(result_of(study), domain, paper)])
 
 
-def nothing_to_rank(result: Result) -> str:
+def nothing_to_rank(result: ResiResult) -> str:
     """Say why no measure could be put to a test: which models are missing, and which folders were
     left out."""
     left = [f"{folder}: {why}" for folder, why in result.left_out.items()]
@@ -225,7 +225,7 @@ def nothing_to_rank(result: Result) -> str:
     return f"too few models for any test ({'; '.join([*left, *why]) or 'there are none'})"
 
 
-def announce(result: Result, page: Path) -> None:
+def announce(result: ResiResult, page: Path) -> None:
     """Print what was evaluated, how the groups of models behave, the ranking, and where the page
     is."""
     from ..report.resi_terminal import group_table, headline_lines, ranking_table
@@ -263,14 +263,14 @@ def check_options(
             raise ImportError(f"{package} is not installed: {install_hint('resi')}") from error
 
 
-def result_of(study: Path) -> Result:
+def result_of(study: Path) -> ResiResult:
     """Return the result of a study; ``ValueError`` when it has none yet."""
     if not (study / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
-    return load_result(study / "result.json")
+    return load_resi(study / "result.json")
 
 
-def write_report(result: Result, path: Path) -> Path:
+def write_report(result: ResiResult, path: Path) -> Path:
     """Write the page of a result and return its path."""
     from ..report.resi_page import write_resi_page
     from ..report.resi_terminal import published_rows

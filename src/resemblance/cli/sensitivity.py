@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from ..benchmarks.resi import DOMAINS
-from ..benchmarks.sensitivity import EXPERIMENTS, MEASURES, SIZES, run
 from ..extras import check
+from ..suites.resi.tests import DOMAINS
+from ..suites.sensitivity.suite import EXPERIMENTS, MEASURES, SIZES, run
 from ..tiles import parse_bytes
 from .findings import Beside, Jobs, Measures, Memory, Quiet, Suite, carry_out, suite_commands
 from .options import beside, check_choice, chosen_measures, examples

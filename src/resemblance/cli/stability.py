@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..benchmarks.stability import EXPERIMENTS, MEASURES, SIZES, run
 from ..report.output import show
+from ..suites.stability.suite import EXPERIMENTS, MEASURES, SIZES, run
 from .findings import suite_commands
 from .options import examples
 
@@ -43,10 +43,10 @@ def transformations_command(
 ) -> None:
     """Transform a representation as the paper transforms encoders, and print the stability and
     similarity of each."""
-    from ..benchmarks.stability import transformation_study, transformation_table
     from ..report.findings_numbers import number
     from ..report.terminal import plain_table
     from ..sources.files import read_files
+    from ..suites.stability.suite import transformation_study, transformation_table
 
     representations = read_files([str(array)])
     if len(representations) != 1:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..benchmarks.findings import Bar, Bars, Chart, Line
+from ..results.figures import Bar, Bars, Chart, Line
 from .findings_numbers import decimals, digits, number
 from .resi_figures import tag, text, title
 

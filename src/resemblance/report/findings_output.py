@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..benchmarks.claims import NO_DATA, Claim
-from ..benchmarks.findings import Findings
-from ..benchmarks.headlines import size_words
 from ..extras import need
+from ..results.claims import NO_DATA, Claim
+from ..results.headlines import size_words
+from ..results.result import Result
 from ..significance import Place
 from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
@@ -21,7 +21,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
+def emit_findings(findings: Result, kind: str, output: Path | None) -> None:
     """Write findings in one of the formats of the command line, to a file or to standard output.
 
     JSON has everything; CSV and Parquet have a line per claim and per score, of the ``kind``
@@ -36,7 +36,7 @@ def emit_findings(findings: Findings, kind: str, output: Path | None) -> None:
         deliver({"json": _as_json, "csv": _as_csv}[kind](findings), output)
 
 
-def claim_table(findings: Findings) -> Any:
+def claim_table(findings: Result) -> Any:
     """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
     rows = [
         (c.number, c.verdict, c.claim, c.theirs, c.ours)
@@ -58,7 +58,7 @@ def without_data(claims: Iterable[Claim]) -> list[str]:
     return [f"No data on {count}: {', '.join(dict.fromkeys(numbers))}."]
 
 
-def standing_table(findings: Findings) -> Any:
+def standing_table(findings: Result) -> Any:
     """Return the mean rank of every measure over the cells that have scores, best first.
 
     Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no
@@ -85,7 +85,7 @@ def _spans(place: Place) -> tuple[str, str]:
     return f"{place.low:.1f} to {place.high:.1f}", behind
 
 
-def place_table(findings: Findings) -> Any:
+def place_table(findings: Result) -> Any:
     """Return the table of a joint ranking, rounded."""
     (table,) = findings["standing"].tables
     rows = [
@@ -95,7 +95,7 @@ def place_table(findings: Findings) -> Any:
     return plain_table(table.columns, rows, right=range(1, len(table.columns)))
 
 
-def headline_lines(findings: Findings) -> list[str]:
+def headline_lines(findings: Result) -> list[str]:
     """Return what must be read before the numbers: what was run, a trial, what was left out, and
     what leads."""
     told = "; ".join(f"{name} {value}" for name, value in findings.facts.items())
@@ -112,7 +112,7 @@ def headline_lines(findings: Findings) -> list[str]:
     ]
 
 
-def finding_tables(findings: Findings) -> list[Any]:
+def finding_tables(findings: Result) -> list[Any]:
     """Return what a terminal shows: what was run, the claims, how the measures stand; of each only
     what there is."""
     judged = any(claim.verdict != NO_DATA for claim in findings.claims) and not findings.is_trial
@@ -124,7 +124,7 @@ def finding_tables(findings: Findings) -> list[Any]:
     return [*headline_lines(findings), *claims, *standing, *places]
 
 
-def finding_records(findings: Findings) -> list[dict[str, Any]]:
+def finding_records(findings: Result) -> list[dict[str, Any]]:
     """Return a record per claim and per score; what a record does not have is None. A trial has no
     ranks."""
     ranks, records = {} if findings.is_trial else findings.ranks(), []
@@ -148,12 +148,12 @@ def finding_records(findings: Findings) -> list[dict[str, Any]]:
     ]
 
 
-def _as_json(findings: Findings) -> str:
+def _as_json(findings: Result) -> str:
     return (
         json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict)
         + "\n"
     )
 
 
-def _as_csv(findings: Findings) -> str:
+def _as_csv(findings: Result) -> str:
     return csv_text(COLUMNS, finding_records(findings))

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..benchmarks.claims import NO_DATA, REPRODUCED, Claim
-from ..benchmarks.findings import Bar, Bars, Chart, Entry, Findings, Section, Table
-from ..benchmarks.headlines import RESAMPLING, size_words
 from ..catalogue import get_measure
+from ..results.claims import NO_DATA, REPRODUCED, Claim
+from ..results.figures import Bar, Bars, Chart
+from ..results.headlines import RESAMPLING, size_words
+from ..results.result import Result
+from ..results.sections import Entry, Section, Table
 from ..store import write_atomically
 from .findings_figures import Key, bars, chart
 from .findings_numbers import decimals, digits, minus, number
@@ -48,7 +50,7 @@ class Shown(NamedTuple):
 
 
 def write_findings_page(
-    findings: Findings, path: str | Path, *, title: str | None = None, introduction: str = ""
+    findings: Result, path: str | Path, *, title: str | None = None, introduction: str = ""
 ) -> None:
     """Write what a suite found to one HTML file.
 
@@ -60,7 +62,7 @@ def write_findings_page(
 
     Parameters
     ----------
-    findings : from the ``run`` of a suite, or ``load_findings``.
+    findings : from the ``run`` of a suite, or ``load_result``.
     path : the file to write; its folder must exist.
     title : the heading; by default the name of the suite.
     introduction : a paragraph before everything else.
@@ -72,7 +74,7 @@ def write_findings_page(
     write_atomically(Path(path), template("findings").render(title=heading, **content))
 
 
-def _content(findings: Findings) -> dict[str, Any]:
+def _content(findings: Result) -> dict[str, Any]:
     count = Counter(claim.verdict for claim in findings.claims)
     standing, sections = _standing(findings), shown(findings.sections)
     return {
@@ -92,7 +94,7 @@ def _content(findings: Findings) -> dict[str, Any]:
     }
 
 
-def strip_of(findings: Findings) -> Any:
+def strip_of(findings: Result) -> Any:
     """Return what stands under the title: suite, size, data sets, models, seeds; that a trial is
     one; remarks."""
     facts = {"suite": findings.suite, "size": size_words(findings.suite, findings.size)}
@@ -103,17 +105,17 @@ def strip_of(findings: Findings) -> Any:
     )
 
 
-def remarks_of(findings: Findings) -> tuple[str, ...]:
+def remarks_of(findings: Result) -> tuple[str, ...]:
     """Return what a reader must know before the numbers."""
     return tuple(filter(None, (*findings.remarks, findings.idle())))
 
 
-def headline_of(findings: Findings) -> str:
+def headline_of(findings: Result) -> str:
     """Return which measure leads; nothing for a trial, which has a banner instead."""
     return "" if findings.is_trial else findings.headline()
 
 
-def command_of(findings: Findings) -> str:
+def command_of(findings: Result) -> str:
     """Return the command that makes such a page."""
     return (
         "resemblance joint STUDY ..."
@@ -122,7 +124,7 @@ def command_of(findings: Findings) -> str:
     )
 
 
-def _meanings(findings: Findings) -> dict[str, str]:
+def _meanings(findings: Result) -> dict[str, str]:
     """Return the sentence that defines a measure, by its label; of those in the catalogue."""
     found = {}
     for spec, label in findings.labels.items():
@@ -133,7 +135,7 @@ def _meanings(findings: Findings) -> dict[str, str]:
     return found
 
 
-def verdict(findings: Findings) -> str:
+def verdict(findings: Result) -> str:
     """Say in one line how many claims hold, and which do not."""
     total = len(findings.claims)
     if not total:
@@ -152,7 +154,9 @@ def shown(sections: Iterable[Section]) -> tuple[Shown, ...]:
     for position, section in enumerate(sections):
         keys = line_keys(section, numbers)
         figures = tuple(
-            (f, bars(f) if isinstance(f, Bars) else chart(f, keys)) for f in section.figures
+            (f, bars(f) if isinstance(f, Bars) else chart(f, keys))
+            for f in section.figures
+            if isinstance(f, (Bars, Chart))
         )
         tables = tuple(_shown(t) for t in section.tables)
         found.append(
@@ -255,7 +259,7 @@ def _time(seconds: float) -> str:
 # ----------------------------------------------------------------------------------------- standing
 
 
-def _standing(findings: Findings) -> Bars | None:
+def _standing(findings: Result) -> Bars | None:
     found = findings.places()
     if not found.rows:
         return None

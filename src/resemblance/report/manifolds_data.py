@@ -10,22 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..benchmarks.manifold_result import CLUSTERS, ManifoldResult
-from ..benchmarks.manifold_words import (
-    CKA,
-    IMD,
-    KCKA,
-    KCKA_CODE,
-    MKA,
-    RBF,
-    RBF_20,
-    RTD,
-    SHORT,
-    SVCCA,
-)
-from ..benchmarks.manifolds import MEASURES, Case, clouds
 from ..catalogue import get_measures
 from ..comparison import MeasureInfo
+from ..suites.manifolds.grades import CLUSTERS, ManifoldResult
+from ..suites.manifolds.suite import MEASURES, Case, clouds
+from ..suites.manifolds.words import CKA, IMD, KCKA, KCKA_CODE, MKA, RBF, RBF_20, RTD, SHORT, SVCCA
 
 FIRST = (
     MKA,

@@ -8,11 +8,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..benchmarks.claims import NO_DATA
-from ..benchmarks.headlines import TRIAL, size_words
-from ..benchmarks.manifold_claims import claims
-from ..benchmarks.manifold_result import Grade, ManifoldResult, Point
 from ..extras import need
+from ..results.claims import NO_DATA
+from ..results.headlines import TRIAL, size_words
+from ..suites.manifolds.claims import claims
+from ..suites.manifolds.grades import Grade, ManifoldResult, Point
 from .findings_output import without_data
 from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table

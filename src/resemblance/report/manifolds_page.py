@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..benchmarks.headlines import size_words
-from ..benchmarks.manifold_claims import claims
-from ..benchmarks.manifold_result import Grade, ManifoldResult
+from ..results.headlines import size_words
 from ..store import write_atomically
+from ..suites.manifolds.claims import claims
+from ..suites.manifolds.grades import Grade, ManifoldResult
 from .manifolds_data import Line, failure_rows, figures, lines
 from .manifolds_figures import cloud, panel
 from .strip import strip
@@ -64,7 +64,7 @@ def write_manifolds_page(result: ManifoldResult, path: str | Path, *, title: str
 
     Parameters
     ----------
-    result : from :func:`resemblance.benchmarks.manifolds.run` or ``load_manifolds``.
+    result : from :func:`resemblance.suites.manifolds.suite.run` or ``load_manifolds``.
     path : the file to write; its folder must exist.
     title : the heading.
 

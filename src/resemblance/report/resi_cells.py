@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..benchmarks.evaluate import Map, Result
-from ..benchmarks.grading import Score
-from ..benchmarks.resi import TESTS
 from ..comparison import Comparison
 from ..significance import stars
+from ..suites.resi.evaluation import Map, ResiResult
+from ..suites.resi.grading import Score
+from ..suites.resi.tests import TESTS
 from .resi_data import Family, Name, common_start, domains_of, families_of, family_of, standings
 
 QUALITIES: Mapping[
@@ -82,7 +82,7 @@ class Exhibit(NamedTuple):
 # ------------------------------------------------------------------------------ the table of scores
 
 
-def score_table(result: Result) -> ScoreTable:
+def score_table(result: ResiResult) -> ScoreTable:
     """Return every score, a row per measure in the order of the ranking, a column per test, family
     and quality.
 
@@ -113,7 +113,7 @@ def score_table(result: Result) -> ScoreTable:
     )
 
 
-def _columns(result: Result) -> tuple[Column, ...]:
+def _columns(result: ResiResult) -> tuple[Column, ...]:
     families, first = families_of(result), dict[str, Family]()
     for family in families:
         first.setdefault(family.domain, family)
@@ -191,7 +191,7 @@ def _case(row: Any) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------- the matrices
 
 
-def exhibits(result: Result) -> tuple[Exhibit, ...]:
+def exhibits(result: ResiResult) -> tuple[Exhibit, ...]:
     """Return what was measured and what was expected in every case, as differences."""
     found = defaultdict[tuple[str, Family], list[Map]](list)
     for m in result.maps:
@@ -224,7 +224,7 @@ def example(exhibit: Exhibit) -> tuple[Part, str, str]:
     return part, quality, max(known, key=lambda m: known[m]) if known else next(iter(part.measured))
 
 
-def _part(result: Result, found: Map, position: int, scores: Iterable[Score]) -> Part:
+def _part(result: ResiResult, found: Map, position: int, scores: Iterable[Score]) -> Part:
     values = {spec: np.array(rows, float) for spec, rows in found.values.items()}
     comparison = Comparison(found.names, found.names, result.measures, values, {}, (), {})
     start = common_start(found.names)

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..benchmarks.evaluate import PRESETS, Result
-from ..benchmarks.groups import Group
-from ..benchmarks.headlines import OWN, TRIAL, few_models, size_words
-from ..benchmarks.headlines import headline as headline_of
-from ..benchmarks.ranking import ranking
-from ..benchmarks.resi import DOMAINS, TESTS
 from ..catalogue import get_measure, preset
 from ..comparison import MeasureInfo
 from ..measure import Measure
+from ..results.headlines import OWN, TRIAL, few_models, size_words
+from ..results.headlines import headline as headline_of
 from ..significance import Duel, Places, duels, places
+from ..suites.resi.evaluation import PRESETS, ResiResult
+from ..suites.resi.groups import Group
+from ..suites.resi.ranking import ranking
+from ..suites.resi.tests import DOMAINS, TESTS
 
 
 class Name(NamedTuple):
@@ -118,7 +118,7 @@ class Claim(NamedTuple):
 # ------------------------------------------------------------------------------ names and the whole
 
 
-def names_of(result: Result) -> dict[str, Name]:
+def names_of(result: ResiResult) -> dict[str, Name]:
     """Return what to call every measure: its label, or its specification when two share a label."""
     usual = {(m.spec, m.label) for m in preset(PRESETS.get(result.protocol, "default"))}
     count = Counter(info.label for info in result.measures)
@@ -130,13 +130,13 @@ def names_of(result: Result) -> dict[str, Name]:
     }
 
 
-def domains_of(result: Result) -> tuple[str, ...]:
+def domains_of(result: ResiResult) -> tuple[str, ...]:
     """Return the domains of the benchmark that are there, then all others."""
     found = dict.fromkeys(family.domain for family in families_of(result))
     return (*(d for d in DOMAINS if d in found), *(d for d in found if d not in DOMAINS))
 
 
-def families_of(result: Result) -> tuple[Family, ...]:
+def families_of(result: ResiResult) -> tuple[Family, ...]:
     """Return the families of models in the order in which they were evaluated."""
     return tuple(
         dict.fromkeys(family_of(row) for row in (*result.scores, *result.maps, *result.absent))
@@ -153,7 +153,7 @@ def family_text(family: Family) -> str:
     return " · ".join(part for part in family if part)
 
 
-def headline(result: Result) -> Headline:
+def headline(result: ResiResult) -> Headline:
     """Return how many models, measures, ranked cells and comparisons there are."""
     pairs = set[tuple[str, ...]]()
     for m in result.maps:
@@ -165,12 +165,12 @@ def headline(result: Result) -> Headline:
     )
 
 
-def places_of(result: Result) -> Places:
+def places_of(result: ResiResult) -> Places:
     """Return where measures stand, and how sure that is."""
     return places({"resi": result.ranks()})
 
 
-def standings(result: Result) -> tuple[Standing, ...]:
+def standings(result: ResiResult) -> tuple[Standing, ...]:
     """Return where every measure stands, best mean rank first; those without a rank at the end.
 
     A trial, and too few cells to settle anything, have no intervals and no ties; a trial has no
@@ -211,7 +211,7 @@ def standings(result: Result) -> tuple[Standing, ...]:
     return (*rows, *rest)
 
 
-def verdict(result: Result) -> str:
+def verdict(result: ResiResult) -> str:
     """Say which measure leads, and which others cannot be told from it; of a trial, that it is
     one."""
     if result.is_trial:
@@ -224,7 +224,7 @@ def verdict(result: Result) -> str:
     return f"{said}{alone}"
 
 
-def facts(result: Result) -> dict[str, str]:
+def facts(result: ResiResult) -> dict[str, str]:
     """Return what was evaluated: suite, data sets, models, seeds."""
     known = dict.fromkeys((m.domain, m.dataset, m.architecture) for m in result.maps)
     told = {"suite": size_words("resi", result.suite) if result.suite else OWN}
@@ -236,7 +236,7 @@ def facts(result: Result) -> dict[str, str]:
     return told | ({"seeds": str(len(seeds))} if seeds else {})
 
 
-def remarks(result: Result) -> tuple[str, ...]:
+def remarks(result: ResiResult) -> tuple[str, ...]:
     """Return what a reader must know before the numbers: few models, and folders of models that
     were left out."""
     most = max((len(m.names) for m in result.maps if m.test != "layers"), default=0)
@@ -245,7 +245,7 @@ def remarks(result: Result) -> tuple[str, ...]:
     return tuple(filter(None, (few, f"Left out: {left}." if left else "")))
 
 
-def models_of(result: Result) -> set[tuple[str, ...]]:
+def models_of(result: ResiResult) -> set[tuple[str, ...]]:
     """Return domain, data set, architecture and name of every model that was compared."""
     found = set[tuple[str, ...]]()
     for m in result.maps:
@@ -254,7 +254,7 @@ def models_of(result: Result) -> set[tuple[str, ...]]:
     return found
 
 
-def boxes(result: Result, domain: str) -> tuple[Box, ...]:
+def boxes(result: ResiResult, domain: str) -> tuple[Box, ...]:
     """Return the ranks of every measure in a domain, best median first, then best mean; of a trial,
     in no order."""
     names = names_of(result)
@@ -266,7 +266,7 @@ def boxes(result: Result, domain: str) -> tuple[Box, ...]:
     )
 
 
-def before(result: Result) -> Mapping[tuple[str, str], float]:
+def before(result: ResiResult) -> Mapping[tuple[str, str], float]:
     """Return for two measures in what share of the samples of the cells the first has the better
     mean rank.
 
@@ -276,7 +276,7 @@ def before(result: Result) -> Mapping[tuple[str, str], float]:
     return found.before if found.is_settling and not result.is_trial else {}
 
 
-def wins(result: Result) -> dict[tuple[str, str], Duel]:
+def wins(result: ResiResult) -> dict[tuple[str, str], Duel]:
     """Return for every ordered pair of measures in how many cells the first is ranked before the
     second."""
     cells: dict[Hashable, Mapping[str, float]] = dict(result.ranks().items())
@@ -286,7 +286,7 @@ def wins(result: Result) -> dict[tuple[str, str], Duel]:
 # ------------------------------------------------------------------ groups, failures, times, claims
 
 
-def panels(result: Result) -> tuple[Panel, ...]:
+def panels(result: ResiResult) -> tuple[Panel, ...]:
     """Return the groups of every test on every architecture, whether they were used or not."""
     found = defaultdict[tuple[tuple[str, str, str, str], int], list[Group]](list)
     seen = Counter[tuple[str, ...]]()
@@ -301,7 +301,7 @@ def panels(result: Result) -> tuple[Panel, ...]:
     )
 
 
-def failure_rows(result: Result) -> tuple[FailureRow, ...]:
+def failure_rows(result: ResiResult) -> tuple[FailureRow, ...]:
     """Return the failed comparisons by measure and reason, the most frequent first."""
     names, found = names_of(result), defaultdict[tuple[str, str], list[Any]](list)
     for failed in result.failed:
@@ -313,7 +313,7 @@ def failure_rows(result: Result) -> tuple[FailureRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.comparisons, row.name.text, row.reason)))
 
 
-def times(result: Result) -> tuple[tuple[Name, Mapping[str, float]], ...]:
+def times(result: ResiResult) -> tuple[tuple[Name, Mapping[str, float]], ...]:
     """Return the milliseconds that a comparison takes under every measure, by domain."""
     rows = [
         (name, {d: 1000 * spent[spec] for d, spent in result.seconds.items() if spec in spent})
@@ -324,7 +324,7 @@ def times(result: Result) -> tuple[tuple[Name, Mapping[str, float]], ...]:
     )
 
 
-def claims(result: Result) -> tuple[Claim, ...]:
+def claims(result: ResiResult) -> tuple[Claim, ...]:
     """Return what is said of every measure, in the order in which they were given."""
     names = names_of(result)
     return tuple(Claim(names[info.spec], info, _in_catalogue(info)) for info in result.measures)

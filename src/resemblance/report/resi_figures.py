@@ -8,8 +8,8 @@ from html import escape
 
 import numpy as np
 
-from ..benchmarks.published import RankRow
 from ..significance import Duel
+from ..suites.published import RankRow
 from .data import spans
 from .figures import shortened
 from .resi_cells import Part

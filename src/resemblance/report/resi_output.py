@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..benchmarks.evaluate import Result
-from ..benchmarks.grading import Score
 from ..extras import need
+from ..suites.resi.evaluation import ResiResult
+from ..suites.resi.grading import Score
 from .output import csv_text, deliver, deliver_tables, write_parquet
 
 OWN = tuple(name for name in Score._fields if name != "parts")  # of a score
 COLUMNS = (*OWN, "rank", "trial")
 
 
-def emit_scores(result: Result, kind: str, output: Path | None) -> None:
+def emit_scores(result: ResiResult, kind: str, output: Path | None) -> None:
     """Write the scores in one of the formats of the command line, to a file or to standard
     output."""
     if kind == "parquet":
@@ -30,7 +30,7 @@ def emit_scores(result: Result, kind: str, output: Path | None) -> None:
         deliver({"json": _as_json, "csv": _as_csv}[kind](result), output)
 
 
-def score_records(result: Result) -> list[dict[str, Any]]:
+def score_records(result: ResiResult) -> list[dict[str, Any]]:
     """Return one record per score with the measure's rank in its cell; a missing value is None and
     has a reason.
 
@@ -46,7 +46,7 @@ def score_records(result: Result) -> list[dict[str, Any]]:
     return records
 
 
-def _tables(result: Result) -> list[Any]:
+def _tables(result: ResiResult) -> list[Any]:
     from .resi_terminal import group_table, headline_lines, ranking_table, score_tables
 
     return [
@@ -58,7 +58,7 @@ def _tables(result: Result) -> list[Any]:
     ]
 
 
-def _as_json(result: Result) -> str:
+def _as_json(result: ResiResult) -> str:
     document = {
         "suite": result.suite,
         "trial": result.is_trial,
@@ -69,5 +69,5 @@ def _as_json(result: Result) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _as_csv(result: Result) -> str:
+def _as_csv(result: ResiResult) -> str:
     return csv_text(COLUMNS, score_records(result))

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..benchmarks.evaluate import Result
-from ..benchmarks.headlines import RESAMPLING
-from ..benchmarks.published import RankRow, order_agreement
-from ..benchmarks.resi import TESTS
 from ..declared import INVARIANCES
 from ..extras import need
+from ..results.headlines import RESAMPLING
 from ..store import write_atomically
+from ..suites.published import RankRow, order_agreement
+from ..suites.resi.evaluation import ResiResult
+from ..suites.resi.tests import TESTS
 from . import resi_cells, resi_data, resi_figures
 from .data import definition, number
 from .figures import colour_table
@@ -54,7 +54,7 @@ SHORT = {"isotropic_scaling": "scaling", "invertible_linear": "linear"}
 
 
 def write_resi_page(
-    result: Result,
+    result: ResiResult,
     path: str | Path,
     *,
     title: str = TITLE,
@@ -70,11 +70,11 @@ def write_resi_page(
 
     Parameters
     ----------
-    result : from :func:`resemblance.benchmarks.evaluate.evaluate` or ``load_result``.
+    result : from :func:`resemblance.suites.resi.evaluation.evaluate` or ``load_resi``.
     path : the file to write; its folder must exist.
     title : the heading.
     published : mean ranks beside those of the paper, from
-        :func:`resemblance.benchmarks.published.compare_published`; without any, the page does not
+        :func:`resemblance.suites.published.compare_published`; without any, the page does not
         mention them.
 
     Needs the extra ``report``.
@@ -147,7 +147,7 @@ def _brief(value: float) -> float | None:
     return int(short) if short.is_integer() else short
 
 
-def _ranks(result: Result) -> dict[str, Any]:
+def _ranks(result: ResiResult) -> dict[str, Any]:
     """Return what the page shows of ranks: header, ranking, boxes, duels."""
     rows, domains = resi_data.standings(result), resi_data.domains_of(result)
     worst = float(
@@ -177,7 +177,7 @@ def _ranks(result: Result) -> dict[str, Any]:
     }
 
 
-def _cells(result: Result) -> dict[str, Any]:
+def _cells(result: ResiResult) -> dict[str, Any]:
     """Return what the page shows of scores: the table, and the matrices behind it."""
     exhibits = resi_cells.exhibits(result)
     names = {row.name.spec: row.name for row in resi_data.standings(result)}  # the best first
@@ -214,7 +214,7 @@ def _cells(result: Result) -> dict[str, Any]:
     }
 
 
-def _rest(result: Result) -> dict[str, Any]:
+def _rest(result: ResiResult) -> dict[str, Any]:
     """Return what the page shows of groups, times, failures, claims and provenance."""
     panels = [(panel, resi_figures.strips(panel)) for panel in resi_data.panels(result)]
     times, claims = resi_data.times(result), resi_data.claims(result)

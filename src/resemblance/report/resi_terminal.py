@@ -7,17 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..benchmarks.evaluate import Result
-from ..benchmarks.published import (
-    KEYS,
-    RankRow,
-    compare_published,
-    order_agreement,
-    published_ranks,
-)
-from ..benchmarks.ranking import ranking
-from ..benchmarks.resi import TESTS
 from ..significance import stars
+from ..suites.published import KEYS, RankRow, compare_published, order_agreement, published_ranks
+from ..suites.resi.evaluation import ResiResult
+from ..suites.resi.ranking import ranking
+from ..suites.resi.tests import TESTS
 from .resi_data import Standing, domains_of, facts, remarks, standings, verdict
 from .terminal import plain_table
 
@@ -28,7 +22,7 @@ SHORT = {
 }  # fmt: skip
 
 
-def ranking_table(result: Result) -> Any:
+def ranking_table(result: ResiResult) -> Any:
     """Return the mean rank of every measure with its intervals, overall and by domain, best
     first."""
     domains, rows = domains_of(result), [row for row in standings(result) if row.mean is not None]
@@ -49,7 +43,7 @@ def ranking_table(result: Result) -> Any:
     return plain_table(header, lines, right=range(1, len(header)))
 
 
-def headline_lines(result: Result) -> list[str]:
+def headline_lines(result: ResiResult) -> list[str]:
     """Return what must be read before the numbers: what was evaluated, a trial or few models, and
     what leads."""
     told = "; ".join(f"{name} {value}" for name, value in facts(result).items())
@@ -64,7 +58,7 @@ def _behind(row: Standing) -> str:
     return "tied with the leader" if row.is_tied else _span(*row.behind) if row.behind else "-"
 
 
-def score_tables(result: Result) -> Iterable[Any]:
+def score_tables(result: ResiResult) -> Iterable[Any]:
     """Yield, for every test, a table of scores: a line per measure, a column per quality and set of
     models.
 
@@ -87,7 +81,7 @@ def score_tables(result: Result) -> Iterable[Any]:
         yield f"{TESTS[absent.test]} on {where}: none, {absent.reason}"
 
 
-def group_table(result: Result) -> Any:
+def group_table(result: ResiResult) -> Any:
     """Return the accuracies of every group of models, on what they were measured, and why a group
     was left out."""
     header = ("groups", "models", "group", "accuracy", "from", "to", "inputs", "")
@@ -111,7 +105,9 @@ def _range(accuracies: Sequence[float]) -> tuple[str, str, str]:
     return (f"{np.mean(accuracies):.3f}", f"{min(accuracies):.3f}", f"{max(accuracies):.3f}")
 
 
-def published_rows(result: Result, domain: str | None = None, paper: str = "resi") -> list[RankRow]:
+def published_rows(
+    result: ResiResult, domain: str | None = None, paper: str = "resi"
+) -> list[RankRow]:
     """Return the mean ranks of a result beside the published ones; empty when they have no measure
     in common."""
     names = {
@@ -125,7 +121,7 @@ def published_rows(result: Result, domain: str | None = None, paper: str = "resi
         return []
 
 
-def _published_name(spec: str, result: Result) -> str:
+def _published_name(spec: str, result: ResiResult) -> str:
     """Return the specification under which a paper has a measure: without conventions, if it is
     alone of its name."""
     name = spec.partition("[")[0]
@@ -134,7 +130,7 @@ def _published_name(spec: str, result: Result) -> str:
 
 
 def published_table(
-    result: Result, domain: str | None = None, paper: str = "resi"
+    result: ResiResult, domain: str | None = None, paper: str = "resi"
 ) -> Sequence[Any]:
     """Return a table of our mean ranks beside the published ones, and how far the two orders
     agree."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..benchmarks.headlines import TRIAL
 from ..extras import need
+from ..results.headlines import TRIAL
 
 
 def strip(facts: Mapping[str, str], *, is_trial: bool, remarks: Iterable[str] = ()) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..benchmarks.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..extras import need
+from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from .findings_numbers import minus
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}

@@ -193,8 +193,9 @@ def _with_ties(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The k largest entries, where their groups begin, and all that equal the k-th largest, which
     is ``level``."""
-    larger = np.flatnonzero(entries > level + rounding)
-    equal = np.flatnonzero(np.abs(entries - level) <= rounding)
+    is_larger = entries > level + rounding
+    larger = np.flatnonzero(is_larger)
+    equal = np.flatnonzero((entries >= level - rounding) & ~is_larger)
     count = len(larger)
     order, begins = _descending(entries[None, larger], np.array([rounding]))
     last = np.full(k - count, count)

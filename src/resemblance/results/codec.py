@@ -1,0 +1,51 @@
+"""Named tuples as JSON and back, by their annotations: the one way in which results are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from .figures import KINDS
+
+
+def encode(value: Any) -> Any:
+    """Return a value as JSON can hold it: named tuples as objects, figures with their kind."""
+    if isinstance(value, Mapping):
+        return {name: encode(part) for name, part in value.items()}
+    if hasattr(value, "_fields"):
+        kind = type(value).__name__
+        fields = {name: encode(part) for name, part in value._asdict().items()}
+        return {"kind": kind, **fields} if kind in KINDS else fields
+    if isinstance(value, (tuple, list)):
+        return [encode(part) for part in value]
+    return value
+
+
+def decode(kind: Any, value: Any) -> Any:
+    """Return what was encoded as a value of its kind.
+
+    Raises ``TypeError``, ``ValueError`` or ``KeyError`` for anything that is not of this kind.
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _decode_union(parts, value)
+    if origin is tuple and isinstance(value, list):
+        kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
+        return tuple(decode(part, entry) for part, entry in zip(kinds, value, strict=True))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {name: decode(parts[1], entry) for name, entry in value.items()}
+    if hasattr(kind, "_fields"):
+        hints = get_type_hints(kind)
+        return kind(**{name: decode(hints[name], entry) for name, entry in value.items()})
+    return value
+
+
+def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
+    if isinstance(value, dict):
+        name = value["kind"]
+        if name not in KINDS:
+            raise ValueError(f"there is no figure of the kind {name!r}")
+        return decode(KINDS[name], {key: part for key, part in value.items() if key != "kind"})
+    nested = [kind for kind in kinds if get_origin(kind) is not None]
+    return decode(nested[0], value) if isinstance(value, list) and nested else value

@@ -1,0 +1,196 @@
+"""The result of a run, as one value to save and show: tables, figures, claims and scores."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..documents import check_types, read_document
+from ..notebook import card
+from ..significance import Places, places, rank_within
+from ..store import write_atomically
+from .claims import VERDICTS, Claim
+from .codec import decode, encode
+from .figures import Chart
+from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
+from .sections import Section
+
+FORMAT = 2
+READABLE = (1, 2)  # 1 had no figures but charts and bars
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
+
+    ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call
+    a measure. ``seconds``: the processor time of every section. ``facts``: by name, what it is of:
+    data sets, models, seeds. ``lead``: of a joint ranking, who leads and where suites disagree;
+    others work that out. ``remarks``: what a reader must know before the numbers, such as studies
+    that were left out.
+
+    A run of a size that is only for trying out has no verdicts: its claims are "no data".
+
+    Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does
+    not fit its columns, intervals that do not fit their points, and a verdict that does not exist.
+    """
+
+    suite: str
+    size: str
+    sections: tuple[Section, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    lead: str = ""
+    remarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.is_trial:
+            silent = tuple(s._replace(claims=without_verdicts(s.claims)) for s in self.sections)
+            object.__setattr__(self, "sections", silent)
+        _check_names("the findings", self.sections)
+        for section in self.sections:
+            _check(section)
+
+    def __repr__(self) -> str:
+        return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Result", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return {
+            "suite": self.suite,
+            "size": self.size,
+            "sections": str(len(self.sections)),
+            "claims": f"{len(self.claims)} ({told})" if told else "0",
+            "measures": str(
+                len({measure for scores in self.scores().values() for measure in scores})
+            ),
+        }
+
+    def __getitem__(self, name: str) -> Section:
+        found = {section.name: section for section in self.sections}
+        return found[name]
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is a run of a size that is only for trying out."""
+        return is_trial(self.suite, self.size)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims of all sections."""
+        return tuple(claim for section in self.sections for claim in section.claims)
+
+    def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
+        """Return the scores of every cell, by section and cell."""
+        return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
+
+    def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
+        """Return the rank of every measure in every cell, 1 for the best; without a value it stands
+        behind all others.
+
+        Cells in which no measure has a value are left out, for nobody can be ranked there.
+        """
+        cells = {
+            c: {m: math.nan if v is None else v for m, v in s.items()}
+            for c, s in self.scores().items()
+        }
+        return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
+
+    def places(self) -> Places:
+        """Return where every measure stands over the cells, best first, and which cannot be told
+        from the leader."""
+        return places({self.suite: self.ranks()})
+
+    def headline(self) -> str:
+        """Say which measure leads, and which cannot be told from it; of a trial, that it is one."""
+        if self.is_trial:
+            return TRIAL
+        return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
+
+    def idle(self) -> str:
+        """Say which measures play no part in what was run, having no score in any cell; nothing
+        when all do."""
+        scored = {m for scores in self.scores().values() for m in scores}
+        none = [label for spec, label in self.labels.items() if spec not in scored]
+        if not none or self.suite == "joint":
+            return ""
+        if not scored:
+            return (
+                "What was run here scores no measure of similarity, so the measures play no part "
+                "in it."
+            )
+        return (
+            f"{listed(none)} {'plays' if len(none) == 1 else 'play'} no part in what was run here."
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        return {**{name: encode(part) for name, part in vars(self).items()}, "format": FORMAT}
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as JSON, atomically.
+
+        Raises ``ValueError`` for a number that is NaN or infinite.
+        """
+        document = self.document()
+        for section in document["sections"]:
+            _as_json(section, f"section {section['name']!r}")
+        write_atomically(Path(path), _as_json(document, "the result"))
+
+
+def load_result(path: str | Path) -> Result:
+    """Read a result that was saved. Raises ``ValueError`` for anything else."""
+    remedy = "remove it and run the suite again: what was computed is kept"
+    return read_document(Path(path), _result_of, "a result", remedy)
+
+
+def _result_of(document: dict[str, Any]) -> Result:
+    if document.pop("format") not in READABLE:
+        raise ValueError("it has another format")
+    document["sections"] = decode(tuple[Section, ...], document["sections"])
+    document["remarks"] = tuple(document.get("remarks", ()))
+    result = Result(**document)
+    check_types(result, Result)
+    return result
+
+
+def _as_json(value: Any, what: str) -> str:
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False, default=dict)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{what} has something that cannot be saved: {error}") from error
+
+
+def _check(section: Section) -> None:
+    _check_names(f"section {section.name!r}", (*section.tables, *section.figures))
+    for table in section.tables:
+        for i, row in enumerate(table.rows):
+            if len(row) != len(table.columns):
+                wrong = f"row {i} has {len(row)} entries for {len(table.columns)} columns"
+                raise ValueError(f"section {section.name!r}, table {table.name!r}: {wrong}")
+    for line in (line for f in section.figures if isinstance(f, Chart) for line in f.lines):
+        if line.intervals and len(line.intervals) != len(line.points):
+            wrong = f"{len(line.intervals)} intervals for {len(line.points)} points"
+            raise ValueError(f"section {section.name!r}, line {line.name!r}: {wrong}")
+    for claim in section.claims:
+        if claim.verdict not in VERDICTS:
+            raise ValueError(
+                f"section {section.name!r}, claim {claim.number}: no verdict {claim.verdict!r}"
+            )
+
+
+def _check_names(where: str, parts: Iterable[Any]) -> None:
+    for name, count in Counter(part.name for part in parts).items():
+        if count > 1:
+            raise ValueError(f"{where}: {count} parts are called {name!r}")

@@ -1,0 +1,50 @@
+"""The sections of a result: tables, figures, claims and scores of one experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from .claims import Claim
+from .figures import Bars, Boxes, Chart, Choice, Clouds, HeatMap, Strips
+
+Entry: TypeAlias = str | float | None  # of a table; None where there is no value
+Rows: TypeAlias = tuple[tuple[Entry, ...], ...]
+
+
+class Table(NamedTuple):
+    """Numbers with names. ``name`` is unique within its section; ``note`` says how to read it.
+
+    A row has an entry for every column. ``groups``: a heading above each column, equal neighbours
+    share one. ``shaded``: the columns whose cells are shaded by value. ``marked``: the rows that
+    are highlighted, such as those tied with the leader. ``is_data``: too long for a page, so that
+    only files have it.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    note: str = ""
+    groups: tuple[str, ...] = ()
+    shaded: tuple[int, ...] = ()
+    marked: tuple[int, ...] = ()
+    is_data: bool = False
+
+
+class Section(NamedTuple):
+    """The result of one experiment.
+
+    ``about``: one paragraph for a reader who has not seen the paper. ``scores``: by cell (what was
+    tested, on what), then by the specification of a measure, how well the measure does; larger is
+    better, None where it has no value. ``reasons``: why something has no value, by its name.
+    """
+
+    name: str
+    title: str
+    about: str
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    scores: Mapping[str, Mapping[str, float | None]] = {}
+    reasons: Mapping[str, str] = {}

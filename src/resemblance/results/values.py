@@ -1,0 +1,38 @@
+"""Values that may be missing, and labels that must differ."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+
+def known(value: float | None) -> float | None:
+    """Return a number as a Python float, or None where it is NaN or infinite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def mean(values: Iterable[float | None]) -> float:
+    """Return the mean of the numbers that are there; NaN where there is none."""
+    there = [v for v in values if v is not None and not math.isnan(v)]
+    return math.fsum(there) / len(there) if there else math.nan
+
+
+def distinct(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the label of every measure, where others have the same one with its parameters: "CKA
+    [kernel=rbf]".
+
+    Measures that cannot be told apart even so are called by their specifications.
+    """
+    shared = Counter(labels.values())
+    told = {
+        spec: label if shared[label] == 1 else _with_parameters(label, spec)
+        for spec, label in labels.items()
+    }
+    every = Counter(told.values())
+    return {spec: name if every[name] == 1 else spec for spec, name in told.items()}
+
+
+def _with_parameters(label: str, spec: str) -> str:
+    _, bracket, parameters = spec.partition("[")
+    return f"{label} [{parameters}" if bracket else label

@@ -1,0 +1,1 @@
+"""Graph neural networks, trained and fine-tuned on data of the package."""

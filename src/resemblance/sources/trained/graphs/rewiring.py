@@ -1,0 +1,138 @@
+"""Shifts of a graph at five severities: links rewired or lost, and what nodes hold swapped or
+forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..severities import check_shift
+
+ROUNDS = 20  # of drawing partners anew for links that could not change theirs
+Changed = tuple[np.ndarray, np.ndarray]
+
+
+class Shift(NamedTuple):
+    """``change(x, edges, amount, random)``, and its amounts at the severities 1 to 5."""
+
+    change: Callable[[np.ndarray, np.ndarray, float, np.random.Generator], Changed]
+    amounts: tuple[float, float, float, float, float]
+
+
+def shift(
+    x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np.random.Generator
+) -> Changed:
+    """Return the features (n, d) and undirected links (n_edges, 2), each once, of a graph after a
+    shift.
+
+    ``name`` is one of :data:`SHIFTS`; ``severity`` 1 to 5, and 0 leaves the graph as it is.
+
+    Raises ``ValueError`` for an unknown shift or severity.
+    """
+    check_shift("shift", "shift", name, SHIFTS, severity)
+    if severity == 0:
+        return x.copy(), edges.copy()
+    change, amounts = SHIFTS[name]
+    return change(x, edges, amounts[severity - 1], random)
+
+
+def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
+    """Return links (n_edges, 2) of which ``int(share * n_edges)`` changed partners; every node
+    keeps its degree.
+
+    Chosen links are paired at random, and two of them, a-b and c-d, become a-d and c-b, in a random
+    direction, unless that would link a node to itself or two nodes twice; those left are paired
+    anew, up to 20 times, and then stay. A link may come back in a later round, so that a few fewer
+    may differ. Reference: Maslov and Sneppen (Science 2002).
+
+    Raises ``ValueError`` for a share outside 0 to 1.
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"rewire: share must be between 0 and 1; got {share!r}")
+    result = edges.copy()
+    present = {(min(a, b), max(a, b)) for a, b in edges.tolist()}
+    left = random.permutation(len(edges))[: int(share * len(edges))]
+    for _ in range(ROUNDS):
+        left = random.permutation(left)
+        turned = random.random(len(left)) < 0.5
+        stuck = list(left[len(left) // 2 * 2 :])
+        for first, second, turn in zip(left[::2], left[1::2], turned):
+            if not _swap(result, present, int(first), int(second), bool(turn)):
+                stuck += [first, second]
+        left = np.array(stuck, np.int64)
+        if len(left) < 2:
+            break
+    return np.sort(result, axis=1)
+
+
+def _swap(
+    edges: np.ndarray, present: set[tuple[int, int]], first: int, second: int, turn: bool
+) -> bool:
+    """Exchange the ends of two links, if that gives two other ones; say whether it did."""
+    (a, b), (c, d) = edges[first].tolist(), edges[second].tolist()
+    if turn:
+        c, d = d, c
+    new = [(min(a, d), max(a, d)), (min(c, b), max(c, b))]
+    if a == d or c == b or new[0] == new[1] or present & set(new):
+        return False
+    present -= {(min(a, b), max(a, b)), (min(c, d), max(c, d))}
+    present |= set(new)
+    edges[first], edges[second] = new
+    return True
+
+
+def rewired(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator) -> Changed:
+    """Links that changed partners; see :func:`rewire`."""
+    return x, rewire(edges, share, random)
+
+
+def missing_links(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """No link with probability ``share``."""
+    return x, edges[random.random(len(edges)) >= share]
+
+
+def swapped_features(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """Features of ``int(share * n)`` nodes, in random order among these: the same features, on
+    other nodes."""
+    chosen = random.permutation(len(x))[: int(share * len(x))]
+    result = x.copy()
+    result[chosen] = x[np.roll(chosen, 1)]
+    return result, edges
+
+
+def missing_features(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """Each feature of each node 0 with probability ``share``, and the others of a node scaled to
+    their old sum.
+
+    A node that loses all its features has none.
+    """
+    kept = np.where(random.random(x.shape) < share, 0, x)
+    before, after = x.sum(axis=1, keepdims=True), kept.sum(axis=1, keepdims=True)
+    return (kept * np.divide(before, after, out=np.zeros_like(before), where=after != 0)).astype(
+        x.dtype
+    ), edges
+
+
+def noisy_features(
+    x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
+) -> Changed:
+    """Features plus normal noise, with ``deviation`` times the standard deviation of all
+    features."""
+    return (x + deviation * x.std() * random.standard_normal(x.shape)).astype(x.dtype), edges
+
+
+SHIFTS: Mapping[str, Shift] = {
+    "rewired_links": Shift(rewired, (0.1, 0.25, 0.5, 0.75, 1.0)),
+    "missing_links": Shift(missing_links, (0.2, 0.4, 0.6, 0.8, 1.0)),
+    "swapped_features": Shift(swapped_features, (0.1, 0.25, 0.5, 0.75, 1.0)),
+    "missing_features": Shift(missing_features, (0.1, 0.25, 0.5, 0.75, 0.9)),
+    "noisy_features": Shift(noisy_features, (0.25, 0.5, 1.0, 1.5, 2.0)),
+}

@@ -1,0 +1,1 @@
+"""Language models, trained and fine-tuned on data of the package."""

@@ -1,0 +1,1 @@
+"""Vision models, trained and fine-tuned on data of the package."""

@@ -1,0 +1,205 @@
+"""Small image classifiers, as modules and the functions that run them: ResNet, VGG and a vision
+transformer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ....extras import need
+
+POOLING = {"resnet": "mean", "vgg": "mean", "vit": "cls"}
+CHANNELS, SIDE, PATCH, CLASSES = 3, 8, 2, 10
+
+
+def build(architecture: str, options: Mapping[str, Any]) -> Any:
+    """Return a freshly initialised model, a ``ModuleDict``; :func:`forward` runs it.
+
+    ``options``: width, blocks; stages or heads; classes, if not 10.
+    """
+    return {"resnet": _resnet, "vgg": _vgg, "vit": _vit}[architecture](options)
+
+
+def forward(architecture: str, model: Any, x: Any) -> dict[str, Any]:
+    """Return what every layer makes of images (n, 3, 8, 8), by name and in order; the last are the
+    "logits".
+
+    Layers of convolutional networks are maps (n, channels, height, width), those of the transformer
+    CLS tokens (n, features).
+    """
+    return {"resnet": _run_resnet, "vgg": _run_vgg, "vit": _run_vit}[architecture](model, x)
+
+
+# ------------------------------------------------------------------------------------------- ResNet
+
+
+def _resnet(options: Mapping[str, Any]) -> Any:
+    """Stages of residual blocks; every stage after the first halves the image and doubles the
+    channels."""
+    nn = need("torch").nn
+    width = options["width"]
+    blocks = nn.ModuleList()
+    before = width
+    for stage in range(options["stages"]):
+        for block in range(options["blocks"]):
+            after, stride = width * 2**stage, 2 if stage and not block else 1
+            blocks.append(_block(before, after, stride))
+            before = after
+    stem = _convolution(CHANNELS, width)
+    return nn.ModuleDict(
+        {"stem": stem, "blocks": blocks, "head": nn.Linear(before, options.get("classes", CLASSES))}
+    )
+
+
+def _block(before: int, after: int, stride: int) -> Any:
+    nn = need("torch").nn
+    branch = nn.Sequential(
+        _convolution(before, after, stride), nn.ReLU(), _convolution(after, after)
+    )
+    same = stride == 1 and before == after
+    shortcut = nn.Identity() if same else _convolution(before, after, stride, size=1)
+    return nn.ModuleDict({"branch": branch, "shortcut": shortcut})
+
+
+def _convolution(before: int, after: int, stride: int = 1, size: int = 3) -> Any:
+    nn = need("torch").nn
+    convolution = nn.Conv2d(before, after, size, stride=stride, padding=size // 2, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(after))
+
+
+def _run_resnet(model: Any, x: Any) -> dict[str, Any]:
+    x = model["stem"](x).relu()
+    layers = {"stem": x}
+    for i, block in enumerate(model["blocks"], 1):
+        x = (block["branch"](x) + block["shortcut"](x)).relu()
+        layers[f"block{i}"] = x
+    return layers | {"logits": model["head"](x.mean((2, 3)))}
+
+
+# ---------------------------------------------------------------------------------------------- VGG
+
+
+def _vgg(options: Mapping[str, Any]) -> Any:
+    """Stages of convolutions; after every stage max-pooling halves the image, and the channels
+    double."""
+    nn = need("torch").nn
+    stages = nn.ModuleList()
+    before = CHANNELS
+    for stage in range(options["stages"]):
+        after = options["width"] * 2**stage
+        sizes = [before] + [after] * options["blocks"]
+        stages.append(nn.ModuleList(_convolution(a, b) for a, b in pairwise(sizes)))
+        before = after
+    return nn.ModuleDict(
+        {"stages": stages, "head": nn.Linear(before, options.get("classes", CLASSES))}
+    )
+
+
+def _run_vgg(model: Any, x: Any) -> dict[str, Any]:
+    layers: dict[str, Any] = {}
+    for stage in model["stages"]:
+        for convolution in stage:
+            x = convolution(x).relu()
+            layers[f"conv{len(layers) + 1}"] = x
+        x = need("torch").nn.functional.max_pool2d(x, 2)
+    return layers | {"pooled": x, "logits": model["head"](x.mean((2, 3)))}
+
+
+# ------------------------------------------------------------------------------- vision transformer
+
+
+def _vit(options: Mapping[str, Any]) -> Any:
+    """Patches of 2 x 2 pixels and a CLS token, learned positions, blocks that normalise first."""
+    nn, width = need("torch").nn, options["width"]
+    tokens = (SIDE // PATCH) ** 2 + 1
+    start = {
+        name: 0.02 * need("torch").randn(1, n, width)
+        for name, n in {"cls": 1, "positions": tokens}.items()
+    }
+    blocks = [
+        nn.TransformerEncoderLayer(
+            width,
+            options["heads"],
+            4 * width,
+            dropout=0.0,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
+        )
+        for _ in range(options["blocks"])
+    ]
+    return nn.ModuleDict(
+        {
+            "embedding": nn.Linear(CHANNELS * PATCH**2, width),
+            "start": nn.ParameterDict({name: nn.Parameter(value) for name, value in start.items()}),
+            "blocks": nn.ModuleList(blocks),
+            "norm": nn.LayerNorm(width),
+            "head": nn.Linear(width, options.get("classes", CLASSES)),
+        }
+    )
+
+
+def _run_vit(model: Any, x: Any) -> dict[str, Any]:
+    torch = need("torch")
+    patches = torch.nn.functional.unfold(x, PATCH, stride=PATCH).transpose(1, 2)
+    cls = model["start"]["cls"].expand(len(x), -1, -1)
+    tokens = torch.cat([cls, model["embedding"](patches)], dim=1) + model["start"]["positions"]
+    layers: dict[str, Any] = {}
+    for i, block in enumerate(model["blocks"], 1):
+        tokens = block(tokens)
+        layers[f"block{i}"] = tokens[:, 0]
+    normed = model["norm"](tokens[:, 0])
+    return layers | {"norm": normed, "logits": model["head"](normed)}
+
+
+# ----------------------------------------------------------------------------------------- training
+
+
+def learn(
+    torch: Any,
+    architecture: str,
+    model: Any,
+    images: np.ndarray,
+    labels: np.ndarray,
+    options: Mapping[str, Any],
+    noise: float = 0.0,
+) -> None:
+    """Train a model on images (n, 3, 8, 8) with cross-entropy; ``noise`` is added anew in every
+    epoch.
+
+    The learning rate rises over the first ``options["warmup"]`` of the steps and then falls to zero
+    as a cosine. Other ``options``: optimizer ("sgd" or "adamw"), lr, weight_decay, epochs, batch.
+    """
+    x, y = torch.from_numpy(images), torch.from_numpy(labels)
+    optimizer = _optimizer(torch, model, options)
+    steps = options["epochs"] * math.ceil(len(images) / options["batch"])
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: _rate(step, steps, options["warmup"])
+    )
+    for _ in range(options["epochs"]):
+        seen = x + noise * torch.randn(x.shape) if noise else x
+        for rows in torch.randperm(len(x)).split(options["batch"]):
+            optimizer.zero_grad()
+            logits = forward(architecture, model, seen[rows])["logits"]
+            torch.nn.functional.cross_entropy(logits, y[rows]).backward()
+            optimizer.step()
+            schedule.step()
+
+
+def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
+    shared = {"lr": options["lr"], "weight_decay": options["weight_decay"]}
+    if options["optimizer"] == "sgd":
+        return torch.optim.SGD(model.parameters(), momentum=0.9, nesterov=True, **shared)
+    return torch.optim.AdamW(model.parameters(), **shared)
+
+
+def _rate(step: int, steps: int, warmup: float) -> float:
+    """Return the share of the learning rate that a step uses."""
+    first = warmup * steps
+    if step < first:
+        return (step + 1) / (first + 1)
+    return (1 + math.cos(math.pi * (step - first) / (steps - first))) / 2

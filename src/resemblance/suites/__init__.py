@@ -1,0 +1,1 @@
+"""Suites that grade measures: each puts them to a test whose outcome is known."""

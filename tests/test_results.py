@@ -1,0 +1,986 @@
+"""Findings of a suite: kept and read again, ranked, on a page, in a terminal, and by the commands
+of a suite."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pandas
+import pytest
+import typer
+from conftest import assert_fits
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.cli.findings import suite_commands
+from resemblance.report import findings_figures, findings_output
+from resemblance.report.findings_numbers import decimals, digits, number
+from resemblance.report.findings_page import line_keys, verdict, write_findings_page
+from resemblance.report.output import show
+from resemblance.results.claims import (
+    NO_DATA,
+    NOT,
+    PARTLY,
+    REPRODUCED,
+    Claim,
+    Found,
+    NoData,
+    judged,
+)
+from resemblance.results.figures import Bar, Bars, Chart, Line
+from resemblance.results.result import Result, load_result
+from resemblance.results.sections import Section, Table
+from resemblance.results.values import distinct, known
+from resemblance.suites.experiments import Experiment, chosen, run_experiments
+
+CLAIMS = (
+    Claim("S1", "Stability is recovered.", "ρ > 0.99", "ρ = 0.997", REPRODUCED),
+    Claim("S2", "CKA notices nothing.", "0.95", "0.851", PARTLY, "at 16 components it does"),
+    Claim("S3", "Procrustes has false alarms.", "44 %", "12 %", NOT),
+    Claim("S4", "Language models agree.", "ρ = 0.8", "–", NO_DATA),
+)
+TABLE = Table(
+    "deletion",
+    "Spectral deletion",
+    ("measure", "k", "p", "value", "mixed"),
+    (("CKA", 8, 0.5, 1234.5, "a"), ("RSA", 16, 1e-7, -0.04, 2.5), ("GULP", 9, None, None, None)),
+    "By components.",
+)
+LINES = (
+    Line("CKA", ((0.0, 0.1), (0.5, 0.4), (1.0, 0.9)), ((0.0, 0.2), (0.3, 0.5), (0.8, 1.0))),
+    Line("RSA", ((0.0, 0.2), (0.5, 0.3), (1.0, 0.7))),
+)
+CHART = Chart(
+    "noise", "Weight noise", "noise", "drift", LINES, "The line is chance.", threshold=0.5
+)
+CLOUD = Chart("cloud", "Quadrants", "CKA", "stability", LINES, joined=False)
+BARS = Bars(
+    "taus",
+    "Correlations",
+    "τ",
+    (Bar("CKA", 0.5, 0.4, 0.6), Bar("RSA", -0.2), Bar("GULP", 0.123)),
+    "Sorted.",
+    0.3,
+)
+FINDINGS = Result(
+    "toy",
+    "small",
+    (
+        Section(
+            "recovery",
+            "Recovery",
+            "What is known.",
+            (TABLE,),
+            (CHART, CLOUD, BARS),
+            CLAIMS[:2],
+            {
+                "a": {"cka": 0.9, "rsa": 0.5, "gulp": 0.7},
+                "b": {"cka": 0.8, "rsa": 0.8, "gulp": None},
+                "c": {"cka": None},
+            },
+            {"GULP": "k must be below n"},
+        ),
+        Section("canary", "The canary", "Alarms.", claims=CLAIMS[2:]),
+        Section("empty", "Nothing", ""),
+    ),
+    {"cka": "CKA", "rsa": "RSA"},
+    {"recovery": 12.34, "canary": 7000.0},
+    {"version": "1", "seeds": [0, 1]},
+)
+NOTHING = Result("toy", "small", ())
+
+
+# ------------------------------------------------------------------------------------ kept and read
+
+words = st.text(max_size=8)
+numbers = st.floats(-1e300, 1e300)
+entries = st.one_of(st.none(), words, numbers, st.integers(-(10**9), 10**9))
+
+
+@st.composite
+def tables(draw, name):
+    columns = draw(st.lists(words, max_size=3))
+    row = st.tuples(*(entries for _ in columns))
+    return Table(
+        name, draw(words), tuple(columns), tuple(draw(st.lists(row, max_size=3))), draw(words)
+    )
+
+
+@st.composite
+def charts(draw, name):
+    points = draw(st.lists(st.tuples(numbers, numbers), max_size=3))
+    spans = tuple(draw(st.tuples(numbers, numbers)) for _ in points) if draw(st.booleans()) else ()
+    lines = (Line(draw(words), tuple(points), spans), Line(draw(words), ()))
+    level = draw(st.none() | numbers)
+    return Chart(
+        name,
+        draw(words),
+        draw(words),
+        draw(words),
+        lines,
+        draw(words),
+        draw(st.booleans()),
+        False,
+        level,
+    )
+
+
+@st.composite
+def sections(draw, name):
+    bars = st.builds(Bar, words, numbers, st.none() | numbers, st.none() | numbers)
+    figures = (
+        draw(charts("c")),
+        Bars("b", draw(words), "x", tuple(draw(st.lists(bars, max_size=2)))),
+    )
+    scores = draw(
+        st.dictionaries(words, st.dictionaries(words, st.none() | numbers, max_size=3), max_size=2)
+    )
+    claim = Claim(
+        draw(words),
+        draw(words),
+        "t",
+        "o",
+        draw(st.sampled_from([REPRODUCED, PARTLY, NOT, NO_DATA])),
+    )
+    reasons = draw(st.dictionaries(words, words, max_size=2))
+    return Section(
+        name, draw(words), draw(words), (draw(tables("t")),), figures, (claim,), scores, reasons
+    )
+
+
+@given(
+    st.tuples(sections("one"), sections("two")), words, st.dictionaries(words, words, max_size=2)
+)
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, size, labels):
+    findings = Result("toy", size, found, labels, {"one": 0.5}, {"none": None, "list": [1, "ä"]})
+    findings.save(tmp_path / "result.json")
+    read = load_result(tmp_path / "result.json")
+    assert read == findings
+    write_findings_page(read, tmp_path / "page.html")
+    findings_output.emit_findings(read, "csv", tmp_path / "found.csv")
+    assert (
+        Tags((tmp_path / "page.html").read_text(encoding="utf-8")).words.count("How it was made")
+        == 2
+    )
+
+
+@pytest.mark.parametrize("findings", [FINDINGS, NOTHING])
+def test_a_saved_file_is_the_whole(findings, tmp_path):
+    findings.save(tmp_path / "result.json")
+    assert load_result(tmp_path / "result.json") == findings
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        '{"format": 2}',
+        '{"format": 1}',
+        '{"format": 1, "suite": "toy", "size": "s", "sections": 5}',
+        '{"format": 1, "suite": "toy", "size": "s", "sections": [], "more": 1}',
+        '{"format": 1, "suite": "toy", "size": "s", "sections": [{"name": "a"}]}',
+    ],
+)
+def test_a_damaged_file_says_so(damage, tmp_path):
+    (tmp_path / "result.json").write_text(damage)
+    with pytest.raises(
+        ValueError, match=r"is not a result that can be read .*; remove it and run the suite again"
+    ):
+        load_result(tmp_path / "result.json")
+
+
+def test_a_file_that_was_cut_or_changed_says_so(tmp_path):
+    path = tmp_path / "result.json"
+    FINDINGS.save(path)
+    text = path.read_text(encoding="utf-8")
+    for wrong in (
+        text[: len(text) // 2],
+        text.replace('"kind": "Chart"', '"kind": "Pie"'),
+        text.replace('"rows"', '"r"'),
+        text.replace('"not reproduced"', '"maybe"'),
+    ):
+        path.write_text(wrong, encoding="utf-8")
+        with pytest.raises(ValueError, match="is not a result that can be read"):
+            load_result(path)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        (Section("s", "", "", (TABLE, TABLE)), "section 's': 2 parts are called 'deletion'"),
+        (
+            Section("s", "", "", (Table("t", "", ("a", "b"), (("x",),)),)),
+            "table 't': row 0 has 1 entries for 2 columns",
+        ),
+        (
+            Section(
+                "s", "", "", (), (CHART._replace(lines=(Line("l", ((0, 1),), ((0, 1), (0, 1))),)),)
+            ),
+            "line 'l': 2 intervals for 1 points",
+        ),
+        (
+            Section("s", "", "", claims=(CLAIMS[0]._replace(verdict="yes"),)),
+            "claim S1: no verdict 'yes'",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_are_an_error(section, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Result("toy", "small", (section,))
+
+
+def test_sections_of_one_name_are_an_error():
+    with pytest.raises(ValueError, match="2 parts are called 'a'"):
+        Result("toy", "small", (Section("a", "", ""), Section("a", "", "")))
+
+
+def test_known_numbers_are_floats_and_others_none():
+    assert [known(v) for v in (1, 0.5, None, math.nan, -math.inf)] == [1.0, 0.5, None, None, None]
+
+
+def test_a_judge_without_data_gives_no_verdict():
+    def lacks(facts):
+        raise NoData("the run lacks x")
+
+    found = judged(
+        [("1", "a", "b", lacks), ("2", "a", "b", lambda facts: Found("c", (True, False), "d"))], {}
+    )
+    assert found[0] == Claim("1", "a", "b", "–", NO_DATA, "the run lacks x")
+    assert found[1] == Claim("2", "a", "b", "c", PARTLY, "d")
+
+
+def test_an_error_in_a_judge_is_no_verdict():
+    for wrong in (lambda facts: facts["x"], lambda facts: max([])):
+        with pytest.raises((KeyError, ValueError)):
+            judged([("1", "a", "b", wrong)], {})
+
+
+def test_labels_of_variants_are_distinct():
+    assert distinct({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
+        "cka": "CKA",
+        "cka[kernel=rbf]": "CKA [kernel=rbf]",
+        "rsa": "RSA",
+    }
+    assert distinct({"mine": "CKA", "cka": "CKA"}) == {"mine": "mine", "cka": "cka"}
+
+
+def test_ranks_are_within_cells_and_what_has_no_value_is_last():
+    assert FINDINGS.ranks() == {
+        ("recovery", "a"): {"cka": 1.0, "gulp": 2.0, "rsa": 3.0},
+        ("recovery", "b"): {"cka": 1.0, "rsa": 1.0, "gulp": 3.0},
+    }
+    assert [(p.measure, p.mean) for p in FINDINGS.places().rows] == [
+        ("cka", 1.0),
+        ("rsa", 2.0),
+        ("gulp", 2.5),
+    ]
+    assert NOTHING.places().rows == ()
+
+
+# ----------------------------------------------------------------------------------------- the page
+
+
+class Tags(HTMLParser):
+    """All tags of a page with their attributes, its text, and the cells of its tables."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.tables, self.inside = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.inside.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th") and "table" in self.inside:
+            self.tables[-1][-1].append("")
+
+    def handle_endtag(self, tag):
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if {"td", "th"} & set(self.inside):
+            self.tables[-1][-1][-1] += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def written(findings, folder, **options):
+    write_findings_page(findings, folder / "page.html", **options)
+    return (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_everything_is_on_the_page(tmp_path):
+    text = written(FINDINGS, tmp_path, title="The toy", introduction="To begin with.")
+    page = Tags(text)
+    said = " ".join(page.words)
+    for section in FINDINGS.sections:
+        assert section.title in said
+        assert section.about in said
+    for claim in CLAIMS:
+        assert any(
+            {claim.claim, claim.theirs} <= set(row) for table in page.tables for row in table
+        )
+        assert claim.ours + claim.note in said.replace("  ", "").replace(
+            f"{claim.ours} ", claim.ours
+        )
+    for part in (TABLE, CHART, CLOUD, BARS):
+        assert part.title in said
+        assert part.note in said
+    for told in (
+        "To begin with.",
+        "k must be below n",
+        "0, 1",
+        "12 s",
+        "1.9 h",
+        "Mean ranks of the measures",
+    ):
+        assert told in said
+    assert len([a for a in page.all("svg") if a.get("class") == "chart"]) == 4
+    assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
+    assert ("3", "claims put to the test") in zip(page.words, page.words[1:])
+    assert (
+        "4 claims: 1 reproduced; 1 in part (S2); 1 not reproduced (S3); 1 no data (S4)."
+        in page.words
+    )
+
+
+def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
+    page = Tags(written(FINDINGS, tmp_path))
+    (table,) = [t for t in page.tables if t[0] == list(TABLE.columns)]
+    assert table[1:] == [
+        ["CKA", "8", "0.500", "1234", "a"],
+        ["RSA", "16", "1e−7", "−0.04", "2.5"],
+        ["GULP", "9", "–", "–", "–"],
+    ]
+    values = [a["data-v"] for a in page.all("td") if "data-v" in a]
+    assert values == ["8.0", "0.5", "1234.5", "16.0", "1e-07", "-0.04", "9.0", "", ""]
+    assert [a.get("class") for a in page.all("th") if a.get("scope") == "col"][5:10] == [
+        None,
+        "n",
+        "n",
+        "n",
+        None,
+    ]
+
+
+def test_the_page_loads_nothing_and_links_to_itself(tmp_path):
+    text = written(FINDINGS, tmp_path)
+    assert not re.search(r"https?:|//cdn|@import|url\(", text)
+    page = Tags(text)
+    for tag, attributes in page.tags:
+        assert tag not in ("link", "iframe", "object", "embed", "img", "base")
+        assert "src" not in attributes
+    names = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(names) == len(set(names))
+    assert {a["href"][1:] for a in page.all("a")} <= set(names)
+
+
+def test_equal_findings_are_equal_pages_and_nothing_else_is_left(tmp_path):
+    first = written(FINDINGS, tmp_path)
+    FINDINGS.save(tmp_path / "result.json")
+    assert written(load_result(tmp_path / "result.json"), tmp_path) == first
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["page.html", "result.json"]
+
+
+def test_names_are_text_and_never_markup(tmp_path):
+    bad = "<script>alert(1)</script>\"'&</title>"
+    line = Line(bad, ((0.0, 1.0), (1.0, 2.0)), ((0.0, 1.0), (1.0, 2.0)))
+    section = Section(
+        bad,
+        bad,
+        bad,
+        (Table(bad, bad, (bad, bad), ((bad, 1.0),), bad),),
+        (
+            Chart(bad + "c", bad, bad, bad, (line,), bad),
+            Bars(bad + "b", bad, bad, (Bar(bad, 1.0, 0.5, 2.0),), bad),
+        ),
+        (Claim(bad, bad, bad, bad, NOT, bad),),
+        {bad: {bad: 1.0}},
+        {bad: bad},
+    )
+    findings = Result(bad, bad, (section,), {bad: bad}, {bad: 1.0}, {bad: bad})
+    text = written(findings, tmp_path, title=bad, introduction=bad)
+    assert text.count("<script") == text.count("</script") == 1  # the program of the page
+    assert text.count("</title>") == sum(tag == "title" for tag, _ in Tags(text).tags)
+    assert {tag for tag, _ in Tags(text).tags} == {
+        tag for tag, _ in Tags(written(FINDINGS, tmp_path)).tags
+    }
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        NOTHING,
+        replace(FINDINGS, seconds={}, provenance={}),
+        Result("toy", "s", FINDINGS.sections[2:]),
+        Result("toy", "s", (Section("a", "A", "", scores={"x": {"cka": 1.0}}),)),
+        Result(
+            "toy",
+            "s",
+            (Section("a", "A", "", (Table("t", "T", (), ()), Table("u", "U", ("x",), ()))),),
+        ),
+        Result(
+            "toy",
+            "s",
+            (Section("a", "A", "", (), (BARS._replace(bars=()), CHART._replace(lines=()))),),
+        ),
+    ],
+)
+def test_pages_of_odd_findings(found, tmp_path):
+    text = written(found, tmp_path)
+    assert text.rstrip().endswith("</html>")
+    assert "nan" not in re.sub(r"(?s)<style.*?</style>|<script.*?</script>", "", text)
+
+
+def test_verdicts_are_counted_and_those_that_fail_named():
+    assert verdict(NOTHING) == "This run puts no claim to the test."
+    one = Result("toy", "s", (Section("a", "A", "", claims=CLAIMS[:1]),))
+    assert verdict(one) == "1 claim: 1 reproduced."
+
+
+def test_a_line_keeps_its_colour_and_few_of_many_are_shown():
+    def section(*names):
+        return Section(
+            "s", "", "", figures=(CHART._replace(lines=tuple(Line(n, ()) for n in names)),)
+        )
+
+    numbers = {}
+    assert [k.number for k in line_keys(section("a", "b"), numbers).values()] == [0, 1]
+    assert {n: k.number for n, k in line_keys(section("c", "b"), numbers).items()} == {
+        "c": 0,
+        "b": 1,
+    }
+    mixed = line_keys(section("a", "c", "b"), numbers)
+    assert len({k.number for k in mixed.values()}) == 3  # never two alike in one section
+    many = line_keys(section(*map(str, range(30))), {})
+    assert sum(k.is_shown for k in many.values()) == 8
+    assert (
+        len(
+            {
+                (k.number % 10, k.mark, k.classes.split()[2:3] == ["d1"])
+                for k in list(many.values())[:20]
+            }
+        )
+        == 20
+    )
+
+
+# -------------------------------------------------------------------------------------- the figures
+
+
+def test_places_are_those_of_the_values():
+    x = findings_figures.x_axis([0.0, 0.01, 1.0], CHART._replace(log_x=True))
+    assert x(0.0) < x(0.01) < x(0.1) < x(1.0)
+    assert x(0.1) - x(0.01) == pytest.approx(x(1.0) - x(0.1))
+    x = findings_figures.x_axis([2.0, 4.0], CHART)
+    assert x(3.0) == pytest.approx((x(2.0) + x(4.0)) / 2)
+    assert math.isfinite(findings_figures.x_axis([3.0], CHART)(3.0))
+    with pytest.raises(ValueError, match="chart 'noise': -1 cannot be on a logarithmic axis"):
+        findings_figures.x_axis([-1.0, 1.0], CHART._replace(log_x=True))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (-0.3, 0.9, [-0.2, 0, 0.2, 0.4, 0.6, 0.8]),
+        (0, 60, [0, 10, 20, 30, 40, 50, 60]),
+        (1e-6, 3e-6, [1e-6, 1.5e-6, 2e-6, 2.5e-6, 3e-6]),
+    ],
+)
+def test_ticks_are_round(low, high, found):
+    ticks = findings_figures.ticks(low, high)
+    assert len(ticks) <= 7
+    if high > 1e-5:
+        assert ticks == pytest.approx(found)
+    assert all(low <= t * (1 + 1e-9) and t <= high * (1 + 1e-9) for t in ticks)
+
+
+def test_logarithmic_ticks():
+    assert findings_figures.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
+    assert findings_figures.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
+
+
+def test_points_without_a_value_are_not_drawn():
+    line = Line("a", ((0.0, math.nan), (1.0, 0.5), (2.0, None)), ((0, 1), (0.4, math.nan), (0, 1)))
+    assert findings_figures.known(line) == Line("a", ((1.0, 0.5),), ((0.5, 0.5),))
+    keys = {"a": findings_figures.Key(0, True)}
+    drawn = findings_figures.chart(CHART._replace(lines=(line,)), keys)
+    assert "nan" not in drawn
+    assert "There is nothing to draw" in findings_figures.chart(
+        CHART._replace(lines=(Line("a", ()),)), keys
+    )
+
+
+def test_figures_say_their_values():
+    keys = {"CKA": findings_figures.Key(0, True), "RSA": findings_figures.Key(11, False)}
+    drawn = findings_figures.chart(CHART, keys)
+    assert "<title>CKA: drift 0.4 at noise 0.5</title>" in drawn
+    assert "<title>threshold 0.5</title>" in drawn
+    assert drawn.count('class="band"') == 1
+    assert 'class="m m11 d1 off joined"' in drawn
+    assert findings_figures.chart(CLOUD, keys).count('class="span"') == 1
+    assert "<title>CKA: 0.5, 0.4 to 0.6</title>" in findings_figures.bars(BARS)
+    assert findings_figures.bars(BARS).count('class="range"') == 1
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_very_many_points_are_one_path(joined):
+    line = Line("CKA", tuple((i / 500, 0.5) for i in range(500)))
+    drawn = findings_figures.chart(
+        CHART._replace(lines=(line,), joined=joined), {"CKA": findings_figures.Key(0, True)}
+    )
+    assert drawn.count("marks") == (not joined)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (math.nan, "–"),
+        (0.0, "0"),
+        (0.12345, "0.123"),
+        (-2.0, "−2"),
+        (12345.6, "12346"),
+        (1e-7, "1e−7"),
+        (3.2e9, "3.2e9"),
+    ],
+)
+def test_numbers_in_three_digits(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "places"),
+    [
+        ([1, 20], 0),
+        ([0.5, 0.123], 3),
+        ([12.34, 1.0], 2),
+        ([150.52], 1),
+        ([12345.5], 0),
+        ([0.5, 0.1], 1),
+        ([44.0, 7.3], 1),
+        ([250.0, 0.4123], None),
+        ([31.4, 0.02], None),
+        ([0.5, 1e-15], 1),
+        ([0.001], None),
+        ([2.55e7], None),
+        ([], 0),
+        ([math.nan, 0.25], 2),
+    ],
+)
+def test_numbers_of_a_column_have_the_same_decimals(sizes, places):
+    assert decimals(sizes) == places
+
+
+def test_a_number_that_would_be_0_has_its_digits():
+    assert [digits(v, 3) for v in (0.5, 0.0, 0.0002, math.nan)] == ["0.500", "0.000", "0.0002", "–"]
+    assert digits(12345.5, 0) == "12\u202f346"
+    assert digits(-1e-15, 3) == "0.000"
+    assert number(-1e-15) == digits(1e-15, None) == "0"
+
+
+# ------------------------------------------------------------------------------------- in a browser
+
+
+def test_what_the_pointer_reads(tmp_path, look):
+    long = Table("long", "Long", ("measure", "n"), tuple((f"m{i}", i) for i in range(200)))
+    more = Section("more", "More", "about", (long,))
+    write_findings_page(
+        replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html"
+    )
+    chart = "figure:nth-of-type({}) .chart"
+    marks = {
+        f"{chart.format(1)} .m0 .marks": "CKA: drift 0.1 at noise 0",
+        f"{chart.format(1)} .m1 > path:not(.marks)": "RSA",
+        f"{chart.format(1)} .limit path": "threshold 0.5",
+        f"{chart.format(2)} .m0 .marks": "CKA: stability 0.1 at CKA 0",
+        f"{chart.format(3)} .dot": "CKA: 0.5, 0.4 to 0.6",
+        f"{chart.format(3)} .limit path": "threshold 0.3",
+        "#standing .dot": "CKA: 1",
+    }
+    seen = look(tmp_path / "page.html", tmp_path, list(marks))
+    assert dict(zip(marks, seen.said, strict=True)) == marks
+    assert seen.hidden == []  # no row of a long table is out of sight
+
+
+def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
+    write_findings_page(FINDINGS, tmp_path / "page.html")
+    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+
+
+def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_path):
+    table = Table(
+        "t",
+        "T",
+        ("measure", "95 %", "share", "words"),
+        (("a", "-0.5 to 1.2", "97%", "layer-1"), ("b", "0.3 ± 0.4", None, "from -0.09")),
+    )
+    text = written(Result("toy", "small", (Section("s", "S", "", (table,)),)), tmp_path)
+    cells = re.findall(r'<td class="n" data-v="([^"]*)">([^<]*)</td>', text)
+    assert cells == [("-0.5", "−0.5 to 1.2"), ("97", "97%"), ("0.3", "0.3 ± 0.4"), ("", "–")]
+    assert "<td>layer-1</td>" in text
+    assert "<td>from −0.09</td>" in text
+
+
+def test_labels_are_spelled_out(tmp_path):
+    text = written(FINDINGS, tmp_path)
+    assert f"<dt>RSA</dt><dd>{rs.get_measure('rsa').summary}</dd>" in text
+    own = replace(FINDINGS, labels={"no_such_measure": "Mine"})
+    assert 'id="labels"' not in written(own, tmp_path)
+
+
+def test_ranks_begin_at_1(tmp_path):
+    ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
+    svg = findings_figures.bars(ranked)
+    ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
+    assert ticks == [1, 2, 4, 6, 8, 10]
+    starts = {float(x) for x in re.findall(r'd="M([\d.]+) [\d.]+H[\d.]+" class="stem"', svg)}
+    assert starts == {float(re.search(r'd="M([\d.]+) 0V', svg)[1])}  # at the line of rank 1
+    found = Result("toy", "small", (Section("s", "S", "", figures=(ranked,)),))
+    found.save(tmp_path / "found.json")
+    assert load_result(tmp_path / "found.json") == found
+
+
+def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
+    act = """<script>
+    const table = document.querySelector("table.sorted"), rows = () => [...table.tBodies[0].rows];
+    const first = () => rows().map(row => row.cells[0].textContent).join();
+    const click = i => {
+      table.tHead.rows[0].cells[i].querySelector("button").click(); return first(); };
+    document.body.dataset.orders = [click(3), click(3), click(0), click(0)].join(" ");
+    const shown = () => document.querySelectorAll("svg.chart .m:not(.off)").length;
+    const before = shown();
+    document.querySelector(".chip input").click();
+    document.body.dataset.shown = [before, shown()].join();
+    </script>"""
+    path = tmp_path / "page.html"
+    path.write_text(
+        written(FINDINGS, tmp_path).replace("</body>", act + "</body>"), encoding="utf-8"
+    )
+    page = Tags(open_page(path))
+    (body,) = page.all("body")
+    assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
+    assert body["data-orders"].split() == [
+        "CKA,RSA,GULP",
+        "RSA,CKA,GULP",
+        "CKA,GULP,RSA",
+        "RSA,GULP,CKA",
+    ]
+    assert body["data-shown"] == "4,2"
+
+
+# ------------------------------------------------------------------------------------- the commands
+
+
+OWN = """
+import resemblance as rs
+@rs.measure(label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
+    symmetric=True,
+            reference="none")
+def mine(x, y):
+    'Always 1.'
+    return 1.0
+"""
+
+
+def sums(setting, part):
+    return part["n"] * (part["n"] + 1) / 2
+
+
+def concluded(setting, found):
+    scores = {"cell": {m.spec: float(i) for i, m in enumerate(setting.measures)}}
+    rows = tuple((part["n"], value) for part, value in found)
+    return Section(
+        "sums", "Sums", "of numbers", (Table("t", "T", ("n", "sum"), rows),), (), CLAIMS[:1], scores
+    )
+
+
+SUMS = Experiment("sums", lambda setting: [{"n": n} for n in range(3)], sums, concluded)
+OTHER = SUMS._replace(
+    name="other", conclude=lambda *given: concluded(*given)._replace(name="other", claims=())
+)
+
+
+def run_toy(
+    folder, *, measures=None, size="default", only=None, executor=None, memory="2GB", progress=None
+):
+    """Run the toy suite."""
+    found = (rs.cka, rs.rsa) if measures is None else measures
+    if found[0].name == "procrustes":
+        raise KeyboardInterrupt
+    return run_experiments(
+        "toy",
+        chosen((SUMS, OTHER), only),
+        folder,
+        size=size,
+        measures=found,
+        executor=executor,
+        progress=progress,
+    )
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    toy = suite_commands(
+        "toy",
+        "toys",
+        "A toy.",
+        ("small", "default"),
+        run_toy,
+        (SUMS, OTHER),
+        ("cka", "rsa"),
+        title="Toys",
+        introduction="Toys first.",
+    )
+    commands.add_typer(toy, name="toy")
+    monkeypatch.setattr(cli, "commands", commands)
+    monkeypatch.chdir(tmp_path)
+
+    def called(*words):
+        code = cli.run(["toy", *map(str, words)])
+        return code, *capsys.readouterr()
+
+    return called
+
+
+def test_run_prints_and_writes_and_continues(call, tmp_path):
+    code, out, err = call("run", "--jobs", 1)
+    assert code == 0
+    assert re.search(r"S1 +reproduced", out)
+    assert re.search(r"\n RSA +1\.0\n", out)
+    assert f"Open {tmp_path / 'toys' / 'index.html'}" in out
+    assert "experiments: 6 of 6" in err
+    page = (tmp_path / "toys" / "index.html").read_text(encoding="utf-8")
+    assert "<h1>Toys</h1>" in page
+    assert "Toys first." in page
+    assert call("run", "--jobs", 2, "--quiet") == (0, "", "")
+    found = load_result(tmp_path / "toys" / "result.json")
+    assert [s.name for s in found.sections] == ["sums", "other"]
+
+
+def test_run_with_some_experiments_and_measures_of_ones_own(call, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    words = ("run", "here", "--size", "small", "--only", "other", "-q", "-j", 1)
+    assert call(*words, "--measure", "own.py:mine")[0] == 0
+    found = load_result(tmp_path / "here" / "result.json")
+    assert (found.size, [s.name for s in found.sections]) == ("small", ["other"])
+    assert list(found["other"].scores["cell"]) == ["cka", "rsa", "mine"]
+    assert call(*words, "-m", "svcca,cka")[0] == 0
+    assert list(load_result(tmp_path / "here" / "result.json").labels) == ["svcca", "cka"]
+
+
+def test_an_interrupt_says_that_it_can_be_continued(call):
+    code, out, err = call("run", "-m", "procrustes", "-j", 1, "-q")
+    assert (code, out) == (130, "")
+    assert "interrupted: what is done is kept in toys; the same command continues from there" in err
+
+
+def test_results_in_every_format(call, tmp_path):
+    (tmp_path / "toys").mkdir()
+    FINDINGS.save(tmp_path / "toys" / "result.json")
+    _, out, _ = call("results")
+    assert re.search(r"S3 +not reproduced +Procrustes has false alarms. +44 % +12 %", out)
+    assert re.search(r"\n CKA +1\.0 *\n", out)
+    assert "2 cells do not settle the order of 3 measures" in out
+    _, out, _ = call("results", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [r["kind"] for r in rows].count("claim") == 4
+    (row,) = [r for r in rows if (r["name"], r["measure"]) == ("a", "gulp")]
+    assert (row["section"], float(row["value"]), float(row["rank"])) == ("recovery", 0.7, 2.0)
+    (row,) = [r for r in rows if (r["name"], r["measure"]) == ("b", "gulp")]
+    assert (row["value"], float(row["rank"])) == ("", 3.0)
+    _, out, _ = call("results", "--format", "json")
+    assert json.loads(out) == json.loads(
+        (tmp_path / "toys" / "result.json").read_text(encoding="utf-8")
+    )
+    assert call("results", "-o", "found.parquet") == (0, "", "")
+    frame = pandas.read_parquet(tmp_path / "found.parquet")
+    assert list(frame.columns) == list(findings_output.COLUMNS)
+    assert (len(frame), frame["value"].dtype) == (len(rows), float)
+    assert call("results", "-o", "found.csv")[0] == 0
+    assert len((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
+
+
+def test_findings_without_scores_or_claims_in_every_format(tmp_path):
+    for kind in ("table", "csv", "json", "parquet"):
+        findings_output.emit_findings(NOTHING, kind, tmp_path / f"none.{kind}")
+    assert len(pandas.read_parquet(tmp_path / "none.parquet")) == 0
+    assert (tmp_path / "none.table").read_text() == "toy, small\n\n"
+
+
+SURE = {f"x{i}": {"cka": 0.9, "rsa": 0.5 + 0.1 * (i % 2), "imd": 0.55} for i in range(8)}
+
+
+def ran(size="default", suite="stability", scores=SURE, **more):
+    labels = {"cka": "CKA", "rsa": "RSA", "imd": "IMD"}
+    claims = (Claim("S1", "it holds", "1", "2", NOT), Claim("S2", "it is so", "3", "3", REPRODUCED))
+    return Result(
+        suite,
+        size,
+        (Section("part", "Part", "about", scores=scores, claims=claims),),
+        labels,
+        **more,
+    )
+
+
+def told_by(findings):
+    target = io.StringIO()
+    show(findings_output.finding_tables(findings), target)
+    return target.getvalue()
+
+
+def page_of(findings, tmp_path):
+    write_findings_page(findings, tmp_path / "page.html")
+    return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_run_says_first_what_it_is_of_and_who_leads(tmp_path):
+    facts = {"data sets": "digits", "models": "12: resnet", "seeds": "2"}
+    found = ran(facts=facts)
+    said = (
+        "CKA leads with a mean rank of 1.00 among 3 measures over 8 cells; every other measure is "
+        "behind it"
+    )
+    page = page_of(found, tmp_path)
+    assert (
+        page.index("12: resnet")
+        < page.index(said)
+        < page.index("2 claims: 1 reproduced; 1 not reproduced (S1).")
+    )
+    assert "default: small models on data that comes with the package; not the paper" in page
+    assert said in told_by(found)
+    assert "tied with the leader" not in told_by(found).partition("\n CKA")[2].partition("\n")[2]
+
+
+def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_path):
+    found = ran("small")
+    found.save(tmp_path / "result.json")
+    assert load_result(tmp_path / "result.json") == found
+    assert {c.verdict for c in found.claims} == {NO_DATA}
+    page, told = page_of(found, tmp_path), told_by(found)
+    for words in (page, told):
+        assert "Trial run: the scores mean nothing." in words
+        assert "leads" not in words
+        assert "not reproduced" not in words
+        assert "95 %" not in words
+    first = [line.split()[0] for line in told.splitlines() if line[1:4] in ("CKA", "RSA", "IMD")]
+    assert first == ["CKA", "IMD", "RSA"]
+    records = findings_output.finding_records(found)
+    assert {(r["trial"], r["rank"]) for r in records} == {(True, None)}
+    assert {r["trial"] for r in findings_output.finding_records(ran())} == {False}
+
+
+def test_a_measure_that_plays_no_part_is_named(tmp_path):
+    partly = {cell: {m: v for m, v in own.items() if m != "imd"} for cell, own in SURE.items()}
+    assert "IMD plays no part in what was run here." in told_by(ran(scores=partly))
+    assert "IMD plays no part in what was run here." in page_of(ran(scores=partly), tmp_path)
+    assert "scores no measure of similarity, so the measures play no part" in told_by(
+        ran(scores={})
+    )
+    assert "no part" not in told_by(ran())
+
+
+def test_the_footer_names_a_command_that_exists(tmp_path):
+    assert "<code>resemblance stability run</code>" in page_of(ran(), tmp_path)
+    assert "<code>resemblance joint STUDY ...</code>" in page_of(ran(suite="joint"), tmp_path)
+
+
+def test_the_report_is_written_again(call, tmp_path):
+    (tmp_path / "toys").mkdir()
+    FINDINGS.save(tmp_path / "toys" / "result.json")
+    assert call("report") == (0, f"Open {tmp_path / 'toys' / 'index.html'}\n", "")
+    assert call("report", "-o", "page.html")[0] == 0
+    texts = [(tmp_path / p).read_text(encoding="utf-8") for p in ("page.html", "toys/index.html")]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "--size", "smal"], "--size cannot be 'smal'; did you mean 'small'"),
+        (["run", "--only", "sms"], "--only cannot be 'sms'; did you mean 'sums'"),
+        (["run", "--memory", "much"], "much"),
+        (["run", "-m", "nka"], "no measure 'nka'; did you mean"),
+        (["run", "--measure", "no.py:mine"], "no.py does not exist"),
+        (["results", "nowhere"], "nowhere has no results yet: resemblance toy run nowhere"),
+        (["results", "--format", "xml"], "--format cannot be 'xml'"),
+        (["report", "nowhere"], "nowhere has no results yet"),
+    ],
+)
+def test_a_mistake_is_one_line(words, message, call, tmp_path):
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_of_another_suite_is_a_mistake(call, tmp_path):
+    (tmp_path / "toys").mkdir()
+    replace(FINDINGS, suite="other").save(tmp_path / "toys" / "result.json")
+    code, _, err = call("results")
+    assert (code, err) == (2, "error: toys is a study of other, not of toy\n")
+    code, _, err = call("report", "-o", "nowhere/page.html")
+    assert (code, err.count("\n")) == (2, 1)
+
+
+def test_the_help_names_sizes_and_experiments(call):
+    code, out, _ = call("run", "--help")
+    assert code == 0
+    assert {"small,", "default.", "sums,", "other."} <= set(out.split())
+
+
+def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, tmp_path, capsys):
+    long = [
+        Claim(
+            str(i),
+            "What is claimed, at some length. " * 4,
+            "in the paper 0.5 ± 0.1",
+            "in this run " * 9,
+            v,
+            "",
+        )
+        for i, v in enumerate((REPRODUCED, NO_DATA, NOT, NO_DATA))
+    ]
+    more = Section("more", "More", "about", claims=tuple(long))
+    (tmp_path / "toys").mkdir()
+    replace(FINDINGS, sections=(*FINDINGS.sections, more)).save(tmp_path / "toys" / "result.json")
+    shown = assert_fits(lambda: cli.run(["toy", "results"]), capsys)
+    assert "No data on 3 claims: S4, 1, 3." in shown
+    _, piped, _ = call("results")
+    assert (
+        len([line for line in piped.splitlines() if "What is claimed" in line]) == 2
+    )  # one line for each
+
+
+def test_what_a_notebook_shows():
+    told = "4 (1 reproduced, 1 in part, 1 not reproduced, 1 no data)"
+    assert (
+        repr(FINDINGS) == f"<Result: suite toy, size small, sections 3, claims {told}, measures 3>"
+    )
+    assert told in FINDINGS._repr_html_()
+    assert repr(NOTHING) == "<Result: suite toy, size small, sections 0, claims 0, measures 0>"

@@ -1,0 +1,517 @@
+"""The six tests on subjects with known answers, scores with reasons, ranks, and results that
+survive being saved."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import resemblance as rs
+from resemblance.significance import duels, places, rank_within, stars, summarize
+from resemblance.sources.synthetic import (
+    graded_outputs,
+    independent_noise,
+    noise_walk,
+    tight_groups,
+)
+from resemblance.suites.resi.evaluation import evaluate, load_resi
+from resemblance.suites.resi.grading import Score
+from resemblance.suites.resi.groups import choose_groups, separated
+from resemblance.suites.resi.ranking import cell_ranks, ranking, resi_code_ranks
+from resemblance.suites.resi.tests import SUITES, TESTS, recipes, six_tests
+
+MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
+    "rank_aggregation"
+]
+
+
+def by_quality(result, test):
+    return {(s.quality, s.measure): s.value for s in result.scores if s.test == test}
+
+
+# ------------------------------------------------------------------------------------ known answers
+
+
+@pytest.mark.parametrize("protocol", ["paper", "resi-code"])
+@pytest.mark.parametrize("setting", ["labels", "shortcut", "augmentation"])
+def test_tight_groups_are_found_without_fault(setting, protocol):
+    result = evaluate(tight_groups(setting=setting), measures=MEASURES, protocol=protocol)
+    values = by_quality(result, setting)
+    assert len(values) == 2 * len(MEASURES)
+    assert list(values.values()) == pytest.approx([1] * len(values))
+
+
+def test_a_similarity_without_bounds_is_ranked_like_one_with_bounds():
+    """ENSD has no largest value, so its differences are negative: the authors' code never forms
+    them."""
+    result = evaluate(
+        tight_groups(setting="labels"), measures=["ensd", "cknna", "cka"], protocol="resi-code"
+    )
+    assert list(by_quality(result, "labels").values()) == pytest.approx([1] * 6)
+
+
+def test_groups_without_structure_are_at_chance():
+    result = evaluate(independent_noise(setting="labels"), measures=MEASURES)
+    for (quality, _), value in by_quality(result, "labels").items():
+        # Of the pairs with a member of a group of 5, 10 of 60 are inside; two pairs are in either
+        # order by chance.
+        assert abs(value - {"auprc": 1 / 6, "conformity": 1 / 2}[quality]) < 0.15
+
+
+@pytest.mark.parametrize("protocol", ["paper", "resi-code"])
+def test_a_walk_of_noise_has_monotone_layers(protocol):
+    result = evaluate(noise_walk(models=2), measures=MEASURES, protocol=protocol)
+    scores = [s for s in result.scores if s.test == "layers"]
+    assert {s.quality for s in scores} == {"spearman", "conformity"}
+    for s in scores:
+        assert len(s.parts) == 2
+        assert s.value == pytest.approx(np.mean(s.parts))
+        assert s.value > 0.9
+
+
+def test_representations_that_differ_as_outputs_do():
+    result = evaluate(graded_outputs(), measures=MEASURES)
+    for test in ("accuracy", "output"):
+        for s in (s for s in result.scores if s.test == test):
+            assert s.value > 0.9
+            assert s.p_value <= 0.01
+            assert s.pairs == (
+                90 if s.measure == "linear_regression" else 45
+            )  # both orders of an asymmetric measure
+
+
+def test_what_cannot_be_tested_says_why():
+    result = evaluate(noise_walk(), measures=["cka"])
+    assert {a.test for a in result.absent} == set(TESTS) - {"layers"}
+    assert all(a.reason for a in result.absent)
+    assert "at least 3" in next(a.reason for a in result.absent if a.test == "accuracy")
+
+
+def test_twins_are_refused():
+    walk = noise_walk()[0]
+    with pytest.raises(ValueError, match=r"two models are 'synthetic/.*seed"):
+        six_tests([walk, replace(walk)])
+
+
+# ----------------------------------------------------------------------------------------- failures
+
+
+def with_constant(subjects):
+    """The last layer of the first subject is constant, which most measures cannot compare."""
+    first = subjects[0]
+    layers = {
+        **first.layers,
+        list(first.layers)[-1]: rs.Representation(np.ones(first.last.shape), first.name),
+    }
+    return (replace(first, layers=layers), *subjects[1:])
+
+
+def test_failed_comparisons_are_counted_and_ranked_last():
+    result = evaluate(
+        with_constant(tight_groups(setting="labels")), measures=["cka", "magnitude_difference"]
+    )
+    scores = {(s.quality, s.measure): s for s in result.scores}
+    cka = scores["auprc", "cka"]
+    assert (cka.pairs, cka.failed) == (91, 14)
+    assert "constant" in cka.reason
+    assert not np.isnan(cka.value)
+    assert scores["auprc", "magnitude_difference"].failed == 0
+    assert result.ranks()[cka.cell] == {"magnitude_difference": 1.0, "cka": 2.0}
+    assert cell_ranks(result.scores, failures="unranked")[cka.cell]["cka"] == 1.0
+    failed = next(f for f in result.failed if f.test == "labels")
+    assert failed.measure == "cka"
+    assert "constant" in failed.reason
+
+
+def test_a_measure_without_any_value_has_a_reason_and_the_last_rank():
+    values = {"good": 0.9, "bad": 0.1, "none": np.nan}
+    assert rank_within(values) == {"good": 1.0, "bad": 2.0, "none": 3.0}
+    assert rank_within(values, ["good"]) == {"bad": 1.0, "good": 2.0, "none": 2.0}
+    assert rank_within(values, failures="unranked") == {"good": 1.0, "bad": 2.0}
+    assert rank_within({"a": 1.0000000000000002, "b": 0.9999999999999999, "c": 0.5}) == {
+        "a": 1.0,
+        "b": 1.0,
+        "c": 3.0,
+    }
+    with pytest.raises(ValueError, match="failures must be"):
+        rank_within(values, failures="first")
+
+
+# -------------------------------------------------------------------------------------------- ranks
+
+
+def golden_scores():
+    tests = {"mem": "labels", "sc": "shortcut", "aug": "augmentation", "mono": "layers"}
+    functions = {
+        "JSD": "spearman_jsd",
+        "Disagreement": "spearman_disagreement",
+        "AbsoluteAccDiff": "spearman_accuracy",
+    }
+    qualities = {"AUPRC": "auprc", "correlation": "spearman"}
+    found = defaultdict(list)
+    for row in GOLDEN["input_rows"]:
+        quality = functions.get(row["functional"]) or qualities[row["quality_measure"]]
+        test = tests.get(row["setting"]) or quality
+        key = (
+            test,
+            quality,
+            row["domain"],
+            row["dataset"],
+            row["architecture"],
+            row["token"] or "",
+            row["measure"],
+        )
+        found[key].append(np.nan if row["value"] is None else row["value"])
+    return [
+        Score(*key, key[-1], float(np.mean(values)), tuple(values)) for key, values in found.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "key"),
+    [
+        (lambda s: cell_ranks(s, failures="unranked"), "intended_ranks"),
+        (resi_code_ranks, "reference_ranks_fig3"),
+    ],
+)
+def test_ranks_over_cells_as_in_the_golden_table(make, key):
+    ranks = make(golden_scores())
+    words = {"GRAPHS": "Graph", "NLP": "Language", "VISION": "Vision"}
+    for domain, word in words.items():
+        expected = GOLDEN[key].get(domain) or GOLDEN[key][word]
+        found = {r.measure: (r.mean, r.median) for r in ranking(ranks, domain)}
+        assert found.keys() == expected.keys()
+        for measure, values in expected.items():
+            np.testing.assert_allclose(
+                found[measure], (values["mean_rank"], values["median_rank"]), rtol=1e-12
+            )
+
+
+def test_intervals_of_mean_ranks():
+    cells = {i: {"a": 1.0, "b": 2.0 + i % 2} for i in range(20)}
+    first, second = summarize(cells)
+    assert (first.measure, first.mean, first.low, first.high) == ("a", 1, 1, 1)
+    assert second.low < second.mean < second.high
+    assert second.mean == 2.5
+    assert summarize(cells) == summarize(cells)
+    assert summarize({}) == ()
+    assert duels(cells)["a", "b"] == (20, 0, 20)
+    assert duels(cells)["b", "a"] == (0, 0, 20)
+
+
+# Two architectures with two poolings each, by two qualities of which one counts; one value is
+# missing, one measure failed some comparisons, two scores are equal. Conformity has every measure
+# in another order.
+WORKED = {  # architecture, pooling: AUPRC of a, b, c
+    ("bert", "cls"): (0.9, 0.5, 0.5),
+    ("bert", "mean"): (0.2, 0.8, 0.8),  # c failed some comparisons
+    ("albert", "cls"): (np.nan, 0.4, 0.6),
+    ("albert", "mean"): (0.1, 0.3, 0.2),
+}
+BY_HAND = {
+    ("bert", "cls"): {"a": 1, "b": 2, "c": 2},
+    ("bert", "mean"): {"b": 1, "a": 2, "c": 3},
+    ("albert", "cls"): {"c": 1, "b": 2, "a": 3},
+    ("albert", "mean"): {"b": 1, "c": 2, "a": 3},
+}
+
+
+def worked():
+    found = []
+    for (architecture, pooling), values in WORKED.items():
+        for m, value in zip("abc", values):
+            cell = ("labels", "auprc", "language", "text", architecture, pooling)
+            failed = int((architecture, pooling, m) == ("bert", "mean", "c"))
+            found.append(Score(*cell, m, m, value, (value,), failed=failed))
+            found.append(
+                Score(
+                    cell[0],
+                    "conformity",
+                    *cell[2:],
+                    m,
+                    m,
+                    "abc".index(m) / 3,
+                    ("abc".index(m) / 3,),
+                )
+            )
+    return found
+
+
+def test_ranks_worked_out_by_hand():
+    cells = {("labels", "auprc", "language", "text", *key): ranks for key, ranks in BY_HAND.items()}
+    ranks = cell_ranks(worked())
+    assert (
+        ranks == cells
+    )  # four cells: every architecture under every pooling, and conformity in none
+    assert {r.measure: (r.mean, r.median) for r in ranking(ranks)} == {
+        "b": (1.5, 1.5),
+        "c": (2, 2),
+        "a": (2.25, 2.5),
+    }
+
+
+def test_ranks_by_the_authors_code_worked_out_by_hand():
+    """Of each architecture the first pooling only; without a value no rank, and so fewer measures
+    to be behind."""
+    assert resi_code_ranks(worked()) == {
+        ("labels", "auprc", "language", "text", "bert", "cls"): {"a": 1, "b": 2, "c": 2},
+        ("labels", "auprc", "language", "text", "albert", "cls"): {"c": 1, "b": 2},
+    }
+    unranked = cell_ranks(worked(), failures="unranked")
+    assert unranked["labels", "auprc", "language", "text", "bert", "mean"] == {
+        "b": 1,
+        "c": 1,
+        "a": 3,
+    }
+
+
+def test_both_expectations_of_outputs_count():
+    cell = ("language", "text", "bert", "cls")
+    found = [
+        Score("output", quality, *cell, m, m, value, (value,))
+        for quality, values in {
+            "spearman_jsd": (0.9, 0.1),
+            "spearman_disagreement": (0.2, 0.3),
+        }.items()
+        for m, value in zip("ab", values)
+    ]
+    assert cell_ranks(found) == {
+        ("output", "spearman_jsd", *cell): {"a": 1, "b": 2},
+        ("output", "spearman_disagreement", *cell): {"b": 1, "a": 2},
+    }
+
+
+@pytest.mark.parametrize(("cells", "behind"), [(40, 20), (60, 12)])
+def test_an_interval_of_a_mean_rank_covers_95_percent(cells, behind):
+    """A measure is second in some of the cells: the mean rank of a sample of cells is 1 + binomial
+    / cells."""
+    table = {i: {"a": 2.0 if i < behind else 1.0, "b": 1.5} for i in range(cells)}
+    low, high = 1 + binom.ppf([0.025, 0.975], cells, behind / cells) / cells
+    own = next(r for r in summarize(table, draws=40_000) if r.measure == "a")
+    assert (own.low, own.high) == (low, high)
+    own = next(p for p in places({"resi": table}, draws=40_000).rows if p.measure == "a")
+    assert (own.low, own.high) == pytest.approx((low, high), abs=1e-8)
+    narrower = 1 + binom.ppf([0.05, 0.95], cells, behind / cells) / cells
+    assert (low, high) != tuple(narrower)  # so that an interval of 90 % would be seen
+
+
+# ----------------------------------------------------------------------- places and their certainty
+
+
+def test_measures_are_told_apart_in_the_same_cells():
+    """a is before b by 1 in every cell, however far both are moved together; c is before a in half
+    of them."""
+    cells = {
+        i: {"a": 1.0 + 5 * (i % 2), "b": 2.0 + 5 * (i % 2), "c": 1.01 + 5 * (i // 2 % 2)}
+        for i in range(40)
+    }
+    found = places({"resi": cells})
+    a, c, b = found.rows
+    assert (a.measure, c.measure, b.measure) == ("a", "c", "b")
+    assert (b.behind, b.behind_low, b.behind_high, b.is_tied) == (1, 1, 1, False)
+    assert a.high > b.low  # their own intervals overlap, which says nothing
+    assert (a.is_tied, c.is_tied) == (True, True)
+    assert (found.before["a", "b"], found.before["b", "a"]) == (1, 0)
+    assert found.before["a", "c"] == pytest.approx(1 - found.before["c", "a"])
+    assert 0.4 < found.before["a", "c"] < 0.7
+
+
+def test_the_interval_of_a_difference_is_that_of_a_binomial():
+    """b is ranked one before a in 12 of 40 cells, else one behind."""
+    cells = {i: {"a": 2.0, "b": 1.0 if i < 12 else 3.0} for i in range(40)}
+    _, b = places({"resi": cells}, draws=40_000).rows
+    behind = binom.ppf([0.025, 0.975], 40, 28 / 40) / 40 * 2 - 1
+    assert (b.behind, b.is_tied) == (pytest.approx(0.4), False)
+    assert (b.behind_low, b.behind_high) == pytest.approx(tuple(behind), abs=1e-8)
+    ahead = binom.cdf(19, 40, 28 / 40) + binom.pmf(20, 40, 28 / 40) / 2
+    assert places({"resi": cells}, draws=40_000).before["b", "a"] == pytest.approx(ahead, abs=0.005)
+
+
+def test_few_cells_tell_nothing_apart_and_missing_ranks_are_left_out():
+    cells = {i: {"a": 1.0, "b": 2.0} for i in range(5)}
+    found = places({"resi": cells})
+    assert not found.is_settling
+    assert [p.is_tied for p in found.rows] == [True, True]
+    assert not places({"resi": {**cells, 5: cells[0]}}).rows[1].is_tied
+    gaps = {i: {"a": 1.0, "b": 2.0 + i % 2} if i % 3 else {"a": 9.0} for i in range(30)}
+    a, b = sorted(places({"resi": gaps}).rows)
+    assert (a.mean, b.mean) == (pytest.approx(11 / 3), 2.5)
+    assert a.behind == pytest.approx(-1.5)  # in the 20 cells where both have a rank
+    assert places({}).rows == places({"resi": {}}).rows == ()
+
+
+def test_what_shares_few_cells_with_the_leader_cannot_be_told_from_it():
+    """a leads by its rank in 5 of 30 cells, or in 6; b, which is behind it there, has a rank in
+    all."""
+    few = {i: {"a": 1.0, "b": 2.0} if i < 5 else {"b": 2.0} for i in range(30)}
+    assert [(p.measure, p.is_tied) for p in places({"resi": few}).rows] == [
+        ("a", True),
+        ("b", True),
+    ]
+    assert not places({"resi": {**few, 5: {"a": 1.0, "b": 2.0}}}).rows[1].is_tied
+
+
+def test_groups_of_cells_count_alike():
+    many, few = {i: {"a": 1.0, "b": 2.0} for i in range(30)}, {0: {"a": 2.0, "b": 1.0}}
+    found = places({"one": many, "two": few})
+    assert [(p.mean, p.position) for p in found.rows] == [(1.5, 1), (1.5, 1)]
+    assert found.by_group == {"one": {"a": 1, "b": 2}, "two": {"a": 2, "b": 1}}
+    assert found.cells == 31
+
+
+def test_stars():
+    assert [stars(p) for p in (None, 0.2, 0.05, 0.01, float("nan"))] == ["", "", "*", "**", ""]
+
+
+# ------------------------------------------------------------------------------------------- groups
+
+
+def test_groups_are_kept_unless_their_accuracies_overlap():
+    assert separated({"0": [0.9, 0.95], "50": [0.5, 0.6], "100": [0.1, 0.2]}) == ("0", "50", "100")
+    assert separated({"0": [0.9, 0.95], "50": [0.5, 0.92], "100": [0.1, 0.2]}) == ("0", "100")
+    assert separated({"0": [0.5], "50": [0.5], "100": [0.5]}) == ("0",)
+    assert separated({}) == ()
+
+
+def test_many_groups_are_no_problem():
+    accuracies = {f"{i}": [0.5 + i / 1000, 0.6 + i / 1000] for i in range(60)}
+    assert separated(accuracies) == ("0",)
+    assert len(separated({**accuracies, "low": [0.1], "high": [0.9]})) == 3
+
+
+def test_a_group_of_one_model_is_left_out_and_says_so():
+    def models(*accuracies):
+        return [{"test": a} for a in accuracies]
+
+    members = {
+        "normal": (0.0, models(0.9, 0.8)),
+        "50%": (0.5, models(0.5)),
+        "100%": (1.0, models(0.1, 0.2)),
+    }
+    groups = {g.name: g for g in choose_groups(("labels", "d", "s", "a"), members)}
+    assert [groups[n].kept for n in members] == [True, False, True]
+    assert "1 model" in groups["50%"].note
+
+
+def test_strengths_that_look_alike_are_different_groups():
+    subjects = [
+        replace(
+            s, name=f"{s.name}{i}", traits={**s.traits, "strength": 0.251 if i % 10 < 5 else 0.254}
+        )
+        for i, s in enumerate(tight_groups(setting="shortcut", groups=2))
+    ]
+    assert {g.name for g in six_tests(subjects).groups} == {"25.1%", "25.4%"}
+
+
+def test_a_subject_without_traits_can_be_evaluated():
+    bare = replace(noise_walk()[0], traits={})
+    assert evaluate([bare], measures=["cka"]).scores[0].test == "layers"
+
+
+def test_outputs_with_different_classes_are_no_test():
+    subjects = list(graded_outputs(models=4))
+    subjects[0] = replace(subjects[0], outputs=subjects[0].outputs[:, :2])
+    absent = {a.test: a.reason for a in six_tests(subjects).absent}
+    assert "different numbers of classes" in absent["output"]
+
+
+def test_a_cell_without_any_value_is_not_ranked():
+    cell = ("labels", "auprc", "d", "s", "a", "p")
+    scores = [Score(*cell, m, m, np.nan, (np.nan,)) for m in "ab"]
+    assert cell_ranks(scores) == {}
+    assert ranking({}) == ()
+
+
+def test_the_protocol_of_the_code_has_its_own_way_with_failures():
+    subjects = with_constant(tight_groups(setting="labels"))
+    result = evaluate(subjects, measures=["cka", "magnitude_difference"], protocol="resi-code")
+    assert (result.failures, result.permute) == ("unranked", "pairs")
+    ranked = {s.cell for s in result.scores if s.quality == "auprc"}
+    assert ranked <= set(result.ranks())
+    with pytest.raises(ValueError, match="ranks no failures last"):
+        evaluate(subjects, measures=["cka"], protocol="resi-code", failures="last")
+
+
+def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
+    def models(clean, augmented):
+        return [{"test": c, "augmented": a} for c, a in zip(clean, augmented)]
+
+    members = {
+        "normal": (0.0, models([0.9, 0.8], [0.1, 0.2])),
+        "100%": (1.0, models([0.85, 0.8], [0.7, 0.6])),
+    }
+    groups = choose_groups(("augmentation", "d", "s", "a"), members)
+    assert all(g.kept and g.criterion == "augmented" for g in groups)
+    same = {"normal": members["normal"], "100%": (1.0, models([0.85, 0.8], [0.1, 0.3]))}
+    first, second = choose_groups(("augmentation", "d", "s", "a"), same)
+    assert (first.kept, second.kept) == (True, False)
+    assert "overlap with those of normal" in second.note
+    unknown = choose_groups(
+        ("labels", "d", "s", "a"), {"normal": (0.0, [{}, {}]), "100%": (1.0, [{}, {}])}
+    )
+    assert all(g.kept and g.criterion == "none" for g in unknown)
+
+
+# ------------------------------------------------------------------------------- results and suites
+
+
+def test_a_result_is_the_same_after_saving(tmp_path):
+    subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk())
+    result = evaluate(subjects, measures=["cka", "uniformity_difference"])
+    result.save(tmp_path / "result.json")
+    again = load_resi(tmp_path / "result.json")
+    assert again.ranks() == result.ranks()
+    for name in ("groups", "absent", "failed", "measures", "provenance"):
+        assert getattr(again, name) == getattr(result, name)
+    for name in ("scores", "maps"):  # hold NaN, which is not equal to itself
+        assert repr(getattr(again, name)) == repr(getattr(result, name))
+    assert again.seconds == result.seconds
+    assert json.loads((tmp_path / "result.json").read_text())["format"] == 2
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])
+def test_what_is_no_result_is_refused(tmp_path, text):
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(ValueError, match="not a result"):
+        load_resi(tmp_path / "result.json")
+
+
+def test_wrong_words_are_refused():
+    for wrong in ({"protocol": "papers"}, {"failures": "first"}, {"permute": "rows"}):
+        with pytest.raises(ValueError, match=next(iter(wrong.values()))):
+            evaluate(noise_walk(), measures=["cka"], **wrong)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_suites_train_what_the_tests_need(suite):
+    plan = recipes(suite)
+    assert len({r.name for r in plan}) == len(plan)
+    assert len({r.fingerprint for r in plan}) == len(plan)
+    for domain in ("graphs", "language", "vision"):
+        own = [r for r in plan if r.domain == domain]
+        assert {r.setting for r in own} >= {"normal", "labels", "shortcut", "augmentation"}
+        if suite != "slice":
+            assert (
+                len(
+                    [
+                        r
+                        for r in own
+                        if r.setting == "normal" and r.architecture == own[0].architecture
+                    ]
+                )
+                == 10
+            )
+
+
+def test_unknown_suites_and_domains():
+    with pytest.raises(ValueError, match="no suite 'tiny'"):
+        recipes("tiny")
+    with pytest.raises(ValueError, match="no domain 'sound'"):
+        recipes("mini", ["sound"])

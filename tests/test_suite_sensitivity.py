@@ -1,0 +1,608 @@
+"""The benchmark of Ding et al. on models of which is known what measures must find; continued,
+hostile, by command."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import assert_fits
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.results import headlines
+from resemblance.results.claims import NoData
+from resemblance.results.result import load_result
+from resemblance.sources.folders import read_subjects
+from resemblance.suites import published
+from resemblance.suites.sensitivity import claims
+from resemblance.suites.sensitivity.beside import beside
+from resemblance.suites.sensitivity.grading import without_rounding
+from resemblance.suites.sensitivity.subjects import Family, families, functionalities
+from resemblance.suites.sensitivity.suite import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
+from resemblance.suites.sensitivity.summary import CLAIMS as SUMMARY
+
+THREE = ("procrustes", "cka", "pwcca[directions=all]")
+TESTED = [*THREE, "magnitude_difference"]
+SAMPLES, LAYERS, WIDTH = 108, 4, 8
+LABELS = np.arange(SAMPLES) % 3
+
+
+def turned(random, x):
+    return x @ np.linalg.qr(random.standard_normal((x.shape[1],) * 2))[0]
+
+
+def normal(seed: int) -> dict[str, np.ndarray]:
+    """Layers that tell classes apart better and better, in a space that every seed turns as it
+    likes."""
+    random, common = np.random.default_rng(seed), np.random.default_rng(99)
+    noise, classes = common.standard_normal((LAYERS, SAMPLES, WIDTH)), 2 * np.eye(3, WIDTH)[LABELS]
+    return {
+        f"block{i}": turned(
+            random, noise[i] + i * classes + 0.05 * random.standard_normal((SAMPLES, WIDTH))
+        )
+        for i in range(LAYERS)
+    }
+
+
+def finetuned(pretrain: int, seed: int, hidden: float) -> dict[str, np.ndarray]:
+    """Layers that go from one place to another as a hidden number grows from 0 to 1."""
+    start, end = np.random.default_rng(1).standard_normal((2, SAMPLES, WIDTH))
+    random = np.random.default_rng([pretrain, seed])
+    angle = np.pi / 2 * hidden
+    return {
+        f"block{i}": turned(
+            random,
+            np.cos(angle) * start
+            + np.sin(angle) * end
+            + 0.01 * random.standard_normal(start.shape),
+        )
+        for i in range(2)
+    }
+
+
+def write(folder, layers, traits, labels=True):
+    folder.mkdir(parents=True)
+    for name, x in layers.items():
+        np.save(folder / f"{name}.npy", x)
+    if labels:
+        np.save(folder / "labels.npy", LABELS)
+    whole = {
+        "domain": "made",
+        "dataset": "known",
+        "architecture": "line",
+        "layers": list(layers),
+        **traits,
+    }
+    (folder / "traits.json").write_text(json.dumps(whole))
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Four seeds, and four pretrained models with four fine-tuned ones each, and more of the
+    first."""
+    root = tmp_path_factory.mktemp("models")
+    for seed in range(4):
+        write(root / f"normal{seed}", normal(seed), {"setting": "normal", "seed": seed})
+    hidden = np.random.default_rng(5).permutation(np.linspace(0, 1, 20))
+    position = 0
+    for pretrain in range(4):
+        for seed in range(8 if pretrain == 0 else 4):
+            t = float(hidden[position])
+            traits = {"setting": "finetuned", "pretrain": pretrain, "seed": seed}
+            accuracies = {
+                "test": 0.9,
+                "fog/1": 0.9 - 0.5 * t,
+                "fog/3": 0.8 - 0.6 * t,
+                "rain": 0.7 - 0.3 * t,
+            }
+            write(
+                root / f"tuned{pretrain}-{seed}",
+                finetuned(pretrain, seed, t),
+                traits | {"accuracies": accuracies},
+            )
+            position += 1
+    return root
+
+
+@pytest.fixture(scope="module")
+def study(models, tmp_path_factory):
+    """A small run whose claims are judged all the same, which a trial's are not."""
+    folder = tmp_path_factory.mktemp("study")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(headlines, "TRIALS", {})
+        yield folder, run(folder, models=models, measures=TESTED, size="small")
+
+
+def means(findings, benchmark, cell):
+    (found,) = [scores for name, scores in findings[benchmark].scores.items() if name == cell]
+    return found
+
+
+# ------------------------------------------------------------------------------------ what is found
+
+
+def test_every_benchmark_is_made_and_the_known_order_is_found(study):
+    _, findings = study
+    assert [s.name for s in findings.sections] == ["summary", *(b.name for b in BENCHMARKS)]
+    for benchmark in ("finetuning", "pretraining"):
+        for functionality in ("fog", "rain"):
+            found = means(findings, benchmark, f"made/known/line/{functionality}/spearman")
+            assert all(found[m] > 0.95 for m in THREE), (benchmark, functionality)
+    probe = means(findings, "layers", "made/known/line/probe/spearman")
+    assert all(probe[m] > 0.5 for m in THREE)
+    assert means(findings, "deletion", "made/known/line/probe/kendall")["procrustes"] > 0.3
+
+
+def test_a_measure_that_normalisation_leaves_nothing_has_no_value(study):
+    _, findings = study
+    for section in findings.sections[1:]:
+        for name, scores in section.scores.items():
+            assert scores["magnitude_difference"] is None, name
+        assert "all distances are equal" in section.reasons["made/known/line, magnitude_difference"]
+    assert {s["procrustes"] is None for _, s in findings.scores().items()} == {False}
+
+
+def test_tables_say_how_sure_they_are(study):
+    _, findings = study
+    table = next(t for t in findings["finetuning"].tables if t.name == "made/known/line: measures")
+    row = dict(zip(table.columns, table.rows[0]))
+    assert row["ρ low"] <= row["ρ"] <= row["ρ high"]
+    assert row["permuted p ≤ 0.05"] == 1.0
+    assert "assume that pairs are independent" in table.note
+    p_values = next(t for t in findings["layers"].tables if t.name == "made/known/line: p-values")
+    naive, permuted = (float(p_values.rows[0][i]) for i in (5, 7))
+    assert naive < permuted  # 16 representations, but 4 seeds and 4 layers
+    best = next(
+        t for t in findings["summary"].tables if t.name == "table 1 kendall made/known/line"
+    )
+    assert "(" in best.rows[0][2]  # with its interval
+
+
+def test_specificity_and_detection(study):
+    _, findings = study
+    specific = next(t for t in findings["layers"].tables if t.name.endswith("specificity"))
+    assert {r[0]: r[1] for r in specific.rows}["CKA"] == 1.0  # seeds are turned layers
+    seen = {
+        r[0]: r[1]
+        for t in findings["deletion"].tables
+        if t.name.endswith("detection")
+        for r in t.rows
+    }
+    assert seen["PWCCA (all directions)"] <= seen["Procrustes"] <= seen["CKA"]
+    chart = next(f for f in findings["deletion"].figures if f.name.endswith(": deletion"))
+    assert chart.threshold == 1.0
+    assert {line.name for line in chart.lines} == {
+        "CKA",
+        "Procrustes",
+        "PWCCA (all directions)",
+        "accuracy of probes",
+    }
+
+
+def test_claims_have_verdicts_that_can_fail(study):
+    _, findings = study
+    verdicts = {claim.number: claim.verdict for claim in findings.claims}
+    assert set(verdicts) == {"1a", "1b", "2a", "2b", "3a", "3b", "4a", "T1", "T2", "T3"}
+    assert verdicts["3a"] == "reproduced"
+    assert verdicts["4a"] == "not reproduced"  # here all measures follow accuracy
+    assert "no data" not in verdicts.values()
+
+
+def test_findings_can_be_read_again(study):
+    folder, findings = study
+    again = load_result(folder / "result.json")
+    assert json.dumps(again.document(), default=dict) == json.dumps(
+        findings.document(), default=dict
+    )
+
+
+def test_a_run_is_continued_and_gives_the_same(study, models):
+    folder, findings = study
+    parts = {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")}
+    again = run(folder, models=models, measures=TESTED, size="small")
+    assert again.scores() == findings.scores()
+    assert {p: p.stat().st_mtime_ns for p in parts} == parts
+    next(iter(parts)).write_text("{")  # damaged: computed again, from comparisons that are kept
+    assert run(folder, models=models, measures=TESTED, size="small").scores() == findings.scores()
+
+
+def test_only_some_benchmarks(models):
+    findings = run(models=models, measures=["cka"], size="small", only=["finetuning"])
+    assert [s.name for s in findings.sections] == ["summary", "finetuning"]
+    assert {c.verdict for c in findings["finetuning"].claims} == {
+        "no data"
+    }  # two measures are missing
+
+
+# --------------------------------------------------------------------------------- models of others
+
+
+def test_models_make_the_benchmarks_that_they_can(tmp_path):
+    for seed in range(3):
+        write(tmp_path / "models" / f"a{seed}", normal(seed), {"seed": seed}, labels=False)
+        tuned = {"setting": "finetuned", "seed": seed, "architecture": "other"}
+        write(tmp_path / "models" / f"b{seed}", finetuned(0, seed, seed / 2), tuned)
+    findings = run(models=tmp_path / "models", measures=["cka"], size="small")
+    why = {s.name: dict(s.reasons) for s in findings.sections}
+    assert "labels.npy is missing" in why["layers"]["made/known/line"]
+    assert "0 models of the setting 'normal'" in why["deletion"]["made/known/other"]
+    assert "'accuracies' in traits.json" in why["finetuning"]["made/known/other"]
+    assert "no models of the setting 'finetuned'" in why["pretraining"]["made/known/line"]
+    assert findings.scores() == {}
+
+
+def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
+    for seed in range(3):
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5 + seed / 10}}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 2), traits)
+    findings = run(
+        models=tmp_path, measures=["cka"], size="small", only=["finetuning", "pretraining"]
+    )
+    assert list(findings["finetuning"].scores) == [
+        f"made/known/line/fog/{q}" for q in ("spearman", "kendall")
+    ]
+    assert "1 pretrained models" in findings["pretraining"].reasons["made/known/line"]
+
+
+def test_severities_are_averaged(models):
+    tuned = [s for s in read_subjects(models) if s.traits["setting"] == "finetuned"]
+    found = functionalities(tuned)
+    assert list(found) == ["fog", "rain"]
+    first = tuned[0].traits["accuracies"]
+    assert found["fog"][0] == pytest.approx((first["fog/1"] + first["fog/3"]) / 2)
+    assert len(families(tuned)) == 1
+
+
+def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
+    for seed in range(4):
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5 + seed / 10}}
+        layers = finetuned(0, seed, seed / 3)
+        if seed == 1:
+            layers["block0"] = np.ones_like(layers["block0"])
+        write(tmp_path / f"m{seed}", layers, traits)
+    findings = run(
+        models=tmp_path, measures=["cka", "procrustes"], size="small", only=["finetuning"]
+    )
+    reason = findings["finetuning"].reasons["made/known/line, cka"]
+    assert "comparisons failed" in reason
+    assert "constant" in reason
+    table = next(t for t in findings["finetuning"].tables if t.name.endswith(": measures"))
+    rows = {r[0]: dict(zip(table.columns, r)) for r in table.rows}
+    assert rows["CKA"]["ρ"] is None  # nothing is gained by failing
+    assert "(7 of 8)" in rows["CKA"]["known pairs only"]
+    assert findings["finetuning"].scores["made/known/line/fog/spearman"]["cka"] is None
+    by_layer = next(t for t in findings["finetuning"].tables if t.name.endswith(": layer spearman"))
+    layers = {r[0]: dict(zip(by_layer.columns, r)) for r in by_layer.rows}["CKA"]
+    assert layers["block0"] is None
+    assert layers["block1"] > 0.5  # and nothing is spoilt
+    p_values = next(t for t in findings["finetuning"].tables if t.name.endswith(": p-values"))
+    assert "(3 of 4 pairs)" in p_values.rows[0][3]
+    assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}
+    table = next(
+        t for t in findings["summary"].tables if t.name == "table 1 spearman made/known/line"
+    )
+    assert [r[1] for r in table.rows] == [None, None]
+
+
+def test_one_shift_without_differences_is_left_out_for_all(tmp_path):
+    for seed in range(4):
+        accuracies = {"fog": 0.5 + seed / 10, "rain": 0.2, "hail/1": 0.3 + seed / 10}
+        accuracies |= {"hail/2": 0.2} if seed else {}
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": accuracies}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 3), traits)
+    section = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])[
+        "finetuning"
+    ]
+    assert section.scores["made/known/line/fog/spearman"]["cka"] > 0.5
+    assert not [name for name in section.scores if "rain" in name]
+    assert "all models have 0.200" in section.reasons["made/known/line, block0, rain"]
+    assert "1 of 4 models have no accuracy there" in section.reasons["made/known/line, hail/2"]
+    means = next(t for t in section.tables if t.name.endswith(": measures"))
+    assert means.rows[0][1] > 0.5
+
+
+def test_without_any_difference_there_is_a_reason(tmp_path):
+    for seed in range(3):
+        traits = {"setting": "finetuned", "seed": seed, "accuracies": {"fog": 0.5}}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 3), traits)
+    findings = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])
+    assert findings.scores() == {}
+    assert "left out for all measures" in findings["finetuning"].reasons["made/known/line"]
+
+
+def test_one_bad_model_does_not_stop_the_others(tmp_path):
+    for seed in range(3):
+        layers = normal(seed)
+        if seed == 1:
+            layers["block2"][3, 3] = np.nan
+        write(tmp_path / "nan" / f"m{seed}", layers, {"setting": "normal", "seed": seed})
+    section = run(models=tmp_path / "nan", measures=["cka"], size="small", only=["layers"])[
+        "layers"
+    ]
+    (reason,) = section.reasons.values()
+    assert "block2 holds NaN" in reason
+    assert list(section.scores) == [f"made/known/line/probe/{q}" for q in ("spearman", "kendall")]
+    for name, labels in (
+        ("one", np.zeros(SAMPLES, int)),
+        ("lone", (np.arange(SAMPLES) == 5).astype(int)),
+    ):
+        for seed in range(2):
+            write(
+                tmp_path / name / f"m{seed}",
+                normal(seed),
+                {"setting": "normal", "seed": seed},
+                labels=False,
+            )
+            np.save(tmp_path / name / f"m{seed}" / "labels.npy", labels)
+        section = run(models=tmp_path / name, measures=["cka"], size="small", only=["layers"])[
+            "layers"
+        ]
+        assert "probe: every part" in section.reasons["made/known/line"]
+
+
+def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
+    for seed in range(3):
+        write(tmp_path / f"m{seed}", normal(seed), {"setting": "normal", "seed": seed})
+    section = run(models=tmp_path, measures=THREE, size="small", only=["layers"])["layers"]
+    table = next(t for t in section.tables if t.name.endswith(": measures"))
+    row = dict(zip(table.columns, table.rows[0]))
+    assert (row["ρ low"], row["τ high"], row["permuted p ≤ 0.05"], row["draws"]) == (
+        None,
+        None,
+        None,
+        0.0,
+    )
+    assert "drawn from 3 blocks, and 4 are needed" in table.note
+    assert "that these models can give is 0.17, so that none is given" in table.note
+
+
+# ------------------------------------------------------------------------------------------ numbers
+
+
+def test_the_papers_layers_and_corruptions_stand_beside_ours():
+    def cell(layer, functionality, value):
+        entry = {"whole": True, "spearman": [value, None, None], "kendall": [value, None, None]}
+        return {
+            "layer": layer,
+            "functionality": functionality,
+            "values": dict.fromkeys(THREE, entry),
+        }
+
+    cells = [cell(f"block{i}", name, i / 10) for i in (1, 2, 3) for name in ("fog", "brightness")]
+    means = {
+        name: {m: {"spearman": [0.2, None, None]} for m in THREE} for name in ("*", "brightness")
+    }
+    numbers = {
+        "cells": cells,
+        "by_layer": {"block1": [], "block2": [], "block3": []},
+        "means": means,
+    }
+    where = {d: Family(d, "known", "line", "") for d in ("language", "vision")}
+    results = {
+        "finetuning": [(where["language"], numbers)],
+        "deletion": [(where["language"], numbers)],
+    }
+    results["pretraining"] = [(where["vision"], numbers)]
+    layers, corruptions = beside(results, "spearman")
+    rows = {r[:2]: dict(zip(layers.columns, r)) for r in layers.rows}
+    assert len(rows) == 5 + 12
+    last = rows["HANS lexical non-entailed", "BERT-base layer 12"]
+    assert (last["our layer"], last["CKA, ours"], last["mean CCA, ours"]) == ("block3", 0.3, None)
+    printed = published("9", paper="ding")
+    (value,) = {
+        v.value for v in printed if v.label == "mean_CCA" and v.architecture == "BERT-base layer 12"
+    }
+    assert last["mean CCA, paper"] == value
+    assert rows["HANS lexical non-entailed", "BERT-base layer 1"]["our layer"] == "block1"
+    assert rows["PC deletion SST-2", "BERT-base layer 8"]["our layer"] is None
+    assert rows["PC deletion SST-2", "BERT-base layer 11"]["our layer"] == "block2"
+    by_name = {r[0]: r for r in corruptions.rows}
+    assert by_name["brightness"][1:] == (0.122, 0.11, "brightness", 0.2, 0.2)
+    assert by_name["frost"][3:] == (None, None, None)
+    assert by_name["Average"][3] == "mean of all"
+    assert beside({"layers": [(Family("made", "", "", ""), numbers)]}, "kendall") == []
+
+
+def test_rounding_is_relative_and_noise_is_none():
+    tiny = np.array([1e-9, 2e-9, 2e-9 + 1e-24, np.nan])
+    found = without_rounding(tiny)
+    assert found[1] == found[2]
+    assert found[0] == pytest.approx(1e-9, rel=1e-4)
+    large = np.array([1e6, 1e6 + 1e-8, 2e6])
+    assert without_rounding(large)[0] == without_rounding(large)[1]
+    assert not without_rounding(np.array([1e-17, 3e-16, -2e-15])).any()
+    assert np.isnan(without_rounding(np.full(3, np.nan))).all()
+
+
+def finding(p, c, w, domain="made", failed=None):
+    values = dict(zip(THREE, (p, c, w)))
+    means = {
+        spec: {"spearman": [v, None if v is None else v - 0.1, v]} for spec, v in values.items()
+    }
+    return Family(domain, "known", "line", ""), {"means": {"*": means}, "failed": failed or {}}
+
+
+def test_a_domain_counts_only_when_all_holds():
+    one, other = finding(0.5, 0.52, 0.4), finding(0.5, 0.52, 0.51, "other")
+    assert claims.order_in_layers([one]).holds == (True,)
+    found = claims.order_in_layers([one, other])
+    assert found.holds == (True, False)
+    assert found.ours.startswith(
+        "holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400"
+    )
+    assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
+    assert claims.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not before
+    assert claims.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
+    with pytest.raises(NoData, match=r"made/known/line: CKA has no mean: 3 comparisons failed"):
+        claims.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
+
+
+def test_the_best_overall_needs_all_benchmarks_and_no_tie():
+    names = ("layers", "deletion", "finetuning", "pretraining")
+    best = {name: [finding(0.6, 0.5, 0.4)] for name in names}
+    tied = {name: [finding(0.6, 0.6, 0.4)] for name in names}
+    overall, nowhere, hard = (entry[3] for entry in SUMMARY)
+    assert overall(best).holds == (True,)
+    assert overall(tied).holds == (False,)
+    with pytest.raises(
+        NoData, match="all four benchmarks are needed; without models or not run: pretraining"
+    ):
+        overall({name: best[name] for name in names[:3]})
+    assert nowhere(best).holds == (False,)
+    assert nowhere({**best, "layers": [finding(0.5, 0.6, 0.4)]}).holds == (True,)
+    assert nowhere(tied).holds == (False,)  # both are the best everywhere
+    assert hard(best).holds == (False,)
+    falling = {n: [finding(v, v, v)] for n, v in zip(names, (0.9, 0.8, 0.5, 0.1))}
+    assert hard(falling).holds == (True,)
+
+
+def test_late_layers_by_intervals_without_copies():
+    def numbers(ends, copies):
+        rows = [
+            [*pair, 0.1, *ends, *copies, 200]
+            for pair in ((THREE[0], THREE[1]), (THREE[0], THREE[2]))
+        ]
+        rows[1][3:5] = [-e for e in reversed(ends)]
+        return {"by_layer": {"a": rows}}
+
+    family = Family("made", "known", "line", "")
+    assert claims.late_layers([(family, numbers((0.1, 0.2), (-0.1, 0.2)))]).holds == (True,)
+    assert claims.late_layers([(family, numbers((-0.1, 0.2), (0.1, 0.2)))]).holds == (False,)
+    empty = {"by_layer": {"a": [[THREE[0], THREE[1], 0.1, None, None, None, None, 0]]}}
+    with pytest.raises(NoData, match="no interval for Procrustes - CKA"):
+        claims.late_layers([(family, empty)])
+
+
+def test_slow_measures_are_left_out_with_a_reason(models):
+    findings = run(models=models, measures=["cka", "rtd"], size="small", only=["finetuning"])
+    assert SIZES["small"].slow < SAMPLES <= SIZES["small"].samples
+    assert findings["finetuning"].scores["made/known/line/fog/spearman"].keys() == {"cka"}
+    assert "takes too long" in findings["finetuning"].reasons["made/known/line, rtd"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": "huge"}, "size cannot be 'huge'"),
+        ({"only": ["layer"]}, "no experiment 'layer'"),
+        ({"measures": ["ckaa"]}, "no measure 'ckaa'"),
+        ({"models": "nowhere"}, "holds no model"),
+        ({"size": 3}, "size cannot be 3"),
+        ({"domains": []}, "run: domains must be a list of some of graphs, language"),
+        ({"only": []}, "run: only must be a list of some of layers, deletion"),
+        ({"only": "layers"}, "run: only must be"),
+        ({"domains": "vision"}, "run: domains must be a list"),
+        ({"folder": __file__}, "is a file; give a folder"),
+    ],
+)
+def test_mistakes_are_found_before_the_work(options, message, models):
+    with pytest.raises(ValueError, match=message):
+        run(**{"models": models, "measures": ["cka"], "size": "small", **options})
+
+
+# --------------------------------------------------------------------------------------- by command
+
+
+def test_own_models_by_command(models, tmp_path, capsys):
+    study, options = str(tmp_path / "study"), ["--size", "small", "-m", "cka,procrustes", "-j", "1"]
+    options += ["--only", "deletion", "--only", "finetuning"]
+    assert cli.run(["sensitivity", "evaluate", str(models), study, *options]) == 0
+    assert "Open " in capsys.readouterr().out
+    page = (tmp_path / "study" / "index.html").read_text()
+    assert "Figure 2: made/known/line" in page
+    assert cli.run(["sensitivity", "results", study, "--format", "csv"]) == 0
+    assert "made/known/line/fog/kendall" in capsys.readouterr().out
+    assert cli.run(["sensitivity", "report", study, "-o", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").read_text() == page
+    for arguments, message in (
+        (["evaluate", str(tmp_path / "none"), study], "holds no model"),
+        (["evaluate", str(models), study, "--size", "big"], "size"),
+        (["evaluate", str(models), study, "--only", "layer"], "only"),
+        (["evaluate", str(models), study, "--memory", "much"], "memory must be"),
+        (["evaluate", str(models), str(tmp_path / "again.html")], "is a file; give a folder"),
+        (["run", study, "--domain", "vision"], "is a study of models of your own"),
+        (["run", study, "--domain", "audio"], "domain"),
+    ):
+        assert cli.run(["sensitivity", *arguments]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, capsys):
+    few = Path(shutil.copytree(models / "normal0", tmp_path / "few" / "normal0")).parent
+    shutil.copytree(models / "normal1", few / "normal1")
+    (few / "normal1" / "traits.json").unlink()
+    words = [
+        "sensitivity",
+        "evaluate",
+        str(few),
+        str(tmp_path / "study"),
+        "--size",
+        "small",
+        "-m",
+        "cka",
+        "-j",
+        "1",
+    ]
+    assert cli.run([*words, "-q"]) == 1
+    told = capsys.readouterr().err
+    assert "too few models for any experiment (Few models: at most 1 are" in told
+    assert "Left out: normal1 (no traits.json beside its arrays)." in told
+
+
+def test_trained_models_by_command(models, tmp_path, capsys):
+    """Two seeds, trained in seconds; the second time nothing is trained, nor for another
+    measure."""
+    study = tmp_path / "study"
+    options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
+    findings = load_result(study / "result.json")
+    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"vision"}
+    trained = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
+    assert len(trained) == 2  # of the others no benchmark was asked for
+    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,mka"]) == 0
+    again = load_result(study / "result.json")
+    assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == trained
+    for name, scores in again["layers"].scores.items():
+        assert scores["cka"] == findings["layers"].scores[name]["cka"]
+        assert scores["mka"] is not None  # 120 inputs are enough for its 100 neighbours
+    assert cli.run(["sensitivity", "evaluate", str(models), str(study)]) == 2
+    assert "is a study of trained models" in capsys.readouterr().err
+
+
+# --------------------------------------------------------------------------------- what was printed
+
+
+def test_the_published_tables():
+    rows = published(paper="ding")
+    assert len(rows) == 488
+    assert {r.table for r in rows} == {"1", *map(str, range(3, 15)), "16", "17"}
+    assert {r.measure for r in rows} <= set(MEASURES)
+    value = {(r.dataset, r.architecture, r.label): r.value for r in published("9", paper="ding")}
+    mean = np.mean(
+        [value["HANS lexical non-entailed", f"BERT-base layer {i}", "CKA"] for i in range(1, 13)]
+    )
+    printed = next(
+        r for r in published("1", paper="ding") if "HANS" in r.dataset and r.label == "CKA"
+    )
+    assert round(float(mean), 3) == printed.value
+    doubtful = [r for r in rows if r.doubtful]
+    assert {(r.label, r.quality) for r in doubtful} == {
+        ("Procrustes", "kendall"),
+        ("CKA", "spearman"),
+    }
+
+
+def test_names():
+    assert [e.name for e in EXPERIMENTS] == ["layers", "deletion", "finetuning", "pretraining"]
+    assert set(THREE) <= set(MEASURES)
+    assert pickle.loads(pickle.dumps([e.compute for e in EXPERIMENTS]))  # workers can be sent them
+    assert all(rs.get_measure(m).spec == m for m in MEASURES if m != "default")
+
+
+def test_the_tables_fit_the_terminal(study, capsys):
+    assert_fits(lambda: cli.run(["sensitivity", "results", str(study[0])]), capsys)
