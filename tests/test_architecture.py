@@ -35,7 +35,7 @@ LAYERS = [
     {"declared"},
     {"roles"},
     {"measure", "statistic"},
-    {"measures"},
+    {"measures", "statistics"},
     {"catalogue"},
     {"stability"},
     {"store", "tiles", "machine"},

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..catalogue import get_statistic
 from ..declared import argument
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import Statistic
-from .catalogue import get_statistic
-from .trials import Unfilled, rank_within
+from ..statistics.trials import Unfilled, rank_within
 
 SHARED = (
     "labels",

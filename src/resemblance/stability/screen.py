@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..catalogue import get_statistic
 from ..extras import need
 from ..representation import Representation, Undefined, finite
 from ..rng import generator
 from ..statistic import Statistic
+from ..statistics.perturbation import nearest_means, reproducibility
+from ..statistics.rdm import rows
 from ..suggestions import did_you_mean
 from .annotated import Table, control_labels, opened
-from .catalogue import get_statistic
-from .comparing import rows
-from .perturbation import nearest_means, reproducibility
 
 STATISTICS = (
     "perturbation_coherence", "perturbation_magnitude", "perturbation_spread",

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..catalogue import get_statistic
 from ..representation import Undefined
 from ..sources.layouts import as_trials, from_trials
 from ..statistic import Statistic
-from .catalogue import get_statistic
 
 AXES = "trials bins units"
 

@@ -17,7 +17,7 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.values import known
 from ...sources.trained.common import State
-from ...stability.comparing import rows, unit
+from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
 from ..resi.tests import source

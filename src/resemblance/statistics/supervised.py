@@ -12,7 +12,7 @@ from ..declared import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
+from .rdm import Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 COSINE = {"orthogonal", "isotropic_scaling"}

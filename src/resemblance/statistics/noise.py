@@ -12,7 +12,7 @@ from ..declared import when
 from ..representation import Representation, finite
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import agreement, rows
+from .rdm import agreement, rows
 
 
 @statistic(

@@ -12,7 +12,7 @@ from ..representation import Representation, Undefined, view
 from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
-from .comparing import rows, unit
+from .rdm import rows, unit
 
 Controls = Literal["mean", "whitened", "neighbours"]
 Neighbours = Literal["euclidean", "cosine"]

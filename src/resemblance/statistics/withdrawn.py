@@ -9,7 +9,7 @@ from ..declared import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import Compare, Rdm, correlation, mean_agreement, ranks, rows, subset, unit
+from .rdm import Compare, Rdm, correlation, mean_agreement, ranks, rows, subset, unit
 from .splits import MANY
 
 

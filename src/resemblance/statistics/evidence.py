@@ -6,7 +6,7 @@ import numpy as np
 
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .comparing import rows
+from .rdm import rows
 from .supervised import members
 
 

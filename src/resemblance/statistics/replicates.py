@@ -9,7 +9,7 @@ import numpy as np
 from ..declared import when
 from ..representation import Representation
 from ..statistic import statistic
-from .comparing import Compare, Rdm, agreement, centred, correlation, cosine_matrix, rows
+from .rdm import Compare, Rdm, agreement, centred, correlation, cosine_matrix, rows
 
 COSINE = {"orthogonal", "isotropic_scaling"}
 CHANGES = (
