@@ -11,6 +11,7 @@ from ..catalogue import get_statistic
 from ..declared import argument
 from ..representation import Representation
 from ..rng import generator
+from ..significance import p_value_of, percentile_interval
 from ..statistic import Statistic
 from ..statistics.trials import Unfilled, rank_within
 
@@ -89,8 +90,8 @@ def interval(
     prepared = chosen.prepare(x, *data, **given)
     value = chosen.evaluate(x, *prepared)
     found = np.array([_on_a_half(chosen, x, prepared, seed, draw) for draw in range(draws)])
-    spread = np.quantile(found - found.mean(), [(1 - level) / 2, (1 + level) / 2])
-    low, high = np.clip(value + spread, *chosen.range)
+    spread = percentile_interval(found - found.mean(), ((1 - level) / 2, (1 + level) / 2))
+    low, high = np.clip(value + np.array(spread), *chosen.range)
     limit = int({**chosen.defaults, **dict(chosen.parameters)}.get("max_samples", x.shape[0]))
     return Interval(value, float(low), float(high), found, min(x.shape[0], limit))
 
@@ -201,9 +202,8 @@ def permutation_null(
     deviation = float(found.std())
     if deviation <= 1e-12 * max(1.0, abs(value)):
         raise ValueError(f"permutation_null: {chosen} does not depend on the order of the samples")
-    larger = int((found >= value - 1e-12).sum())
     z = (value - float(found.mean())) / deviation
-    return Null(value, float(found.mean()), deviation, z, (1 + larger) / (1 + draws), found)
+    return Null(value, float(found.mean()), deviation, z, p_value_of(value, found), found)
 
 
 def _in_another_order(

@@ -9,19 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..arrays import (
-    Array,
-    assign,
-    device,
-    epsilon,
-    inner,
-    namespace,
-    root,
-    scalar,
-    scatter,
-    stacked,
-)
+from ..arrays import Array, device, epsilon, inner, namespace, root, scalar, stacked
 from ..representation import Representation, Undefined, title, view
+from ..significance import average_ranks
 from .points import preshape, standardized_rows, unit_rows
 
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
@@ -140,34 +130,6 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     if compare != "cosine":
         vector = vector - x.xp.mean(vector)
     return vector / inner(vector, vector) ** 0.5
-
-
-def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
-    """Ranks from 1 to n; equal values, with no more than ``rounding`` between neighbours, share
-    their mean rank."""
-    xp = namespace(vector)
-    order = xp.argsort(
-        vector, stable=False
-    )  # ties share a rank whatever their order, and unstable is 4 times faster
-    ordered = xp.take(vector, order)
-    new = ordered[1:] - ordered[:-1] > rounding
-    del ordered  # as large as all distances: at most four such vectors are alive at a time
-    ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=device(vector))
-    if not bool(xp.all(new)):
-        ranks = _with_means_of_ties(ranks, new)
-    return scatter(ranks, order)
-
-
-def _with_means_of_ties(ranks: Array, new: Array) -> Array:
-    """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a
-    group begins."""
-    xp = namespace(ranks)
-    edge = xp.ones_like(new[:1])
-    begins, ends = xp.concat([edge, new]), xp.concat([new, edge])
-    tied = xp.nonzero(~(begins & ends))[0]  # usually few: only they are worked on
-    begins, ends, own = (xp.take(part, tied) for part in (begins, ends, ranks))
-    means = (own[begins] + own[ends]) / 2
-    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, xp.int64)) - 1))
 
 
 def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:

@@ -1,134 +1,23 @@
-"""Could chance do as well? Permutation tests of agreement, and ranks of measures over many cells
-with intervals."""
+"""Ranks of measures over many cells, with intervals: where each measure stands, and which of two is
+ahead."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import permutation_test, rankdata
 
-from .grounding import Block, by_prediction
-from .rng import generator
+from ..rng import generator
+from .estimates import known_mean, percentile_interval
 
-DRAWS = 9999
-INTERVAL = (2.5, 97.5)  # percentiles between which 95 % of the samples lie
-
-# -------------------------------------------------------------------------------- permutation tests
-
-
-def mantel(
-    differences: np.ndarray,
-    expected: np.ndarray,
-    *,
-    both_orders: bool = False,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> float:
-    r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models
-    (Mantel 1967).
-
-    .. math:: p = \min(1, 2 \min(p_{\ge}, p_{\le})), \qquad
-        p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{draws}}
-
-    where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share
-    models, so they are not independent, and permuting them one by one would find significance that
-    is not there: models are permuted. ``differences`` and ``expected`` are (n, n); the pairs above
-    the diagonal count, with ``both_orders`` all. With n! <= draws every permutation is visited and
-    the p-value is exact (without the added ones). Missing differences are left out of every
-    correlation. NaN when there is no correlation to test.
-    """
-    n = len(expected)
-    rows, columns = _of(by_prediction(expected, both_orders=both_orders)[0])
-    known = ~np.isnan(differences[rows, columns]) & ~np.isnan(expected[rows, columns])
-    rows, columns = rows[known], columns[known]
-    if not len(rows):
-        return np.nan
-    measured = _centred_ranks(differences[rows, columns][None])[0]
-    wanted = _centred_ranks(expected[rows, columns][None])
-    if not measured.any() or not wanted.any():
-        return np.nan
-    observed = _correlations(measured, wanted)[0]
-    exact = math.factorial(n) <= draws
-    counts = np.zeros(3)  # at least as large, at most as large, all
-    for batch in _permutations(n, draws, seed, exact):
-        drawn = _correlations(measured, _centred_ranks(expected[batch[:, rows], batch[:, columns]]))
-        drawn = drawn[~np.isnan(drawn)]
-        counts += (drawn >= observed - 1e-12).sum(), (drawn <= observed + 1e-12).sum(), len(drawn)
-    larger, smaller, total = counts if exact else counts + 1
-    return float(min(1.0, 2 * min(larger, smaller) / total))
-
-
-def pairings(
-    measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, seed: int = 0
-) -> float:
-    """Two-sided p-value of a Spearman correlation by permuting pairs, as if they were independent.
-
-    What the authors of ReSi computed (``scipy.stats.permutation_test``, exact when every pairing
-    can be visited), here with a seed. Pairs that share a model are not independent: see
-    :func:`mantel`. NaN when there is no correlation.
-    """
-    known = ~(np.isnan(measured) | np.isnan(expected))
-    if not known.any():
-        return np.nan
-    a, b = (_centred_ranks(v[known][None])[0] for v in (measured, expected))
-    if not a.any() or not b.any():
-        return np.nan
-    result = permutation_test(
-        (a,),
-        lambda x, axis: np.sum(x * b, axis=axis),
-        permutation_type="pairings",
-        vectorized=True,
-        n_resamples=draws,
-        rng=generator(seed, "pairings"),
-    )
-    return float(result.pvalue)
-
-
-def stars(p_value: float | None) -> str:
-    """Return ``**`` for p <= 0.01, ``*`` for p <= 0.05, nothing otherwise."""
-    if p_value is None or not p_value <= 0.05:
-        return ""
-    return "**" if p_value <= 0.01 else "*"
-
-
-def _of(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    return block.rows, block.columns
-
-
-def _centred_ranks(rows: np.ndarray) -> np.ndarray:
-    ranks = rankdata(rows, axis=-1)
-    centred: np.ndarray = ranks - ranks.mean(axis=-1, keepdims=True)
-    return centred
-
-
-def _correlations(ranks: np.ndarray, others: np.ndarray) -> np.ndarray:
-    scale = np.sqrt((ranks @ ranks) * (others * others).sum(axis=-1))
-    with np.errstate(invalid="ignore"):
-        correlations: np.ndarray = (others @ ranks) / scale
-    return correlations
-
-
-def _permutations(
-    n: int, draws: int, seed: int, exact: bool, batch: int = 2000
-) -> Iterator[np.ndarray]:
-    """Yield all permutations of n, or as many random ones as asked for, in batches of rows."""
-    if exact:
-        every = itertools.permutations(range(n))
-        while chunk := list(itertools.islice(every, batch)):
-            yield np.array(chunk, dtype=int)
-        return
-    random = generator(seed, "mantel", n)
-    for start in range(0, draws, batch):
-        count = min(batch, draws - start)
-        yield random.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
-
-
-# ----------------------------------------------------------------------------- ranks over the cells
+DECIMALS = 9  # of ranks: what differs by rounding is equal
+# cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5
+# is
+SETTLING = 6
+Cells = Mapping[Any, Mapping[str, float]]  # by whatever names a cell, the ranks of measures in it
 
 
 class Ranking(NamedTuple):
@@ -180,34 +69,15 @@ def summarize(
     table = np.array([[ranks.get(m, np.nan) for m in names] for ranks in cells.values()])
     if not names:
         return ()
-    chosen = generator(seed, "bootstrap", len(table)).integers(len(table), size=(draws, len(table)))
+    drawn = generator(seed, "bootstrap", len(table)).integers(len(table), size=(draws, len(table)))
     rankings = []
     for position, name in enumerate(names):
         column = table[:, position]
-        own = column[~np.isnan(column)]
-        low, high = np.percentile(_nanmean(column[chosen]), INTERVAL)
-        rankings.append(
-            Ranking(
-                name, float(own.mean()), float(low), float(high), float(np.median(own)), tuple(own)
-            )
-        )
+        ranks = column[~np.isnan(column)]
+        low, high = percentile_interval(known_mean(column[drawn], axis=-1))
+        mean, median = float(ranks.mean()), float(np.median(ranks))
+        rankings.append(Ranking(name, mean, low, high, median, tuple(ranks)))
     return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
-
-
-def _nanmean(samples: np.ndarray) -> np.ndarray:
-    """Mean over the last axis without NaN; samples of nothing but NaN are left out."""
-    counts = (~np.isnan(samples)).sum(axis=-1)
-    means: np.ndarray = np.nansum(samples, axis=-1)[counts > 0] / counts[counts > 0]
-    return means
-
-
-# ----------------------------------------------------------------------- places and their certainty
-
-DECIMALS = 9  # of ranks: what differs by rounding is equal
-# cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5
-# is
-SETTLING = 6
-Cells = Mapping[Any, Mapping[str, float]]  # by whatever names a cell, the ranks of measures in it
 
 
 class Place(NamedTuple):
@@ -269,7 +139,7 @@ def places(groups: Mapping[str, Cells], *, draws: int = 2000, seed: int = 0) -> 
     ranked = [set().union(*cells) for cells in named.values()]
     names = sorted(set.intersection(*ranked)) if ranked else []
     tables = {
-        g: np.array([[own.get(m, np.nan) for m in names] for own in cells])
+        g: np.array([[ranks.get(m, np.nan) for m in names] for ranks in cells])
         for g, cells in named.items()
     }
     count = sum(map(len, named.values()))
@@ -306,27 +176,19 @@ def _rows(
     gaps: np.ndarray,
     common: np.ndarray,
 ) -> list[Place]:
+    from scipy.stats import rankdata
+
     positions = rankdata(drawn, method="min", axis=1, nan_policy="omit")
     rows = []
     for i, name in enumerate(names):
-        low, high = _interval(drawn[:, i])
-        near, far = _interval(gaps[:, i])
-        best, worst = _interval(positions[:, i], "nearest")
-        position, is_tied = (
-            1 + int((whole < whole[i]).sum()),
-            bool(common[i] < SETTLING or not near > 0),
-        )
-        known = (name, float(whole[i]), low, high, position, int(best), int(worst))
-        rows.append(Place(*known, float(behind[i]), near, far, is_tied))
+        low, high = percentile_interval(drawn[:, i])
+        near, far = percentile_interval(gaps[:, i])
+        best, worst = percentile_interval(positions[:, i], method="nearest")
+        position = 1 + int((whole < whole[i]).sum())
+        is_tied = bool(common[i] < SETTLING or not near > 0)
+        standing = (name, float(whole[i]), low, high, position, int(best), int(worst))
+        rows.append(Place(*standing, float(behind[i]), near, far, is_tied))
     return rows
-
-
-def _interval(
-    values: np.ndarray, method: Literal["linear", "nearest"] = "linear"
-) -> tuple[float, float]:
-    known = values[~np.isnan(values)]
-    low, high = np.percentile(known, INTERVAL, method=method) if len(known) else (np.nan, np.nan)
-    return float(low), float(high)
 
 
 def _times(count: int, draws: int, seed: int, group: str) -> np.ndarray:
@@ -353,9 +215,6 @@ def _share_before(gaps: np.ndarray) -> float:
     """Share of differences of ranks that are negative, zeros half."""
     known = gaps[~np.isnan(gaps)]
     return float(np.mean((1 - np.sign(known)) / 2)) if len(known) else np.nan
-
-
-# -------------------------------------------------------------------------------------------- duels
 
 
 class Duel(NamedTuple):
