@@ -35,10 +35,10 @@ def caveat_of(
     if n == 2 and invariant_to >= SHAPE:
         return "fixed by the number of samples: any two samples have the same shape"
     try:
-        found = uninformative(*(_detached(r) for r in (x, y)))
+        caveat = uninformative(*(_detached(r) for r in (x, y)))
     except Undefined:
         return ""
-    return f"{found}{TRANSPOSED}" if found and d == e >= MUCH_WIDER * n else found
+    return f"{caveat}{TRANSPOSED}" if caveat and d == e >= MUCH_WIDER * n else caveat
 
 
 def condition(uninformative: Callable[..., str]) -> str:

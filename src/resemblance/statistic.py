@@ -74,31 +74,31 @@ class Statistic:
 
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
         """Return the value of the statistic for a representation."""
-        statistic, given = self.with_data(parameters)
+        statistic, inputs = self.with_data(parameters)
         x = argument(X, "X")
-        return statistic.evaluate(x, *self.prepare(x, *data, **given))
+        return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
 
     def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
         """Part arguments given by name: the statistic with its parameters fixed, and what it needs
         besides X."""
-        given = {name: named[name] for name in self.needs if name in named}
-        parameters = {name: value for name, value in named.items() if name not in given}
-        return self.where(**parameters) if parameters else self, given
+        inputs = {name: named[name] for name in self.needs if name in named}
+        parameters = {name: value for name, value in named.items() if name not in inputs}
+        return self.where(**parameters) if parameters else self, inputs
 
     def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
         """Check what the statistic needs besides the representation and return it in its order.
 
         Labels become integers from 0; arrays become representations.
         """
-        given = dict(zip(self.needs, data)) | named
+        inputs = dict(zip(self.needs, data)) | named
         for name in set(self.needs[: len(data)]) & set(named):
             raise ValueError(f"{self.name}: {name} is given twice, by position and by name")
-        if len(data) > len(self.needs) or len(given) != len(self.needs):
+        if len(data) > len(self.needs) or len(inputs) != len(self.needs):
             wanted = ", ".join(("X", *self.needs))
             raise ValueError(
                 f"{self.name} is called as {self.name}({wanted}); parameters are given by name"
             )
-        return tuple(ROLES[name](self.name, x, given[name]) for name in self.needs)
+        return tuple(ROLES[name](self.name, x, inputs[name]) for name in self.needs)
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
         """Check the representation and compute, from what :meth:`prepare` returned."""

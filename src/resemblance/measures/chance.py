@@ -241,12 +241,12 @@ def of_profiles(x: Representation, y: Representation, k: int, of: str, index: An
     """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
     if of == "similarity":
         return ""
-    own = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
-    other = [
+    near_by = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
+    overall = [
         1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)
     ]  # the mean over all pairs
-    product = own[0].sum(axis=1) * other[1] + own[1].sum(axis=1) * other[0]
-    lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(own, other)]
+    product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
+    lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(near_by, overall)]
     return near(x.shape[0], float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))
 
 

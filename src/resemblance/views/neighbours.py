@@ -266,10 +266,12 @@ def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
 def cosines_of(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cosine similarities in x between pairs of samples."""
     rows = to_numpy(unit_rows(x))
-    found = np.empty(len(first), dtype=rows.dtype)
+    cosines = np.empty(len(first), dtype=rows.dtype)
     for start, stop in gathered_blocks(len(first), rows.shape[1]):
-        found[start:stop] = np.einsum("ij,ij->i", rows[first[start:stop]], rows[second[start:stop]])
-    return found
+        cosines[start:stop] = np.einsum(
+            "ij,ij->i", rows[first[start:stop]], rows[second[start:stop]]
+        )
+    return cosines
 
 
 def _products(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:

@@ -113,13 +113,13 @@ def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     _, at, which = np.intersect1d(ties.rows, rows, assume_unique=True, return_indices=True)
     begins, certain = begins_of(near, rows), np.full(len(rows), k)
     certain[which] = ties.certain[at]
-    own = np.arange(k) < certain[:, None]
+    alone = np.arange(k) < certain[:, None]
     sizes = ties.sizes[at]
     inside = np.arange(sizes.sum()) + np.repeat(ties.starts[at] - np.cumsum(sizes) + sizes, sizes)
-    row = np.concatenate([np.nonzero(own)[0], np.repeat(which, sizes)])
-    sample = np.concatenate([near.listed[rows][own], ties.members[inside]])
-    first = np.concatenate([begins[own], np.repeat(ties.certain[at], sizes)])
-    weight = np.concatenate([np.ones(own.sum()), np.repeat(ties.weights[at], sizes)])
+    row = np.concatenate([np.nonzero(alone)[0], np.repeat(which, sizes)])
+    sample = np.concatenate([near.listed[rows][alone], ties.members[inside]])
+    first = np.concatenate([begins[alone], np.repeat(ties.certain[at], sizes)])
+    weight = np.concatenate([np.ones(alone.sum()), np.repeat(ties.weights[at], sizes)])
     return row * n + sample, first, weight
 
 
