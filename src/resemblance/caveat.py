@@ -1,4 +1,4 @@
-"""What is said where a value means little, or where arrays look transposed."""
+"""Warnings for a value that means little, and hints for arrays that look transposed."""
 
 from __future__ import annotations
 

@@ -66,8 +66,7 @@ class Comparison:
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
 
     A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per
-    measure; the cost of a shared view
-        is charged to the first measure that uses it.
+    measure; the cost of a shared view is charged to the first measure that uses it.
     ``provenance`` says what it was computed from and with: fingerprints of the data, versions,
     precision. ``cells`` are the results as they were computed, to be saved. ``remarks`` are what
     measures recorded of a pair with the value: numbers, and why it means little if it does.

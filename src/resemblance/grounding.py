@@ -161,8 +161,8 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for tests 3 to 5: equal differences do not conform;
-    every block counts 1.
+    """Conformity as the authors' code computes it for tests 3 to 5: equal differences do not
+    conform; every block counts 1.
 
     It compares largest - difference, which makes all finite differences equal when one is infinite.
     """
@@ -173,8 +173,8 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for test 6: a comparison with a missing difference
-    conforms."""
+    """Conformity as the authors' code computes it for test 6: a comparison with a missing
+    difference conforms."""
     known = _conformity(*_known(measured, expected), ties=True)
     total = _comparisons(expected)
     violations = (1 - known.value) * known.weight if known.weight else 0.0
@@ -182,13 +182,14 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> Agreeme
 
 
 def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Spearman correlation as the authors' code has it for test 6: no value when a difference is
-    missing."""
+    """Spearman correlation as the authors' code computes it for test 6: no value when a difference
+    is missing."""
     return Agreement(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it for distances: scored by (largest - difference) / largest.
+    """AUPRC as the authors' code computes it for distances: scored by (largest - difference) /
+    largest.
 
     The same as :func:`auprc` except when all differences are negative, which turns the order round,
     or when one is infinite, which leaves no value.
@@ -202,7 +203,7 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it for similarities, which it scores as they are: none when
+    """AUPRC as the authors' code computes it for similarities, scored as they are: none when
     one is infinite."""
     known, _ = _known(measured, expected)
     return auprc(measured, expected) if np.isfinite(known).all() else Agreement(np.nan)

@@ -79,25 +79,20 @@ class Measure:
     identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
-    min_samples: Any = (
-        2  # a function of the parameters where it is declared, a number in every measure
-    )
+    # Where the measure is declared, min_samples may be a function of its parameters, and remarks
+    # and uninformative take them, too; in every measure these are a number and functions of (x, y).
+    min_samples: Any = 2
     version: int = 1
     extra: str | None = None
-    remarks: Callable[..., Mapping[str, float]] = (
-        no_remarks  # of (x, y) in every measure: see where()
-    )
-    uninformative: Callable[..., str] = no_caveat  # likewise
+    remarks: Callable[..., Mapping[str, float]] = no_remarks
+    uninformative: Callable[..., str] = no_caveat
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     base: Measure | None = None
-    defaults: Mapping[str, Any] = field(
-        init=False
-    )  # the parameters after the arrays, with their default values
-    spec: str = field(
-        init=False
-    )  # the name with every parameter that is not at its default: the identity of a result
+    defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
+    # The name with every parameter that is not at its default: the identity of a result.
+    spec: str = field(init=False)
 
     def __post_init__(self) -> None:
         signature = _public_signature(self.function)
@@ -235,8 +230,8 @@ def measure(
         ``deterministic``, ``min_samples`` (a number, or a function of the parameters), ``limits``
         (smallest and largest value of parameters), ``version`` (raise it when the algorithm
         changes: results of older versions are computed again), ``extra`` (the optional dependency
-        it needs), ``remarks`` (a function of what the measure is a function of; the numbers it
-        returns by name are recorded beside the value, such as how exact that is), ``uninformative``
+        it needs), ``remarks`` (a function of the same arguments; the numbers it returns by name
+        are recorded with the value, such as how exact it is), ``uninformative``
         (a function of the same, whose docstring says when the value is fixed or near its extreme
         whatever the data; it returns a sentence for such a pair and an empty string for others: a
         warning of a call, a caveat in a result).

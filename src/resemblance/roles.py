@@ -1,4 +1,4 @@
-"""What a statistic may need besides a representation, by the name of the argument: labels,
+"""What a statistic may need in addition to a representation, by the name of the argument: labels,
 conditions, a replicate, a control, an encoder."""
 
 from __future__ import annotations

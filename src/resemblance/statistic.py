@@ -79,14 +79,14 @@ class Statistic:
         return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
 
     def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
-        """Part arguments given by name: the statistic with its parameters fixed, and what it needs
-        besides X."""
+        """Split arguments by name: the statistic with its parameters fixed, and what it needs in
+        addition to X."""
         inputs = {name: named[name] for name in self.needs if name in named}
         parameters = {name: value for name, value in named.items() if name not in inputs}
         return self.where(**parameters) if parameters else self, inputs
 
     def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
-        """Check what the statistic needs besides the representation and return it in its order.
+        """Check what the statistic needs in addition to the representation; return it in order.
 
         Labels become integers from 0; arrays become representations.
         """

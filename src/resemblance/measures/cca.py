@@ -241,7 +241,7 @@ def canonical_correlations(overlap: Array) -> Array:
 
 
 def _weighted(x: Representation, y: Representation, unpaired: bool) -> Array:
-    """Weighted mean of the correlations, of the unpaired directions of x, too, if asked for."""
+    """Mean of the correlations weighted by x, with ``unpaired`` also over its other directions."""
     xp = x.xp
     variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
     columns = basis_coordinates(x)

@@ -268,7 +268,7 @@ def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: 
 
 
 def _filled(n: int, room: int, *dimensions: int) -> str:
-    """What is said of spaces of so many dimensions among ``room``."""
+    """The sentence for spaces of these dimensions, of ``room`` possible ones."""
     return fixed(n) if max(dimensions) >= room else near(n, max(dimensions) / room)
 
 

@@ -114,7 +114,7 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
 
 
 def _after_matching(x: Representation, y: Representation) -> Array:
-    """The same from the differences themselves: slower, and right also where the products of all
+    """The distance from the differences themselves: slower, but accurate where the products of all
     columns are alike."""
     a, b, scale = comparable_columns(x, y)
     return scale * _matched_residual(a, b, *assignment(_gains(to_numpy(a), to_numpy(b))))

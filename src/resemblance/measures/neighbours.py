@@ -174,7 +174,7 @@ def _closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _ranks(begins: np.ndarray) -> np.ndarray:
-    """Mean rank of the group of every place, of which ``begins`` is the first place."""
+    """Mean rank of the group of every place; ``begins`` is the first place of that group."""
     return np.asarray(begins + (lengths_of(begins) + 1) / 2)
 
 

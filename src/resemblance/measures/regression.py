@@ -45,9 +45,9 @@ def linear_regression(
     for a constant representation.
 
     Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first
-    argument from the second; here it is the second from the first unless asked for, as X predicts Y
-    everywhere else. The ReSi code inverts a covariance: with dead units it fails or exceeds 1 where
-    the basis used here gives the exact value.
+    argument from the second; here X predicts Y by default, as everywhere else. The ReSi code
+    inverts a covariance: with dead units it fails or exceeds 1 where the basis used here gives the
+    exact value.
     """
     if predict == "first":
         x, y = y, x

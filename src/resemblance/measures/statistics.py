@@ -203,8 +203,8 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     spread over as many directions, not whether over the same ones, and is never far from 1: 0.7 is
     a large difference. Raises ``Undefined`` for a constant representation.
 
-    Reference: Raju 2026, Section 10. Of the singular values, not of their squares, the eigenvalues,
-    as its code has it.
+    Reference: Raju 2026, Section 10. Like its code, it compares singular values, not their squares,
+    the eigenvalues.
     """
     s, t = spectra(x, y)
     return at_most_one(inner(s, t))

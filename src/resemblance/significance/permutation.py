@@ -118,7 +118,7 @@ def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
 def _permutations(
     n: int, draws: int, seed: int, exact: bool, batch: int = 2000
 ) -> Iterator[np.ndarray]:
-    """Yield all permutations of n, or as many random ones as asked for, in batches of rows."""
+    """Yield all permutations of n, or ``draws`` random ones, in batches of rows."""
     if exact:
         orders = itertools.permutations(range(n))
         while chunk := list(itertools.islice(orders, batch)):

@@ -17,12 +17,12 @@ DECIMALS = 9  # of ranks: what differs by rounding is equal
 # cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5
 # is
 SETTLING = 6
-Cells = Mapping[Any, Mapping[str, float]]  # by whatever names a cell, the ranks of measures in it
+Cells = Mapping[Any, Mapping[str, float]]  # by cell, the ranks of measures in it
 
 
 class Ranking(NamedTuple):
-    """How a measure stands over many cells: its mean rank with a 95 % interval, its median, and all
-    its ranks."""
+    """The ranks of a measure over many cells: their mean with a 95 % interval, their median, and
+    all of them."""
 
     measure: str
     mean: float
@@ -39,9 +39,9 @@ def rank_within(
     rank.
 
     ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures
-    without a value (NaN), stand behind all others, so that nothing is gained by failing where it is
-    hard. ``"unranked"``: a measure without a value has no rank, one with fewer comparisons is
-    ranked as if nothing were missing (the authors' way).
+    without a value (NaN), rank behind all others, so that failing on hard cases gains nothing.
+    ``"unranked"``: a measure without a value has no rank, one with fewer comparisons is ranked as
+    if nothing were missing (the authors' way).
     """
     if failures not in ("last", "unranked"):
         raise ValueError(f"failures must be 'last' or 'unranked'; got {failures!r}")
@@ -81,7 +81,7 @@ def summarize(
 
 
 class Place(NamedTuple):
-    """Where a measure stands: the mean over groups of cells of its mean rank, 1 for the best, with
+    """The place of a measure: the mean over groups of cells of its mean rank, 1 for the best, with
     a 95 % interval.
 
     ``position``: 1 for the best, with the interval that samples of the cells give. ``behind``: how

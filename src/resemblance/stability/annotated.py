@@ -144,7 +144,7 @@ def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
 
 
 def _source(X: Any) -> Any:
-    """Return values of which some rows can be taken: sparse ones stay sparse, dense ones in a file
+    """Return values that can be indexed by rows: sparse ones stay sparse, dense ones in a file
     stay there."""
     if type(X).__module__.partition(".")[0] in LAZY:
         X = (

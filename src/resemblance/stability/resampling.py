@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 
 class Null(NamedTuple):
-    """A value beside those it has in random orders of the samples."""
+    """A value, and the values in random orders of the samples."""
 
     value: float
     mean: float
@@ -174,7 +174,7 @@ def permutation_null(
     seed: int = 0,
     **parameters: Any,
 ) -> Null:
-    """Return a statistic beside the values it has in ``draws`` random orders of the samples.
+    """Return a statistic with the values it has in ``draws`` random orders of the samples.
 
     Labels and conditions move with their samples: only the order changes. This is the null for
     statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,

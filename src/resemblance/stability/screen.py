@@ -133,7 +133,7 @@ def perturbations(
     Parameters
     ----------
     X : (n_samples, n_features), of any library or sparse; or an ``AnnData``; or the path of an
-        ``.h5ad`` file (extra ``bio``), of which a dense ``X`` stays on disk. Sparse values become
+        ``.h5ad`` file (extra ``bio``), whose dense ``X`` stays on disk. Sparse values become
         dense one label at a time.
     labels : one per sample; for AnnData the name of a column of ``obs``, or a Series by the names
         of the samples. Samples without a label (None, NaN) are ignored, and counted. If they are

@@ -133,9 +133,9 @@ def supervised_alignment(
     Raises ``ValueError`` for one class only or more classes than ``max_samples``, and ``Undefined``
     when all dissimilarities are equal.
 
-    Reference: Raju 2026, and shesha-geometry 0.3.0, which centres before it draws the samples, here
-    too, but draws them whatever their class. The author's transfer script leaves out the centring,
-    takes cosines, and averages over random halves.
+    Reference: Raju 2026, and shesha-geometry 0.3.0, which also centres before it draws the samples,
+    but draws them without regard to their class. The author's transfer script leaves out the
+    centring, takes cosines, and averages over random halves.
     """
     groups = members(labels, "supervised_alignment", fewest=1)
     points = rows(x) - rows(x).mean(axis=0)

@@ -26,8 +26,8 @@ def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
 
 
 def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of rows for each of which ``width`` numbers are
-    gathered."""
+    """Yield (start, stop) of consecutive blocks of rows, where each row gathers ``width``
+    numbers."""
     return row_blocks(n, max(1, GATHERED // width))
 
 
@@ -108,7 +108,7 @@ def rdm(x: Representation, kind: str) -> Array:
 def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
-    ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks),
+    ``compare``: "pearson" (centred, unit norm), "spearman" (likewise, from its average ranks),
     "cosine" (unit norm), "kendall" (average ranks). Raises ``Undefined`` when all dissimilarities
     are equal.
     """

@@ -30,7 +30,7 @@ def gram_flatness(x: Representation, kernel: GramKernel) -> float:
 
 @view
 def distance_flatness(x: Representation) -> float:
-    """Flatness of the double-centred distances, of which the trace is negative."""
+    """Flatness of the double-centred distances, whose trace is negative."""
     trace = scalar(x.xp.sum(x.xp.linalg.diagonal(double_centered_distances(x))))
     return -trace / (math.sqrt(x.shape[0] - 1) * scalar(distance_deviation(x)))
 
@@ -57,7 +57,7 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
 
 @view
 def direction_flatness(x: Representation) -> float:
-    """The same of the directions of the rows, not centred, among all n directions."""
+    """Flatness of the directions of the rows, not centred, among all n directions."""
     return _trace_of_root(row_directions(x)) / x.shape[0]
 
 

@@ -83,7 +83,7 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
 
 
 def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
-    """The same of a matrix with so many entries that all eigenvalues take less time."""
+    """The traces of a matrix so dense that computing all eigenvalues takes less time."""
     angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
     return np.array([np.cos(degree * angles).sum() for degree in range(DEGREE + 1)])
 
@@ -92,8 +92,8 @@ def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
 def stochastic_heat_traces(
     x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
 ) -> np.ndarray:
-    """The same by stochastic Lanczos quadrature with Gaussian probes, as published; shape (repeats,
-    256)."""
+    """The traces by stochastic Lanczos quadrature with Gaussian probes, as published; shape
+    (repeats, 256)."""
     a = neighbour_operator(x, k)
     return (
         np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]

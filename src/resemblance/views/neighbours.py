@@ -325,7 +325,7 @@ def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarra
 
 
 def _ranks(entries: np.ndarray, listed: np.ndarray, terms: float) -> np.ndarray:
-    """The same of many entries of one row, by sorting it."""
+    """Ranks of many entries of one row, by sorting it."""
     ordered, values = np.sort(entries), entries[listed]
     rounding = 16 * np.finfo(entries.dtype).eps * np.maximum(np.abs(values), terms)
     no_larger = np.searchsorted(ordered, values + rounding, side="right")

@@ -29,7 +29,7 @@ def neighbour_recall(
     places for: 1 does not say that all of them were found, to share these places.
 
     X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product;
-    ``index``: how the measures that have this parameter search. :func:`compare` records it beside
+    ``index``: how the measures that have this parameter search. :func:`compare` records it with
     their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
     ``Undefined`` for data without neighbours.
     """
@@ -90,8 +90,7 @@ def recall_of_both(
     metric: Affinity = "euclidean",
     **_: Any,
 ) -> dict[str, float]:
-    """What a measure remarks of a pair: the lower recall of the two sides, nothing if the search is
-    exact."""
+    """Diagnostics of a pair: the lower recall of the two sides; none if the search is exact."""
     if index == "exact":
         return {}
     return {"neighbour_recall": min(recall(r, k=k, metric=metric, index=index) for r in (x, y))}

@@ -63,7 +63,7 @@ def spanning_length(x: Representation, draw: Draw) -> float:
 def tree_length(*weights: np.ndarray) -> float:
     """Length of the minimum spanning tree of the smallest of one or more matrices of distances.
 
-    Prim's algorithm on the full matrices: O(n^2) time and O(n) memory besides them. The sum is
+    Prim's algorithm on the full matrices: O(n^2) time and O(n) more memory. The sum is
     correctly rounded, so it depends neither on the order of the points nor on ties.
     """
     n = len(weights[0])

@@ -173,8 +173,8 @@ def mean_product(
 def _of_fractions(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
 ) -> np.ndarray:
-    """The same of numbers above 0: over how many of them are among the drawn, and over the subsets
-    of so many."""
+    """The mean product for numbers above 0: over how many of them are drawn, and over the subsets
+    of that size."""
     counts = np.bincount(rows, minlength=len(total))
     by_count = np.argsort(-counts, kind="stable")
     ends = np.cumsum(counts[by_count])
