@@ -230,9 +230,8 @@ def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, A
     yield it."""
     current = _pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield current[
-            2
-        ]  # already comparing this pair: a measure that calls another one shares its views
+        # Already comparing this pair: a measure that calls another one shares its views.
+        yield current[2]
         return
     shared: dict[Hashable, Any] = {}
     token = _pair.set((x, y, shared))
@@ -294,9 +293,8 @@ def fingerprint(x: Representation) -> str:
     in."""
     source = np.ascontiguousarray(to_numpy(x.source))
     dtype = str(x.source.dtype).rpartition(".")[2]
-    kind = (
-        source.dtype.str if source.dtype.name == dtype else dtype
-    )  # bfloat16 is float32 in NumPy, but has another rank
+    # In NumPy bfloat16 is float32, but it has another rank.
+    kind = source.dtype.str if source.dtype.name == dtype else dtype
     digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
     digest.update(source.data)
     return digest.hexdigest()[:32]

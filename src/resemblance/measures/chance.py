@@ -181,19 +181,16 @@ def of_row_directions(x: Representation, y: Representation) -> str:
 def of_matched_columns(x: Representation, y: Representation, matching: str = "", **_: Any) -> str:
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
     thousand columns."""
-    n, columns = (
-        x.shape[0],
-        min(x.shape[1], y.shape[1]) / (2 if matching else 1),
-    )  # one to one, the best are few
+    # One to one, the best are few.
+    n, columns = x.shape[0], min(x.shape[1], y.shape[1]) / (2 if matching else 1)
     if n > 64 or columns < 2:
         return ""
     if n == 2:
         return near(n, NEAR)
     from scipy.special import stdtrit
 
-    quantile = float(
-        stdtrit(n - 2, 1 - 1 / columns)
-    )  # of the statistic t of a correlation, the largest of so many
+    # Of the statistic t of a correlation, the largest of so many.
+    quantile = float(stdtrit(n - 2, 1 - 1 / columns))
     return near(n, quantile / math.sqrt(n - 2 + quantile**2))
 
 
@@ -242,9 +239,8 @@ def of_profiles(x: Representation, y: Representation, k: int, of: str, index: An
     if of == "similarity":
         return ""
     near_by = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
-    overall = [
-        1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)
-    ]  # the mean over all pairs
+    # The mean over all pairs.
+    overall = [1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
     product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
     lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(near_by, overall)]
     return near(x.shape[0], float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))

@@ -163,9 +163,8 @@ def soft_matching(
         return scale
     rows, columns, masses = transport_plan(_squared_distances(to_numpy(a), to_numpy(b)))
     moved = x.xp.take(a, like(rows, a), axis=1) - x.xp.take(b, like(columns, b), axis=1)
-    return scale * norm(
-        moved * like(masses**0.5, a)[None, :]
-    )  # at its minimum it does not change with the plan
+    # At its minimum it does not change with the plan.
+    return scale * norm(moved * like(masses**0.5, a)[None, :])
 
 
 def _columns(x: Representation, y: Representation, units: str) -> tuple[Array, Array, Array]:

@@ -16,9 +16,9 @@ from ..declared import when
 from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.neighbour_kernels import spread
-from ..views.neighbours import Affinity, Index, Metric, Nearest, Search, nearest, ranks_of
+from ..views.neighbours import Affinity, Index, Metric, Nearest, Search, nearest
 from ..views.recall import recall_of_both
-from ..views.shared_neighbours import attainable, mean_product, mean_share, relative
+from ..views.shared_neighbours import attainable, mean_product, mean_share, ranks_of, relative
 from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
 from .neighbours import APPROXIMATE, COSINE
 

@@ -167,7 +167,6 @@ def _edits(costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any
         replaced = totals[:, :-1] + cost
         totals += 1  # strike out the entry
         totals[:, 1:] = np.minimum(totals[:, 1:], replaced)
-        totals = (
-            np.minimum.accumulate(totals - steps, axis=1) + steps
-        )  # insert entries of the other
+        # Insert entries of the other.
+        totals = np.minimum.accumulate(totals - steps, axis=1) + steps
     return np.asarray(totals[:, -1])

@@ -48,9 +48,8 @@ def rank_within(
     behind = {m for m, v in values.items() if np.isnan(v)} | (
         set(incomplete) if failures == "last" else set()
     )
-    complete = {
-        m: round(v, 9) for m, v in values.items() if m not in behind
-    }  # rounding must not decide
+    # Rounding must not decide.
+    complete = {m: round(v, 9) for m, v in values.items() if m not in behind}
     ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
     if failures == "last":
         ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))

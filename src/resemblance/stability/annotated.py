@@ -25,12 +25,8 @@ CONTROL_NAMES = frozenset({
     "vehicle", "dmso", "mock",
     "gal4", "gfp",
 })  # fmt: skip
-LAZY = {
-    "scipy",
-    "h5py",
-    "anndata",
-    "zarr",
-}  # libraries of arrays that become dense a few rows at a time
+# Libraries of arrays that become dense a few rows at a time.
+LAZY = {"scipy", "h5py", "anndata", "zarr"}
 SHOWN = 20
 
 
@@ -147,9 +143,8 @@ def _source(X: Any) -> Any:
     """Return values that can be indexed by rows: sparse ones stay sparse, dense ones in a file
     stay there."""
     if type(X).__module__.partition(".")[0] in LAZY:
-        X = (
-            X.to_memory() if hasattr(X, "to_memory") else X
-        )  # sparse on disk: rows cannot be read there by every SciPy
+        # Sparse on disk: rows cannot be read there by every SciPy.
+        X = X.to_memory() if hasattr(X, "to_memory") else X
         source = X.tocsr() if hasattr(X, "tocsr") else X
     elif isinstance(X, Representation | str | Path):
         source = to_numpy(X.source if isinstance(X, Representation) else Representation(X).source)

@@ -15,11 +15,8 @@ from ..significance import p_value_of, percentile_interval
 from ..statistic import Statistic
 from ..statistics.trials import Unfilled, rank_within
 
-SHARED = (
-    "labels",
-    "conditions",
-    "replicate",
-)  # what is given once per sample of the representation
+# What is given once per sample of the representation.
+SHARED = ("labels", "conditions", "replicate")
 TRIES = 1000  # orders or halves that are drawn until every condition has a trial in each part
 
 

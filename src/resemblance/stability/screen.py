@@ -110,9 +110,8 @@ class _Controls(NamedTuple):
     strata: np.ndarray  # numbers of the strata with enough controls
     stratum: np.ndarray  # place of the stratum of each control among them
     means: np.ndarray  # (strata, d)
-    within: (
-        Representation | None
-    )  # without these means; its covariance, by n - 1, is that within strata, by n - S
+    # Without these means; its covariance, by n - 1, is that within strata, by n - S.
+    within: Representation | None
 
 
 def perturbations(

@@ -41,9 +41,8 @@ def squared_distance_block(points: Array, start: int, stop: int) -> Array:
     squares = xp.sum(points * points, axis=1)
     both = squares[start:stop, None] + squares[None, :]
     block = both - 2 * (points[start:stop, :] @ xp.matrix_transpose(points))
-    return xp.where(
-        block <= 4 * epsilon(points) * both, xp.zeros_like(block), block
-    )  # NaN stays NaN
+    # NaN stays NaN.
+    return xp.where(block <= 4 * epsilon(points) * both, xp.zeros_like(block), block)
 
 
 def distance_matrix(points: Array) -> Array:

@@ -146,9 +146,8 @@ def rotated_residual(x: Representation, y: Representation) -> Array:
     if a.shape[1] > b.shape[1]:
         a, b = b, a
     u, _, vt = svd(_transpose(a) @ b)
-    return norm(
-        a @ detach(u @ vt) - b
-    )  # at its minimum the residual does not change with the rotation
+    # At its minimum the residual does not change with the rotation.
+    return norm(a @ detach(u @ vt) - b)
 
 
 def rotated_chord(a: Array, b: Array) -> Array:
@@ -163,16 +162,14 @@ def rotated_chord(a: Array, b: Array) -> Array:
         return root(squared)
     u, _, vt = svd(detach(cross))  # near zero the formula above cancels
     residual = norm(a @ (u @ vt) - b)
-    return xp.where(
-        residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual
-    )  # rounding has no direction
+    # Rounding has no direction.
+    return xp.where(residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual)
 
 
 def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the one-to-one matching of largest total weight (leaves the array
     API)."""
-    from scipy.optimize import (
-        linear_sum_assignment,
-    )  # scipy.optimize takes longer to import than all the rest
+    # SciPy's optimize takes longer to import than all the rest.
+    from scipy.optimize import linear_sum_assignment
 
     return linear_sum_assignment(to_numpy(weights), maximize=True)
