@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import kendalltau
+
+from .significance import pairs_of, rank_correlation, ranks_of_rows
 
 
 class Block(NamedTuple):
@@ -36,7 +38,7 @@ def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> Blocks:
     ``expected``: (n, n) symmetric. ``both_orders``: of an asymmetric measure, (i, j) and (j, i) are
     two pairs.
     """
-    rows, columns = _pairs(len(expected), both_orders)
+    rows, columns = pairs_of(len(expected), both_orders)
     return (Block(rows, columns, np.asarray(expected, float)[rows, columns]),)
 
 
@@ -67,14 +69,14 @@ def by_anchor(groups: Sequence[object]) -> Blocks:
 
 def by_distance(layers: int) -> Blocks:
     """One block of all pairs of layers (lower, upper), expected to differ as their positions do."""
-    rows, columns = _pairs(layers, both_orders=False)
+    rows, columns = pairs_of(layers, both_orders=False)
     return (Block(rows, columns, (columns - rows).astype(float)),)
 
 
 def by_nesting(layers: int) -> Blocks:
     """One block per pair of layers (1) with all pairs that lie between them (0): the nested tuples
     of Eq. 8."""
-    rows, columns = _pairs(layers, both_orders=False)
+    rows, columns = pairs_of(layers, both_orders=False)
     blocks = []
     for i, j in zip(rows, columns):
         inside = (rows >= i) & (columns <= j)
@@ -94,20 +96,12 @@ def by_source(layers: int) -> Blocks:
     return tuple(blocks)
 
 
-def _pairs(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
-    rows, columns = np.nonzero(~np.eye(n, dtype=bool)) if both_orders else np.triu_indices(n, 1)
-    return rows, columns
-
-
 def _group_block(inside: np.ndarray, both_orders: bool) -> Block:
-    rows, columns = _pairs(len(inside), both_orders=True)
+    rows, columns = pairs_of(len(inside), both_orders=True)
     within, leaving = inside[rows] & inside[columns], inside[rows] & ~inside[columns]
-    chosen = (
-        within | leaving | (~inside[rows] & inside[columns])
-        if both_orders
-        else within & (rows < columns) | leaving
-    )
-    return Block(rows[chosen], columns[chosen], (~within[chosen]).astype(float))
+    entering = ~inside[rows] & inside[columns]
+    counted = within | leaving | entering if both_orders else within & (rows < columns) | leaving
+    return Block(rows[counted], columns[counted], (~within[counted]).astype(float))
 
 
 # ---------------------------------------------------------------------------------------- qualities
@@ -135,8 +129,8 @@ def spearman(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     measured, expected = _known(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
         return Agreement(np.nan)
-    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (measured, expected))
-    return Agreement(float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1, 1)))
+    a, b = (ranks_of_rows(v) for v in (measured, expected))
+    return Agreement(float(rank_correlation(a, b)))
 
 
 def conformity(measured: np.ndarray, expected: np.ndarray) -> Agreement:
@@ -163,12 +157,12 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     alike = expected == 0
     if alike.all() or not alike.any():
         return Agreement(np.nan)
-    return Agreement(_average_precision(alike, -rankdata(measured)))
+    return Agreement(_average_precision(alike, -ranks_of_rows(measured)))
 
 
 def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for tests 3 to 5: equal differences do not conform;
-    every block counts 1.
+    """Conformity as the authors' code computes it for tests 3 to 5: equal differences do not
+    conform; every block counts 1.
 
     It compares largest - difference, which makes all finite differences equal when one is infinite.
     """
@@ -179,8 +173,8 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for test 6: a comparison with a missing difference
-    conforms."""
+    """Conformity as the authors' code computes it for test 6: a comparison with a missing
+    difference conforms."""
     known = _conformity(*_known(measured, expected), ties=True)
     total = _comparisons(expected)
     violations = (1 - known.value) * known.weight if known.weight else 0.0
@@ -188,13 +182,14 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> Agreeme
 
 
 def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Spearman correlation as the authors' code has it for test 6: no value when a difference is
-    missing."""
+    """Spearman correlation as the authors' code computes it for test 6: no value when a difference
+    is missing."""
     return Agreement(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it for distances: scored by (largest - difference) / largest.
+    """AUPRC as the authors' code computes it for distances: scored by (largest - difference) /
+    largest.
 
     The same as :func:`auprc` except when all differences are negative, which turns the order round,
     or when one is infinite, which leaves no value.
@@ -208,7 +203,7 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it for similarities, which it scores as they are: none when
+    """AUPRC as the authors' code computes it for similarities, scored as they are: none when
     one is infinite."""
     known, _ = _known(measured, expected)
     return auprc(measured, expected) if np.isfinite(known).all() else Agreement(np.nan)
