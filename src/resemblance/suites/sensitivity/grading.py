@@ -169,14 +169,14 @@ def _score(
     permuted: float | None,
 ) -> CellScore:
     best = agreement(d, f, rows=rows)
-    every = agreement(d, f, rows=rows, reference="every")
+    mean = agreement(d, f, rows=rows, reference="every")
     alone = agreement(d, f, rows=rows, self_pair=False)
     reference = reference_of(f, np.array(rows))
     naive = one_sided(d[rows.index(reference)], expected_from(f, reference))
     spearman, kendall = (
         Correlation(
             estimate=Estimate(known(getattr(best, quality)), *interval(drawn[spec])),
-            every_reference=known(getattr(every, quality)),
+            every_reference=known(getattr(mean, quality)),
             no_self_pair=known(getattr(alone, quality)),
             naive=known(p),
         )
