@@ -16,7 +16,7 @@ from ..declared import when
 from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.neighbour_kernels import spread
-from ..views.neighbours import Affinity, Index, Metric, Nearest, Search, nearest
+from ..views.neighbours import Affinity, Index, Metric, Nearest, NeighbourSearch, nearest
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import attainable, mean_product, mean_share, ranks_of, relative
 from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
@@ -78,7 +78,7 @@ def mutual_knn(
     is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
     broken.
     """
-    search = Search(k, metric, index)
+    search = NeighbourSearch(k, metric, index)
     value = relative(mean_share, x, y, search)
     if not corrected:
         return value

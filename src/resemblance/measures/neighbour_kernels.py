@@ -24,7 +24,7 @@ from ..views.neighbour_kernels import (
     local_rbf_kernel,
     row_centered_product,
 )
-from ..views.neighbours import Index, Metric, Search
+from ..views.neighbours import Index, Metric, NeighbourSearch
 from ..views.recall import recall_of_both
 from .neighbours import APPROXIMATE, COSINE
 
@@ -105,7 +105,7 @@ def mka(
     of at most 1000, and Theorem 4.1 whether or not the rows have the sum it assumes; k = 100 is
     that of the paper's experiments.
     """
-    search = Search(k, metric, index)
+    search = NeighbourSearch(k, metric, index)
     K, L = (fuzzy_kernel(r, search, symmetrize=symmetrize, diagonal=diagonal) for r in (x, y))
     product = double_centered_product if symmetrize else row_centered_product
     scale = _norm(product, K, "mka") * _norm(product, L, "mka")
@@ -157,7 +157,7 @@ def kcka(
 
     Reference: Islam et al. 2025, Eqs. 18-19.
     """
-    code, search = variant == "code", Search(k, "euclidean", index)
+    code, search = variant == "code", NeighbourSearch(k, "euclidean", index)
     K, L = (local_rbf_kernel(r, search, squared=code, diagonal=code) for r in (x, y))
     product = centered_trace if code else row_centered_product
     value = product(K, L) / (_norm(product, K, "kcka") * _norm(product, L, "kcka"))
@@ -244,7 +244,7 @@ def cknna(
     Reference: Huh et al. 2024. Their code adds 1e-6 to the denominator, which costs up to 6e-4 of
     the value for 100 samples of unit length; nothing is added here.
     """
-    search, centered = Search(k, affinity(kernel), index), estimator == "centered"
+    search, centered = NeighbourSearch(k, affinity(kernel), index), estimator == "centered"
     a, b = (graph(r, search) for r in (x, y))
     p, q = (kernel_graph(r, search, kernel=kernel, centered=centered) for r in (x, y))
     s = _masked_product if centered else _masked_hsic

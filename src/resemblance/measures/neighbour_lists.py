@@ -14,7 +14,7 @@ import numpy as np
 
 from ..measure import measure
 from ..representation import Representation
-from ..views.neighbours import Affinity, Index, Nearest, Search
+from ..views.neighbours import Affinity, Index, Nearest, NeighbourSearch
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, table, tied_rows
 from .neighbour_alignment import EUCLIDEAN
@@ -61,7 +61,7 @@ def lcs_knn(
 
     Reference: Huh et al. 2024. Their code gives the mean length, k times the value here.
     """
-    return relative(_in_order, x, y, Search(k, metric, index))
+    return relative(_in_order, x, y, NeighbourSearch(k, metric, index))
 
 
 def _in_order(a: Nearest, b: Nearest) -> float:
@@ -135,7 +135,7 @@ def edit_distance_knn(
 
     Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
     """
-    return relative(_unedited, x, y, Search(k, metric, index))
+    return relative(_unedited, x, y, NeighbourSearch(k, metric, index))
 
 
 def _unedited(a: Nearest, b: Nearest) -> float:

@@ -21,7 +21,7 @@ from ..views.neighbours import (
     Index,
     Metric,
     Nearest,
-    Search,
+    NeighbourSearch,
     cosines_of,
     cosines_to,
     nearest,
@@ -83,7 +83,7 @@ def jaccard(
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
     instead of the sample itself, which differs when samples are duplicated.
     """
-    return relative(_overlap, x, y, Search(k, metric, index))
+    return relative(_overlap, x, y, NeighbourSearch(k, metric, index))
 
 
 def _overlap(a: Nearest, b: Nearest) -> float:
@@ -138,7 +138,7 @@ def rank_similarity(
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
-    return relative(_ranked_alike, x, y, Search(k, metric, index))
+    return relative(_ranked_alike, x, y, NeighbourSearch(k, metric, index))
 
 
 def _ranked_alike(a: Nearest, b: Nearest) -> float:
@@ -230,7 +230,7 @@ def second_order_cosine(
 
     Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """
-    search = Search(k, "cosine", index)
+    search = NeighbourSearch(k, "cosine", index)
     a, b = (nearest(r, *search) for r in (x, y))
     u, v = _profiles(x, y, search, of)
     lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
@@ -242,7 +242,7 @@ def second_order_cosine(
 
 
 def _profiles(
-    x: Representation, y: Representation, search: Search, of: str
+    x: Representation, y: Representation, search: NeighbourSearch, of: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Profiles of every sample in x and in y over the neighbours in either, shape (n, 2k).
 

@@ -30,7 +30,7 @@ LAZY = {"scipy", "h5py", "anndata", "zarr"}
 SHOWN = 20
 
 
-class Table(NamedTuple):
+class LabelledRows(NamedTuple):
     """Values, two-dimensional and perhaps on disk, and for every row its label and its stratum."""
 
     source: Any
@@ -50,7 +50,9 @@ class Table(NamedTuple):
 
 
 @contextmanager
-def opened(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Iterator[Table]:
+def opened(
+    X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
+) -> Iterator[LabelledRows]:
     """Open what :func:`resemblance.stability.perturbations` is given, and close the file if it is
     one."""
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
@@ -65,7 +67,7 @@ def opened(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
         data.file.close()
 
 
-def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Table:
+def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> LabelledRows:
     if hasattr(X, "obs") and hasattr(X, "obsm"):
         labels, match = _column(X, labels, "labels"), _column(X, match, "match")
         X = _values(X, layer, obsm)
@@ -86,7 +88,7 @@ def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
             f"perturbations: {without} labelled samples have no stratum; fill it in or leave them "
             "out"
         )
-    return Table(source, names, label, strata, stratum)
+    return LabelledRows(source, names, label, strata, stratum)
 
 
 def _values(data: Any, layer: str | None, obsm: str | None) -> Any:

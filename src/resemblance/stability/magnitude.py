@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..representation import Undefined
+from ..significance import ranks_of_rows
 from ..suggestions import did_you_mean
 from .screen import Perturbations
 
@@ -133,13 +134,11 @@ def discordance(
 
 
 def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray:
-    from scipy.stats import rankdata
-
     along, coherent = _z(m, float(np.abs(m).max())), _z(s, float(np.abs(s).max()))
     expected: dict[str, Callable[[], np.ndarray]] = {
         "linear": lambda: s.mean() + along * float(np.mean(along * s)) - s,
         "loess": lambda: _local_line(along, s, int(share * len(s) + 1e-10)) - s,
-        "rank": lambda: rankdata(m) - rankdata(s),
+        "rank": lambda: ranks_of_rows(m) - ranks_of_rows(s),
         "difference": lambda: along - coherent,
     }
     return expected[form]()

@@ -16,7 +16,7 @@ from ..statistic import Statistic
 from ..statistics.perturbation import nearest_means, reproducibility
 from ..statistics.rdm import rows
 from ..suggestions import did_you_mean
-from .annotated import Table, control_labels, opened
+from .annotated import LabelledRows, control_labels, opened
 
 STATISTICS = (
     "perturbation_coherence", "perturbation_magnitude", "perturbation_spread",
@@ -236,7 +236,9 @@ def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarra
     return np.sort(np.concatenate([*first, random.choice(others, free, replace=False)]))
 
 
-def _controls(table: Table, everyone: np.ndarray, rules: _Rules, *, matched: bool) -> _Controls:
+def _controls(
+    table: LabelledRows, everyone: np.ndarray, rules: _Rules, *, matched: bool
+) -> _Controls:
     if len(everyone) < rules.min_samples:
         raise ValueError(
             f"perturbations: {len(everyone)} controls are fewer than "
@@ -263,7 +265,9 @@ def _controls(table: Table, everyone: np.ndarray, rules: _Rules, *, matched: boo
     return _Controls(points, strata, stratum, means, Representation(within, "the controls"))
 
 
-def _perturbation(table: Table, name: str, against: _Controls, rules: _Rules) -> Perturbation:
+def _perturbation(
+    table: LabelledRows, name: str, against: _Controls, rules: _Rules
+) -> Perturbation:
     cells = table.rows_of(name)
     matched = cells[np.isin(table.stratum[cells], against.strata)]
     used, counts = _at_most(matched, rules, name), (len(cells), len(cells) - len(matched))

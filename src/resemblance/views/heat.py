@@ -9,7 +9,7 @@ import numpy as np
 from ..representation import Representation, view
 from ..rng import generator
 from .neighbour_kernels import graph
-from .neighbours import Search
+from .neighbours import NeighbourSearch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,7 +30,7 @@ def neighbour_operator(x: Representation, k: int) -> csr_array:
     """
     from scipy.sparse import csr_array
 
-    directed = graph(x, Search(k, "euclidean"))
+    directed = graph(x, NeighbourSearch(k, "euclidean"))
     directed.sort_indices()
     edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
     weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view
 from .distances import gathered_blocks, row_blocks
-from .neighbours import Affinity, Nearest, Search, nearest, neighbours
+from .neighbours import Affinity, Nearest, NeighbourSearch, nearest, neighbours
 from .points import preshape, unit, unit_rows
 
 if TYPE_CHECKING:
@@ -28,19 +28,21 @@ Kernel = Literal["cosine", "linear"]
 # ------------------------------------------------------------------------------- neighbour graphs
 
 
-def graph(x: Representation, search: Search) -> Any:
+def graph(x: Representation, search: NeighbourSearch) -> Any:
     """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
     return spread(nearest(x, *search), np.ones((x.shape[0], search.k)))
 
 
-def kernel_graph(x: Representation, search: Search, kernel: Kernel, centered: bool) -> Any:
+def kernel_graph(x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool) -> Any:
     """Neighbour graph of a kernel: its values times the weights of :func:`graph`, a sparse array of
     shape (n, n)."""
     return spread(nearest(x, *search), kernel_values(x, search, kernel, centered))
 
 
 @view
-def kernel_values(x: Representation, search: Search, kernel: Kernel, centered: bool) -> np.ndarray:
+def kernel_values(
+    x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool
+) -> np.ndarray:
     """Values of a kernel at the nearest neighbours by it, shape (n, k).
 
     ``kernel``: inner products of the points in unit size ("linear") or of their directions
@@ -90,7 +92,7 @@ def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
 
 
 @view
-def neighbour_distances(x: Representation, search: Search) -> np.ndarray:
+def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarray:
     """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
     float64.
 
@@ -136,7 +138,9 @@ def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 @view
-def fuzzy_kernel(x: Representation, search: Search, symmetrize: bool, diagonal: bool) -> csr_array:
+def fuzzy_kernel(
+    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
+) -> csr_array:
     """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
 
     rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``:
@@ -200,7 +204,9 @@ def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 
 @view
-def local_rbf_kernel(x: Representation, search: Search, squared: bool, diagonal: bool) -> csr_array:
+def local_rbf_kernel(
+    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
+) -> csr_array:
     """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
     distances, shape (n, n).
 

@@ -25,7 +25,7 @@ Affinity = Literal["cosine", "euclidean", "inner"]
 Index = Literal["exact", "hnsw"]
 
 
-class Search(NamedTuple):
+class NeighbourSearch(NamedTuple):
     """Which neighbours: how many, nearest by what, and searched how."""
 
     k: int

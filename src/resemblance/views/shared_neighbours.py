@@ -12,20 +12,22 @@ import numpy as np
 from ..representation import Representation, view
 from .distances import row_blocks
 from .neighbour_kernels import spread
-from .neighbours import Metric, Nearest, Search, Ties, nearest, not_constant, similarity_of
+from .neighbours import Metric, Nearest, NeighbourSearch, Ties, nearest, not_constant, similarity_of
 
 ENTRIES = 2**21  # entries of the rows that are compared at a time
 Score = Callable[[Nearest, Nearest], float]
 
 
-def relative(score: Score, x: Representation, y: Representation, search: Search) -> float:
+def relative(score: Score, x: Representation, y: Representation, search: NeighbourSearch) -> float:
     """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
     without ties."""
     a, b = (nearest(r, *search) for r in (x, y))
     return min(1.0, score(a, b) / attainable(score, x, y, search))
 
 
-def attainable(score: Score, x: Representation, y: Representation, search: Search) -> float:
+def attainable(
+    score: Score, x: Representation, y: Representation, search: NeighbourSearch
+) -> float:
     """The geometric mean of the scores of each of two representations with itself, the largest that
     ties allow."""
     # The root of a square is exact, so X with itself is exactly 1.
@@ -33,7 +35,7 @@ def attainable(score: Score, x: Representation, y: Representation, search: Searc
 
 
 @view
-def _with_itself(x: Representation, score: Score, search: Search) -> float:
+def _with_itself(x: Representation, score: Score, search: NeighbourSearch) -> float:
     near = nearest(x, *search)
     return score(near, near) if len(near.ties.rows) else 1.0
 
