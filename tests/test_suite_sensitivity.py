@@ -13,7 +13,7 @@ import pytest
 from conftest import assert_fits
 
 import resemblance as rs
-from papers.ding import CLAIMS, __main__, judges, tables
+from papers.ding import CLAIMS, judges, tables
 from papers.judging import NoData
 from papers.published import published
 from resemblance import cli
@@ -21,6 +21,7 @@ from resemblance.results import headlines
 from resemblance.results.codec import decode, encode
 from resemblance.results.result import load_result
 from resemblance.sources.folders import read_subjects
+from resemblance.suites.families import ModelFamily
 from resemblance.suites.sensitivity.facts import (
     ALL,
     CellScore,
@@ -34,7 +35,7 @@ from resemblance.suites.sensitivity.facts import (
     MeanScore,
 )
 from resemblance.suites.sensitivity.sets import without_rounding
-from resemblance.suites.sensitivity.subjects import ModelFamily, families, functionalities
+from resemblance.suites.sensitivity.subjects import families, functionalities
 from resemblance.suites.sensitivity.suite import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
@@ -442,17 +443,6 @@ def test_the_best_of_all_measures_and_no_mean_without_a_value():
         ("1 other", None, 0.75, None, "mine 0.80"),
         ("mean", None, 0.5, None, "CKA 0.50"),
     )
-
-
-def test_the_tables_of_the_paper_are_written(study, tmp_path, models):
-    _, findings = study
-    __main__.write(findings, {}, tmp_path)
-    claims = (tmp_path / "ding_claims.md").read_text()
-    assert claims.splitlines()[0] == "|  | claim | paper | here | verdict |"
-    assert "| 3a | All three measures follow accuracy out of distribution" in claims
-    readme = (tmp_path / "README.md").read_text()
-    assert readme.startswith("# Ding, Denain and Steinhardt 2021")
-    assert claims in readme
 
 
 def test_facts_are_read_as_they_were_written(study):

@@ -8,16 +8,13 @@ compare measured distances with differences in functionality, with intervals and
 from ...significance import attainable, bootstrap_counts, exchanges
 from .operators import Deletion, Depth, delete_principal_components, deletions, depth, normalize
 from .probing import probe
-from .procedure import RankAgreement, agreement, one_sided, reference_of
+from .procedure import Agreement, agreement, one_sided, reference_of
 from .resampling import Resampled, bootstrap, permutation_test
-
-Agreement = RankAgreement  # its name in 0.1
 
 __all__ = [
     "Agreement",
     "Deletion",
     "Depth",
-    "RankAgreement",
     "Resampled",
     "agreement",
     "attainable",

@@ -12,7 +12,7 @@ from ...grounding import Rule, apply, by_reference, kendall, pooled, spearman
 from ...significance import known_mean
 
 
-class RankAgreement(NamedTuple):
+class Agreement(NamedTuple):
     """How well measured distances follow differences in functionality: rank correlations in [-1,
     1], larger is better.
 
@@ -34,7 +34,7 @@ def agreement(
     rows: Sequence[int] | None = None,
     reference: str | int = "best",
     self_pair: bool = True,
-) -> RankAgreement:
+) -> Agreement:
     r"""Return how well distances from a reference A follow differences in functionality.
 
     Spearman's :math:`\rho` and Kendall's :math:`\tau_b` between :math:`d(A, B)` and :math:`|f(A) -
@@ -63,7 +63,7 @@ def agreement(
     if reference == "every":
         of_rows = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
         rho, tau = (float(v) for v in known_mean([a[:2] for a in of_rows]))
-        return RankAgreement(rho, tau, sum(a.pairs for a in of_rows), None)
+        return Agreement(rho, tau, sum(a.pairs for a in of_rows), None)
     if isinstance(reference, bool | np.bool_ | float):
         raise ValueError(
             f"agreement: reference must be 'best', 'every' or one of the rows; got {reference!r}"
@@ -168,7 +168,7 @@ def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
 
 def _of_row(
     distances: np.ndarray, functionality: np.ndarray, reference: int, self_pair: bool
-) -> RankAgreement:
+) -> Agreement:
     expected = expected_from(functionality, reference)
     if not self_pair:
         distances, expected = np.delete(distances, reference), np.delete(expected, reference)
@@ -176,4 +176,4 @@ def _of_row(
     first, second = (
         apply(Rule(by_reference, q, pooled), distances[None], blocks) for q in (spearman, kendall)
     )
-    return RankAgreement(first, second, int((~np.isnan(distances)).sum()), reference)
+    return Agreement(first, second, int((~np.isnan(distances)).sum()), reference)

@@ -16,25 +16,12 @@ from ...representation import Representation, Undefined, fingerprint
 from ...rng import generator
 from ...sources.folders import read_subjects
 from ...subject import Recipe, Subject
+from ..families import ModelFamily
 from ..training import subjects_of
 from .operators import normalize
 
 # The accuracy on the inputs of the task, and the mean over all others, are no functionality.
 NOT_FUNCTIONALITY = ("test", "shift")
-
-
-class ModelFamily(NamedTuple):
-    """What models that are compared with each other have in common."""
-
-    domain: str
-    dataset: str
-    architecture: str
-    pooling: str
-
-    @property
-    def title(self) -> str:
-        """A readable name."""
-        return "/".join(part for part in self if part)
 
 
 class Models(NamedTuple):
