@@ -23,7 +23,7 @@ VERSION = 3  # of what a part stores
 
 
 class Job(NamedTuple):
-    """A benchmark on models: what its parts need besides the run.
+    """A benchmark, the models that it takes, and how much is computed.
 
     ``facts``: takes the facts of the benchmark when it is concluded.
     """
