@@ -42,8 +42,7 @@ def _info_from(entry: dict[str, Any]) -> MeasureInfo:
 def check_ranges(cells: Iterable[Cell], infos: Iterable[MeasureInfo], path: Path) -> None:
     """Raise ``ValueError`` for a value in a file that its measure cannot have.
 
-    The range is the one that this library declares for the measure; the file only says it for a
-    user's own.
+    The range is the one that this library declares; for a user's own measure, that in the file.
     """
     ranges = {(m.spec, m.version): _declared_range(m) for m in infos}
     for cell in cells:

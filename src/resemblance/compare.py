@@ -1,4 +1,4 @@
-"""The engine: all pairs of representations by many measures, every shared part computed once."""
+"""The engine: all pairs of representations by many measures, each shared part computed once."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def compare(
     Parameters
     ----------
     representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
-        :class:`Representation`, or one array. Their rows are the same samples in the same order. In
-        the place of an array may stand a :class:`Subject`, whose layers are called ``model/layer``
-        (models of one name are numbered), or a mapping from layers to arrays. The views of the
+        :class:`Representation`, or one array. Their rows are the same samples in the same order. A
+        :class:`Subject`, whose layers are called ``model/layer`` (models of one name are numbered),
+        or a mapping from layers to arrays may take the place of an array. The views of the
         representations are dropped when they are no longer needed.
     other : the same, for the columns of a rectangle; without it all pairs of ``representations``
         are compared.
@@ -78,20 +78,21 @@ def compare(
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
         with an executor also few enough that there are two tasks for each worker.
     progress : show a bar on standard error, or call ``progress(done, total)``.
-    save : file in which every result is kept as soon as it is computed, by the workers themselves
-        if these are threads or processes of a pool of Python's own. Run again with the same file,
-        only what is missing is computed: after an interruption, or for more measures and
+    save : file for the results, each written as soon as it is computed, by the workers themselves
+        if these are threads or processes of a pool of Python's own. A later run with the same file
+        computes only the missing results: after an interruption, or for more measures and
         representations.
 
     Returns
     -------
-    :class:`Comparison`. A pair that a measure cannot handle, or for which there is too little
-    memory, is NaN there, with the reason; nothing else is caught. What failed for lack of memory is
-    tried again by a later run with the same file.
+    :class:`Comparison`. A pair that a measure cannot handle, or that needs too much memory, is NaN,
+    with a recorded reason; no other errors are caught. A later run with the same file tries again
+    what failed for lack of memory.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or
-    array libraries, or when two have the same name. BLAS runs on one thread while it works (it is
-    faster on many small problems, and the same on every machine); the setting is restored.
+    array libraries, or when two have the same name. BLAS runs on one thread meanwhile, which is
+    faster for many small problems and gives the same values on all machines; the setting is
+    restored.
     """
     sides = sides_of(representations, other)
     selection = select_measures(measures)

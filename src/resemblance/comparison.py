@@ -28,7 +28,7 @@ ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
 
 class MeasureInfo(NamedTuple):
-    """What a result needs to know of a measure: not how it is computed."""
+    """The facts about a measure that a result needs, without the computation."""
 
     spec: str
     label: str

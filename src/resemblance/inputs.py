@@ -246,7 +246,9 @@ def _problem(data: Any) -> str:
             "its obsm"
         )
     if hasattr(data, "named_modules"):
-        return "is a model; pass what it makes of inputs: rs.subject_from_model(model, loader)"
+        return (
+            "is a model; pass its activations for your inputs: rs.subject_from_model(model, loader)"
+        )
     if isinstance(getattr(data, "layers", None), Mapping):
         return (
             f"is a model with layers {_some(data.layers)}; pass one, X.layers[...], or all to "

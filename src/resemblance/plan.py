@@ -15,7 +15,7 @@ from .representation import Representation, fingerprint
 from .store import NO_MEMORY, Cell, Key, key_of
 from .tiles import Tile, group_measures, in_units, pair_bytes, tiles
 
-TASKS_PER_WORKER = 2  # more share the work more evenly, but compute views more often
+TASKS_PER_WORKER = 2  # with more, the load is more even, but views are computed more often
 
 
 class Pair(NamedTuple):
@@ -56,7 +56,7 @@ class Work(NamedTuple):
 
     @property
     def all(self) -> tuple[Representation, ...]:
-        """All representations; a pair is a pair of positions here."""
+        """All representations; a pair is a pair of positions in this tuple."""
         return self.rows + (self.columns or ())
 
     @property
@@ -65,7 +65,7 @@ class Work(NamedTuple):
         return self.columns is None
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield every pair once."""
+        """Yield each pair once."""
         of_row = range(len(self.rows))
         if self.columns is None:
             return ((i, j) for i in of_row for j in of_row[i:])
@@ -148,13 +148,13 @@ def distinct(representations: Iterable[Representation]) -> tuple[Representation,
 
 
 def count(task: Task) -> int:
-    """Number of cells of a task."""
+    """Return the number of cells of a task."""
     doubled = [task.both_orders and not m.symmetric for m in task.measures]
     return sum(1 + (doubled[p] and x != y) for x, y, positions in task.pairs for p in positions)
 
 
 def block_for_workers(work: Work, executor: Executor) -> int:
-    """Height of b blocks, the fewest whose b (b + 1) / 2 pairs give every worker a few tasks."""
+    """Return the height of b blocks, the fewest whose b (b + 1) / 2 pairs keep all workers busy."""
     tasks = TASKS_PER_WORKER * getattr(executor, "_max_workers", os.cpu_count() or 1)
     blocks = math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
     return max(1, math.ceil(len(work.all) / blocks))

@@ -1,4 +1,4 @@
-"""A representation: one (n_samples, n_features) array that remembers every view taken of it."""
+"""A representation: one (n_samples, n_features) array that remembers the views taken of it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Representation:
 
     @property
     def ids(self) -> tuple[Hashable, ...] | None:
-        """The id of every sample, if they have any; rows that are merely numbered have none."""
+        """The ids of the samples, if any; rows that are merely numbered have none."""
         return self.order if isinstance(self.order, tuple) else None
 
     @property
@@ -157,7 +157,7 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
     for r in inputs:
         repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
         if r.order is None or repeated:
-            problem = f"; {repeated[0]!r} is there several times" if repeated else ""
+            problem = f"; {repeated[0]!r} occurs several times" if repeated else ""
             raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
     common = set.intersection(*(set(r.order or ()) for r in inputs))
     order = [i for i in inputs[0].order or () if i in common]

@@ -73,10 +73,10 @@ def remarks_of(cell: Cell) -> dict[str, float | str]:
         are_numbers = all(type(value) in (int, float) for value in remarks.values())
         are_finite = are_numbers and all(map(math.isfinite, remarks.values()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"these remarks are no named numbers: {cell.remarks!r}") from error
+        raise ValueError(f"remarks must be numbers by name; got {cell.remarks!r}") from error
     if not are_finite or remarks.keys() & {*COLUMNS, CAVEAT}:
         raise ValueError(
-            f"these remarks are no finite numbers by names of their own: {cell.remarks!r}"
+            f"remarks must be finite numbers, none with the name of a column; got {cell.remarks!r}"
         )
     return {**{name: float(value) for name, value in remarks.items()}, **caveat}
 
@@ -274,9 +274,9 @@ def _check(cell: Cell) -> None:
     number, reason = 0.0 if cell.value is None else cell.value, cell.reason or ""
     kinds: tuple[type, ...] = (str, int, str, str, float, float, str)
     if not all(map(isinstance, (*cell[:4], number, cell.seconds, reason), kinds)):
-        raise ValueError(f"this is no value of a measure: {tuple(cell)!r}")
+        raise ValueError(f"this is not a value of a measure: {tuple(cell)!r}")
     if not (math.isfinite(number) and math.isfinite(cell.seconds)):
-        raise ValueError(f"this is no finite value: {tuple(cell)!r}")
+        raise ValueError(f"this value is not finite: {tuple(cell)!r}")
     remarks_of(cell)
 
 

@@ -201,10 +201,9 @@ def _probe(measure: Measure, wide: bool) -> Probe | None:
 
 
 def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """Return the size of a view of some samples, of which the probe has too few.
+    """Return the number of rows of a view of a sample of the rows.
 
-    It is the parameter of the measure, where the parameter of the view became all rows of the
-    probe.
+    It is a parameter of the measure, which the small probe cut to the number of its rows.
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}
     capped = [parameters.get(name) for name, value in key[1] if value == rows]

@@ -27,7 +27,7 @@ SAVE = 'save the array by np.save("x.npy", array)'
 SAVE_TABLE = 'np.save("x.npy", pandas.read_csv(...).to_numpy())'
 REMEDIES = {
     ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
-    ".csv": f"which of its columns and lines are numbers is yours to say: {SAVE_TABLE}",
+    ".csv": f"choose the columns and lines that are numbers: {SAVE_TABLE}",
     ".h5": f"it may hold anything; {SAVE}",
 }
 ALIASES = {

@@ -185,7 +185,7 @@ def _check_accuracies(file: Path, accuracies: Any) -> None:
         )
     for name in accuracies:
         if not name.isprintable() or not name:
-            raise ValueError(f"{file}: accuracies are by a name that can be printed; got {name!r}")
+            raise ValueError(f"{file}: names of accuracies must be printable; got {name!r}")
 
 
 def _check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:

@@ -66,7 +66,7 @@ def subject_from_model(
         ``"first"``, ``"last"``, ``"flatten"``; and of maps (n, channels, height, width):
         ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers (``"cls"`` and ``"last"``
         leave maps at ``"mean"``), or one by layer, ``"mean"`` for others. The default is ``"mean"``
-        everywhere, which suits every architecture: encoders are often compared by ``"cls"`` and
+        everywhere, which suits all architectures: encoders are often compared by ``"cls"`` and
         decoders by ``"last"``, but a model does not say which it is. An ``attention_mask`` in the
         batch keeps padding out. Other shapes need ``"flatten"``; so does what a one-dimensional
         convolution returns, (n, channels, length), which looks like tokens.
@@ -76,7 +76,7 @@ def subject_from_model(
         graph, ``x`` of a mapping, or its first tensor; ``"y"`` for graphs that have one label each.
     rows : which samples to keep: n booleans, such as ``data.test_mask``, or numbers of rows.
     progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
-        total)`` after every batch; total is 0 for a loader of unknown length.
+        total)`` after each batch; total is 0 for a loader of unknown length.
     traits : of the subject.
 
     Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample;

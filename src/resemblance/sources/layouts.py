@@ -41,7 +41,7 @@ def from_tokens(
     pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or
         ``"flatten"``: all tokens side by side, (n_samples, tokens * features).
     mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the
-        padding is. Without one every token is real.
+        padding is. Without a mask all tokens are real.
     name, ids : as in :class:`Representation`.
 
     Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for
@@ -195,7 +195,7 @@ def _check_pool(function: str, pool: str, pools: tuple[str, ...]) -> None:
 
 
 def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
-    """Return the mask as booleans, shape (n, tokens), with at least one real token in every row."""
+    """Return the mask as booleans, shape (n, tokens), with at least one real token in each row."""
     real = to_numpy(as_array(mask, "mask"))
     if real.shape != tuple(X.shape[:2]):
         raise ValueError(

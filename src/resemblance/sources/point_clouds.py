@@ -36,7 +36,7 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> Pair:
         \big(\sin z,\; \operatorname{sgn}(z) (\cos z - 1)\big),\; z = 3 \pi (t - r)
 
     for n values of t from 0 to 1. Both are curves without a crossing, except an S-curve with r far
-    from 1/2, which winds around more than once: at r = 1/2 it keeps every neighbourhood of the
+    from 1/2, which winds around more than once: at r = 1/2 it keeps all neighbourhoods of the
     roll, at r = 0 and 1 points that are far apart on the roll meet.
 
     Raises ``ValueError`` for r outside [0, 1] or n < 2.

@@ -32,7 +32,7 @@ def from_conditions(
     times : when each trial was recorded (times or trial numbers, all different), shaped like
         ``responses``. The trials are then put in that order. Without them the order across
         conditions is unknown: two trials of the first condition are followed by two of the next,
-        and so on, so that odd and even trials, and early and late ones, hold every condition if
+        and so on, so that odd and even trials, and early and late ones, hold each condition if
         each has four or more.
     pool, window, axes, name : as in :func:`from_trials`.
 

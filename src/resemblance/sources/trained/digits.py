@@ -89,7 +89,7 @@ def _counting(
 
 
 def split_digits(images: int) -> Split:
-    """Return the digits, of which the same ``images`` are always set aside for testing."""
+    """Return the digits, with the same ``images`` always set aside for testing."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -145,7 +145,7 @@ def _layers(torch: Any) -> tuple[list[Any], Any]:
 
 
 def _forward(torch: Any, convolutions: list[Any], linear: Any, x: Any) -> dict[str, Any]:
-    """Return the output of every layer, by name."""
+    """Return the outputs of all layers by name."""
     outputs = []
     for convolution in convolutions:
         x = torch.relu(convolution(x))

@@ -24,7 +24,7 @@ class Anchors(NamedTuple):
 def find_anchors(
     edges: np.ndarray, nodes: int, sets: int, reach: int, random: np.random.Generator
 ) -> Anchors:
-    """Draw anchor sets and find the nearest anchor of every node in each.
+    """Draw anchor sets and find the nearest anchor of each node in them.
 
     The sets have n/2, n/4, ... nodes down to a single one, and there are as many of each size.
     Distances are lengths of shortest paths, and those above ``reach`` count as infinite. By
@@ -57,7 +57,7 @@ def build(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
 
 
 def forward(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
-    """Return the structure output (n, hidden) of every layer but the last, and the logits.
+    """Return the structure outputs (n, hidden) of all layers but the last, and the logits.
 
     The nearest anchor of each set sends a message to a node: the ReLU of a linear map of the node's
     features plus one of the anchor's features, weighted by proximity. The mean of the messages of

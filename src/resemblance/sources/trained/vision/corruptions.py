@@ -84,7 +84,7 @@ def contrast(images: np.ndarray, factor: float, random: np.random.Generator) -> 
 
 
 def brightness(images: np.ndarray, amount: float, random: np.random.Generator) -> np.ndarray:
-    """Return images with ``amount`` added to every pixel."""
+    """Return images with ``amount`` added to all pixels."""
     return np.asarray(images + amount)
 
 
