@@ -275,11 +275,8 @@ def _shares_files(executor: Executor | None) -> bool:
     return isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor)
 
 
-def _warn_of_memory(needed: Mapping[str, int], memory: int | str) -> None:
-    if needed:
-        sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in needed.items())
-        text = (
-            f"compare: memory={memory!r} is less than one pair takes ({sizes}); it is computed "
-            "all the same"
-        )
-        warnings.warn(text, stacklevel=3)
+def _warn_of_memory(beyond_budget: Mapping[str, int], memory: int | str) -> None:
+    if beyond_budget:
+        sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in beyond_budget.items())
+        problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
+        warnings.warn(f"{problem}; it is computed all the same", stacklevel=3)

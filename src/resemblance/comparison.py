@@ -6,7 +6,7 @@ import html
 import platform
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -57,6 +57,17 @@ class Remark(NamedTuple):
     y: str
     name: str
     value: float | str
+
+
+class SummaryRow(NamedTuple):
+    """A line of the summary of a comparison, as texts."""
+
+    measure: str
+    label: str
+    smallest: str
+    largest: str
+    notes: str
+    seconds: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,20 +163,19 @@ class Comparison:
         count = f"{len(self.measures)} measure{'' if len(self.measures) == 1 else 's'}"
         head = f"Comparison of {len(self.rows)} x {len(self.columns)} representations by {count}"
         width = max((len(m.spec) for m in self.measures), default=0)
-        lines = [
-            f"  {row[0]:<{width}}  {row[2]:>10} .. {row[3]:<10}  {row[4]}".rstrip()
-            for row in self._summary()
-        ]
-        return "\n".join([head, *lines])
+        lines = [head]
+        for row in self._summary():
+            span = f"{row.smallest:>10} .. {row.largest:<10}"
+            lines.append(f"  {row.measure:<{width}}  {span}  {row.notes}".rstrip())
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        names = ("measure", "label", "smallest", "largest", "notes", "seconds")
-        header = "".join(f"<th>{name}</th>" for name in names)
+        header = "".join(f"<th>{name}</th>" for name in SummaryRow._fields)
         body = "".join(f"<tr>{_html_cells(row)}</tr>" for row in self._summary())
         size = f"{len(self.rows)} x {len(self.columns)} representations"
         return f"<table><caption>Comparison of {size}</caption><tr>{header}</tr>{body}</table>"
 
-    def _summary(self) -> Iterable[tuple[str, str, str, str, str, str]]:
+    def _summary(self) -> Iterator[SummaryRow]:
         notes = remark_notes(self)
         for m in self.measures:
             matrix = self.values[m.spec]
@@ -175,7 +185,7 @@ class Comparison:
             failures = matrix.size - values.size
             failed = f"{failures} of {matrix.size} failed" if failures else ""
             note = ", ".join(text for text in (failed, notes.get(m.spec)) if text)
-            yield m.spec, m.label, low, high, note, f"{self.seconds[m.spec]:.2f}"
+            yield SummaryRow(m.spec, m.label, low, high, note, f"{self.seconds[m.spec]:.2f}")
 
 
 def _html_cells(row: Iterable[str]) -> str:

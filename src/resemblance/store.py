@@ -178,21 +178,19 @@ class Store:
     def _check_format(self) -> None:
         """Refuse the file of another version or program, whose statements might run in a query."""
         # One statement reads one state of the file, even while another process creates it.
-        query = (
-            "SELECT (SELECT json_group_array(sql) FROM sqlite_master), (SELECT user_version FROM "
-            "pragma_user_version)"
-        )
-        schema, version = self._db.execute(query).fetchone()
-        statements = {" ".join((sql or "").split()) for sql in json.loads(schema)}
-        if statements and version not in READABLE:
+        statements = "SELECT json_group_array(sql) FROM sqlite_master"
+        number = "SELECT user_version FROM pragma_user_version"
+        schema, version = self._db.execute(f"SELECT ({statements}), ({number})").fetchone()
+        tables = {" ".join((sql or "").split()) for sql in json.loads(schema)}
+        if tables and version not in READABLE:
             readable = " and ".join(map(str, READABLE))
             raise ValueError(
                 f"{self.path} has format {version}; this version of resemblance reads formats "
                 f"{readable}"
             )
-        if self._read_only and not statements:
+        if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(statements - {*CELLS, HEADER}):
+        if foreign := sorted(tables - {*CELLS, HEADER}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )

@@ -141,7 +141,7 @@ def pair_bytes(measure: Measure, n: int, d: int, e: int) -> int:
     probe = _probe(measure, max(d, e) > n) if n >= measure.min_samples else None
     if probe is None:
         return separate
-    scale = probe.scale(measure, n, math.sqrt(d * e))  # d e for a matrix of all columns against all
+    scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
     return separate + sum(_bytes(value, scale) for value in probe.shared.values())
 
 
@@ -157,7 +157,7 @@ def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
     probe = _probe(measure, d > n)
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
-    scale = probe.scale(measure, n, d)
+    scale = probe.scale(n, d)
     return {
         key: _bytes(value, scale | _size_of_sample(key, measure, probe.rows, n))
         for key, value in probe.views.items()
@@ -179,7 +179,7 @@ class Probe(NamedTuple):
     views: Mapping[Any, tuple[Shape, ...]]
     shared: Mapping[Any, tuple[Shape, ...]]
 
-    def scale(self, measure: Measure, n: int, d: float) -> dict[int, float]:
+    def scale(self, n: int, d: float) -> dict[int, float]:
         """Return what the lengths of the probe become for arrays of shape (n, d)."""
         rows = self.rows
         return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}

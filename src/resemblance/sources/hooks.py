@@ -85,10 +85,11 @@ def subject_from_model(
     next model.
     """
     torch = need("torch")
-    patterns = (layers,) if isinstance(layers, str) else None if layers is None else tuple(layers)
+    if layers is not None:
+        layers = (layers,) if isinstance(layers, str) else tuple(layers)
     _check_pool(pool)
     _check_loader(torch, loader)
-    modules = watched_modules(model, patterns)
+    modules = watched_modules(model, layers)
     inputs, total = inputs_of(model), len(loader) if isinstance(loader, Sized) else None
     with (
         _evaluating(torch, model) as device,
@@ -102,7 +103,7 @@ def subject_from_model(
             "a loader"
         )
     arrays = _joined_layers([result.rows for result in results], layers is None)
-    check_called(patterns, pool if isinstance(pool, Mapping) else (), modules, arrays)
+    check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
     logits = _joined_logits([result.logits for result in results])
     n = len(next(iter(arrays.values())))
     selected = slice(None) if rows is None else _row_numbers(rows, n)

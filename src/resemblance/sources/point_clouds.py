@@ -114,11 +114,12 @@ def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spot
     check_sizes(n=(n, 2), d=(d, 1))
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise must be a number from 0; got {noise!r}")
-    reference, change, lost = (
-        generator(seed, "gaussian_spots", part, n, d).standard_normal((n, d))
-        for part in ("spot", "noise", "lost")
-    )
-    return Spots(reference, reference + noise * change, lost)
+
+    def normal(part: str) -> np.ndarray:
+        return generator(seed, "gaussian_spots", part, n, d).standard_normal((n, d))
+
+    reference = normal("spot")
+    return Spots(reference, reference + noise * normal("noise"), normal("lost"))
 
 
 def uniform_spots(n: int, d: int, t: float, *, seed: int = 0) -> np.ndarray:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
 WHOLE = "model"  # the name of a model without parts, which its own list of modules calls ""
 
-Layers = tuple[str, ...] | None  # names and patterns
+Layers = Sequence[str] | None  # names and patterns
 
 
 def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:

@@ -122,15 +122,13 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     with seeded(recipe.seed, "graphs", recipe.name, "extract") as torch, torch.no_grad():
         model, run = _build(recipe, inputs["test"])
         load_state(model, state)
-        seen = {name: run(x, both_ways(torch, edges)) for name, (x, edges) in inputs.items()}
+        results = {name: run(x, both_ways(torch, edges)) for name, (x, edges) in inputs.items()}
     labels = data.labels[data.test]
-    accuracies = {
-        name: accuracy(outputs["logits"].numpy()[data.test], labels)
-        for name, outputs in seen.items()
-    }
-    layers = {name: values.numpy()[data.test] for name, values in seen["test"].items()}
-    logits = layers.pop("logits")
-    return Extraction({"node": layers}, logits, labels, accuracies)
+    logits = {name: outputs["logits"].numpy()[data.test] for name, outputs in results.items()}
+    accuracies = {name: accuracy(values, labels) for name, values in logits.items()}
+    layers = {name: values.numpy()[data.test] for name, values in results["test"].items()}
+    del layers["logits"]
+    return Extraction({"node": layers}, logits["test"], labels, accuracies)
 
 
 def test_nodes(recipe: Recipe) -> np.ndarray:
