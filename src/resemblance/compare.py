@@ -33,7 +33,7 @@ from .extras import NEEDS, install_hint
 from .failures import reason_of
 from .machine import available_memory
 from .measure import Measure
-from .plan import Plan, Task, Work, block_for_workers, count, distinct
+from .plan import Pairs, TileTask, WorkPlan, block_for_workers, count, distinct
 from .progress import Progress, reporting
 from .representation import Representation, comparing, fingerprint
 from .store import CAVEAT, COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
@@ -107,7 +107,7 @@ def compare(
         if store:
             store.describe(describe(rows, columns, infos, provenance))
         stack.enter_context(single_threaded())
-        work = Work(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
+        work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
         available = available_memory() if _is_here(executor, sides.all) else None
         block = tile if tile is not None or executor is None else block_for_workers(work, executor)
         keep = store.path if store and _shares_files(executor) else None
@@ -127,7 +127,9 @@ def compare(
 # -------------------------------------------------------------------------------- running the tasks
 
 
-def _run(plan: Plan, executor: Executor | None, save: str | Path | None) -> Iterator[list[Cell]]:
+def _run(
+    plan: WorkPlan, executor: Executor | None, save: str | Path | None
+) -> Iterator[list[Cell]]:
     """Yield finished cells: pair by pair in this process, task by task from an executor."""
     hopeless = [plan.hopeless] if plan.hopeless else []
     if executor is None:
@@ -135,7 +137,7 @@ def _run(plan: Plan, executor: Executor | None, save: str | Path | None) -> Iter
     return chain(hopeless, _run_elsewhere(plan.tasks, executor, save))
 
 
-def _run_here(tasks: Sequence[Task]) -> Iterator[list[Cell]]:
+def _run_here(tasks: Sequence[TileTask]) -> Iterator[list[Cell]]:
     for task, following in zip_longest(tasks, tasks[1:]):
         yield from _pairs(task)
         continues = following is not None and following.measures == task.measures
@@ -145,7 +147,7 @@ def _run_here(tasks: Sequence[Task]) -> Iterator[list[Cell]]:
 
 
 def _run_elsewhere(
-    tasks: Sequence[Task], executor: Executor, save: str | Path | None
+    tasks: Sequence[TileTask], executor: Executor, save: str | Path | None
 ) -> Iterator[list[Cell]]:
     if isinstance(executor, ProcessPoolExecutor):
         for measure in {m for task in tasks for m in task.measures}:
@@ -173,7 +175,7 @@ def as_finished(pending: set[Future[Value]]) -> Iterator[Value]:
             future.cancel()
 
 
-def run_task(task: Task) -> list[Cell]:
+def run_task(task: TileTask) -> list[Cell]:
     """Compute one task in a worker, on fresh representations, so that their views end with it.
 
     Cells are written to the file of the task, if it has one, as soon as they are computed.
@@ -188,7 +190,7 @@ def run_task(task: Task) -> list[Cell]:
     return cells
 
 
-def _pairs(task: Task) -> Iterator[list[Cell]]:
+def _pairs(task: TileTask) -> Iterator[list[Cell]]:
     """Yield the cells of each pair of a task."""
     for row, column, positions in task.pairs:
         x, y = task.representations[row], task.representations[column]

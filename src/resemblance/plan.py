@@ -18,7 +18,7 @@ from .tiles import Tile, group_measures, in_units, pair_bytes, tiles
 TASKS_PER_WORKER = 2  # with more, the load is more even, but views are computed more often
 
 
-class Pair(NamedTuple):
+class PlannedPair(NamedTuple):
     """A pair of representations, and the positions in its task of the measures to compute."""
 
     row: int
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
     measures: tuple[int, ...]
 
 
-class Task(NamedTuple):
+class TileTask(NamedTuple):
     """What a worker receives: a tile with its representations and the cells still to compute.
 
     ``both_orders``: whether asymmetric measures are computed in both orders, as all pairs of one
@@ -35,20 +35,20 @@ class Task(NamedTuple):
 
     measures: tuple[Measure, ...]
     representations: Mapping[int, Representation]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PlannedPair, ...]
     both_orders: bool
     keep: Path | None = None
 
 
-class Plan(NamedTuple):
+class WorkPlan(NamedTuple):
     """Cells that fail without being tried, tasks, and the bytes of measures beyond the budget."""
 
     hopeless: list[Cell]
-    tasks: list[Task]
+    tasks: list[TileTask]
     beyond_budget: dict[str, int]
 
 
-class Work(NamedTuple):
+class Pairs(NamedTuple):
     """Representations to compare: all pairs of ``rows``, or ``rows`` with ``columns``."""
 
     rows: tuple[Representation, ...]
@@ -79,7 +79,7 @@ class Work(NamedTuple):
         available: int | None = None,
         block: int | None = None,
         keep: Path | None = None,
-    ) -> Plan:
+    ) -> WorkPlan:
         """Plan the cells that are not ``computed``.
 
         ``memory`` is the budget for views, ``available`` what the machine has left, ``block`` the
@@ -89,7 +89,9 @@ class Work(NamedTuple):
         hopeless = _too_large(todo, self, computed, available)
         beyond = _beyond_budget(todo, self, memory, {cell.measure for cell in hopeless})
         settled = computed | set(map(key_of, hopeless)) if hopeless else computed
-        return Plan(hopeless, self._tasks(todo, settled, memory, available, block, keep), beyond)
+        return WorkPlan(
+            hopeless, self._tasks(todo, settled, memory, available, block, keep), beyond
+        )
 
     def _unfinished(self, measures: Sequence[Measure], computed: Container[Key]) -> list[Measure]:
         """Return the measures with cells to compute; the others need no tiles."""
@@ -109,7 +111,7 @@ class Work(NamedTuple):
         available: int | None,
         block: int | None,
         keep: Path | None,
-    ) -> list[Task]:
+    ) -> list[TileTask]:
         """Return the tasks in the order in which they reuse views."""
         n, d = self.rows[0].shape[0], max(r.shape[1] for r in self.all)
         groups = group_measures(measures, n, d, len(self.all), memory, available)
@@ -121,7 +123,7 @@ class Work(NamedTuple):
             tasks.append(self._task(tile, computed, keep))
         return [task for task in tasks if task.pairs]
 
-    def _task(self, tile: Tile, computed: Container[Key], keep: Path | None) -> Task:
+    def _task(self, tile: Tile, computed: Container[Key], keep: Path | None) -> TileTask:
         """Return the part of a tile that is not computed, or the mirror image of another."""
         representations, pairs = self.all, []
         names = {k: fingerprint(representations[k]) for k in (*tile.rows, *tile.columns)}
@@ -133,10 +135,10 @@ class Work(NamedTuple):
                 for p, m in enumerate(tile.measures)
                 if not _is_done(m, names[i], names[j], computed, self.both_orders)
             )
-            pairs += [Pair(i, j, todo)] if todo else []
+            pairs += [PlannedPair(i, j, todo)] if todo else []
         needed = sorted({k for pair in pairs for k in (pair.row, pair.column)})
         inputs = {k: representations[k] for k in needed}
-        return Task(tile.measures, inputs, tuple(pairs), self.both_orders, keep)
+        return TileTask(tile.measures, inputs, tuple(pairs), self.both_orders, keep)
 
 
 def distinct(representations: Iterable[Representation]) -> tuple[Representation, ...]:
@@ -147,13 +149,13 @@ def distinct(representations: Iterable[Representation]) -> tuple[Representation,
     return tuple(by_data.values())
 
 
-def count(task: Task) -> int:
+def count(task: TileTask) -> int:
     """Return the number of cells of a task."""
     doubled = [task.both_orders and not m.symmetric for m in task.measures]
     return sum(1 + (doubled[p] and x != y) for x, y, positions in task.pairs for p in positions)
 
 
-def block_for_workers(work: Work, executor: Executor) -> int:
+def block_for_workers(work: Pairs, executor: Executor) -> int:
     """Return the height of b blocks, the fewest whose b (b + 1) / 2 pairs keep all workers busy."""
     tasks = TASKS_PER_WORKER * getattr(executor, "_max_workers", os.cpu_count() or 1)
     blocks = math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
@@ -161,7 +163,7 @@ def block_for_workers(work: Work, executor: Executor) -> int:
 
 
 def _too_large(
-    measures: Sequence[Measure], work: Work, computed: Container[Key], available: int | None
+    measures: Sequence[Measure], work: Pairs, computed: Container[Key], available: int | None
 ) -> list[Cell]:
     """Return a failed cell for each pair whose views alone exceed the memory that is available."""
     n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
@@ -191,7 +193,7 @@ def _without_memory(
 
 
 def _beyond_budget(
-    measures: Sequence[Measure], work: Work, memory: int, without: Collection[str]
+    measures: Sequence[Measure], work: Pairs, memory: int, without: Collection[str]
 ) -> dict[str, int]:
     """Return the bytes of one pair for each measure beyond the budget, ``without`` some."""
     n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)

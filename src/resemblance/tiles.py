@@ -18,7 +18,7 @@ UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-class Group(NamedTuple):
+class MeasureGroup(NamedTuple):
     """Measures computed together because they share views, and the bytes of these views."""
 
     measures: tuple[Measure, ...]
@@ -65,7 +65,7 @@ def group_measures(
     count: int,
     memory: int,
     available: int | None = None,
-) -> list[Group]:
+) -> list[MeasureGroup]:
     """Return one group if the views of all representations fit the budget, else several.
 
     Measures stay together when they share a view that is quadratic in n; all without such a view
@@ -91,15 +91,15 @@ def group_measures(
 
 
 def _split(
-    group: Group, views: dict[Measure, dict[Any, int]], available: int | None
-) -> list[Group]:
+    group: MeasureGroup, views: dict[Measure, dict[Any, int]], available: int | None
+) -> list[MeasureGroup]:
     if available is None or 2 * group.size <= available:
         return [group]
     return [_group([m], views) for m in group.measures]
 
 
 def tiles(
-    groups: Sequence[Group], rows: int, columns: int | None, memory: int, block: int | None
+    groups: Sequence[MeasureGroup], rows: int, columns: int | None, memory: int, block: int | None
 ) -> Iterator[Tile]:
     """Yield the tiles of each group; ``columns=None`` means all pairs of ``rows`` representations.
 
@@ -124,11 +124,11 @@ def _blocks(count: int, height: int) -> list[tuple[int, ...]]:
     return [tuple(range(start, min(start + height, count))) for start in range(0, count, height)]
 
 
-def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) -> Group:
+def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) -> MeasureGroup:
     union: dict[Any, int] = {}
     for m in measures:
         union |= views[m]
-    return Group(tuple(measures), sum(union.values()))
+    return MeasureGroup(tuple(measures), sum(union.values()))
 
 
 def pair_bytes(measure: Measure, n: int, d: int, e: int) -> int:
@@ -164,20 +164,20 @@ def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
     }
 
 
-class Shape(NamedTuple):
+class ArrayShape(NamedTuple):
     """The shape of an array and the bytes of one of its entries."""
 
     lengths: tuple[int, ...]
     itemsize: int
 
 
-class Probe(NamedTuple):
+class ProbeShapes(NamedTuple):
     """The shapes of the views that a measure took of a small array, and of a pair of these."""
 
     rows: int
     columns: int
-    views: Mapping[Any, tuple[Shape, ...]]
-    shared: Mapping[Any, tuple[Shape, ...]]
+    views: Mapping[Any, tuple[ArrayShape, ...]]
+    shared: Mapping[Any, tuple[ArrayShape, ...]]
 
     def scale(self, n: int, d: float) -> dict[int, float]:
         """Return what the lengths of the probe become for arrays of shape (n, d)."""
@@ -186,7 +186,7 @@ class Probe(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _probe(measure: Measure, wide: bool) -> Probe | None:
+def _probe(measure: Measure, wide: bool) -> ProbeShapes | None:
     """Run a measure on small arrays, wide or narrow; ``None`` if it does not run."""
     rows = max(23, measure.min_samples + 6)
     columns = rows + 8 if wide else 7
@@ -197,7 +197,7 @@ def _probe(measure: Measure, wide: bool) -> Probe | None:
             measure.evaluate(x, y)
     except Exception:  # whatever it raises here, the real data decide whether it fails
         return None
-    return Probe(rows, columns, _shapes_of(x.views), _shapes_of(shared))
+    return ProbeShapes(rows, columns, _shapes_of(x.views), _shapes_of(shared))
 
 
 def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
@@ -211,19 +211,19 @@ def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, 
     return {rows: min(n, *sizes)} if sizes else {}
 
 
-def _shapes_of(views: Mapping[Any, Any]) -> dict[Any, tuple[Shape, ...]]:
+def _shapes_of(views: Mapping[Any, Any]) -> dict[Any, tuple[ArrayShape, ...]]:
     return {key: tuple(_shapes(value)) for key, value in views.items()}
 
 
-def _shapes(value: Any) -> Iterator[Shape]:
+def _shapes(value: Any) -> Iterator[ArrayShape]:
     if isinstance(value, tuple):
         for part in value:
             yield from _shapes(part)
     elif isinstance(value, np.ndarray):
-        yield Shape(value.shape, value.itemsize)
+        yield ArrayShape(value.shape, value.itemsize)
 
 
-def _bytes(shapes: Sequence[Shape], scale: Mapping[int, float]) -> int:
+def _bytes(shapes: Sequence[ArrayShape], scale: Mapping[int, float]) -> int:
     total = 0
     for lengths, itemsize in shapes:
         total += int(math.prod(scale.get(length, length) for length in lengths) * itemsize)

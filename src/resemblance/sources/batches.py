@@ -21,27 +21,27 @@ class Batch(NamedTuple):
     mask: np.ndarray | None
 
 
-class Inputs(NamedTuple):
+class ModelInputs(NamedTuple):
     """The names of the arguments of a model, and the number of those that are required."""
 
     names: tuple[str, ...]
     required: int
 
 
-def inputs_of(model: Any) -> Inputs:
+def inputs_of(model: Any) -> ModelInputs:
     """Return the inputs of the forward pass of a model."""
     declared = getattr(getattr(model, "signature", None), "param_dict", None)
     try:
         parameters = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):  # compiled
-        return Inputs((), 1)
+        return ModelInputs((), 1)
     plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if declared is not None and not plain:  # a Sequential of PyTorch Geometric
-        return Inputs(tuple(declared), len(declared))
-    return Inputs(tuple(p.name for p in plain), sum(p.default is p.empty for p in plain))
+        return ModelInputs(tuple(declared), len(declared))
+    return ModelInputs(tuple(p.name for p in plain), sum(p.default is p.empty for p in plain))
 
 
-def batch_of(torch: Any, raw: Any, device: Any, inputs: Inputs, samples: str | None) -> Batch:
+def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: str | None) -> Batch:
     """Return the call of a model for a batch; ``samples`` names the entry with a row per sample.
 
     A tuple or list begins with the input, or with as many inputs as the model requires. A graph of
@@ -69,7 +69,7 @@ def is_graph(raw: Any) -> bool:
     return hasattr(raw, "num_nodes") and hasattr(raw, "keys") and not isinstance(raw, Mapping)
 
 
-def _graph(graph: Any, inputs: Inputs, samples: str | None) -> Batch:
+def _graph(graph: Any, inputs: ModelInputs, samples: str | None) -> Batch:
     keys = set(graph.keys())
     count = int(graph.num_nodes) if samples is None else len(_entry(graph, keys, samples))
     if not {NODES, "edge_index"} & set(inputs.names):

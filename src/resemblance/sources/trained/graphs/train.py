@@ -36,7 +36,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-class Task(NamedTuple):
+class NodeTask(NamedTuple):
     """Nodes with features ``x`` (n, words) and ``labels`` (n,), links (n_edges, 2), and a split."""
 
     x: np.ndarray
@@ -47,7 +47,7 @@ class Task(NamedTuple):
     classes: int
 
 
-class Inputs(NamedTuple):
+class GraphInputs(NamedTuple):
     """The input of a network: features of all nodes, and undirected links, each once."""
 
     x: np.ndarray
@@ -139,7 +139,7 @@ def test_nodes(recipe: Recipe) -> np.ndarray:
 # --------------------------------------------------------------------------------------------- data
 
 
-def _task(recipe: Recipe) -> Task:
+def _task(recipe: Recipe) -> NodeTask:
     """Return the task of a valid recipe, with one split for all seeds and settings."""
     _check(recipe)
     graph, options = load_snapshot().graph, recipe.options
@@ -154,7 +154,7 @@ def _task(recipe: Recipe) -> Task:
         )
     x = features(graph.words, options["vocabulary"])
     nodes = (np.sort(order[:train]), np.sort(order[train:][:test]))
-    return Task(x, graph.labels, graph.edges, *nodes, len(graph.packages))
+    return NodeTask(x, graph.labels, graph.edges, *nodes, len(graph.packages))
 
 
 def _check(recipe: Recipe) -> None:
@@ -181,7 +181,7 @@ def features(words: tuple[tuple[int, ...], ...], vocabulary: int) -> np.ndarray:
     return x
 
 
-def _training_inputs(recipe: Recipe, data: Task) -> tuple[Inputs, np.ndarray]:
+def _training_inputs(recipe: Recipe, data: NodeTask) -> tuple[GraphInputs, np.ndarray]:
     """Return the input of a network during training, and the labels of the training nodes."""
     random = generator(recipe.seed, "graphs", recipe.name, "corruption")
     x, labels = data.x, data.labels[data.train]
@@ -194,24 +194,24 @@ def _training_inputs(recipe: Recipe, data: Task) -> tuple[Inputs, np.ndarray]:
         x = _with_hints(x, hints, data.classes)
     if recipe.setting == "labels":
         labels = wrong_labels(labels, recipe.strength, data.classes, random)
-    return Inputs(x, data.edges), labels
+    return GraphInputs(x, data.edges), labels
 
 
-def _test_inputs(recipe: Recipe, data: Task) -> dict[str, Inputs]:
+def _test_inputs(recipe: Recipe, data: NodeTask) -> dict[str, GraphInputs]:
     """Return the inputs of a network after training, by the name of the accuracy on them."""
     x, edges = data.x, data.edges
     if recipe.setting == "shortcut":
         random_hints = _with_hints(x, _random_classes(data), data.classes)
         true_hints = _with_hints(x, data.labels, data.classes)
-        return {"test": Inputs(random_hints, edges), "leaked": Inputs(true_hints, edges)}
-    inputs = {"test": Inputs(x, edges)}
+        return {"test": GraphInputs(random_hints, edges), "leaked": GraphInputs(true_hints, edges)}
+    inputs = {"test": GraphInputs(x, edges)}
     if recipe.setting in ("normal", "augmentation") and recipe.architecture != "pgnn":
         draws = generator(0, "graphs", "dropped links").random(len(edges))
-        inputs["augmented"] = Inputs(x, edges[draws >= DROPPED])
+        inputs["augmented"] = GraphInputs(x, edges[draws >= DROPPED])
     return inputs
 
 
-def _random_classes(data: Task) -> np.ndarray:
+def _random_classes(data: NodeTask) -> np.ndarray:
     """Return a random class for each node, the same for all models."""
     return generator(0, "graphs", "random classes").integers(data.classes, size=len(data.labels))
 
@@ -224,7 +224,7 @@ def _with_hints(x: np.ndarray, hints: np.ndarray, classes: int) -> np.ndarray:
 # ----------------------------------------------------------------------------------------- networks
 
 
-def _build(recipe: Recipe, inputs: Inputs) -> Network:
+def _build(recipe: Recipe, inputs: GraphInputs) -> Network:
     """Return a new network, and the function that runs it on features and links (2, n_edges)."""
     depth = recipe.options["deep" if recipe.setting == "layers" else "layers"]
     options = dict(recipe.options) | {"layers": depth}
@@ -236,7 +236,7 @@ def _build(recipe: Recipe, inputs: Inputs) -> Network:
 
 
 def _build_pgnn(
-    recipe: Recipe, inputs: Inputs, classes: int, options: Mapping[str, Any]
+    recipe: Recipe, inputs: GraphInputs, classes: int, options: Mapping[str, Any]
 ) -> Network:
     # A recipe always has the same anchors: they belong to the network as much as its weights
     random = generator(recipe.seed, "graphs", recipe.name, "anchors")

@@ -36,7 +36,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-class Task(NamedTuple):
+class NodeTransfer(NamedTuple):
     """A graph with the nodes to train with and to test on, and labels from 0."""
 
     x: np.ndarray
@@ -110,7 +110,7 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     return Extraction({"node": layers}, logits, labels, accuracies)
 
 
-def _shifted(task: Task) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _shifted(task: NodeTransfer) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     graphs = {}
     for name, severity in product(rewiring.SHIFTS, SEVERITIES):
         random = generator(0, "graphs", "shift", name, severity)
@@ -124,7 +124,7 @@ def _build(recipe: Recipe) -> Any:
 
 
 def _learn(
-    torch: Any, model: Any, task: Task, nodes: np.ndarray, options: Mapping[str, Any]
+    torch: Any, model: Any, task: NodeTransfer, nodes: np.ndarray, options: Mapping[str, Any]
 ) -> None:
     x = torch.from_numpy(task.x)
 
@@ -134,7 +134,7 @@ def _learn(
     learn(torch, model, logits, both_ways(torch, task.edges), task.labels[nodes], options)
 
 
-def _task(recipe: Recipe) -> Task:
+def _task(recipe: Recipe) -> NodeTransfer:
     """Return the task of a valid recipe, with one split for all seeds."""
     _check(recipe)
     graph, test = load_snapshot().graph, recipe.options["test"]
@@ -144,7 +144,8 @@ def _task(recipe: Recipe) -> Task:
     if not 0 < test < len(order):
         raise ValueError(f"graphs: test must be between 1 and {len(order) - 1}; got {test!r}")
     x = features(graph.words, recipe.options["vocabulary"])
-    return Task(x, graph.edges, graph.labels % FIRST, np.sort(order[test:]), np.sort(order[:test]))
+    train, test_nodes = np.sort(order[test:]), np.sort(order[:test])
+    return NodeTransfer(x, graph.edges, graph.labels % FIRST, train, test_nodes)
 
 
 def _check(recipe: Recipe) -> None:

@@ -50,7 +50,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-class Task(NamedTuple):
+class SentenceTransfer(NamedTuple):
     """Sentences as words, with labels from 0: for training, for tests, and from other files.
 
     No model learns from the other, held-out files. ``ids`` are those of all tokens; ``cues``: see
@@ -150,7 +150,7 @@ def held_out_files(sentences: Sentences) -> frozenset[str]:
     return frozenset(result)
 
 
-def _shifted(task: Task) -> dict[str, tuple[list[list[str]], np.ndarray]]:
+def _shifted(task: SentenceTransfer) -> dict[str, tuple[list[list[str]], np.ndarray]]:
     inputs = {"held_out_files": (task.held_out, task.held_out_labels)}
     for name in STRESSES:
         for severity in SEVERITIES:
@@ -160,7 +160,7 @@ def _shifted(task: Task) -> dict[str, tuple[list[list[str]], np.ndarray]]:
     return inputs
 
 
-def _task(recipe: Recipe) -> Task:
+def _task(recipe: Recipe) -> SentenceTransfer:
     """Return the task of a valid recipe, with one split for all seeds."""
     _check(recipe)
     sentences, test = load_snapshot().sentences, recipe.options["test"]
@@ -178,7 +178,7 @@ def _task(recipe: Recipe) -> Task:
     held_out = np.array([i for i in np.flatnonzero(away) if tuple(words[i]) not in seen])
     train_rows, test_rows = parts[recipe.setting][test:], parts[recipe.setting][:test]
     labels, train = sentences.labels % FIRST, [words[i] for i in train_rows]
-    return Task(
+    return SentenceTransfer(
         train,
         labels[train_rows],
         [words[i] for i in test_rows],

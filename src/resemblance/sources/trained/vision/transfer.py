@@ -36,7 +36,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-class Task(NamedTuple):
+class ImageTransfer(NamedTuple):
     """Gray images (n, 8, 8) to train with and to test on, with labels from 0."""
 
     train: np.ndarray
@@ -116,7 +116,7 @@ def _shifted(images: np.ndarray) -> dict[str, np.ndarray]:
     return variants
 
 
-def _task(recipe: Recipe) -> Task:
+def _task(recipe: Recipe) -> ImageTransfer:
     """Return the task of a valid recipe, with one split for all seeds."""
     _check(recipe)
     split = split_digits(1)  # all images, in the order of the other benchmarks
@@ -128,7 +128,7 @@ def _task(recipe: Recipe) -> Task:
     images, labels = images[rows], labels[rows] % FIRST
     if not 0 < test < len(images):
         raise ValueError(f"vision: test must be between 1 and {len(images) - 1}; got {test!r}")
-    return Task(images[test:], labels[test:], images[:test], labels[:test])
+    return ImageTransfer(images[test:], labels[test:], images[:test], labels[:test])
 
 
 def _channels(images: np.ndarray) -> np.ndarray:
