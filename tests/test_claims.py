@@ -11,7 +11,8 @@ import pytest
 from conftest import for_few_samples
 
 import resemblance as rs
-from resemblance.measure import INVARIANCES, Measure
+from resemblance.declared import INVARIANCES
+from resemblance.measure import Measure
 
 # Claims hold where values mean little, too.
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")

@@ -11,7 +11,7 @@ import numpy as np
 
 from .catalogue import get_measure
 from .comparison import Comparison, Failure, MeasureInfo, Remark
-from .measure import SLACK, outside
+from .declared import SLACK, outside
 from .representation import title
 from .store import Cell, Key, Store, key_of, reading, remarks_of
 

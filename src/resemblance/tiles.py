@@ -206,9 +206,15 @@ def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, 
     It is a parameter of the measure, which the small probe cut to the number of its rows.
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}
-    capped = [parameters.get(name) for name, value in key[1] if value == rows]
+    capped = [parameters.get(name) for name, value in _named(key[1]) if value == rows]
     sizes = [size for size in capped if isinstance(size, int)]
     return {rows: min(n, *sizes)} if sizes else {}
+
+
+def _named(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield parameters by name, those of a named tuple one by one."""
+    for name, value in parameters:
+        yield from value._asdict().items() if hasattr(value, "_asdict") else ((name, value),)
 
 
 def _shapes_of(views: Mapping[Any, Any]) -> dict[Any, tuple[ArrayShape, ...]]:

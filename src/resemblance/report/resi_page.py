@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..declared import INVARIANCES
 from ..extras import need
-from ..measure import INVARIANCES
 from ..results.headlines import RESAMPLING
 from ..store import write_atomically
 from ..suites.published import RankRow, order_agreement

@@ -15,16 +15,9 @@ from ...comparison import Comparison
 from ...measure import Measure
 from ...representation import Representation
 from ...results.values import known
+from ...significance import attainable, bootstrap_counts, exchanges
 from .procedure import agreement, expected_from, one_sided, reference_of
-from .resampling import (
-    Copies,
-    Resampled,
-    attainable,
-    bootstrap,
-    bootstrap_counts,
-    exchanges,
-    permutation_test,
-)
+from .resampling import Copies, Resampled, bootstrap, permutation_test
 from .settings import PAPER, PROCRUSTES, SLOW, Size
 
 CONSTANT = (

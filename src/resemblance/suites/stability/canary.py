@@ -18,7 +18,7 @@ from ...representation import Representation
 from ...results.values import known
 from ...sources.trained import source
 from ...sources.trained.common import State
-from ...stability.comparing import rows, unit
+from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
 from .canary_facts import DRIFTS, PROCRUSTES, SQUARED

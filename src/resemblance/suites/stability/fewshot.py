@@ -15,7 +15,7 @@ import numpy as np
 from ...representation import Representation
 from ...results.sections import Section
 from ...rng import generator
-from ...stability.comparing import rows
+from ...statistics.rdm import rows
 from ..experiments import Experiment, Part, Setting
 from .fewshot_findings import conclude
 from .labellings import TASKS, labellings

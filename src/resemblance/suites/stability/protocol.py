@@ -12,8 +12,8 @@ import numpy as np
 from ...compare import compare
 from ...measure import Measure
 from ...representation import Representation
-from ...stability.comparing import Rdm, mean_agreement
-from ...stability.splits import halves
+from ...statistics.rdm import Rdm, mean_agreement
+from ...statistics.splits import halves
 from ..experiments import Part, Setting
 
 SEED, SPLITS = 320, 50  # of the author's scripts

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...measures import cka, procrustes, pwcka
 from ...results.sections import Section
-from ...stability.comparing import unit
+from ...statistics.rdm import unit
 from ..experiments import Experiment, Part, Setting, measured
 from .protocol import SEED, SIZES, SPLITS, compared, harmonic, split_score, without_leading
 from .spectral_findings import Facts, conclude

@@ -15,7 +15,7 @@ import numpy as np
 from ...representation import Representation
 from ...results.sections import Section
 from ...rng import generator
-from ...stability.comparing import rows, unit
+from ...statistics.rdm import rows, unit
 from ..experiments import Experiment, Part, Setting
 from .labellings import TASKS, labellings
 from .models import absent_of, deep_models, embeddings, labels_of, names_of, recipe_of
