@@ -366,7 +366,7 @@ def write_bomb(path):
             "compare weights.pt a.npy",
             "weights.pt is neither a .npy nor a .npz file nor a folder: it may run code",
         ),
-        ("compare table.csv a.npy", "yours to say"),
+        ("compare table.csv a.npy", "choose the columns and lines"),
         ("compare loop.npy a.npy", "loop.npy does not exist"),
         ("compare a.npy b.npy --save loop.npy/x", "does not exist"),
         ("compare negative.npy a.npy", "negative.npy cannot be read"),

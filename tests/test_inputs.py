@@ -134,9 +134,7 @@ def test_repeated_names_can_be_compared_but_not_joined():
     assert rs.cka(frame, pd.DataFrame(X, index=frame.index)) == pytest.approx(1)
     with pytest.raises(ValueError, match="in another order"):
         rs.cka(frame, frame.iloc[::-1].iloc[SHUFFLED])
-    with pytest.raises(
-        ValueError, match=r"one unique id per sample; 'twice' is there several times"
-    ):
+    with pytest.raises(ValueError, match=r"one unique id per sample; 'twice' occurs several times"):
         rs.join_samples(frame, frame)
 
 

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 import resemblance as rs
 from resemblance.rng import generator
 from resemblance.significance import average_ranks
-from resemblance.tiles import Group, parse_bytes, tiles
+from resemblance.tiles import MeasureGroup, parse_bytes, tiles
 from resemblance.views.distances import distance_matrix
 from resemblance.views.neighbours import largest
 
@@ -85,7 +85,7 @@ def test_distances_are_symmetric_with_zero_diagonal_and_obey_the_triangle_inequa
     st.one_of(st.none(), st.integers(1, 5)),
 )
 def test_tiles_visit_every_pair_exactly_once_within_the_budget(rows, columns, size, memory, block):
-    group = Group((rs.cka,), size)
+    group = MeasureGroup((rs.cka,), size)
     visited: Counter[tuple[int, int]] = Counter()
     for tile in tiles([group], rows, columns, memory, block):
         held = (

@@ -139,9 +139,7 @@ def test_models_differ(trained):
 def test_inputs_are_the_same_for_all_models(trained):
     labels = [seen.labels for _, _, seen in trained.values()]
     assert all(np.array_equal(labels[0], other) for other in labels)
-    inputs = {
-        name: language._inputs(r, language._checked(r)) for name, (r, _, _) in trained.items()
-    }
+    inputs = {name: language._inputs(r, language._task(r)) for name, (r, _, _) in trained.items()}
     assert (
         inputs["normal 0"] == inputs["normal 1"] == inputs["labels 0"] == inputs["augmentation 0"]
     )
@@ -257,7 +255,7 @@ def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
             "00001 06 n 03 the 0 zebra 0 gnu 0 000 | not in any docstring\n"
         )
     given = recipe("augmentation", 1.0, wordnet=str(tmp_path))
-    data = language._checked(given)
+    data = language._task(given)
     change = language._augmentation(given, data, 1.0, generator(0, "test"))
     changed = [word for words in data.train for word in change(words)]
     assert {"zebra", "gnu"} <= set(changed)

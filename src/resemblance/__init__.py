@@ -1,11 +1,11 @@
-"""Compare neural-network representations: measures with proven claims, and one fast engine for all
-pairs."""
+"""Compare neural-network representations by measures with proven claims, all pairs at once."""
 
 from . import stability
+from .assembly import load
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
 from .caveat import UninformativeWarning
 from .compare import compare
-from .comparison import Comparison, load
+from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
 from .measure import Measure, measure

@@ -1,4 +1,4 @@
-"""The few things the array API does not say: gradients, precision, and the way out to NumPy."""
+"""What the array API leaves out: gradients, precision, and the way out to NumPy."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def namespace(*arrays: Array) -> Any:
 
 
 def library(array: Array) -> str:
-    """Return the name of the library an array is of ("numpy", "torch"), which it shares with its
-    subclasses."""
+    """Return the name of the library of an array ("numpy", "torch"), also for its subclasses."""
     return str(namespace(array).__name__).removeprefix("array_api_compat.").partition(".")[0]
 
 
@@ -41,8 +40,7 @@ def _is_jax(array: Array) -> bool:
 
 
 def has_float64(array: Array) -> bool:
-    """Say whether the library of an array computes in double precision: JAX does only where that
-    was switched on."""
+    """Say whether the library of an array has double precision: JAX only if it is enabled."""
     return not _is_jax(array) or bool(sys.modules["jax"].config.jax_enable_x64)
 
 
@@ -91,36 +89,36 @@ def epsilon(array: Array) -> float:
 
 
 def at_most_one(values: Array) -> Array:
-    """Replace what rounding has brought above 1; NaN stays NaN."""
+    """Return values with 1 in place of those that rounding raised above 1; NaN stays NaN."""
     xp = namespace(values)
     return xp.where(values > 1, xp.ones_like(values), values)
 
 
 def at_least_zero(values: Array) -> Array:
-    """Replace what rounding has brought below 0; NaN stays NaN."""
+    """Return values with 0 in place of those that rounding lowered below 0; NaN stays NaN."""
     xp = namespace(values)
     return xp.where(values < 0, xp.zeros_like(values), values)
 
 
 def root(values: Array) -> Array:
-    """Square root of values whose gradient at 0 is 0 instead of infinite; 0 for negative ones,
-    which are rounding."""
+    """Return the square root with gradient 0 instead of infinity at 0.
+
+    It is 0 for negative values, which are rounding errors.
+    """
     xp = namespace(values)
     positive = (values > 0) | xp.isnan(values)
-    return xp.where(
-        positive, xp.sqrt(xp.where(positive, values, xp.ones_like(values))), xp.zeros_like(values)
-    )
+    roots = xp.sqrt(xp.where(positive, values, xp.ones_like(values)))
+    return xp.where(positive, roots, xp.zeros_like(values))
 
 
 def inner(a: Array, b: Array) -> Array:
-    """Sum of the products of all entries (the Frobenius inner product), accumulated by BLAS."""
+    """Return the Frobenius inner product, the sum of the products of all entries, by BLAS."""
     xp = namespace(a, b)
     return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
 
 
 def norm(values: Array, axis: int | None = None) -> Array:
-    """Euclidean norm that neither overflows nor underflows: the largest magnitude is divided out
-    first."""
+    """Return the Euclidean norm; dividing by the largest magnitude prevents over- and underflow."""
     xp = namespace(values)
     largest = detach(xp.max(xp.abs(values), axis=axis, keepdims=True))
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))
@@ -129,14 +127,16 @@ def norm(values: Array, axis: int | None = None) -> Array:
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """Thin singular value decomposition (u, s, vt); by a slower driver where that of NumPy does not
-    converge."""
+    """Return the thin singular value decomposition (u, s, vt).
+
+    A slower driver takes over where that of NumPy does not converge.
+    """
     try:
         u, s, vt = namespace(matrix).linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:
-        from scipy.linalg import svd as second
+        from scipy.linalg import svd as slower_svd
 
-        u, s, vt = second(matrix, full_matrices=False, lapack_driver="gesvd")
+        u, s, vt = slower_svd(matrix, full_matrices=False, lapack_driver="gesvd")
     return u, s, vt
 
 
@@ -149,8 +149,7 @@ def singular_values(matrix: Array) -> Array:
 
 
 def stacked(blocks: Iterable[Array], into: Array) -> Array:
-    """Return blocks one after the other along the first axis, written into an array where its
-    library can do that.
+    """Return blocks joined along the first axis, in the array ``into`` if its library can write.
 
     The blocks may be computed from that array: each is written before the next is asked for.
     """
@@ -169,7 +168,7 @@ def scatter(values: Array, order: Array) -> Array:
         result = namespace(values).empty_like(values)
         result[order] = values
         return result
-    # The standard has no assignment by index; inverting the permutation costs a second sort.
+    # The standard has no assignment by index; inverting the permutation costs a second sort
     xp = namespace(values)
     return xp.take(values, xp.argsort(order))
 

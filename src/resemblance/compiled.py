@@ -1,5 +1,4 @@
-"""Functions that are compiled when they are first called. Needs numba; imported only by modules of
-compiled code."""
+"""Functions compiled at their first call by numba; only modules of compiled code import this."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """Compile when first called, once per machine; threads may run it at the same time.
+    """Return a function that is compiled at its first call, once per machine, for any thread.
 
-    Where neither the folder of this package nor that of the user can be written, as in many
-    containers, nothing is kept and every process compiles anew.
+    If neither the folder of this package nor that of the user can be written, as in many
+    containers, nothing is cached and each process compiles anew.
     """
     try:
         return cast(Function, njit(cache=True, nogil=True)(function))

@@ -1,5 +1,4 @@
-"""The one reader of JSON files that we wrote, or that a user wrote for us: what is wrong with one
-names the file."""
+"""The one reader of JSON files, our own or a user's, whose errors name the file."""
 
 from __future__ import annotations
 
@@ -9,23 +8,16 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-# What reading, and making something of what was read, can raise for a file that is damaged or of
-# another kind.
-DAMAGED = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    RecursionError,
-    OverflowError,
-)
-Made = TypeVar("Made")
+# What a file that is damaged or of another kind can raise, when it is read or turned into an object
+DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
+DAMAGED += (AttributeError, IndexError, RecursionError, OverflowError)
+Content = TypeVar("Content")
 
 
-def read_document(path: Path, make: Callable[[Any], Made], what: str, remedy: str = "") -> Made:
-    """Return what ``make`` makes of the JSON in a file.
+def read_document(
+    path: Path, make: Callable[[Any], Content], what: str, remedy: str = ""
+) -> Content:
+    """Return what ``make`` builds from the JSON in a file.
 
     Raises ``ValueError`` with the file, what it should be, and the remedy, whatever is wrong with
     it.
@@ -33,22 +25,18 @@ def read_document(path: Path, make: Callable[[Any], Made], what: str, remedy: st
     try:
         return make(json.loads(path.read_text(encoding="utf-8")))
     except DAMAGED as error:
-        why = (
-            f"no entry {error}"
-            if isinstance(error, KeyError)
-            else str(error) or type(error).__name__
-        )
+        problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
+        ending = f"; {remedy}" if remedy else ""
         raise ValueError(
-            f"{path} is not {what} that can be read ({why}){f'; {remedy}' if remedy else ''}"
+            f"{path} is not {what} that can be read ({problem or type(error).__name__}){ending}"
         ) from error
 
 
 def check_types(value: Any, kind: Any, where: str = "") -> None:
-    """Raise ``ValueError`` unless a value, and everything in it, is of the kind that annotations
-    promise.
+    """Raise ``ValueError`` unless a value, and everything in it, has its annotated type.
 
-    Knows what the results are made of: named tuples and dataclasses, tuples, mappings, unions, and
-    plain values. A whole number is also a float; True and False are no numbers.
+    Knows what results consist of: named tuples and dataclasses, tuples, mappings, unions, and plain
+    values. A whole number is also a float; True and False are no numbers.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
@@ -58,8 +46,8 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
     if origin is tuple and isinstance(value, tuple):
         kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
         if len(kinds) == len(value):
-            for i, (part, own) in enumerate(zip(value, kinds)):
-                check_types(part, own, f"{where}[{i}]")
+            for i, (part, kind_of_part) in enumerate(zip(value, kinds)):
+                check_types(part, kind_of_part, f"{where}[{i}]")
             return
     elif origin is not None and isinstance(value, Mapping) and issubclass(origin, Mapping):
         for name, part in value.items():
@@ -67,9 +55,9 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
             check_types(part, parts[1], f"{where}[{name!r}]")
         return
     elif origin is None and _is_plain(value, kind):
-        names = get_type_hints(kind) if hasattr(kind, "__annotations__") else {}
-        for name, own in names.items():
-            check_types(getattr(value, name), own, f"{where}.{name}" if where else name)
+        fields = get_type_hints(kind) if hasattr(kind, "__annotations__") else {}
+        for name, kind_of_field in fields.items():
+            check_types(getattr(value, name), kind_of_field, f"{where}.{name}" if where else name)
         return
     raise ValueError(f"{where or 'it'} cannot be {type(value).__name__}")
 

@@ -1,5 +1,4 @@
-"""Optional dependencies: imported when they are needed, and named with the command that installs
-them."""
+"""Optional dependencies: imported when needed, or named with the command that installs them."""
 
 from __future__ import annotations
 
@@ -26,9 +25,9 @@ EXTRA = {
     "transformers": "resi",
     "xarray": "frames",
 }
-CONTAINED = {"resi": ("torch", "topology", "report", "frames")}  # extras that others bring along
+CONTAINED = {"resi": ("torch", "topology", "report", "frames")}  # extras that another includes
 INSTALLED_AS = {"faiss": "faiss-cpu", "torch_geometric": "torch-geometric"}
-NEEDS = "needs an optional dependency"  # how the reason begins for a measure that was left out
+NEEDS = "needs an optional dependency"  # the start of the reason why a measure was left out
 
 
 def need(package: str) -> Any:
@@ -45,28 +44,24 @@ def check(package: str) -> None:
 
 
 def packages_of(extra: str) -> tuple[str, ...]:
-    """Return what an extra consists of, by the names that are imported."""
+    """Return the packages of an extra, by the names that are imported."""
     extras = (extra, *CONTAINED.get(extra, ()))
-    return tuple(
-        dict.fromkeys(name.partition(".")[0] for name, its in EXTRA.items() if its in extras)
-    )
+    modules = [module for module, its_extra in EXTRA.items() if its_extra in extras]
+    return tuple(dict.fromkeys(module.partition(".")[0] for module in modules))
 
 
 def install_hint(extra: str, *packages: str) -> str:
     """Return the command that installs an extra, or only these packages of it.
 
-    It names this package only by the folder it was installed from, never by a name that an index
-    may give to another.
+    It names this package only by the folder it was installed from, never by its name, which may be
+    that of another package in an index.
     """
     folder, editable = _checkout()
     if folder:
         return f'pip install {"-e " if editable else ""}"{folder}[{extra}]"'
-    wanted = (
-        packages
-        or [name for name in packages_of(extra) if not _is_installed(name)]
-        or packages_of(extra)
-    )
-    return f"pip install {' '.join(INSTALLED_AS.get(name, name) for name in wanted)}"
+    contents = packages_of(extra)
+    absent = packages or [name for name in contents if not _is_installed(name)] or contents
+    return f"pip install {' '.join(INSTALLED_AS.get(name, name) for name in absent)}"
 
 
 def _is_installed(package: str) -> bool:
@@ -74,8 +69,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _checkout() -> tuple[Path | None, bool]:
-    """Return the folder with the source that this package runs or was installed from, if it is
-    still there."""
+    """Return the folder of the source if it still exists, and whether the package runs from it."""
     here = Path(__file__).resolve().parents[2]
     if _is_ours(here):
         return here, True

@@ -1,5 +1,4 @@
-"""Why a pair has no value: what data and lack of memory can cause, apart from defects, which are
-not caught."""
+"""Why a pair has no value: errors that data or a lack of memory cause, not defects of the code."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ def reason_of(
 ) -> str | None:
     """Return why there is no value, or ``None`` for an error that data cannot cause.
 
-    Data may have another name elsewhere: in the reason they have their fingerprint in its place.
+    The reason refers to data by fingerprint, because they may have another name elsewhere.
     """
     if isinstance(error, Undefined):
         reason = str(error)
@@ -28,14 +27,13 @@ def reason_of(
         return reason
     if is_out_of_memory(error):
         sizes = " and ".join(map(str, (x.shape, y.shape)))
-        what = f": {_brief(error)}" if str(error) else ""  # Python's own says nothing
-        return f"{NO_MEMORY} for {measure} of arrays {sizes}{what}; use fewer samples or features"
+        detail = f": {_brief(error)}" if str(error) else ""  # Python's own has no message
+        return f"{NO_MEMORY} for {measure} of arrays {sizes}{detail}; use fewer samples or features"
     return f"{measure}: {_brief(error)}" if _is_numerical(error) else None
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Say whether NumPy, or PyTorch on a processor or an accelerator, could not allocate an
-    array."""
+    """Return whether NumPy, or PyTorch on any device, could not allocate an array."""
     torch = sys.modules.get("torch")
     kinds = (MemoryError, torch.cuda.OutOfMemoryError) if torch else (MemoryError,)
     on_processor = isinstance(error, RuntimeError) and "DefaultCPUAllocator: " in str(error)
@@ -43,7 +41,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def _is_numerical(error: Exception) -> bool:
-    """Say whether a decomposition failed, or refused numbers that an earlier step made infinite."""
+    """Return whether a decomposition failed, or refused what an earlier step made infinite."""
     torch = sys.modules.get("torch")
     kinds = (np.linalg.LinAlgError, torch.linalg.LinAlgError) if torch else (np.linalg.LinAlgError,)
     of_scipy = type(error) is ValueError and str(error) in OF_SCIPY

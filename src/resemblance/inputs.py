@@ -1,5 +1,4 @@
-"""What users hand in: arrays, tables and files, as one array with what is known of the order of its
-samples."""
+"""Arrays, tables and files of users, each as one array with the samples of its rows."""
 
 from __future__ import annotations
 
@@ -17,25 +16,24 @@ import numpy as np
 
 from .arrays import Array, is_torch, namespace
 
-# The samples of the rows: their ids, a range for rows that are merely numbered 0, 1, ..., or None
-# where nobody says.
+# The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
+# unknown.
 Order = tuple[Hashable, ...] | range | None
 NUMBERS = ("bool", "integral", "real floating")
 
 
-class Given(NamedTuple):
-    """An array of its own library, and the samples of its rows."""
+class LabelledArray(NamedTuple):
+    """An array, in the library it came in, and the samples of its rows."""
 
     array: Array
     order: Order
 
 
-def receive(data: Any, called: str) -> Given:
-    """Return what a user hands in as an array of real numbers with its samples; ``called`` is its
-    name in errors.
+def receive(data: Any, called: str) -> LabelledArray:
+    """Return a user's data as an array of real numbers with its samples.
 
-    Raises ``ValueError``, which says what to do, for what is no array, and for values that are not
-    real numbers.
+    ``called`` is the name of the data in errors. Raises ``ValueError`` with a remedy for what is
+    not an array, and for values that are not real numbers.
     """
     if problem := _problem(data):
         raise ValueError(f"{called} {problem}")
@@ -45,12 +43,11 @@ def receive(data: Any, called: str) -> Given:
         raise ValueError(
             f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
         )
-    return Given(array, order_of(data, called))
+    return LabelledArray(array, order_of(data, called))
 
 
 def order_of(data: Any, called: str) -> Order:
-    """Return the samples that the index of a DataFrame or Series, or the first coordinate of a
-    DataArray, names.
+    """Return the samples in the index of a table or in the first coordinate of a DataArray.
 
     An index 0, 1, ..., n - 1 names no samples: it is a range. Raises ``ValueError`` for an index
     with missing values.
@@ -75,11 +72,10 @@ def order_of(data: Any, called: str) -> Order:
 
 
 def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
-    """Raise ``ValueError`` when two things, named x and y, are known to have other samples, or
-    another order of them.
+    """Raise ``ValueError`` when x and y are known to differ in samples, or in their order.
 
-    Rows that are merely numbered may belong to any samples, unless the others have the same numbers
-    in another order.
+    Rows that are merely numbered may belong to any samples, unless those of the other have the same
+    numbers in another order.
     """
     if of_x is None or of_y is None or tuple(of_x) == tuple(of_y):
         return
@@ -99,30 +95,26 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
 
 
 def is_single(data: Any) -> bool:
-    """Say whether this is one array, table or file, and not a collection of several."""
-    known = (
-        isinstance(data, str | Path | bytes)
-        or hasattr(data, "__array__")
-        or hasattr(data, "column_names")
-    )
-    return bool(
-        known
-        or array_api_compat.is_array_api_obj(data)
-        or _is_sparse(data)
-        or hasattr(data, "named_modules")
-    )
+    """Say whether this is one array, table, file or model, and not a collection of several."""
+    if isinstance(data, str | Path | bytes):
+        return True
+    if any(hasattr(data, name) for name in ("__array__", "column_names", "named_modules")):
+        return True
+    return bool(array_api_compat.is_array_api_obj(data)) or _is_sparse(data)
 
 
 def holds_named(data: Any) -> bool:
     """Say whether this is a list of pairs (name, array)."""
-    pairs = isinstance(data, list | tuple) and bool(data)
-    return pairs and all(
-        isinstance(e, list | tuple) and len(e) == 2 and isinstance(e[0], str) for e in data
-    )
+    return isinstance(data, list | tuple) and bool(data) and all(map(_is_named, data))
+
+
+def _is_named(entry: Any) -> bool:
+    is_pair = isinstance(entry, list | tuple) and len(entry) == 2
+    return is_pair and isinstance(entry[0], str)
 
 
 def hint_of_counts(n: int, m: int) -> str:
-    """What may be the matter when two things that should have the same samples have n and m."""
+    """Return a hint for an error about n and m samples, which should be as many."""
     few, many = sorted((n, m))
     if not 1 < few < many or many % few:
         return ""
@@ -143,8 +135,7 @@ def array_file(path: str | Path) -> Path:
 
 
 def open_array(path: Path) -> np.ndarray:
-    """Return the array in a ``.npy`` file as a memory map; ``ValueError``, naming the file, if it
-    holds no array."""
+    """Return the array in a ``.npy`` file as a memory map; ``ValueError`` if it holds no array."""
     with explained(str(path)):
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
@@ -184,7 +175,7 @@ def _values(data: Any, called: str) -> Array:
 
 
 def _stacked(array: np.ndarray, called: str) -> np.ndarray:
-    """Rows that are kept as objects, as a column of a table keeps embeddings, side by side."""
+    """Return rows that are objects, such as embeddings in a column of a table, as one array."""
     rows = [np.asarray(row) for row in array] if array.ndim == 1 else []
     if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
         if len({row.shape for row in rows}) == 1:
@@ -203,7 +194,7 @@ def _stacked(array: np.ndarray, called: str) -> np.ndarray:
 
 
 def _conversion(array: Array) -> str:
-    """What makes real numbers of values that are not."""
+    """Return how to convert values that are not real numbers."""
     if "complex" in str(array.dtype):
         return "take abs(X), or X.real and X.imag side by side"
     if getattr(array.dtype, "names", None):
@@ -215,7 +206,7 @@ def _conversion(array: Array) -> str:
 
 
 def _table_values(data: Any, called: str) -> np.ndarray:
-    """The columns of a data frame, of pandas or polars; every one must hold numbers."""
+    """Return the columns of a data frame of pandas or polars; all of them must hold numbers."""
     names = [name for name, dtype in zip(data.columns, data.dtypes) if not _holds_numbers(dtype)]
     if names:
         pandas, some = hasattr(data, "iloc"), _some(names)
@@ -233,17 +224,16 @@ def _table_values(data: Any, called: str) -> np.ndarray:
 
 def _holds_numbers(dtype: Any) -> bool:
     kind = getattr(dtype, "kind", None)
-    return (
-        kind in "biuf" if kind is not None else bool(dtype.is_numeric() or str(dtype) == "Boolean")
-    )
+    if kind is not None:
+        return kind in "biuf"
+    return bool(dtype.is_numeric() or str(dtype) == "Boolean")  # polars
 
 
 # ---------------------------------------------------------------------- what is no array of numbers
 
 
 def _problem(data: Any) -> str:
-    """What is wrong with something that is no array of numbers, and what to do; nothing for what
-    may be one."""
+    """Return why data are no array of numbers, with a remedy; nothing if they may be one."""
     if isinstance(data, np.ma.MaskedArray):
         return "is a masked array, which is not supported: drop or fill the masked samples first"
     if _is_sparse(data):
@@ -256,7 +246,9 @@ def _problem(data: Any) -> str:
             "its obsm"
         )
     if hasattr(data, "named_modules"):
-        return "is a model; pass what it makes of inputs: rs.subject_from_model(model, loader)"
+        return (
+            "is a model; pass its activations for your inputs: rs.subject_from_model(model, loader)"
+        )
     if isinstance(getattr(data, "layers", None), Mapping):
         return (
             f"is a model with layers {_some(data.layers)}; pass one, X.layers[...], or all to "
@@ -304,6 +296,6 @@ def _is_sparse(data: Any) -> bool:
 
 def _some(names: Any) -> str:
     listed = [repr(name) for name in names]
-    return (
-        ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "") if listed else "nothing in it"
-    )
+    if not listed:
+        return "nothing in it"
+    return ", ".join(listed[:5] + ["..."] * (len(listed) > 5))

@@ -1,5 +1,4 @@
-"""Where measures and statistics are defined, also in files of users: how they are found again, and
-their version."""
+"""The modules that define measures and statistics, files of users among them."""
 
 from __future__ import annotations
 
@@ -16,19 +15,18 @@ from typing import Any
 def restore(
     module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
 ) -> Any:
-    """Find a measure or statistic by where it is defined: how they travel between processes."""
+    """Return a measure or statistic by its place of definition, as another process needs it."""
     try:
-        declared = getattr(importlib.import_module(module), name)
+        definition = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:
         if file is None:
             raise
-        declared = getattr(load_module(file, module), name)
-    return declared.where(**dict(parameters))
+        definition = getattr(load_module(file, module), name)
+    return definition.where(**dict(parameters))
 
 
 def version_of(function: Callable[..., Any]) -> int:
-    """Return 1 for a measure of this library; for any other a number that changes with the file it
-    is written in."""
+    """Return 1 for a measure of this library; for any other a number that depends on its file."""
     if function.__module__.partition(".")[0] == __package__:
         return 1
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
@@ -40,7 +38,7 @@ def version_of(function: Callable[..., Any]) -> int:
 
 
 def load_module(file: str, name: str) -> Any:
-    """Import a Python file that is not part of a package (a user's own measures)."""
+    """Import a Python file that is not part of a package, such as a user's own measures."""
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot import {file}")

@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a heading and its facts."""
+"""How a notebook shows an object: a heading and a table of facts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from html import escape
 
 
 def card(heading: str, facts: Mapping[str, object]) -> str:
-    """Return a small HTML table of what is known; facts that are empty are left out."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{escape(name)}</th><td "
-        f"style='text-align:left'>{escape(str(fact))}</td></tr>"
-        for name, fact in facts.items()
-        if str(fact)
-    )
+    """Return a small HTML table of facts by name, without those that are empty."""
+    style = "style='text-align:left'"
+    rows = ""
+    for name, fact in facts.items():
+        if str(fact):
+            rows += f"<tr><th {style}>{escape(name)}</th><td {style}>{escape(str(fact))}</td></tr>"
     return f"<table><caption>{escape(heading)}</caption>{rows}</table>"

@@ -1,5 +1,4 @@
-"""What there is to compute: the pairs and measures, less what is known and what cannot fit, as
-tasks."""
+"""The work to do, as tasks: pairs and measures without those computed before or too large."""
 
 from __future__ import annotations
 
@@ -7,6 +6,7 @@ import math
 import os
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Executor
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,43 +15,48 @@ from .representation import Representation, fingerprint
 from .store import NO_MEMORY, Cell, Key, key_of
 from .tiles import Tile, group_measures, in_units, pair_bytes, tiles
 
-TASKS_PER_WORKER = 2  # more share the work more evenly, but compute views more often
+TASKS_PER_WORKER = 2  # with more, the load is more even, but views are computed more often
 
 
-class Task(NamedTuple):
-    """A tile with the representations it needs and the cells still to compute: all that travels to
-    a worker."""
+class PlannedPair(NamedTuple):
+    """A pair of representations, and the positions in its task of the measures to compute."""
+
+    row: int
+    column: int
+    measures: tuple[int, ...]
+
+
+class TileTask(NamedTuple):
+    """What a worker receives: a tile with its representations and the cells still to compute.
+
+    ``both_orders``: whether asymmetric measures are computed in both orders, as all pairs of one
+    list need it, but not a rectangle. ``keep``: the file to which a worker writes its cells.
+    """
 
     measures: tuple[Measure, ...]
     representations: Mapping[int, Representation]
-    wanted: tuple[
-        tuple[int, int, tuple[int, ...]], ...
-    ]  # row, column, positions of the measures to compute
-    both_orders: (
-        bool  # of asymmetric measures: needed for all pairs of one list, not for a rectangle
-    )
-    keep: Path | None = None  # the file to which a worker writes its cells
+    pairs: tuple[PlannedPair, ...]
+    both_orders: bool
+    keep: Path | None = None
 
 
-class Plan(NamedTuple):
-    """What there is to do: pairs that fail before the work, tasks, and the bytes of a pair where
-    the budget is less."""
+class WorkPlan(NamedTuple):
+    """Cells that fail without being tried, tasks, and the bytes of measures beyond the budget."""
 
     hopeless: list[Cell]
-    tasks: list[Task]
+    tasks: list[TileTask]
     beyond_budget: dict[str, int]
 
 
-class Work(NamedTuple):
-    """The representations whose pairs are compared: all pairs of ``rows``, or ``rows`` with
-    ``columns``."""
+class Pairs(NamedTuple):
+    """Representations to compare: all pairs of ``rows``, or ``rows`` with ``columns``."""
 
     rows: tuple[Representation, ...]
     columns: tuple[Representation, ...] | None
 
     @property
-    def every(self) -> tuple[Representation, ...]:
-        """All representations; a pair is a pair of positions here."""
+    def all(self) -> tuple[Representation, ...]:
+        """All representations; a pair is a pair of positions in this tuple."""
         return self.rows + (self.columns or ())
 
     @property
@@ -60,7 +65,7 @@ class Work(NamedTuple):
         return self.columns is None
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield every pair once."""
+        """Yield each pair once."""
         of_row = range(len(self.rows))
         if self.columns is None:
             return ((i, j) for i in of_row for j in of_row[i:])
@@ -69,142 +74,136 @@ class Work(NamedTuple):
     def plan(
         self,
         measures: Sequence[Measure],
-        done: Set[Key],
+        computed: Set[Key],
         memory: int,
-        left: int | None = None,
+        available: int | None = None,
         block: int | None = None,
         keep: Path | None = None,
-    ) -> Plan:
-        """Plan what is not ``done``; ``left`` is the memory that the machine has, ``memory`` that
-        of the views."""
-        todo = self._unfinished(measures, done) if done else list(measures)
-        hopeless = _too_large(todo, self, done, left)
-        beyond = _beyond_budget(todo, self, memory, {cell.measure for cell in hopeless})
-        known = done | set(map(key_of, hopeless)) if hopeless else done
-        return Plan(hopeless, self._tasks(todo, known, memory, left, block, keep), beyond)
+    ) -> WorkPlan:
+        """Plan the cells that are not ``computed``.
 
-    def _unfinished(self, measures: Sequence[Measure], done: Container[Key]) -> list[Measure]:
-        """Leave out the measures of which every cell is there, so that no tiles need to be planned
-        for them."""
-        names = [fingerprint(r) for r in self.every]
+        ``memory`` is the budget for views, ``available`` what the machine has left, ``block`` the
+        largest height of a block.
+        """
+        todo = self._unfinished(measures, computed) if computed else list(measures)
+        hopeless = _too_large(todo, self, computed, available)
+        beyond = _beyond_budget(todo, self, memory, {cell.measure for cell in hopeless})
+        settled = computed | set(map(key_of, hopeless)) if hopeless else computed
+        return WorkPlan(
+            hopeless, self._tasks(todo, settled, memory, available, block, keep), beyond
+        )
+
+    def _unfinished(self, measures: Sequence[Measure], computed: Container[Key]) -> list[Measure]:
+        """Return the measures with cells to compute; the others need no tiles."""
+        names = [fingerprint(r) for r in self.all]
         pairs = [(names[i], names[j]) for i, j in self.pairs()]
-        return [
-            m
-            for m in measures
-            if not all(_is_done(m, x, y, done, self.both_orders) for x, y in pairs)
-        ]
+
+        def is_finished(m: Measure) -> bool:
+            return all(_is_done(m, x, y, computed, self.both_orders) for x, y in pairs)
+
+        return [m for m in measures if not is_finished(m)]
 
     def _tasks(
         self,
         measures: Sequence[Measure],
-        done: Container[Key],
+        computed: Container[Key],
         memory: int,
-        left: int | None,
+        available: int | None,
         block: int | None,
         keep: Path | None,
-    ) -> list[Task]:
+    ) -> list[TileTask]:
         """Return the tasks in the order in which they reuse views."""
-        n, d = self.rows[0].shape[0], max(r.shape[1] for r in self.every)
-        groups = group_measures(measures, n, d, len(self.every), memory, left)
+        n, d = self.rows[0].shape[0], max(r.shape[1] for r in self.all)
+        groups = group_measures(measures, n, d, len(self.all), memory, available)
         offset, columns = len(self.rows), None if self.columns is None else len(self.columns)
-        planned = tiles(groups, offset, columns, memory, block)
-        shifted = (
-            t if columns is None else t._replace(columns=tuple(c + offset for c in t.columns))
-            for t in planned
-        )
-        return [task for t in shifted if (task := self._task(t, done, keep)).wanted]
+        tasks = []
+        for tile in tiles(groups, offset, columns, memory, block):
+            if columns is not None:
+                tile = tile._replace(columns=tuple(c + offset for c in tile.columns))
+            tasks.append(self._task(tile, computed, keep))
+        return [task for task in tasks if task.pairs]
 
-    def _task(self, t: Tile, done: Container[Key], keep: Path | None) -> Task:
-        """Leave out of a tile the lower half of a diagonal block and every cell that is already
-        there."""
-        wanted, every = [], self.every
-        for i in t.rows:
-            for j in (j for j in t.columns if i <= j):
-                x, y = fingerprint(every[i]), fingerprint(every[j])
-                missing = tuple(
-                    p
-                    for p, m in enumerate(t.measures)
-                    if not _is_done(m, x, y, done, self.both_orders)
-                )
-                wanted += [(i, j, missing)] if missing else []
-        needed = {k for i, j, _ in wanted for k in (i, j)}
-        return Task(
-            t.measures, {k: every[k] for k in sorted(needed)}, tuple(wanted), self.both_orders, keep
-        )
+    def _task(self, tile: Tile, computed: Container[Key], keep: Path | None) -> TileTask:
+        """Return the part of a tile that is not computed, or the mirror image of another."""
+        representations, pairs = self.all, []
+        names = {k: fingerprint(representations[k]) for k in (*tile.rows, *tile.columns)}
+        for i, j in product(tile.rows, tile.columns):
+            if i > j:  # the lower half of a diagonal block
+                continue
+            todo = tuple(
+                p
+                for p, m in enumerate(tile.measures)
+                if not _is_done(m, names[i], names[j], computed, self.both_orders)
+            )
+            pairs += [PlannedPair(i, j, todo)] if todo else []
+        needed = sorted({k for pair in pairs for k in (pair.row, pair.column)})
+        inputs = {k: representations[k] for k in needed}
+        return TileTask(tile.measures, inputs, tuple(pairs), self.both_orders, keep)
 
 
-def distinct(representations: Iterable[Representation]) -> list[Representation]:
-    """Leave out data that are there already: a value is computed once, whatever names its data
-    have."""
-    found: dict[str, Representation] = {}
+def distinct(representations: Iterable[Representation]) -> tuple[Representation, ...]:
+    """Return the first representation of each data set: a value does not depend on names."""
+    by_data: dict[str, Representation] = {}
     for r in representations:
-        found.setdefault(fingerprint(r), r)
-    return list(found.values())
+        by_data.setdefault(fingerprint(r), r)
+    return tuple(by_data.values())
 
 
-def count(task: Task) -> int:
-    """Number of cells of a task."""
+def count(task: TileTask) -> int:
+    """Return the number of cells of a task."""
     doubled = [task.both_orders and not m.symmetric for m in task.measures]
-    return sum(
-        1 + (doubled[p] and row != column)
-        for row, column, positions in task.wanted
-        for p in positions
-    )
+    return sum(1 + (doubled[p] and x != y) for x, y, positions in task.pairs for p in positions)
 
 
-def block_for_workers(work: Work, executor: Executor) -> int:
-    """Height of b blocks, the fewest whose b (b + 1) / 2 pairs give every worker a few tasks."""
-    wanted = TASKS_PER_WORKER * getattr(executor, "_max_workers", os.cpu_count() or 1)
-    blocks = math.ceil((math.sqrt(8 * wanted + 1) - 1) / 2)
-    return max(1, math.ceil(len(work.every) / blocks))
+def block_for_workers(work: Pairs, executor: Executor) -> int:
+    """Return the height of b blocks, the fewest whose b (b + 1) / 2 pairs keep all workers busy."""
+    tasks = TASKS_PER_WORKER * getattr(executor, "_max_workers", os.cpu_count() or 1)
+    blocks = math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
+    return max(1, math.ceil(len(work.all) / blocks))
 
 
 def _too_large(
-    measures: Sequence[Measure], work: Work, done: Container[Key], left: int | None
+    measures: Sequence[Measure], work: Pairs, computed: Container[Key], available: int | None
 ) -> list[Cell]:
-    """Return a failed cell for every pair whose views alone are larger than the memory the machine
-    has left."""
-    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.every)
-    if left is None:
+    """Return a failed cell for each pair whose views alone exceed the memory that is available."""
+    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
+    if available is None:
         return []
-    found = []
-    for m in (m for m in measures if pair_bytes(m, n, widest, widest) > left):
+    cells = []
+    for m in (m for m in measures if pair_bytes(m, n, widest, widest) > available):
         for i, j in work.pairs():
-            x, y = work.every[i], work.every[j]
+            x, y = work.all[i], work.all[j]
             size = pair_bytes(m, n, x.shape[1], y.shape[1])
-            if size > left and not _is_done(
-                m, fingerprint(x), fingerprint(y), done, work.both_orders
-            ):
-                orders = (
-                    [(x, y), (y, x)]
-                    if work.both_orders and not m.symmetric and i != j
-                    else [(x, y)]
-                )
-                found += [_without_memory(m, *order, size, left) for order in orders]
-    return found
+            names = (fingerprint(x), fingerprint(y))
+            if size <= available or _is_done(m, *names, computed, work.both_orders):
+                continue
+            cells.append(_without_memory(m, x, y, size, available))
+            if work.both_orders and not m.symmetric and i != j:
+                cells.append(_without_memory(m, y, x, size, available))
+    return cells
 
 
 def _without_memory(
-    measure: Measure, x: Representation, y: Representation, size: int, left: int
+    measure: Measure, x: Representation, y: Representation, size: int, available: int
 ) -> Cell:
-    of = f"{measure} of arrays {x.shape} and {y.shape}"
-    need = f"{NO_MEMORY} for {of}: it takes at least {in_units(size)} and {in_units(left)} are left"
-    reason = f"{need}; use fewer samples or features, or a machine with more memory"
+    need = f"it takes at least {in_units(size)} and {in_units(available)} are left"
+    remedy = "use fewer samples or features, or a machine with more memory"
+    reason = f"{NO_MEMORY} for {measure} of arrays {x.shape} and {y.shape}: {need}; {remedy}"
     return Cell(measure.spec, measure.version, fingerprint(x), fingerprint(y), None, 0.0, reason)
 
 
 def _beyond_budget(
-    measures: Sequence[Measure], work: Work, memory: int, without: Collection[str]
+    measures: Sequence[Measure], work: Pairs, memory: int, without: Collection[str]
 ) -> dict[str, int]:
-    """Return the bytes that one pair takes of measures for which the budget is too small;
-    ``without``: not of these."""
-    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.every)
+    """Return the bytes of one pair for each measure beyond the budget, ``without`` some."""
+    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
     sizes = {m.spec: pair_bytes(m, n, widest, widest) for m in measures if m.spec not in without}
     return {spec: size for spec, size in sizes.items() if size > memory}
 
 
-def _is_done(m: Measure, x: str, y: str, done: Container[Key], both_orders: bool) -> bool:
-    forward, backward = (m.spec, m.version, x, y) in done, (m.spec, m.version, y, x) in done
+def _is_done(m: Measure, x: str, y: str, computed: Container[Key], both_orders: bool) -> bool:
+    forward = (m.spec, m.version, x, y) in computed
+    backward = (m.spec, m.version, y, x) in computed
     if m.symmetric:
         return forward or backward
     return forward and (backward or not both_orders)

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on standard error, or a function that is told how far it is."""
+"""Progress of long work: a bar on standard error, or calls of a function."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ T = TypeVar("T")
 def reporting(
     progress: Progress, total: int | None, called: str
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how much more is done, of a total or (``None``) of nobody knows
-    how much."""
-    done = 0
+    """Yield a function to call with the number of further steps; ``None``: the total is unknown."""
+    steps = 0
 
     def count(more: int) -> None:
-        nonlocal done
-        done += more
+        nonlocal steps
+        steps += more
         if callable(progress):
-            progress(done, total or 0)
+            progress(steps, total or 0)
 
     if progress is not True or total == 0:
         yield count
@@ -41,26 +40,23 @@ def reporting(
 def in_hundredths(
     progress: Progress, total: float, called: str
 ) -> Iterator[Callable[[float], None]]:
-    """Yield a function that is told how much more of work with parts of any size is done; all of it
-    at the end."""
-    done, told = 0.0, 0
-    with reporting(progress, HUNDREDTHS, called) as show:
+    """Yield a function to call with the size of each further part; at the end all is counted."""
+    size, reported = 0.0, 0
+    with reporting(progress, HUNDREDTHS, called) as advance:
 
         def count(more: float) -> None:
-            nonlocal done, told
-            done += more
-            now = min(
-                HUNDREDTHS, int(HUNDREDTHS * done / total + 1e-9)
-            )  # the parts may add up to a little less
-            show(now - told)
-            told = now
+            nonlocal size, reported
+            size += more
+            hundredths = int(HUNDREDTHS * size / total + 1e-9)  # parts may add up to a little less
+            advance(min(HUNDREDTHS, hundredths) - reported)
+            reported = min(HUNDREDTHS, hundredths)
 
         yield count
-        count(total - done)
+        count(total - size)
 
 
 def counted(items: Iterable[T], count: Callable[[int], None]) -> Iterator[T]:
-    """Yield items, and count each when the next is asked for: when the work on it is done."""
+    """Yield items, and count each when the next is asked for, which is when its work is done."""
     for item in items:
         yield item
         count(1)

@@ -1,4 +1,4 @@
-"""A representation: one (n_samples, n_features) array that remembers every view taken of it."""
+"""A representation: one (n_samples, n_features) array that remembers the views taken of it."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ T = TypeVar("T")
 
 
 class Undefined(ValueError):
-    """A measure has no value for these data (a constant representation, too few samples, a NaN
-    ...).
+    """A measure has no value for these data, such as a constant representation or one with a NaN.
 
     Raised by a single call; recorded, with its reason, by :func:`resemblance.compare`.
     """
 
 
 class Representation:
-    """One (n_samples, n_features) array with a name, optional sample ids, and the views taken of
-    it.
+    """One (n_samples, n_features) array with a name, optional sample ids, and its views.
 
     ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API
     standard, a DataFrame of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file,
@@ -68,8 +66,8 @@ class Representation:
     ):
         self.path = array_file(data) if isinstance(data, str | Path) else None
         self.name = name or (self.path.stem if self.path else "")
-        received = receive(open_array(self.path) if self.path else data, title(self))
-        self.source: Array = received.array
+        labelled = receive(open_array(self.path) if self.path else data, title(self))
+        self.source: Array = labelled.array
         if dtype not in (None, "float32", "float64"):
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
         if dtype == "float64" and not has_float64(self.source):
@@ -77,7 +75,7 @@ class Representation:
                 f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
-        self.order: Order = received.order if ids is None else tuple(ids)
+        self.order: Order = labelled.order if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         _check_shape(self)
@@ -90,13 +88,12 @@ class Representation:
 
     @property
     def ids(self) -> tuple[Hashable, ...] | None:
-        """The id of every sample, if they have any; rows that are merely numbered have none."""
+        """The ids of the samples, if any; rows that are merely numbered have none."""
         return self.order if isinstance(self.order, tuple) else None
 
     @property
     def precision(self) -> str:
-        """The dtype it is computed in: ``dtype`` if given, float64 on the CPU, else at least
-        float32."""
+        """The dtype it is computed in: ``dtype``, or float64 on the CPU, else at least float32."""
         return self.dtype or working_precision(self.source)
 
     @property
@@ -115,8 +112,7 @@ class Representation:
         return dict(self._views)
 
     def forget(self) -> None:
-        """Drop the remembered arrays, which are computed again when needed; single numbers and
-        words are kept."""
+        """Drop the remembered arrays, but not numbers and words; they are recomputed on demand."""
         with self._lock:
             self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
 
@@ -128,8 +124,8 @@ class Representation:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Views do not travel: they are cheaper to compute again than to send. A file travels as its
-        # path.
+        # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
+        # its path is enough.
         state = {"path": self.path, "name": self.name, "dtype": self.dtype, "order": self.order}
         return state | {"source": None if self.path else self.source}
 
@@ -141,37 +137,33 @@ class Representation:
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
-    """Return ``data`` if it is a :class:`Representation`, else make one of it: the one door for
-    inputs."""
+    """Return ``data`` if it is a :class:`Representation`, else one made from it."""
     return data if isinstance(data, Representation) else Representation(data, name)
 
 
 def without_gradient(x: Representation) -> Representation:
     """Return the representation, or one of the same values if gradients are recorded for it."""
-    return (
-        Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype)
-        if carries_gradient(x.source)
-        else x
-    )
+    if not carries_gradient(x.source):
+        return x
+    return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype)
 
 
 def join_samples(*representations: Any) -> tuple[Representation, ...]:
-    """Restrict representations, or data frames, to the sample ids all of them have, in the order of
-    the first.
+    """Restrict representations or data frames to their common sample ids, ordered as in the first.
 
-    Raises ``ValueError`` when one has no ids, repeats one, or when no id is common to all.
+    Raises ``ValueError`` when one has no ids or repeats one, or when no id is common to all.
     """
-    members = [as_representation(data) for data in representations]
-    for r in members:
+    inputs = [as_representation(data) for data in representations]
+    for r in inputs:
         repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
         if r.order is None or repeated:
-            problem = f"; {repeated[0]!r} is there several times" if repeated else ""
+            problem = f"; {repeated[0]!r} occurs several times" if repeated else ""
             raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
-    common = set.intersection(*(set(r.order or ()) for r in members))
-    order = [i for i in members[0].order or () if i in common]
+    common = set.intersection(*(set(r.order or ()) for r in inputs))
+    order = [i for i in inputs[0].order or () if i in common]
     if not order:
         raise ValueError("join_samples: no sample id is common to all representations")
-    return tuple(_select(r, order) for r in members)
+    return tuple(_select(r, order) for r in inputs)
 
 
 def _select(x: Representation, ids: list[Hashable]) -> Representation:
@@ -184,20 +176,21 @@ def _select(x: Representation, ids: list[Hashable]) -> Representation:
 
 
 def _key(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
-    """Return what turns arguments into a cache key that does not care how, or whether, a default
-    was spelled out."""
+    """Return a function from arguments to cache keys, the same with and without the defaults."""
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-    return lambda args, named: (
-        function,
-        tuple(sorted((defaults | dict(zip(parameters, args)) | named).items())),
-    )
+
+    def key(args: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
+        values = defaults | dict(zip(parameters, args)) | named
+        return function, tuple(sorted(values.items()))
+
+    return key
 
 
 def view(
     function: Callable[Concatenate[Representation, P], T],
 ) -> Callable[Concatenate[Representation, P], T]:
-    """Make ``function(representation, **parameters)`` remembered by the representation.
+    """Let representations remember the values of ``function(representation, **parameters)``.
 
     It is computed once per representation and set of parameters, however many pairs and measures
     ask for it. Values that carry gradients are never remembered, so a graph is never kept alive or
@@ -226,12 +219,10 @@ _pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | N
 
 @contextmanager
 def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
-    """Keep what the measures of one pair share (their cross products) alive inside this block, and
-    yield it."""
+    """Keep the views that the measures of a pair share inside this block, and yield them."""
     current = _pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        # Already comparing this pair: a measure that calls another one shares its views.
-        yield current[2]
+        yield current[2]  # a measure that calls another one for its pair shares its views
         return
     shared: dict[Hashable, Any] = {}
     token = _pair.set((x, y, shared))
@@ -247,7 +238,7 @@ def pair_view(
     [Callable[Concatenate[Representation, Representation, P], T]],
     Callable[Concatenate[Representation, Representation, P], T],
 ]:
-    """Make ``function(x, y, **parameters)`` shared by all measures of the pair being compared.
+    """Let all measures of the current pair share the values of ``function(x, y, **parameters)``.
 
     ``swap`` turns the value for (x, y) into the value for (y, x): a transpose for a cross product,
     nothing for a symmetric number. So both orders of an asymmetric measure cost one product.
@@ -279,9 +270,8 @@ def pair_view(
 
 @view
 def values(x: Representation) -> Array:
-    """The array in the precision it is computed in (see :class:`Representation`)."""
-    # The layout in memory would change the last digits, and does not survive being sent to a
-    # worker.
+    """Return the array in the precision it is computed in (see :class:`Representation`)."""
+    # Another layout in memory changes the last digits, and pickling does not preserve it.
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
     return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
@@ -289,12 +279,11 @@ def values(x: Representation) -> Array:
 
 @view
 def fingerprint(x: Representation) -> str:
-    """Hash of the values as given, their shape, and the precisions they come and are computed
-    in."""
+    """Return a hash of the original values, their shape and precision, and that of computation."""
     source = np.ascontiguousarray(to_numpy(x.source))
-    dtype = str(x.source.dtype).rpartition(".")[2]
-    # In NumPy bfloat16 is float32, but it has another rank.
-    kind = source.dtype.str if source.dtype.name == dtype else dtype
+    name = str(x.source.dtype).rpartition(".")[2]
+    # bfloat16 is float32 in NumPy, but its values have other ranks
+    kind = source.dtype.str if source.dtype.name == name else name
     digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
     digest.update(source.data)
     return digest.hexdigest()[:32]
@@ -328,30 +317,23 @@ def title(x: Representation | str) -> str:
 
 
 def working_precision(array: Array) -> str:
-    """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32
-    elsewhere."""
-    dtype = str(array.dtype).rpartition(".")[2]
-    return (
-        "float64"
-        if dtype == "float64" or (on_processor(array) and has_float64(array))
-        else "float32"
-    )
+    """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
+    is_double = str(array.dtype).rpartition(".")[2] == "float64"
+    return "float64" if is_double or (on_processor(array) and has_float64(array)) else "float32"
 
 
 def as_array(data: Any, name: str = "") -> Array:
-    """Return ``data`` as an array of its library, or of NumPy; raise ``ValueError`` unless it holds
-    real numbers."""
+    """Return ``data`` as an array; ``ValueError`` unless it holds real numbers."""
     return receive(data, title(name)).array
 
 
 def check_same_samples(called: str, x: Representation, y: Representation) -> None:
-    """Raise ``ValueError`` when the ids of two representations say that their rows are not the same
-    samples."""
+    """Raise ``ValueError`` when the ids of two representations differ, or their order."""
     check_order(called, title(x), x.order, title(y), y.order)
 
 
 def _check_shape(x: Representation) -> None:
-    """Turn the usual mistakes into errors that say what to do."""
+    """Raise ``ValueError``, with a remedy, for a shape or ids that do not fit."""
     source = x.source
     remedies = {
         1: "; for one feature per sample write X[:, None], or X.to_frame()",

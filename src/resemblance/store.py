@@ -1,5 +1,4 @@
-"""The only serialisation: comparisons in one SQLite file that survives a kill and can be resumed.
-No pickle."""
+"""Comparisons in one SQLite file that survives a kill and can be continued, without pickle."""
 
 from __future__ import annotations
 
@@ -15,10 +14,9 @@ from typing import Any, NamedTuple
 
 FORMAT = 3
 READABLE = (1, 2, 3)  # format 1 had no remarks, format 2 no caveats
-# The columns of the records, of which no remark may have the name.
 CAVEAT = "caveat"  # the name of the remark that says why a value means little
-COLUMNS = ("measure", "label", "x", "y", "value", "reason")
-# How the reason begins of what failed for lack of memory: it depends on the machine, so it is tried
+COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no remark may have these names
+# The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.
 NO_MEMORY = "not enough memory"
 INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, remarks)"
@@ -26,7 +24,7 @@ UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
   SET value = excluded.value, seconds = excluded.seconds,
       reason = excluded.reason, remarks = excluded.remarks
   WHERE cells.reason LIKE '{NO_MEMORY}%'"""
-# The tables, as SQLite writes them down: of this format, and of the first.
+# The tables as SQLite records them: those of this format, and those of the first.
 _OLD = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
 _KEY = "PRIMARY KEY (measure, version, x, y)"
 CELLS = (
@@ -38,11 +36,10 @@ TIMEOUT = 60.0  # seconds to wait for another process
 
 
 class Cell(NamedTuple):
-    """One computed value: the measure with its version, the fingerprints of both sides, and the
-    value or the reason.
+    """One computed value of a measure for the data with fingerprints x and y, or why there is none.
 
-    ``remarks``: extra diagnostics that the measure reports, as a JSON object of named numbers and
-    perhaps a caveat.
+    ``remarks``: extra diagnostics that the measure reports, as a JSON object of named numbers, and
+    a caveat if there is one.
     """
 
     measure: str
@@ -59,45 +56,40 @@ Key = tuple[str, int, str, str]
 
 
 def key_of(cell: Cell) -> Key:
-    """Return what a value is of: the measure, its version, and the data of both sides."""
+    """Return what identifies a value: the measure, its version, and the data of both sides."""
     return cell[:4]
 
 
 def remarks_of(cell: Cell) -> dict[str, float | str]:
-    """Return the remarks of a cell: finite numbers by names that are no column's, and perhaps a
-    caveat, a text.
+    """Return the remarks of a cell: finite numbers by name, and perhaps a caveat, which is a text.
 
-    Raises ``ValueError`` for anything else.
+    Raises ``ValueError`` for anything else, and for a number with the name of a column.
     """
     if cell.remarks is None:
         return {}
     try:
-        found = json.loads(cell.remarks)
-        numbers = {
-            name: float(value) for name, value in found.items() if type(value) in (int, float)
-        }
-        caveat = {
-            name: value for name, value in found.items() if name == CAVEAT and type(value) is str
-        }
+        remarks = dict(json.loads(cell.remarks).items())
+        caveat = {CAVEAT: remarks.pop(CAVEAT)} if type(remarks.get(CAVEAT)) is str else {}
+        are_numbers = all(type(value) in (int, float) for value in remarks.values())
+        are_finite = are_numbers and all(map(math.isfinite, remarks.values()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"these remarks are no named numbers: {cell.remarks!r}") from error
-    known = len(numbers) + len(caveat) == len(found) and not numbers.keys() & {*COLUMNS, CAVEAT}
-    if not known or not all(map(math.isfinite, numbers.values())):
+        raise ValueError(f"remarks must be numbers by name; got {cell.remarks!r}") from error
+    if not are_finite or remarks.keys() & {*COLUMNS, CAVEAT}:
         raise ValueError(
-            f"these remarks are no finite numbers by names of their own: {cell.remarks!r}"
+            f"remarks must be finite numbers, none with the name of a column; got {cell.remarks!r}"
         )
-    return {**numbers, **caveat}
+    return {**{name: float(value) for name, value in remarks.items()}, **caveat}
 
 
 class Store:
-    """A file of cells, keyed by what they were computed from, and the description of the last
-    comparison.
+    """A file of cells, keyed by what they were computed from, and a description of a comparison.
 
     A cell is found again whenever the same measure, version and data are asked for, in whatever
-    comparison. Writes are atomic (SQLite in WAL mode), so a process killed at any moment leaves a
-    file that can be read and continued, and two processes may write at once. On network file
-    systems, which WAL does not support, use one process. While it is open, and after a kill, what
-    was written last is in a second file, ``-wal``, which the next one to open it takes in.
+    comparison; the description is that of the last one. Writes are atomic (SQLite in WAL mode), so
+    a process killed at any moment leaves a file that can be read and continued, and two processes
+    may write at once. On network file systems, which WAL does not support, use one process. While
+    the file is open, and after a kill, the latest cells are in a second file, ``-wal``, which the
+    next process to open it takes in.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False):
@@ -125,7 +117,7 @@ class Store:
             self._db.close()
 
     def describe(self, description: dict[str, Any]) -> None:
-        """Say which comparison the cells are for (the last description counts)."""
+        """Record which comparison the cells are for (the last description counts)."""
         with self._writing():
             self._db.execute(
                 "INSERT OR REPLACE INTO header VALUES (0, ?)", [json.dumps(description)]
@@ -137,18 +129,20 @@ class Store:
             row = self._db.execute("SELECT description FROM header").fetchone()
             if row is None:
                 raise ValueError(f"{self.path} holds no comparison")
-            found: dict[str, Any] = json.loads(row[0])
-            return {name: found[name] for name in ("rows", "columns", "measures", "provenance")}
+            entries: dict[str, Any] = json.loads(row[0])
+            return {name: entries[name] for name in ("rows", "columns", "measures", "provenance")}
 
     def put(self, cells: Iterable[Cell]) -> None:
-        """Add cells; a value that is already there stays as it is. They are on disk within half a
-        second of work."""
+        """Add cells, which are on disk within half a second of work.
+
+        A value that is already there stays as it is.
+        """
         self._pending.extend(cells)
         if time.monotonic() - self._written > 0.5:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was put, in one transaction."""
+        """Write the cells that were added, in one transaction."""
         with self._writing():
             self._db.executemany(
                 f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}", self._pending
@@ -164,10 +158,8 @@ class Store:
         sides: tuple[str, ...] = ()
         if of is not None:
             among = "IN (SELECT value FROM json_each(?))"
-            query, sides = (
-                f"{query} WHERE x {among} AND y {among}",
-                (json.dumps(sorted(set(of))),) * 2,
-            )
+            query += f" WHERE x {among} AND y {among}"
+            sides = (json.dumps(sorted(set(of))),) * 2
         with reading(self.path):
             cells = [Cell(*row) for row in self._db.execute(query, sides)]
             for cell in cells:
@@ -176,7 +168,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction; a full disk or a file that cannot be written is named."""
+        """Write in one transaction; ``OSError``, naming the file, if it cannot be written."""
         try:
             with self._db:
                 yield
@@ -184,31 +176,30 @@ class Store:
             raise OSError(f"{self.path} cannot be written: {error}") from error
 
     def _check_format(self) -> None:
-        """Refuse what another version, or another program, has made: also statements that would run
-        in a query."""
+        """Refuse the file of another version or program, whose statements might run in a query."""
         # One statement reads one state of the file, even while another process creates it.
-        query = (
-            "SELECT (SELECT json_group_array(sql) FROM sqlite_master), (SELECT user_version FROM "
-            "pragma_user_version)"
-        )
-        schema, version = self._db.execute(query).fetchone()
-        made = {" ".join((sql or "").split()) for sql in json.loads(schema)}
-        if made and version not in READABLE:
-            known = " and ".join(map(str, READABLE))
+        statements = "SELECT json_group_array(sql) FROM sqlite_master"
+        number = "SELECT user_version FROM pragma_user_version"
+        schema, version = self._db.execute(f"SELECT ({statements}), ({number})").fetchone()
+        tables = {" ".join((sql or "").split()) for sql in json.loads(schema)}
+        if tables and version not in READABLE:
+            readable = " and ".join(map(str, READABLE))
             raise ValueError(
                 f"{self.path} has format {version}; this version of resemblance reads formats "
-                f"{known}"
+                f"{readable}"
             )
-        if self._read_only and not made:
+        if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(made - {*CELLS, HEADER}):
+        if foreign := sorted(tables - {*CELLS, HEADER}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )
 
     def _write_ahead(self) -> None:
-        """Switch to WAL. SQLite does not wait for the lock this takes, so processes that open a new
-        file must retry."""
+        """Switch to WAL, again and again until no other process holds the lock.
+
+        SQLite does not wait for this lock itself, which several processes may want in a new file.
+        """
         deadline = time.monotonic() + TIMEOUT
         while True:
             try:
@@ -220,8 +211,7 @@ class Store:
                 time.sleep(0.01)
 
     def _leave_one_file(self) -> None:
-        """Switch back from WAL, so that the file alone can be copied, and read where nothing can be
-        written."""
+        """Switch back from WAL, so that one file can be copied, and read in a read-only folder."""
         try:
             self._db.execute("PRAGMA busy_timeout = 0")
             self._db.execute("PRAGMA journal_mode = DELETE")
@@ -229,8 +219,7 @@ class Store:
             return
 
     def _create(self) -> None:
-        """Make the tables and state the format in one transaction, so that no process sees one
-        without the other."""
+        """Create the tables and set the format in one transaction, so that neither comes alone."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
             if self._db.execute("PRAGMA user_version").fetchone() == (1,):
@@ -242,7 +231,7 @@ class Store:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged comparison file leads to into a ``ValueError`` that names it."""
+    """Turn any error that a damaged comparison file causes into a ``ValueError`` that names it."""
     try:
         yield
     except sqlite3.Error as error:
@@ -250,8 +239,8 @@ def reading(path: Path) -> Iterator[None]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if str(error).startswith(str(path)):
             raise
-        what = error if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
-        raise ValueError(f"{path} is damaged: {what}") from error
+        problem = error if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
+        raise ValueError(f"{path} is damaged: {problem}") from error
 
 
 def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
@@ -263,7 +252,7 @@ def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a file that is perhaps being written, or that is where nothing can be written."""
+    """Open a file that another process may be writing, or that is in a read-only folder."""
     connection = _connected(path, "?mode=ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -283,19 +272,18 @@ def _check(cell: Cell) -> None:
     number, reason = 0.0 if cell.value is None else cell.value, cell.reason or ""
     kinds: tuple[type, ...] = (str, int, str, str, float, float, str)
     if not all(map(isinstance, (*cell[:4], number, cell.seconds, reason), kinds)):
-        raise ValueError(f"this is no value of a measure: {tuple(cell)!r}")
+        raise ValueError(f"this is not a value of a measure: {tuple(cell)!r}")
     if not (math.isfinite(number) and math.isfinite(cell.seconds)):
-        raise ValueError(f"this is no finite value: {tuple(cell)!r}")
+        raise ValueError(f"this value is not finite: {tuple(cell)!r}")
     remarks_of(cell)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a file to write that takes the place of another when all is written: a reader never
-    sees a part.
+    """Yield a file to write that replaces another once it is complete, so no reader sees a part.
 
-    The old file stays as it is, and nothing else is left, when writing fails. What is no plain
-    file, such as ``/dev/stdout``, is written itself, and a link stays a link.
+    When writing fails, the old file stays as it is and nothing else is left. Something other than a
+    plain file, such as ``/dev/stdout``, is written directly, and a link stays a link.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

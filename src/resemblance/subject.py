@@ -1,4 +1,4 @@
-"""A subject: one model seen on fixed inputs, and the recipe by which a benchmark trains one."""
+"""A subject: one model seen on fixed inputs, and the recipe by which a benchmark trains it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS = ("normal", "layers", *CORRUPTED, *TRANSFER)
 
 
 def subject_name(traits: Mapping[str, Any]) -> str:
-    """Return the name of a model with these traits: what distinguishes it inside a benchmark."""
+    """Return the name of a model with these traits, which is unique inside a benchmark."""
     setting, pretrain = traits["setting"], traits.get("pretrain")
     setting += f"-{traits['strength']:g}" if setting in CORRUPTED else ""
     setting += "" if pretrain is None else f"/pretrain{pretrain}"
@@ -74,13 +74,11 @@ class Recipe(NamedTuple):
 
     @property
     def traits(self) -> dict[str, Any]:
-        """All that the recipe says, by name; without ``pretrain`` for a model that starts from
-        random weights."""
-        return {
-            name: value
-            for name, value in self._asdict().items()
-            if name != "pretrain" or value is not None
-        }
+        """All entries by name, without ``pretrain`` if the model starts from random weights."""
+        entries = self._asdict()
+        if self.pretrain is None:
+            del entries["pretrain"]
+        return entries
 
     @property
     def parent(self) -> Recipe | None:
@@ -92,19 +90,16 @@ class Recipe(NamedTuple):
         if self.setting != "finetuned":
             return None
         if self.pretrain is None or not isinstance(self.options.get("pretraining"), Mapping):
-            need = (
-                "a seed in pretrain and the options of the pretrained model in "
-                'options["pretraining"]'
+            raise ValueError(
+                "a finetuned recipe needs a seed in pretrain and the options of the pretrained "
+                f'model in options["pretraining"]; got pretrain={self.pretrain!r}'
             )
-            raise ValueError(f"a finetuned recipe needs {need}; got pretrain={self.pretrain!r}")
-        options = self.options["pretraining"]
-        return self._replace(
-            setting="pretrained", seed=self.pretrain, pretrain=None, options=options
-        )
+        start = self._replace(setting="pretrained", seed=self.pretrain, pretrain=None)
+        return start._replace(options=self.options["pretraining"])
 
 
 class Extraction(NamedTuple):
-    """What a trained model makes of the fixed inputs of its benchmark.
+    """The outputs of a trained model, and of its layers, for the fixed inputs of its benchmark.
 
     ``layers``: by pooling ("cls", "mean", "last", "node"), then by layer in the order of the
     network, an array (n_samples, n_features) in float32. ``outputs``: (n_samples, n_classes)
@@ -140,8 +135,7 @@ class Subject:
         if not self.layers:
             raise ValueError(f"subject {self.name!r} has no layers")
         counts = {layer: r.shape[0] for layer, r in self.layers.items()}
-        known = {"outputs": self.outputs, "labels": self.labels}
-        counts |= {name: len(values) for name, values in known.items() if values is not None}
+        counts |= {name: len(values) for name, values in self._answers().items()}
         if len(set(counts.values())) > 1:
             raise ValueError(
                 f"subject {self.name!r}: layers, outputs and labels must have the same samples; "
@@ -163,17 +157,20 @@ class Subject:
     def _facts(self) -> dict[str, str]:
         n = self.last.shape[0]
         widths = [f"{name} ({layer.shape[1]})" for name, layer in self.layers.items()]
-        known = {"outputs": self.outputs, "labels": self.labels}
+        traits = [f"{name} {value}"[:MOST_CHARACTERS] for name, value in self.traits.items()]
         return {
             "samples": str(n),
             "layers (features)": f"{len(widths)}: {_few(widths)}",
-            "known": ", ".join(name for name, values in known.items() if values is not None),
-            "traits": _few(
-                [f"{name} {value}"[:MOST_CHARACTERS] for name, value in self.traits.items()]
-            ),
+            "known": ", ".join(self._answers()),
+            "traits": _few(traits),
         }
+
+    def _answers(self) -> dict[str, np.ndarray]:
+        """Return the outputs and labels that are not None, by name."""
+        answers = {"outputs": self.outputs, "labels": self.labels}
+        return {name: values for name, values in answers.items() if values is not None}
 
 
 def _few(names: list[str]) -> str:
-    """Write a list; of a long one the beginning and the last."""
+    """Return a list as text, shortened to its beginning and its last entry if it is long."""
     return ", ".join(names if len(names) <= FEW else [*names[: FEW - 1], "...", names[-1]])

@@ -1,11 +1,11 @@
-"""What was probably meant by a name that does not exist."""
+"""Suggestions for a name that does not exist."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-ALIASES = {  # what others call things that have another name here
+ALIASES = {  # names elsewhere in the field, and the name here
     "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
     "scaling": "isotropic_scaling",
     "linear": "invertible_linear", "shift": "translation", "offset": "translation",
@@ -17,13 +17,12 @@ ALIASES = {  # what others call things that have another name here
 }  # fmt: skip
 
 
-def did_you_mean(name: str, known: Iterable[str], show: Iterable[str] | None = None) -> str:
-    """Return the end of an error message: the closest known name, or all of them (or those to
-    ``show``)."""
-    known = list(known)
-    if ALIASES.get(name.lower(), "").partition("[")[0] in known:
+def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = None) -> str:
+    """Return the end of an error message: the closest name, or all names (or those to ``show``)."""
+    names = list(names)
+    if ALIASES.get(name.lower(), "").partition("[")[0] in names:
         return f"; did you mean {ALIASES[name.lower()]!r}?"
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(known if show is None else show)}" if known else "; it has none"
+    return f"; known: {', '.join(names if show is None else show)}" if names else "; it has none"

@@ -1,5 +1,4 @@
-"""The order in which pairs are visited, so that only two blocks of representations hold views at a
-time."""
+"""The order in which pairs are visited, so that at most two blocks hold views at a time."""
 
 from __future__ import annotations
 
@@ -15,21 +14,12 @@ from .measure import Measure
 from .representation import Representation, comparing
 from .rng import generator
 
-UNITS = {
-    "": 1,
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-}
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-class Group(NamedTuple):
-    """Measures that are computed together because they share views, and the bytes of one
-    representation's views."""
+class MeasureGroup(NamedTuple):
+    """Measures computed together because they share views, and the bytes of these views."""
 
     measures: tuple[Measure, ...]
     size: int
@@ -44,8 +34,11 @@ class Tile(NamedTuple):
 
 
 def parse_bytes(memory: int | str) -> int:
-    """Read a number of bytes: 2_000_000_000, "2GB", "512 MiB". A bare number below a million lacks
-    its unit."""
+    """Return a number of bytes from 2_000_000_000, "2GB" or "512 MiB".
+
+    Raises ``ValueError`` for anything else, also for a bare number below a million, which lacks its
+    unit.
+    """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
     size = float(match[1]) * UNITS[match[2] or ""] if match else 0.0
     if match is None or not 1 <= size < math.inf:
@@ -59,55 +52,60 @@ def parse_bytes(memory: int | str) -> int:
 
 def in_units(size: float) -> str:
     """Write a number of bytes with the unit a person would use: "1.6 GB"."""
-    unit, bytes_of_it = next((u for u in (("GB", 1e9), ("MB", 1e6)) if size >= u[1]), ("kB", 1e3))
-    return f"{size / bytes_of_it:.3g} {unit}" if size < 1e12 else f"{size / 1e9:,.0f} GB"
+    if size >= 1e12:
+        return f"{size / 1e9:,.0f} GB"
+    unit, factor = next((u for u in (("GB", 1e9), ("MB", 1e6)) if size >= u[1]), ("kB", 1e3))
+    return f"{size / factor:.3g} {unit}"
 
 
 def group_measures(
-    measures: Sequence[Measure], n: int, d: int, count: int, memory: int, left: int | None = None
-) -> list[Group]:
-    """Keep all measures together if the views of all representations fit the budget, else split
-    what shares nothing.
+    measures: Sequence[Measure],
+    n: int,
+    d: int,
+    count: int,
+    memory: int,
+    available: int | None = None,
+) -> list[MeasureGroup]:
+    """Return one group if the views of all representations fit the budget, else several.
 
-    Measures stay together when they share a view that is quadratic in n; everything without one
-    forms one group. A group of which not even two representations fit what is ``left`` of the
-    machine is split into its measures.
+    Measures stay together when they share a view that is quadratic in n; all without such a view
+    form one group. A group is split into its measures if the views of two representations exceed
+    the ``available`` memory of the machine.
     """
     views = {m: views_used(m, n, d) for m in measures}
     together = _group(measures, views)
     if together.size * count <= memory:
         return [together]
-    quadratic = {
-        m: {key for key, size in views[m].items() if size >= 4 * n * (n - 1)} for m in measures
-    }
     groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
     for m in measures:
-        home = next(
-            (g for g in groups if (g[1] & quadratic[m]) or not (g[1] or quadratic[m])), None
-        )
+        quadratic = {key for key, size in views[m].items() if size >= 4 * n * (n - 1)}
+        fitting = (g for g in groups if (g[1] & quadratic) or not (g[1] or quadratic))
+        home = next(fitting, None)
         if home is None:
             home = ([], set())
             groups.append(home)
         home[0].append(m)
-        home[1].update(quadratic[m])
+        home[1].update(quadratic)
     shared = [_group(members, views) for members, _ in groups if members]
-    return [part for group in shared for part in _split(group, views, left)]
+    return [part for group in shared for part in _split(group, views, available)]
 
 
-def _split(group: Group, views: dict[Measure, dict[Any, int]], left: int | None) -> list[Group]:
-    if left is None or 2 * group.size <= left:
+def _split(
+    group: MeasureGroup, views: dict[Measure, dict[Any, int]], available: int | None
+) -> list[MeasureGroup]:
+    if available is None or 2 * group.size <= available:
         return [group]
     return [_group([m], views) for m in group.measures]
 
 
 def tiles(
-    groups: Sequence[Group], rows: int, columns: int | None, memory: int, block: int | None
+    groups: Sequence[MeasureGroup], rows: int, columns: int | None, memory: int, block: int | None
 ) -> Iterator[Tile]:
-    """Yield the tiles of every group; ``columns=None`` means all pairs of ``rows`` representations.
+    """Yield the tiles of each group; ``columns=None`` means all pairs of ``rows`` representations.
 
     The block height is what fits the budget, or ``block`` if that is smaller: two blocks hold
-    views, and as much as one is left for what making a view takes. Consecutive tiles share a block
-    wherever possible: the columns are walked forwards and backwards in turn.
+    views, and room for a third is left for computing a view. Consecutive tiles share a block
+    wherever possible, because the columns are visited forwards and backwards in turn.
     """
     for group in groups:
         height = max(1, memory // (3 * max(group.size, 1)))
@@ -126,71 +124,70 @@ def _blocks(count: int, height: int) -> list[tuple[int, ...]]:
     return [tuple(range(start, min(start + height, count))) for start in range(0, count, height)]
 
 
-def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) -> Group:
+def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) -> MeasureGroup:
     union: dict[Any, int] = {}
     for m in measures:
         union |= views[m]
-    return Group(tuple(measures), sum(union.values()))
+    return MeasureGroup(tuple(measures), sum(union.values()))
 
 
 def pair_bytes(measure: Measure, n: int, d: int, e: int) -> int:
-    """Return the bytes of all that a measure keeps for one pair of widths d and e: the views of
-    both, and the shared.
+    """Return the bytes of all views that a measure keeps for one pair of widths d and e.
 
-    A lower bound of what it needs: what making a view takes for a moment is not in it.
+    These are the views of both and those of the pair. It is a lower bound of what the measure
+    needs: computing a view may take more for a moment.
     """
-    own = sum(sum(views_used(measure, n, width).values()) for width in (d, e))
+    separate = sum(sum(views_used(measure, n, width).values()) for width in (d, e))
     probe = _probe(measure, max(d, e) > n) if n >= measure.min_samples else None
     if probe is None:
-        return own
-    scale = probe.scale(measure, n, math.sqrt(d * e))  # d e for a matrix of all columns against all
-    return own + sum(_bytes(value, scale) for value in probe.shared.values())
+        return separate
+    scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
+    return separate + sum(_bytes(value, scale) for value in probe.shared.values())
 
 
 def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
-    """Return the views of one representation that a measure takes, each with its bytes at (n, d).
+    """Return the views of one representation that a measure uses, each with its bytes at (n, d).
 
-    Found by running the measure on a small probe and scaling the shapes found there, so a measure
-    never declares what it needs. A measure that does not run on the probe is taken to need a copy
-    of the array; one that needs more samples than there are takes none.
+    The measure runs on a small probe, and the shapes of its views are scaled up, so that no measure
+    has to declare what it needs. A measure that does not run on the probe is assumed to need a copy
+    of the array; one that needs more than n samples uses no views.
     """
     if n < measure.min_samples:
         return {}
     probe = _probe(measure, d > n)
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
+    scale = probe.scale(n, d)
     return {
-        key: _bytes(value, probe.scale(measure, n, d) | _own_sizes(key, measure, probe.rows, n))
+        key: _bytes(value, scale | _size_of_sample(key, measure, probe.rows, n))
         for key, value in probe.views.items()
     }
 
 
-class Shape(NamedTuple):
+class ArrayShape(NamedTuple):
     """The shape of an array and the bytes of one of its entries."""
 
     lengths: tuple[int, ...]
     itemsize: int
 
 
-class Probe(NamedTuple):
-    """What a measure left behind for two small arrays: the shapes of the views of one, and of what
-    the pair shared."""
+class ProbeShapes(NamedTuple):
+    """The shapes of the views that a measure took of a small array, and of a pair of these."""
 
     rows: int
     columns: int
-    views: Mapping[Any, tuple[Shape, ...]]
-    shared: Mapping[Any, tuple[Shape, ...]]
+    views: Mapping[Any, tuple[ArrayShape, ...]]
+    shared: Mapping[Any, tuple[ArrayShape, ...]]
 
-    def scale(self, measure: Measure, n: int, d: float) -> dict[int, float]:
-        """Return what the lengths found here become for arrays of shape (n, d)."""
+    def scale(self, n: int, d: float) -> dict[int, float]:
+        """Return what the lengths of the probe become for arrays of shape (n, d)."""
         rows = self.rows
         return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
 
 
 @lru_cache(maxsize=256)
-def _probe(measure: Measure, wide: bool) -> Probe | None:
-    """Run a measure on small arrays, with more columns than rows or fewer; ``None`` if it does not
-    run."""
+def _probe(measure: Measure, wide: bool) -> ProbeShapes | None:
+    """Run a measure on small arrays, wide or narrow; ``None`` if it does not run."""
     rows = max(23, measure.min_samples + 6)
     columns = rows + 8 if wide else 7
     noise = generator(0, "probe").standard_normal((2, rows, columns))
@@ -198,42 +195,42 @@ def _probe(measure: Measure, wide: bool) -> Probe | None:
     try:
         with comparing(x, y) as shared:
             measure.evaluate(x, y)
-    except Exception:  # whatever a measure raises here, it is for the real data to say
+    except Exception:  # whatever it raises here, the real data decide whether it fails
         return None
-    kept = (
-        {key: tuple(_shapes(value)) for key, value in views.items()} for views in (x.views, shared)
-    )
-    return Probe(rows, columns, *kept)
+    return ProbeShapes(rows, columns, _shapes_of(x.views), _shapes_of(shared))
 
 
-def _own_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """A view of a sample: its size is the parameter of the measure, of which the probe could give
-    all its rows only."""
-    settings = {**measure.defaults, **dict(measure.parameters)}
-    sizes = [
-        settings[name]
-        for name, value in _named(key[1])
-        if value == rows and isinstance(settings.get(name), int)
-    ]
+def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
+    """Return the number of rows of a view of a sample of the rows.
+
+    It is a parameter of the measure, which the small probe cut to the number of its rows.
+    """
+    parameters = {**measure.defaults, **dict(measure.parameters)}
+    capped = [parameters.get(name) for name, value in _named(key[1]) if value == rows]
+    sizes = [size for size in capped if isinstance(size, int)]
     return {rows: min(n, *sizes)} if sizes else {}
 
 
 def _named(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Parameters by name, those of a named tuple one by one."""
+    """Yield parameters by name, those of a named tuple one by one."""
     for name, value in parameters:
         yield from value._asdict().items() if hasattr(value, "_asdict") else ((name, value),)
 
 
-def _shapes(value: Any) -> Iterator[Shape]:
+def _shapes_of(views: Mapping[Any, Any]) -> dict[Any, tuple[ArrayShape, ...]]:
+    return {key: tuple(_shapes(value)) for key, value in views.items()}
+
+
+def _shapes(value: Any) -> Iterator[ArrayShape]:
     if isinstance(value, tuple):
         for part in value:
             yield from _shapes(part)
     elif isinstance(value, np.ndarray):
-        yield Shape(value.shape, value.itemsize)
+        yield ArrayShape(value.shape, value.itemsize)
 
 
-def _bytes(shapes: Sequence[Shape], scale: Mapping[int, float]) -> int:
-    return sum(
-        int(math.prod(scale.get(length, length) for length in lengths) * itemsize)
-        for lengths, itemsize in shapes
-    )
+def _bytes(shapes: Sequence[ArrayShape], scale: Mapping[int, float]) -> int:
+    total = 0
+    for lengths, itemsize in shapes:
+        total += int(math.prod(scale.get(length, length) for length in lengths) * itemsize)
+    return total

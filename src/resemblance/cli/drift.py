@@ -16,7 +16,7 @@ from ..drift import DriftReport, drift
 from ..drift.verdict import PURPOSES, Purpose
 from ..report.output import deliver, deliver_tables
 from ..representation import Representation
-from ..sources.files import printable
+from ..texts import encodable
 from .options import check_choice, check_targets, choose_format
 
 For = Annotated[
@@ -127,7 +127,7 @@ def _command(context: typer.Context) -> str:
             words.append(str(value))
         elif value != parameter.get_default(context):
             words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
-    return printable(shlex.join(words))
+    return encodable(shlex.join(words))
 
 
 def _with_files(provenance: dict[str, Any], *files: Path) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _with_files(provenance: dict[str, Any], *files: Path) -> dict[str, Any]:
     of their own."""
     sides = zip(("reference", "current"), files)
     return provenance | {
-        side: provenance[side] | {"file": printable(str(file))} for side, file in sides
+        side: provenance[side] | {"file": encodable(str(file))} for side, file in sides
     }
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..report.tables import printable
+from ..texts import printable
 
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)

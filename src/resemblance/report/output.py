@@ -14,7 +14,8 @@ from typing import Any
 
 from ..comparison import Comparison, describe
 from ..store import COLUMNS, replacing, write_atomically
-from .tables import Table, fold, measured, printable, render
+from ..texts import printable
+from .tables import Table, fold, measured, render
 
 FORMATS = ("table", "json", "csv", "parquet")
 USUAL_WIDTH = 80  # of a terminal that does not say its own

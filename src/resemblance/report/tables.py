@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
+from ..texts import printable
+
 INDENT, GAP, NARROW_GAPS = 1, 3, (2, 1)  # spaces before a table and between its columns
-CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
 
 
 class Table(NamedTuple):
@@ -31,14 +31,6 @@ class Line(NamedTuple):
 
     text: str
     is_heading: bool = False
-
-
-def printable(text: str, *, keep: str = "") -> str:
-    """Return a text in which control characters, which could steer a terminal, are written as
-    escapes."""
-    return text.translate(
-        {code: escape for code, escape in ESCAPED.items() if chr(code) not in keep}
-    )
 
 
 def render(table: Table, width: int | None = None) -> Iterator[Line]:

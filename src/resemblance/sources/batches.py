@@ -1,5 +1,4 @@
-"""What a loader gives for one call of a model: tensors, tuples, mappings, graphs; and how many
-samples are in it."""
+"""Batches of a loader as calls of a model: tensors, tuples, mappings or graphs."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ NODES = "x"  # the entry of a graph that has one row per node
 
 
 class Batch(NamedTuple):
-    """Arguments of one call of the model, its number of samples, and which tokens are real, if it
-    is known."""
+    """Arguments of one call of a model, its number of samples, and the mask of real tokens."""
 
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
@@ -23,54 +21,47 @@ class Batch(NamedTuple):
     mask: np.ndarray | None
 
 
-class Inputs(NamedTuple):
-    """The names of what a model is called with, and how many of them it cannot do without."""
+class ModelInputs(NamedTuple):
+    """The names of the arguments of a model, and the number of those that are required."""
 
     names: tuple[str, ...]
     required: int
 
 
-def inputs_of(model: Any) -> Inputs:
-    """Return what the forward pass of a model takes; a ``Sequential`` of PyTorch Geometric says it
-    itself."""
-    own = getattr(getattr(model, "signature", None), "param_dict", None)
+def inputs_of(model: Any) -> ModelInputs:
+    """Return the inputs of the forward pass of a model."""
+    declared = getattr(getattr(model, "signature", None), "param_dict", None)
     try:
-        found = inspect.signature(model.forward).parameters.values()
+        parameters = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):  # compiled
-        return Inputs((), 1)
-    plain = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if own is not None and not plain:
-        return Inputs(tuple(own), len(own))
-    return Inputs(tuple(p.name for p in plain), sum(p.default is p.empty for p in plain))
+        return ModelInputs((), 1)
+    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if declared is not None and not plain:  # a Sequential of PyTorch Geometric
+        return ModelInputs(tuple(declared), len(declared))
+    return ModelInputs(tuple(p.name for p in plain), sum(p.default is p.empty for p in plain))
 
 
-def batch_of(torch: Any, raw: Any, device: Any, inputs: Inputs, samples: str | None) -> Batch:
-    """Return how the model is called with what the loader gave; ``samples`` names the entry with a
-    row per sample.
+def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: str | None) -> Batch:
+    """Return the call of a model for a batch; ``samples`` names the entry with a row per sample.
 
-    A tuple or list begins with the input, or with as many as the model needs. A graph of PyTorch
-    Geometric is passed whole, or by the names of the inputs if the model takes ``x`` or
+    A tuple or list begins with the input, or with as many inputs as the model requires. A graph of
+    PyTorch Geometric is passed whole, or by the names of the inputs if the model takes ``x`` or
     ``edge_index``.
     """
     if isinstance(raw, tuple | list) and raw:
-        several = raw[: inputs.required]
-        if (
-            len(several) > 1
-            and len(several) == inputs.required
-            and all(isinstance(v, torch.Tensor) for v in several)
-        ):
-            return Batch(tuple(v.to(device) for v in several), {}, len(several[0]), None)
+        first = raw[: inputs.required]
+        are_tensors = all(isinstance(v, torch.Tensor) for v in first)
+        if are_tensors and len(first) == inputs.required and len(first) > 1:
+            return Batch(tuple(v.to(device) for v in first), {}, len(first[0]), None)
         raw = raw[0]
     if isinstance(raw, torch.Tensor):
         return Batch((raw.to(device),), {}, len(raw), None)
     if is_graph(raw):
         return _graph(raw.to(device), inputs, samples)
-    if not isinstance(raw, Mapping) or not any(
-        isinstance(v, torch.Tensor) and v.ndim for v in raw.values()
-    ):
-        wanted = "tensors, tuples that begin with one, dicts of tensors or graphs"
-        raise ValueError(f"batches must be {wanted}; got {type(raw)}")
-    return _mapping(torch, raw, device, samples)
+    if isinstance(raw, Mapping) and _with_rows(torch, raw):
+        return _mapping(torch, raw, device, samples)
+    kinds = "tensors, tuples that begin with one, dicts of tensors or graphs"
+    raise ValueError(f"batches must be {kinds}; got {type(raw)}")
 
 
 def is_graph(raw: Any) -> bool:
@@ -78,7 +69,7 @@ def is_graph(raw: Any) -> bool:
     return hasattr(raw, "num_nodes") and hasattr(raw, "keys") and not isinstance(raw, Mapping)
 
 
-def _graph(graph: Any, inputs: Inputs, samples: str | None) -> Batch:
+def _graph(graph: Any, inputs: ModelInputs, samples: str | None) -> Batch:
     keys = set(graph.keys())
     count = int(graph.num_nodes) if samples is None else len(_entry(graph, keys, samples))
     if not {NODES, "edge_index"} & set(inputs.names):
@@ -87,20 +78,20 @@ def _graph(graph: Any, inputs: Inputs, samples: str | None) -> Batch:
 
 
 def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | None) -> Batch:
-    kept = {key: value for key, value in raw.items() if key not in NOT_INPUTS}
-    moved = {
-        key: value.to(device) if isinstance(value, torch.Tensor) else value
-        for key, value in kept.items()
-    }
-    counted = [key for key, value in raw.items() if isinstance(value, torch.Tensor) and value.ndim]
-    rows = (
-        _entry(raw, set(raw), samples)
-        if samples
-        else raw[NODES if NODES in counted else counted[0]]
-    )
+    keywords = {key: value for key, value in raw.items() if key not in NOT_INPUTS}
+    for key, value in keywords.items():
+        keywords[key] = value.to(device) if isinstance(value, torch.Tensor) else value
+    with_rows = _with_rows(torch, raw)
+    default = NODES if NODES in with_rows else with_rows[0]
+    rows = _entry(raw, set(raw), samples) if samples else raw[default]
     mask: Any = raw.get("attention_mask")
-    usable = isinstance(mask, torch.Tensor) and mask.ndim == 2
-    return Batch((), moved, len(rows), mask.cpu().numpy() if usable else None)
+    is_usable = isinstance(mask, torch.Tensor) and mask.ndim == 2
+    return Batch((), keywords, len(rows), mask.cpu().numpy() if is_usable else None)
+
+
+def _with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:
+    """Return the names of the tensors that have rows."""
+    return [key for key, value in raw.items() if isinstance(value, torch.Tensor) and value.ndim]
 
 
 def _entry(raw: Any, keys: set[str], samples: str) -> Any:

@@ -1,9 +1,8 @@
-"""Files of arrays, tables or tensors, and folders of them, as named representations."""
+"""Files of arrays, tables or tensors, and folders of these, as named representations."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import zipfile
 from collections import Counter
@@ -18,17 +17,17 @@ from ..arrays import to_numpy
 from ..extras import check, need
 from ..inputs import explained, open_array
 from ..representation import Representation
+from ..texts import encodable
 
 SUFFIXES = (".npy", ".npz")  # what is read from folders
 READABLE = (*SUFFIXES, ".parquet", ".safetensors")
-UNPACKED = (
-    4 * 2**30
-)  # bytes: an archive is held in memory, and a small one may be made to unpack without end
+# Bytes of an unpacked archive, which is held in memory: a small one may unpack without end
+UNPACKED = 4 * 2**30
 SAVE = 'save the array by np.save("x.npy", array)'
+SAVE_TABLE = 'np.save("x.npy", pandas.read_csv(...).to_numpy())'
 REMEDIES = {
     ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
-    ".csv": "which of its columns and lines are numbers is yours to say: "
-    'np.save("x.npy", pandas.read_csv(...).to_numpy())',
+    ".csv": f"choose the columns and lines that are numbers: {SAVE_TABLE}",
     ".h5": f"it may hold anything; {SAVE}",
 }
 ALIASES = {
@@ -38,9 +37,8 @@ ALIASES = {
 }  # fmt: skip
 
 
-class Found(NamedTuple):
-    """An array in a file: its name, a longer one in case another is called the same, and the key in
-    an archive."""
+class StoredArray(NamedTuple):
+    """An array in a file, with a longer name in case of a clash, and its key in an archive."""
 
     name: str
     longer: str
@@ -63,32 +61,23 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
     numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
     size.
     """
-    found = [one for path in paths for one in _found(Path(path))]
-    uses = Counter(one.name for one in found)
+    arrays = [array for path in paths for array in _arrays_at(Path(path))]
+    uses = Counter(array.name for array in arrays)
     representations: dict[str, Representation] = {}
-    for one in found:
-        name = printable(one.name if uses[one.name] == 1 else one.longer)
+    for array in arrays:
+        name = encodable(array.name if uses[array.name] == 1 else array.longer)
         if name in representations:
-            raise ValueError(f"{one.path} is given twice, or two inputs are called {name!r}")
-        representations[name] = _read(one, name)
+            raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
+        representations[name] = _read(array, name)
     return representations
 
 
-def printable(name: str) -> str:
-    """Replace what cannot be printed or encoded: control characters, and bytes that are not
-    UTF-8."""
-    text = os.fsencode(name).decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
-
-
-def _found(path: Path) -> Iterator[Found]:
+def _arrays_at(path: Path) -> Iterator[StoredArray]:
     if path.is_dir():
-        inside = sorted(
-            (p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()), key=natural
-        )
+        inside = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
         if not inside:
             raise ValueError(f"{path} holds no .npy or .npz file")
-        for file in inside:
+        for file in sorted(inside, key=natural):
             yield from _in_file(file, file.relative_to(path).with_suffix("").as_posix())
     elif not path.exists():
         raise ValueError(f"{path} does not exist")
@@ -99,16 +88,16 @@ def _found(path: Path) -> Iterator[Found]:
         yield from _in_file(path, path.stem)
 
 
-def _in_file(path: Path, name: str) -> Iterator[Found]:
+def _in_file(path: Path, name: str) -> Iterator[StoredArray]:
     longer = path.with_suffix("").as_posix()
     if path.suffix in (".npy", ".parquet"):
-        yield Found(name, longer, path)
+        yield StoredArray(name, longer, path)
         return
     keys = _archive_keys(path) if path.suffix == ".npz" else _tensor_names(path)
     if not keys:
         raise ValueError(f"{path} is an empty archive")
     for key in keys:
-        yield Found(f"{name}/{key}", f"{longer}/{key}", path, key)
+        yield StoredArray(f"{name}/{key}", f"{longer}/{key}", path, key)
 
 
 def _archive_keys(path: Path) -> list[str]:
@@ -121,31 +110,30 @@ def _archive_keys(path: Path) -> list[str]:
                     f"{path} unpacks to {size / 2**30:.1f} GiB, {limit}; save its arrays as .npy "
                     "files"
                 )
-            return [
-                name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")
-            ]
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            return [name.removesuffix(".npy") for name in names]
     except (zipfile.BadZipFile, OSError) as error:
         raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
 
 
-def _read(one: Found, name: str) -> Representation:
-    if one.path.suffix == ".parquet":
+def _read(array: StoredArray, name: str) -> Representation:
+    path, key = array.path, array.key
+    if path.suffix == ".parquet":
         check("pyarrow")
-        with explained(str(one.path)):
-            table = need("pandas").read_parquet(one.path)
+        with explained(str(path)):
+            table = need("pandas").read_parquet(path)
         return Representation(table, name)
-    if one.key is None:
-        return Representation(readable(one.path), name)
-    if one.path.suffix == ".safetensors":
-        with _tensors(one.path) as file:
-            return Representation(to_numpy(file.get_tensor(one.key)), name)
-    with explained(f"{one.path}, array {one.key!r},"):
-        return Representation(_from_archive(one.path, one.key), name)
+    if key is None:
+        return Representation(readable(path), name)
+    if path.suffix == ".safetensors":
+        with _tensors(path) as file:
+            return Representation(to_numpy(file.get_tensor(key)), name)
+    with explained(f"{path}, array {key!r},"):
+        return Representation(_from_archive(path, key), name)
 
 
 def readable(path: Path) -> Path:
-    """Return the path of a ``.npy`` file if it holds numbers; ``ValueError``, naming the file, if
-    it does not."""
+    """Return the path of a ``.npy`` file; ``ValueError``, naming the file, if it holds no array."""
     open_array(path)
     return path
 
@@ -163,7 +151,7 @@ def _tensor_names(path: Path) -> list[str]:
 
 @contextmanager
 def _tensors(path: Path) -> Iterator[Any]:
-    """Open a file of tensors; with PyTorch, for the types that NumPy does not have."""
+    """Open a file of tensors, by PyTorch if installed, because NumPy lacks some types."""
     safetensors = need("safetensors")
     framework = "np" if importlib.util.find_spec("torch") is None else "pt"
     try:
@@ -174,6 +162,6 @@ def _tensors(path: Path) -> Iterator[Any]:
 
 
 def natural(path: Path) -> list[tuple[int, int, str]]:
-    """Sort key under which numbers inside names count as numbers."""
+    """Return the key of a path by which numbers inside names are sorted as numbers."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

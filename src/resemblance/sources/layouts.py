@@ -1,9 +1,9 @@
-"""Layouts: activations with tokens, positions or time bins, brought to one row per sample by a
-named pooling."""
+"""Layouts: activations with tokens, positions or time bins, pooled to one row per sample."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,7 +16,8 @@ from ..representation import Representation, as_array, working_precision
 TokenPool = Literal["first", "last", "mean", "max", "flatten"]
 MapPool = Literal["mean", "max", "flatten", "positions"]
 TrialPool = Literal["mean", "max", "flatten"]
-AXES = {  # what the axes of responses are called, in the singular
+Ids = tuple[Hashable, ...] | None
+AXES = {  # the names of the axes of responses, in the singular
     "trial": "trials", "bin": "bins", "time": "bins", "unit": "units", "neuron": "units",
     "channel": "units",
     "cell": "units",
@@ -40,7 +41,7 @@ def from_tokens(
     pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or
         ``"flatten"``: all tokens side by side, (n_samples, tokens * features).
     mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the
-        padding is. Without one every token is real.
+        padding is. Without a mask all tokens are real.
     name, ids : as in :class:`Representation`.
 
     Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for
@@ -55,10 +56,9 @@ def from_tokens(
         return Representation(_flat(X), name, ids=ids)
     if pool in ("first", "last"):
         return Representation(_end_token(X, real, pool), name, ids=ids)
-    masked = [] if real is None else [like(real, X)]
-    return Representation(
-        _in_blocks(_mean_token if pool == "mean" else _max_token, X, *masked), name, ids=ids
-    )
+    mask_of_x = [] if real is None else [like(real, X)]
+    rows = _in_blocks(_mean_token if pool == "mean" else _max_token, X, *mask_of_x)
+    return Representation(rows, name, ids=ids)
 
 
 def from_maps(
@@ -75,9 +75,9 @@ def from_maps(
     ----------
     X : (n_samples, channels, height, width), of any library, or the path of a ``.npy`` file.
     pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height
-        * width); or ``"positions"``: every position is a sample, (n_samples * height * width,
-          channels), sample by sample and row
-        by row of the map. Sample ids then become (id, row, column).
+        * width); or ``"positions"``: each position is a sample, (n_samples * height * width,
+        channels), sample by sample and row by row of the map. Sample ids then become (id, row,
+        column).
     size : (height, width) to which the maps are first brought by adaptive average pooling, as
         PyTorch defines it: bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With it, maps
         of different sizes can be compared.
@@ -93,14 +93,13 @@ def from_maps(
         X = _in_blocks(lambda block: _resized(block, *size), X)
     if pool == "positions":
         n, channels, height, width = X.shape
-        points = namespace(X).reshape(
-            namespace(X).permute_dims(X, (0, 2, 3, 1)), (n * height * width, channels)
-        )
+        channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
+        points = namespace(X).reshape(channels_last, (n * height * width, channels))
         return Representation(points, name, ids=_position_ids(ids, n, height, width))
-    pooled = (
-        _flat(X) if pool == "flatten" else _in_blocks(_mean_map if pool == "mean" else _max_map, X)
-    )
-    return Representation(pooled, name, ids=ids)
+    if pool == "flatten":
+        return Representation(_flat(X), name, ids=ids)
+    rows = _in_blocks(_mean_map if pool == "mean" else _max_map, X)
+    return Representation(rows, name, ids=ids)
 
 
 def from_trials(
@@ -123,46 +122,38 @@ def from_trials(
     window : (start, stop), the bins ``start`` to ``stop - 1`` that count; all without one. Raju
         2026 (Section 13) takes the mean of bins 50 to 99, the decision epoch: ``pool="mean",
         window=(50, 100)``.
-    axes : what the axes of X are, in their order: ``"trials bins units"`` or ``"trials units
-        bins"``. It must be said, because responses come in both orders, unless X is a DataArray of
-        xarray with such dimensions. Bins may be called time or times, and units neurons, channels
-        or cells.
+    axes : the axes of X in their order, ``"trials bins units"`` or ``"trials units bins"``.
+        Required, because responses come in both orders, unless X is a DataArray of xarray with such
+        dimensions. Bins may be called time or times, and units neurons, channels or cells.
     name, ids : as in :class:`Representation`; one id per trial, by default the coordinate of the
         trials of a DataArray.
 
     Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for
     another shape, pooling or order of axes, and for a window that is empty or not inside the trial.
     """
-    X, name, known = as_trials(X, axes, "from_trials", name)
-    ids = known if ids is None else ids
+    X, name, coordinates = as_trials(X, axes, "from_trials", name)
+    ids = coordinates if ids is None else ids
     _check_pool("from_trials", pool, get_args(TrialPool))
     start, stop = (0, X.shape[1]) if window is None else _checked_window(window, X.shape[1])
     X = X[:, start:stop, :]
     if pool == "flatten":
         return Representation(_flat(X), name, ids=ids)
-    return Representation(
-        _in_blocks(_mean_token if pool == "mean" else _max_token, X), name, ids=ids
-    )
+    rows = _in_blocks(_mean_token if pool == "mean" else _max_token, X)
+    return Representation(rows, name, ids=ids)
 
 
-def as_trials(
-    X: Any, axes: str | None, function: str, name: str = ""
-) -> tuple[Array, str, tuple[Hashable, ...] | None]:
-    """Return responses as (n_trials, bins, units), their name, and the ids of trials that a
-    DataArray has."""
-    named = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
-    order = [AXES.get(axis.lower().rstrip("s"), axis) for axis in named]
-    data, name = _opened(
-        X, name, function, f"({', '.join(named or ('trials', 'bins', 'units'))})", 3
-    )
+def as_trials(X: Any, axes: str | None, function: str, name: str = "") -> tuple[Array, str, Ids]:
+    """Return responses as (n_trials, bins, units), their name, and the trial ids of a DataArray."""
+    names = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
+    order = [AXES.get(axis.lower().rstrip("s"), axis) for axis in names]
+    layout = ", ".join(names or ("trials", "bins", "units"))
+    data, name = _opened(X, name, function, f"({layout})", 3)
     if sorted(order) != ["bins", "trials", "units"]:
-        wanted = "'trials', 'bins' and 'units' in the order of X"
-        shape = tuple(data.shape)
-        raise ValueError(
-            f"{function}: axes must be {wanted}; got {axes!r}"
-            if named
-            else f'{function} needs axes, {wanted}: axes="trials bins units" if {shape} is that'
-        )
+        remedy = "'trials', 'bins' and 'units' in the order of X"
+        if names:
+            raise ValueError(f"{function}: axes must be {remedy}; got {axes!r}")
+        example = f'axes="trials bins units" if {tuple(data.shape)} is that'
+        raise ValueError(f"{function} needs axes, {remedy}: {example}")
     trials, bins, units = (order.index(axis) for axis in ("trials", "bins", "units"))
     ids = _known_ids(X.transpose(X.dims[trials], ...)) if hasattr(X, "dims") else None
     return namespace(data).permute_dims(data, (trials, bins, units)), name, ids
@@ -171,15 +162,14 @@ def as_trials(
 # ----------------------------------------------------------------------------------------- checking
 
 
-def _known_ids(data: Any) -> tuple[Hashable, ...] | None:
-    """The ids of samples that a DataArray has."""
+def _known_ids(data: Any) -> Ids:
+    """Return the ids of samples in a DataArray."""
     order = order_of(data, "X")
     return order if isinstance(order, tuple) else None
 
 
 def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:
-    """Return the array and its name, or raise an error that names the function for the layout it
-    has."""
+    """Return the array and its name, or raise an error with the function that fits its layout."""
     is_path = isinstance(data, str | Path)
     X = as_array(open_array(array_file(data)) if is_path else data, name)
     X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
@@ -197,15 +187,15 @@ def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -
     return X, name or (Path(data).stem if is_path else "")
 
 
-def _check_pool(function: str, pool: str, known: tuple[str, ...]) -> None:
-    if pool not in known:
+def _check_pool(function: str, pool: str, pools: tuple[str, ...]) -> None:
+    if pool not in pools:
         raise ValueError(
-            f"{function}: pool must be one of {', '.join(map(repr, known))}; got {pool!r}"
+            f"{function}: pool must be one of {', '.join(map(repr, pools))}; got {pool!r}"
         )
 
 
 def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
-    """Return the mask as booleans, shape (n, tokens), with at least one real token in every row."""
+    """Return the mask as booleans, shape (n, tokens), with at least one real token in each row."""
     real = to_numpy(as_array(mask, "mask"))
     if real.shape != tuple(X.shape[:2]):
         raise ValueError(
@@ -218,9 +208,9 @@ def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndar
         )
     empty = np.flatnonzero(~real.astype(bool).any(axis=1))
     if empty.size:
-        named = f" (id {ids[empty[0]]!r})" if ids is not None and len(ids) == len(real) else ""
+        of_id = f" (id {ids[empty[0]]!r})" if ids is not None and len(ids) == len(real) else ""
         raise ValueError(
-            f"from_tokens: row {empty[0]}{named} has no real token in the mask; drop such samples "
+            f"from_tokens: row {empty[0]}{of_id} has no real token in the mask; drop such samples "
             "first"
         )
     return real.astype(bool)
@@ -237,11 +227,8 @@ def _check_no_padding(real: np.ndarray | None) -> None:
 
 
 def _checked_window(window: Any, bins: int) -> tuple[int, int]:
-    if (
-        isinstance(window, tuple | list)
-        and len(window) == 2
-        and all(isinstance(t, int | np.integer) for t in window)
-    ):
+    is_pair = isinstance(window, tuple | list) and len(window) == 2
+    if is_pair and all(isinstance(t, int | np.integer) for t in window):
         start, stop = (int(t) for t in window)
         if 0 <= start < stop <= bins:
             return start, stop
@@ -252,11 +239,8 @@ def _checked_window(window: Any, bins: int) -> tuple[int, int]:
 
 
 def _checked_size(size: Any) -> tuple[int, ...]:
-    if (
-        isinstance(size, tuple | list)
-        and len(size) == 2
-        and all(isinstance(s, int) and s > 0 for s in size)
-    ):
+    is_pair = isinstance(size, tuple | list) and len(size) == 2
+    if is_pair and all(isinstance(s, int) and s > 0 for s in size):
         return tuple(size)
     raise ValueError(
         f"from_maps: size must be (height, width), two positive integers; got {size!r}"
@@ -270,24 +254,19 @@ def _position_ids(
         return None
     if len(ids) != n:
         raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
-    return [
-        (sample, row, column) for sample in ids for row in range(height) for column in range(width)
-    ]
+    return list(product(ids, range(height), range(width)))
 
 
 # ------------------------------------------------------------------------------------------ pooling
 
 
 def _in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Apply a function of samples to blocks of them, the first array in the precision a
-    representation computes in."""
+    """Return a function of samples, applied to blocks of them in the precision of computation."""
     xp, precision, parts = namespace(arrays[0]), working_precision(arrays[0]), []
     n = arrays[0].shape[0]
     for start in range(0, n, ROWS):
         block, *others = (a[start : min(start + ROWS, n), ...] for a in arrays)
-        with np.errstate(
-            all="ignore"
-        ):  # an infinite value is reported by the measure that meets it, with its place
+        with np.errstate(all="ignore"):  # a measure reports infinite values, with their places
             parts.append(function(xp.astype(block, getattr(xp, precision), copy=False), *others))
     return xp.concat(parts)
 
@@ -297,29 +276,28 @@ def _flat(X: Array) -> Array:
 
 
 def _end_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
-    """First or last real token of every sample, shape (n, features)."""
+    """Return the first or last real token of each sample, shape (n, features)."""
     n, tokens, features = X.shape
     if real is None:
         return X[:, 0, :] if pool == "first" else X[:, -1, :]
-    position = real.argmax(axis=1) if pool == "first" else tokens - 1 - real[:, ::-1].argmax(axis=1)
+    first, last = real.argmax(axis=1), tokens - 1 - real[:, ::-1].argmax(axis=1)
+    rows = np.arange(n) * tokens + (first if pool == "first" else last)
     xp = namespace(X)
-    return xp.take(
-        xp.reshape(X, (n * tokens, features)), like(np.arange(n) * tokens + position, X), axis=0
-    )
+    return xp.take(xp.reshape(X, (n * tokens, features)), like(rows, X), axis=0)
 
 
 def _mean_token(X: Array, real: Array | None = None) -> Array:
     xp = namespace(X)
     if real is None:
         return xp.mean(X, axis=1)
-    kept = xp.where(real[:, :, None], X, xp.zeros_like(X))  # padding may hold anything, even NaN
-    return xp.sum(kept, axis=1) / xp.sum(xp.astype(real, X.dtype), axis=1)[:, None]
+    tokens = xp.where(real[:, :, None], X, xp.zeros_like(X))  # padding may hold anything, even NaN
+    return xp.sum(tokens, axis=1) / xp.sum(xp.astype(real, X.dtype), axis=1)[:, None]
 
 
 def _max_token(X: Array, real: Array | None = None) -> Array:
     xp = namespace(X)
-    kept = X if real is None else xp.where(real[:, :, None], X, xp.full_like(X, -xp.inf))
-    return xp.max(kept, axis=1)
+    tokens = X if real is None else xp.where(real[:, :, None], X, xp.full_like(X, -xp.inf))
+    return xp.max(tokens, axis=1)
 
 
 def _mean_map(X: Array) -> Array:
@@ -331,14 +309,13 @@ def _max_map(X: Array) -> Array:
 
 
 def _resized(X: Array, height: int, width: int) -> Array:
-    """Adaptive average pooling of maps; a bin is a rectangle, so columns and rows are averaged one
-    after the other."""
+    """Return maps after adaptive average pooling, first over columns and then over rows."""
     transpose = namespace(X).matrix_transpose
     return transpose(_mean_of_bins(transpose(_mean_of_bins(X, width)), height))
 
 
 def _mean_of_bins(X: Array, bins: int) -> Array:
-    """Means over ``bins`` neighbouring, possibly overlapping, stretches of the last axis."""
+    """Return means over ``bins`` neighbouring, possibly overlapping stretches of the last axis."""
     xp, length = namespace(X), X.shape[-1]
     stretches = [(i * length // bins, -(-(i + 1) * length // bins)) for i in range(bins)]
     return xp.stack([xp.mean(X[..., start:stop], axis=-1) for start, stop in stretches], axis=-1)

@@ -1,4 +1,4 @@
-"""Point clouds of which is known how alike they are: rolls, rings, clusters and spots."""
+"""Point clouds whose true similarity is known: rolls, rings, clusters and spots."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rng import generator
+from .sizes import check_sizes
 
 RINGS = 5
 BLOCKS, BLOCK = 60, 5  # the clusters are made of 60 blocks of 5 points
@@ -21,7 +22,7 @@ class Pair(NamedTuple):
 
 
 class Spots(NamedTuple):
-    """A Gaussian spot, the same with noise, and one that has nothing to do with it."""
+    """A Gaussian spot, the same spot with noise, and an independent one."""
 
     reference: np.ndarray
     perturbed: np.ndarray
@@ -35,14 +36,14 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> Pair:
         \big(\sin z,\; \operatorname{sgn}(z) (\cos z - 1)\big),\; z = 3 \pi (t - r)
 
     for n values of t from 0 to 1. Both are curves without a crossing, except an S-curve with r far
-    from 1/2, which winds around more than once: at r = 1/2 it keeps every neighbourhood of the
+    from 1/2, which winds around more than once: at r = 1/2 it keeps all neighbourhoods of the
     roll, at r = 0 and 1 points that are far apart on the roll meet.
 
     Raises ``ValueError`` for r outside [0, 1] or n < 2.
 
     Reference: Islam et al. 2025, Section 5.1; in two dimensions, as there.
     """
-    _check(n=(n, 2))
+    check_sizes(n=(n, 2))
     if not 0 <= r <= 1:
         raise ValueError(f"r must lie between 0 and 1; got {r!r}")
     t = np.linspace(0, 1, n)
@@ -54,12 +55,11 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> Pair:
 
 
 def rings(large: int, *, points: int = 100) -> np.ndarray:
-    """Return five rings of which the first ``large`` have radius 1 and lie on each other, (5 *
-    ``points``, 2).
+    """Return five rings, (5 * ``points``, 2), of which the first ``large`` coincide at radius 1.
 
     The others have the radii 1.25, 0.75, 1.5 and 0.5, in this order: ``rings(1)`` is five rings,
-    ``rings(5)`` one, whose points are exact duplicates. The more rings lie on each other, the less
-    alike it is to ``rings(1)``.
+    ``rings(5)`` is one, whose points are exact duplicates. The more rings coincide, the less
+    similar the cloud is to ``rings(1)``.
 
     Raises ``ValueError`` unless ``large`` is 1 to 5.
 
@@ -67,31 +67,26 @@ def rings(large: int, *, points: int = 100) -> np.ndarray:
     """
     if not isinstance(large, int | np.integer) or not 1 <= large <= RINGS:
         raise ValueError(f"large must be a whole number from 1 to {RINGS}; got {large!r}")
-    _check(points=(points, 2))
+    check_sizes(points=(points, 2))
     angle = 2 * np.pi * np.arange(points) / points
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return np.concatenate([radius * circle for radius in ring_radii(large)])
 
 
 def ring_radii(large: int) -> tuple[float, ...]:
-    """Return the radii of the five rings: 1 for the first ``large``, then one outside and one
-    inside in turns."""
-    steps = [0.25 * (1 + other // 2) for other in range(RINGS - large)]
-    return (1.0,) * large + tuple(
-        1 + step if other % 2 == 0 else 1 - step for other, step in enumerate(steps)
-    )
+    """Return the radii of five rings: 1 for the first ``large``, the others outside and inside."""
+    return (1.0,) * large + (1.25, 0.75, 1.5, 0.5)[: RINGS - large]
 
 
 def clusters(count: int, *, seed: int = 7) -> np.ndarray:
-    """Return 300 normal points in ``count`` clusters around the origin, (300, 2); with 1 they are
-    not moved.
+    """Return 300 normal points in ``count`` clusters around the origin, (300, 2).
 
     Block i of 60, five points each, moves by 10 in the direction of the angle 2π (i mod ``count``)
-    / ``count``. The more clusters, the less alike it is to ``clusters(1)``.
+    / ``count``; a single cluster does not move. The more clusters there are, the less similar the
+    cloud is to ``clusters(1)``.
 
-    The points are those of the original experiment, which drew them from the legacy generator of
-    NumPy with seed 7; this generator is frozen, and a copy of it is used here, so that the numbers
-    are the same everywhere.
+    The points are those of the original experiment, which drew them from NumPy's legacy generator
+    with seed 7. That generator is frozen, so the numbers are the same everywhere.
 
     Raises ``ValueError`` unless ``count`` is 1 to 60.
 
@@ -106,46 +101,40 @@ def clusters(count: int, *, seed: int = 7) -> np.ndarray:
 
 
 def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spots:
-    """Return a standard normal cloud, the same plus ``noise`` times another, and an independent
-    one, all (n, d).
+    """Return a standard normal cloud, the same with noise, and an independent one, all (n, d).
 
-    The perturbed spot is alike to the reference to a degree that depends on neither n nor d; the
-    lost one, in which no sample corresponds to that of the reference, is not alike to it at all.
+    The perturbed spot is the reference plus ``noise`` times another cloud, so that their similarity
+    depends on neither n nor d. The lost spot, whose samples correspond to none of the reference, is
+    not similar to it at all.
 
     Raises ``ValueError`` for n < 2, d < 1, or noise below 0.
 
     Reference: Islam et al. 2025, Section 5.3. The authors' seeds are not known.
     """
-    _check(n=(n, 2), d=(d, 1))
+    check_sizes(n=(n, 2), d=(d, 1))
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise must be a number from 0; got {noise!r}")
-    reference, change, lost = (
-        generator(seed, "gaussian_spots", part, n, d).standard_normal((n, d))
-        for part in ("spot", "noise", "lost")
-    )
-    return Spots(reference, reference + noise * change, lost)
+
+    def normal(part: str) -> np.ndarray:
+        return generator(seed, "gaussian_spots", part, n, d).standard_normal((n, d))
+
+    reference = normal("spot")
+    return Spots(reference, reference + noise * normal("noise"), normal("lost"))
 
 
 def uniform_spots(n: int, d: int, t: float, *, seed: int = 0) -> np.ndarray:
-    """Return two uniform cubes of n points each with side 1, of which one is moved away by t, (2 n,
-    d).
+    """Return two uniform cubes of side 1 with n points each, the second moved by t, (2 n, d).
 
     The first is centred on the origin, the second on (1.1 + t, 0, ...): the cubes never touch, so
-    that moving one changes no neighbourhood as long as neighbours are found in the same cube.
+    moving one changes no neighbourhood as long as all neighbours are in the same cube.
 
     Raises ``ValueError`` for n < 2, d < 1, or t below 0.
 
     Reference: Islam et al. 2025, Section 5.3 (n = 2500). The authors' seeds are not known.
     """
-    _check(n=(n, 2), d=(d, 1))
+    check_sizes(n=(n, 2), d=(d, 1))
     if not 0 <= t < np.inf:
         raise ValueError(f"t must be a number from 0; got {t!r}")
     points = generator(seed, "uniform_spots", n, d).uniform(-0.5, 0.5, (2 * n, d))
     points[n:, 0] += GAP + t
     return points
-
-
-def _check(**least: tuple[int, int]) -> None:
-    for name, (value, smallest) in least.items():
-        if not isinstance(value, int | np.integer) or value < smallest:
-            raise ValueError(f"{name} must be a whole number, at least {smallest}; got {value!r}")

@@ -1,9 +1,9 @@
-"""Trials that are kept apart by condition: put together, in an order that statistics of trials can
-read."""
+"""Trials of several conditions, joined in an order that statistics of trials can read."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,14 @@ def from_conditions(
     times : when each trial was recorded (times or trial numbers, all different), shaped like
         ``responses``. The trials are then put in that order. Without them the order across
         conditions is unknown: two trials of the first condition are followed by two of the next,
-        and so on, so that odd and even trials, and early and late ones, hold every condition if
+        and so on, so that odd and even trials, and early and late ones, hold each condition if
         each has four or more.
     pool, window, axes, name : as in :func:`from_trials`.
 
     The ids of the representation are (condition, number of the trial within it); its conditions are
     an array of the names where all are numbers or all are text, and of their texts otherwise.
-    Statistics of drift mean something only with ``times``, or when each condition was recorded all
-    along.
+    Statistics of drift are meaningful only with ``times``, or when each condition was recorded
+    throughout.
 
     Raises ``ValueError`` for conditions without trials, with other units or of another library than
     the first, for names that look the same, like 1 and "1", and for times that do not fit or
@@ -53,11 +53,10 @@ def from_conditions(
             f"from_conditions: all conditions must have the same units; got {sorted(units)}"
         )
     names, counts = _names(list(named)), [part.shape[0] for part in parts]
-    order = (
-        _alternating(counts)
-        if times is None
-        else _recorded(_named(times, "times"), named.keys(), counts)
-    )
+    if times is None:
+        order = _alternating(counts)
+    else:
+        order = _recorded(_named(times, "times"), named.keys(), counts)
     conditions = np.repeat(np.arange(len(parts)), counts)[order]
     ids = [(label, trial) for label, count in zip(named, counts) for trial in range(count)]
     xp, dtype = _shared(parts)
@@ -66,12 +65,12 @@ def from_conditions(
     return Representation(rows, name, ids=[ids[i] for i in order], dtype=dtype), names[conditions]
 
 
-def _named(given: Any, role: str) -> dict[Hashable, Any]:
-    if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
+def _named(arrays: Any, role: str) -> dict[Hashable, Any]:
+    if not isinstance(arrays, Mapping | Sequence) or isinstance(arrays, str):
         raise ValueError(
             f"from_conditions: {role} must be a mapping or a list with one array per condition"
         )
-    named = dict(given) if isinstance(given, Mapping) else dict(enumerate(given))
+    named = dict(arrays) if isinstance(arrays, Mapping) else dict(enumerate(arrays))
     if not named:
         raise ValueError(f"from_conditions: {role} is empty")
     return named
@@ -91,8 +90,10 @@ def _part(
 
 
 def _alternating(counts: list[int]) -> np.ndarray:
-    """Pairs of trials of one condition after the other, so that each parity and each half of all
-    holds every one."""
+    """Return an order in which both parities and both halves of all trials hold each condition.
+
+    Pairs of trials of one condition follow pairs of another.
+    """
     keys = []
     for condition, count in enumerate(counts):
         pairs = -(-count // 2)
@@ -122,11 +123,8 @@ def _shared(parts: list[Representation]) -> tuple[Any, str | None]:
     kinds = sorted({type(part.source).__module__.partition(".")[0] for part in parts})
     precisions = {part.dtype for part in parts}
     if len(kinds) > 1 or len(precisions) > 1:
-        problem = (
-            f"of {' and '.join(kinds)}"
-            if len(kinds) > 1
-            else f"with dtype {' and '.join(map(str, precisions))}"
-        )
+        dtypes = f"with dtype {' and '.join(map(str, precisions))}"
+        problem = f"of {' and '.join(kinds)}" if len(kinds) > 1 else dtypes
         raise ValueError(
             "from_conditions: all conditions must be of one library and dtype; got arrays "
             f"{problem}"
@@ -135,20 +133,13 @@ def _shared(parts: list[Representation]) -> tuple[Any, str | None]:
 
 
 def _names(names: list[Hashable]) -> np.ndarray:
-    """Names of conditions as an array: numbers or words as they are, anything else as text."""
-    numbers = all(
-        isinstance(name, int | float | np.bool_ | np.integer | np.floating) for name in names
-    )
-    plain = numbers or all(isinstance(name, str) for name in names)
-    labels = np.array(names if plain else [str(name) for name in names])
+    """Return names of conditions as an array: numbers or words as they are, others as text."""
+    number = int | float | np.bool_ | np.integer | np.floating
+    are_numbers = all(isinstance(name, number) for name in names)
+    is_plain = are_numbers or all(isinstance(name, str) for name in names)
+    labels = np.array(names if is_plain else [str(name) for name in names])
     if len(np.unique(labels)) < len(names):
-        same = [
-            name
-            for name, label in zip(names, labels)
-            if (labels == label).sum() > 1 or label != label
-        ]
-        raise ValueError(
-            f"from_conditions: names that look the same: {', '.join(map(repr, same))}; rename one "
-            "of them"
-        )
+        is_ambiguous = [(labels == label).sum() > 1 or label != label for label in labels]
+        same = ", ".join(map(repr, compress(names, is_ambiguous)))
+        raise ValueError(f"from_conditions: names that look the same: {same}; rename one of them")
     return labels

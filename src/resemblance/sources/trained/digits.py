@@ -1,5 +1,4 @@
-"""Small convolutional networks trained on handwritten digits: a real example that needs no
-download."""
+"""Small convolutional networks trained on handwritten digits, which need no download."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ class Split(NamedTuple):
 
 
 class Digits(NamedTuple):
-    """What every layer of every network makes of the same test images, and how well the networks
-    classify them."""
+    """The outputs of all layers of all networks for the test images, and the accuracies."""
 
     representations: Mapping[str, Representation]
     accuracies: Mapping[str, float]
@@ -43,23 +41,22 @@ def digits(
     images: int = 500,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Digits:
-    """Train networks on the handwritten digits of scikit-learn and collect the outputs of all their
-    layers.
+    """Train networks on scikit-learn's handwritten digits and return the outputs of their layers.
 
     A network is three 3 x 3 convolutions, each followed by a ReLU (16, 32 and 64 channels; the
     second and third halve the image), and one linear layer on the flattened maps. ``seeds``
     networks, named "seed 0", "seed 1" and so on, differ in their initial weights and order of
     training; ``shuffled`` more, named "shuffled 0" ..., are trained on labels that were assigned to
-    the images at random, so they have nothing to learn but the images by heart.
+    the images at random, so they can only memorise the images.
 
     The representations are named "seed 0/conv1" to "shuffled 0/linear" and describe the same
     ``images`` test images: the outputs of the convolutions after the ReLU, averaged over the
     positions, and those of the linear layer as they are. Accuracies are on these images too.
     PyTorch runs on one thread and its random state is left as it was, so the result is the same in
-    every run on a machine. ``progress`` is called with "training", the number of epochs of all
-    networks that are done, and that of all. Needs the extra ``torch``.
+    each run on a machine. ``progress`` is called with "training", the number of epochs so far, of
+    all networks together, and their total. Needs the extra ``torch``.
 
-    Raises ``ValueError`` when no image would be left to train with.
+    Raises ``ValueError`` when no image is left to train with.
     """
     split = split_digits(images)
     noise = generator(0, "digits", "shuffled labels").permutation(len(split.train_labels))
@@ -69,30 +66,30 @@ def digits(
     }
     representations, accuracies = {}, {}
     for position, (name, data) in enumerate(plan.items()):
-        outputs = train(
-            data, name, epochs, done=_counting(progress, position * epochs, len(plan) * epochs)
-        )
+        report = _counting(progress, position * epochs, len(plan) * epochs)
+        outputs = train(data, name, epochs, report=report)
         accuracies[name] = float((outputs["linear"].argmax(axis=1) == split.test_labels).mean())
         for layer, values in outputs.items():
             title = f"{name}/{layer}"
-            is_map = values.ndim == 4
-            representations[title] = (
-                from_maps(values, pool="mean", name=title)
-                if is_map
-                else Representation(values, title)
-            )
+            representations[title] = _representation(values, title)
     return Digits(representations, accuracies)
+
+
+def _representation(values: np.ndarray, title: str) -> Representation:
+    if values.ndim == 4:
+        return from_maps(values, pool="mean", name=title)
+    return Representation(values, title)
 
 
 def _counting(
     progress: Callable[[str, int, int], None] | None, before: int, total: int
 ) -> Callable[[int], None] | None:
-    """Return what tells the progress of one network as that of all."""
-    return None if progress is None else lambda done: progress("training", before + done, total)
+    """Return a function that reports the epochs of one network as progress of all networks."""
+    return None if progress is None else lambda epoch: progress("training", before + epoch, total)
 
 
 def split_digits(images: int) -> Split:
-    """Return the digits with ``images`` of them, always the same ones, kept for testing."""
+    """Return the digits, with the same ``images`` always set aside for testing."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -110,11 +107,11 @@ def train(
     epochs: int,
     batch: int = 64,
     *,
-    done: Callable[[int], None] | None = None,
+    report: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Train one network and return what each of its layers makes of the test images.
+    """Train one network and return the outputs of its layers for the test images.
 
-    ``done`` is called after every epoch with how many there were.
+    ``report`` is called after each epoch with their number so far.
     """
     torch = need("torch")
     with torch.random.fork_rng(devices=[]), _one_thread(torch):
@@ -129,8 +126,8 @@ def train(
                 logits = _forward(torch, convolutions, linear, x[rows])["linear"]
                 torch.nn.functional.cross_entropy(logits, y[rows]).backward()
                 optimizer.step()
-            if done:
-                done(epoch + 1)
+            if report:
+                report(epoch + 1)
         with torch.no_grad():
             outputs = _forward(torch, convolutions, linear, torch.from_numpy(split.test))
     return {layer: values.numpy() for layer, values in outputs.items()}
@@ -148,7 +145,7 @@ def _layers(torch: Any) -> tuple[list[Any], Any]:
 
 
 def _forward(torch: Any, convolutions: list[Any], linear: Any, x: Any) -> dict[str, Any]:
-    """Return the output of every layer, by name."""
+    """Return the outputs of all layers by name."""
     outputs = []
     for convolution in convolutions:
         x = torch.relu(convolution(x))
@@ -158,8 +155,8 @@ def _forward(torch: Any, convolutions: list[Any], linear: Any, x: Any) -> dict[s
 
 @contextmanager
 def _one_thread(torch: Any) -> Iterator[None]:
-    # On images this small a second thread costs more than it saves, and sums would depend on how
-    # many there are.
+    # On images this small a second thread costs more than it saves, and sums depend on the number
+    # of threads.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,5 +1,4 @@
-"""Text and a graph that every installation has: a frozen extract of the standard library of
-CPython."""
+"""Text and a graph in each installation: a frozen extract of CPython's standard library."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class Sentences(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What was extracted from the release ``python``; ``fingerprint`` is the SHA-256 of the
-    file."""
+    """The extract of the release ``python``; ``fingerprint`` is the SHA-256 of its file."""
 
     python: str
     graph: Calls
@@ -59,8 +57,8 @@ def load_snapshot() -> Snapshot:
     ``graph``: 2,800 functions, the 350 best connected ones of each of the 8 packages with most
     functions; 800 words. ``sentences``: up to 600 sentences of 4 to 40 words from each of the 10
     packages with most sentences, none twice. The standard library differs between releases, so the
-    extract is part of this package: every machine sees the same bytes. ``scripts/snapshot.py`` in
-    the repository wrote it.
+    extract is part of this package: all machines see the same bytes. It was written by
+    ``scripts/snapshot.py`` of the repository.
     """
     data = (files("resemblance.sources.trained") / "data" / "stdlib.json.gz").read_bytes()
     content = json.loads(gzip.decompress(data))

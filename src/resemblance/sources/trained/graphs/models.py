@@ -1,5 +1,4 @@
-"""Position-aware graph neural network: what a node is like, and how far it is from chosen sets of
-others."""
+"""A position-aware graph neural network, which sees distances of nodes from sets of anchors."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from ....extras import need
 
 
 class Anchors(NamedTuple):
-    """For every node and anchor set, (n, sets): the nearest node of the set, and its proximity 1 /
-    (distance + 1).
+    """The nearest node of each anchor set and its proximity, for each node: two arrays (n, sets).
 
-    The proximity is 0, and the nearest node of no meaning, where no node of the set is in reach.
+    The proximity is 1 / (distance + 1). Where no node of the set is in reach it is 0, and the
+    nearest node has no meaning.
     """
 
     nearest: np.ndarray
@@ -25,27 +24,23 @@ class Anchors(NamedTuple):
 def find_anchors(
     edges: np.ndarray, nodes: int, sets: int, reach: int, random: np.random.Generator
 ) -> Anchors:
-    """Draw anchor sets and find the nearest anchor of every node in each.
+    """Draw anchor sets and find the nearest anchor of each node in them.
 
-    The sets have from half of the nodes down to a single one, as many of each size: n/2, n/4, ...
-    Distances are lengths of shortest paths, and those above ``reach`` count as infinite. Bourgain's
-    theorem asks for about log2(n)^2 sets for positions to be told apart.
+    The sets have n/2, n/4, ... nodes down to a single one, and there are as many of each size.
+    Distances are lengths of shortest paths, and those above ``reach`` count as infinite. By
+    Bourgain's theorem, about log2(n)^2 sets distinguish positions.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
 
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(nodes, nodes)).tocsr()
+    options: dict[str, Any] = {"directed": False, "unweighted": True, "limit": reach}
+    options |= {"min_only": True, "return_predecessors": True}
     sizes = int(np.log2(nodes))
     nearest, proximity = np.zeros((nodes, sets), np.int64), np.zeros((nodes, sets), np.float32)
     for i in range(sets):
-        chosen = np.sort(random.permutation(nodes)[: nodes >> (1 + i * sizes // sets)])
-        options: dict[str, Any] = {
-            "directed": False,
-            "unweighted": True,
-            "limit": reach,
-            "min_only": True,
-        }
-        distance, _, source = dijkstra(graph, indices=chosen, return_predecessors=True, **options)
+        anchors = np.sort(random.permutation(nodes)[: nodes >> (1 + i * sizes // sets)])
+        distance, _, source = dijkstra(graph, indices=anchors, **options)
         near = np.isfinite(distance)
         nearest[near, i], proximity[near, i] = source[near], 1 / (distance[near] + 1)
     return Anchors(nearest, proximity)
@@ -54,35 +49,25 @@ def find_anchors(
 def build(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
     """Return a freshly initialised model, a ``ModuleDict``; :func:`forward` runs it."""
     nn, hidden = need("torch").nn, options["hidden"]
-    layers = [
-        nn.ModuleDict(
-            {
-                "self": nn.Linear(before, hidden),
-                "anchor": nn.Linear(before, hidden, False),
-                "position": nn.Linear(hidden, 1),
-            }
-        )
-        for before in [inputs] + [hidden] * (options["layers"] - 1)
-    ]
-    return nn.ModuleDict(
-        {"layers": nn.ModuleList(layers), "head": nn.Linear(options["sets"], classes)}
-    )
+    layers = nn.ModuleList()
+    for before in [inputs] + [hidden] * (options["layers"] - 1):
+        parts = {"self": nn.Linear(before, hidden), "anchor": nn.Linear(before, hidden, False)}
+        layers.append(nn.ModuleDict(parts | {"position": nn.Linear(hidden, 1)}))
+    return nn.ModuleDict({"layers": layers, "head": nn.Linear(options["sets"], classes)})
 
 
 def forward(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
-    """Return the structure output (n, hidden) of every layer but the last, and the logits.
+    """Return the structure outputs (n, hidden) of all layers but the last, and the logits.
 
-    A message goes from the nearest anchor of each set to a node: a linear map of the node's
-    features and of the anchor's, those weighted by proximity, and a ReLU. The mean of the messages
-    of all sets is the structure output, which the next layer starts from; a linear map of each
-    message to one number is the position output, (n, sets), of which the one of the last layer is
+    The nearest anchor of each set sends a message to a node: the ReLU of a linear map of the node's
+    features plus one of the anchor's features, weighted by proximity. The mean of the messages of
+    all sets is the structure output, the input of the next layer; a linear map of each message to
+    one number is the position output, (n, sets). The position output of the last layer is
     classified.
     """
     torch = need("torch")
-    nearest, proximity = (
-        torch.from_numpy(anchors.nearest),
-        torch.from_numpy(anchors.proximity)[:, :, None],
-    )
+    nearest = torch.from_numpy(anchors.nearest)
+    proximity = torch.from_numpy(anchors.proximity)[:, :, None]
     outputs = {}
     for i, layer in enumerate(model["layers"], 1):
         messages = torch.relu(layer["self"](x)[:, None] + proximity * layer["anchor"](x)[nearest])

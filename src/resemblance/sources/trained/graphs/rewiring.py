@@ -1,5 +1,4 @@
-"""Shifts of a graph at five severities: links rewired or lost, and what nodes hold swapped or
-forgotten."""
+"""Shifts of a graph at five severities: links rewired or lost, features swapped or lost."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from ..common import check_shift
 
-ROUNDS = 20  # of drawing partners anew for links that could not change theirs
+ROUNDS = 20  # in which links that could not change partners are paired again
 Changed = tuple[np.ndarray, np.ndarray]
 
 
@@ -24,10 +23,10 @@ class Shift(NamedTuple):
 def shift(
     x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np.random.Generator
 ) -> Changed:
-    """Return the features (n, d) and undirected links (n_edges, 2), each once, of a graph after a
-    shift.
+    """Return the features (n, d) and undirected links (n_edges, 2) of a graph after a shift.
 
-    ``name`` is one of :data:`SHIFTS`; ``severity`` 1 to 5, and 0 leaves the graph as it is.
+    Each link appears once. ``name`` is one of :data:`SHIFTS`; ``severity`` is 1 to 5, and 0 leaves
+    the graph as it is.
 
     Raises ``ValueError`` for an unknown shift or severity.
     """
@@ -39,13 +38,13 @@ def shift(
 
 
 def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return links (n_edges, 2) of which ``int(share * n_edges)`` changed partners; every node
-    keeps its degree.
+    """Return links (n_edges, 2) after ``int(share * n_edges)`` of them swapped partners.
 
-    Chosen links are paired at random, and two of them, a-b and c-d, become a-d and c-b, in a random
-    direction, unless that would link a node to itself or two nodes twice; those left are paired
-    anew, up to 20 times, and then stay. A link may come back in a later round, so that a few fewer
-    may differ. Reference: Maslov and Sneppen (Science 2002).
+    All nodes keep their degrees. The drawn links are paired at random, and a pair a-b and c-d
+    becomes a-d and c-b, in a random direction, unless that links a node to itself or two nodes
+    twice. Links that could not be swapped are paired again, up to 20 times, and then stay. A link
+    may come back in a later round, so that a few less may differ. Reference: Maslov and Sneppen
+    (Science 2002).
 
     Raises ``ValueError`` for a share outside 0 to 1.
     """
@@ -53,16 +52,16 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
         raise ValueError(f"rewire: share must be between 0 and 1; got {share!r}")
     result = edges.copy()
     present = {(min(a, b), max(a, b)) for a, b in edges.tolist()}
-    left = random.permutation(len(edges))[: int(share * len(edges))]
+    links = random.permutation(len(edges))[: int(share * len(edges))]
     for _ in range(ROUNDS):
-        left = random.permutation(left)
-        turned = random.random(len(left)) < 0.5
-        stuck = list(left[len(left) // 2 * 2 :])
-        for first, second, turn in zip(left[::2], left[1::2], turned):
+        links = random.permutation(links)
+        turned = random.random(len(links)) < 0.5
+        stuck = list(links[len(links) // 2 * 2 :])
+        for first, second, turn in zip(links[::2], links[1::2], turned):
             if not _swap(result, present, int(first), int(second), bool(turn)):
                 stuck += [first, second]
-        left = np.array(stuck, np.int64)
-        if len(left) < 2:
+        links = np.array(stuck, np.int64)
+        if len(links) < 2:
             break
     return np.sort(result, axis=1)
 
@@ -70,7 +69,7 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
 def _swap(
     edges: np.ndarray, present: set[tuple[int, int]], first: int, second: int, turn: bool
 ) -> bool:
-    """Exchange the ends of two links, if that gives two other ones; say whether it did."""
+    """Swap the ends of two links if that gives two new links; return whether it did."""
     (a, b), (c, d) = edges[first].tolist(), edges[second].tolist()
     if turn:
         c, d = d, c
@@ -84,49 +83,47 @@ def _swap(
 
 
 def rewired(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator) -> Changed:
-    """Links that changed partners; see :func:`rewire`."""
+    """Return a graph whose links swapped partners; see :func:`rewire`."""
     return x, rewire(edges, share, random)
 
 
 def missing_links(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> Changed:
-    """No link with probability ``share``."""
+    """Return a graph without each link with probability ``share``."""
     return x, edges[random.random(len(edges)) >= share]
 
 
 def swapped_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> Changed:
-    """Features of ``int(share * n)`` nodes, in random order among these: the same features, on
-    other nodes."""
-    chosen = random.permutation(len(x))[: int(share * len(x))]
+    """Return a graph in which ``int(share * n)`` nodes have the features of others of these."""
+    nodes = random.permutation(len(x))[: int(share * len(x))]
     result = x.copy()
-    result[chosen] = x[np.roll(chosen, 1)]
+    result[nodes] = x[np.roll(nodes, 1)]
     return result, edges
 
 
 def missing_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> Changed:
-    """Each feature of each node 0 with probability ``share``, and the others of a node scaled to
-    their old sum.
+    """Return a graph in which each feature of each node becomes 0 with probability ``share``.
 
-    A node that loses all its features has none.
+    The other features of a node are scaled to the old sum of all; a node that loses all its
+    features has none.
     """
-    kept = np.where(random.random(x.shape) < share, 0, x)
-    before, after = x.sum(axis=1, keepdims=True), kept.sum(axis=1, keepdims=True)
-    return (kept * np.divide(before, after, out=np.zeros_like(before), where=after != 0)).astype(
-        x.dtype
-    ), edges
+    thinned = np.where(random.random(x.shape) < share, 0, x)
+    before, after = x.sum(axis=1, keepdims=True), thinned.sum(axis=1, keepdims=True)
+    scale = np.divide(before, after, out=np.zeros_like(before), where=after != 0)
+    return (thinned * scale).astype(x.dtype), edges
 
 
 def noisy_features(
     x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
 ) -> Changed:
-    """Features plus normal noise, with ``deviation`` times the standard deviation of all
-    features."""
-    return (x + deviation * x.std() * random.standard_normal(x.shape)).astype(x.dtype), edges
+    """Return features with normal noise of ``deviation`` times their standard deviation."""
+    noise = deviation * x.std() * random.standard_normal(x.shape)
+    return (x + noise).astype(x.dtype), edges
 
 
 SHIFTS: Mapping[str, Shift] = {

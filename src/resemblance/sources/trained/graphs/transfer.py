@@ -1,5 +1,4 @@
-"""Graph networks that were pretrained on some packages and fine-tuned on others, of which they see
-a few functions.
+"""Graph networks pretrained on some packages and fine-tuned on a few functions of others.
 
 Models fine-tuned from the same weights agree on the graph as it is, and differ on a rewired one:
 what the benchmark of Ding et al. (NeurIPS 2021) asks representations to show.
@@ -8,6 +7,7 @@ what the benchmark of Ding et al. (NeurIPS 2021) asks representations to show.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,17 +32,10 @@ from .train import both_ways, build, features, learn, run_layers
 
 VERSION = 1
 ARCHITECTURES = ("gcn", "sage", "gat")
-FIRST = 4  # packages of the graph from here on are for pretraining, those before for fine-tuning
+FIRST = 4  # packages before this one are for fine-tuning, the others for pretraining
 
-_SAGE = {
-    "classes": 4,
-    "vocabulary": 60,
-    "test": 500,
-    "hidden": 32,
-    "layers": 4,
-    "dropout": 0.5,
-    "activation": "relu",
-}
+_SAGE: dict[str, Any] = {"classes": 4, "vocabulary": 60, "test": 500, "hidden": 32, "layers": 4}
+_SAGE |= {"dropout": 0.5, "activation": "relu"}
 _PRETRAINING: dict[str, Any] = _SAGE | {"lr": 0.01, "weight_decay": 0.0, "epochs": 100}
 _FINETUNING: dict[str, Any] = _SAGE | {"lr": 0.01, "weight_decay": 0.0, "epochs": 40, "shots": 40}
 _SMALL = {"vocabulary": 30, "test": 120, "hidden": 8, "layers": 3, "epochs": 5}
@@ -52,9 +45,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-class Task(NamedTuple):
-    """A graph (see :class:`.graphs.Task`) with the nodes to learn from and to test on, and labels
-    from 0."""
+class NodeTransfer(NamedTuple):
+    """A graph with the nodes to train with and to test on, and labels from 0."""
 
     x: np.ndarray
     edges: np.ndarray
@@ -66,12 +58,12 @@ class Task(NamedTuple):
 def fit(recipe: Recipe, start: State | None = None) -> State:
     """Train the model of a recipe and return its weights by name.
 
-    - ``"pretrained"``: random weights learn from which of the last four packages of the graph a
-      function is, on all their functions but the ``test`` ones.
-    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, get a new last layer and learn
-      the same of the first four packages, from ``shots`` functions of each; all weights are
-      trained. Which functions, the initial last layer and the dropout depend on ``recipe.seed``
-      alone, so models of one seed have them in common, whatever was pretrained.
+    - ``"pretrained"``: random weights learn to classify functions of the last four packages of the
+      graph, from all of them but the ``test`` ones.
+    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, gets a new last layer and learns
+      the same for the first four packages, from ``shots`` functions of each; all weights are
+      trained. The functions, the initial last layer and the dropout depend on ``recipe.seed``
+      alone, so models of one seed share them, whatever was pretrained.
 
     Both see the whole graph, with all functions and links. Options: those of
     :data:`.graphs.OPTIONS` without ``train`` and ``deep``, with ``classes`` (4); fine-tuning also
@@ -97,12 +89,11 @@ def fit(recipe: Recipe, start: State | None = None) -> State:
 
 
 def extract(recipe: Recipe, state: State) -> Extraction:
-    """Return what the layers of a trained network make of the test nodes, and how well it
-    classifies them.
+    """Return the outputs of a trained network and of its layers for the test nodes.
 
-    Representations, pooling "node", are those of :func:`.graphs.extract` for the test nodes in the
-    graph as it is (in distribution), the same for all fine-tuned models. Those of a pretrained
-    model are of test nodes of its packages.
+    Layers, pooling "node", are those of :func:`.graphs.extract` for the test nodes in the graph as
+    it is (in distribution), the same for all fine-tuned models. Those of a pretrained model are for
+    test nodes of its packages.
 
     ``accuracies`` of fine-tuned models, always on the test nodes: ``"test"`` in the graph as it is;
     ``"<shift>/<severity>"`` in the graph after each of :data:`.rewiring.SHIFTS`, drawn once for all
@@ -112,33 +103,28 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     Raises ``ValueError`` as :func:`fit` does.
     """
     task = _task(recipe)
-    inputs = {"test": (task.x, task.edges)} | (
-        _shifted(task) if recipe.setting == "finetuned" else {}
-    )
+    inputs = {"test": (task.x, task.edges)}
+    if recipe.setting == "finetuned":
+        inputs |= _shifted(task)
+    labels, accuracies, layers = task.labels[task.test], {}, {}
     with seeded(recipe.seed, "graphs", "extract") as torch, torch.no_grad():
         model = load_state(_build(recipe), state)
-        seen = {
-            n: run_layers(model, torch.from_numpy(x), both_ways(torch, e))
-            for n, (x, e) in inputs.items()
-        }
-    labels = task.labels[task.test]
-    accuracies = {
-        name: accuracy(found["logits"].numpy()[task.test], labels) for name, found in seen.items()
-    }
-    layers = {name: values.numpy()[task.test] for name, values in seen["test"].items()}
-    outputs = layers.pop("logits")
-    known = with_means(accuracies) if recipe.setting == "finetuned" else accuracies
-    return Extraction({"node": layers}, outputs, labels, known)
+        for name, (x, edges) in inputs.items():
+            outputs = run_layers(model, torch.from_numpy(x), both_ways(torch, edges))
+            accuracies[name] = accuracy(outputs["logits"].numpy()[task.test], labels)
+            if name == "test":
+                layers = {layer: rows.numpy()[task.test] for layer, rows in outputs.items()}
+    logits = layers.pop("logits")
+    accuracies = with_means(accuracies) if recipe.setting == "finetuned" else accuracies
+    return Extraction({"node": layers}, logits, labels, accuracies)
 
 
-def _shifted(task: Task) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    return {
-        f"{name}/{severity}": rewiring.shift(
-            task.x, task.edges, name, severity, generator(0, "graphs", "shift", name, severity)
-        )
-        for name in rewiring.SHIFTS
-        for severity in SEVERITIES
-    }
+def _shifted(task: NodeTransfer) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    graphs = {}
+    for name, severity in product(rewiring.SHIFTS, SEVERITIES):
+        random = generator(0, "graphs", "shift", name, severity)
+        graphs[f"{name}/{severity}"] = rewiring.shift(task.x, task.edges, name, severity, random)
+    return graphs
 
 
 def _build(recipe: Recipe) -> Any:
@@ -147,22 +133,18 @@ def _build(recipe: Recipe) -> Any:
 
 
 def _learn(
-    torch: Any, model: Any, task: Task, nodes: np.ndarray, options: Mapping[str, Any]
+    torch: Any, model: Any, task: NodeTransfer, nodes: np.ndarray, options: Mapping[str, Any]
 ) -> None:
-    x, links = torch.from_numpy(task.x), both_ways(torch, task.edges)
-    learn(
-        torch,
-        model,
-        lambda seen: run_layers(model, x, seen)["logits"][nodes],
-        links,
-        task.labels[nodes],
-        options,
-    )
+    x = torch.from_numpy(task.x)
+
+    def logits(links: Any) -> Any:
+        return run_layers(model, x, links)["logits"][nodes]
+
+    learn(torch, model, logits, both_ways(torch, task.edges), task.labels[nodes], options)
 
 
-def _task(recipe: Recipe) -> Task:
-    """Return the task of a recipe that is known to make sense; its split is the same for all
-    seeds."""
+def _task(recipe: Recipe) -> NodeTransfer:
+    """Return the task of a valid recipe, with one split for all seeds."""
     _check(recipe)
     graph, test = load_snapshot().graph, recipe.options["test"]
     later = graph.labels >= FIRST
@@ -171,11 +153,12 @@ def _task(recipe: Recipe) -> Task:
     if not 0 < test < len(order):
         raise ValueError(f"graphs: test must be between 1 and {len(order) - 1}; got {test!r}")
     x = features(graph.words, recipe.options["vocabulary"])
-    return Task(x, graph.edges, graph.labels % FIRST, np.sort(order[test:]), np.sort(order[:test]))
+    train, test_nodes = np.sort(order[test:]), np.sort(order[:test])
+    return NodeTransfer(x, graph.edges, graph.labels % FIRST, train, test_nodes)
 
 
 def _check(recipe: Recipe) -> None:
-    known = {"domain": ("graphs",), "dataset": ("stdlib",), "architecture": ARCHITECTURES}
-    check_transfer(recipe, known, OPTIONS["default"]["sage"])
+    allowed = {"domain": ("graphs",), "dataset": ("stdlib",), "architecture": ARCHITECTURES}
+    check_transfer(recipe, allowed, OPTIONS["default"]["sage"])
     if recipe.options["classes"] != FIRST:
         raise ValueError(f"graphs: classes must be {FIRST}; got {recipe.options['classes']!r}")

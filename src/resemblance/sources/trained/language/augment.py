@@ -21,12 +21,12 @@ def eda(
 ) -> list[str]:
     """Return the words of a sentence after one operation of EDA, drawn uniformly.
 
-    With n = max(1, int(share * number of words)), the operations are deletion of every word with
-    probability ``share`` (one word, drawn at random, stays if none would), n swaps of two words, n
-    insertions at random places and, given ``synonyms``, replacement of n words by a synonym. What
-    is inserted is a synonym of a word of the sentence; without synonyms it is drawn from
-    ``others``, words of the same language, and without these too from the sentence. ``share`` 0
-    leaves the sentence as it is.
+    With n = max(1, int(share * number of words)), the operations are deletion of each word with
+    probability ``share`` (a random word stays if all would go), n swaps of two words, n insertions
+    at random places and, given ``synonyms``, replacement of n words by a synonym. An inserted word
+    is a synonym of a word of the sentence; without synonyms it is drawn from ``others``, words of
+    the same language, and without these from the sentence. ``share`` 0 leaves the sentence as it
+    is.
 
     Raises ``ValueError`` for a share outside 0 to 1. Reference: Wei and Zou (EMNLP 2019), who also
     train on the original sentences, and never replace stop words.
@@ -47,14 +47,14 @@ def eda(
 
 
 def delete(words: Sequence[str], share: float, random: np.random.Generator) -> list[str]:
-    """Return the words without those that were deleted, each with probability ``share``; one always
-    stays."""
-    kept = [word for word, draw in zip(words, random.random(len(words))) if draw >= share]
-    return kept or [words[int(random.integers(len(words)))]]
+    """Return the words without each with probability ``share``; one of them always stays."""
+    draws = random.random(len(words))
+    remaining = [word for word, draw in zip(words, draws) if draw >= share]
+    return remaining or [words[int(random.integers(len(words)))]]
 
 
 def swap(words: Sequence[str], times: int, random: np.random.Generator) -> list[str]:
-    """Return the words after two of them, drawn at random, changed places; ``times`` times."""
+    """Return the words after ``times`` swaps of two that are drawn at random."""
     result = list(words)
     for i, j in random.integers(len(words), size=(times, 2)):
         result[i], result[j] = result[j], result[i]
@@ -69,10 +69,9 @@ def insert(
     others: Sequence[str] = (),
     synonyms: Synonyms | None = None,
 ) -> list[str]:
-    """Return the words and ``times`` more at random places: synonyms if given, else words drawn
-    from ``others``.
+    """Return the words with ``times`` more at random places, synonyms or words from ``others``.
 
-    A sentence of which no word has a synonym stays as it is.
+    With ``synonyms``, a sentence none of whose words has one stays as it is.
     """
     source = list(others) or list(words)
     if synonyms is not None:
@@ -88,10 +87,10 @@ def replace(
 ) -> list[str]:
     """Return the words with up to ``times`` of those that have synonyms replaced by one of them."""
     result = list(words)
-    known = [i for i, word in enumerate(words) if synonyms.get(word)]
-    for place in random.permutation(len(known))[:times]:
-        choices = synonyms[words[known[place]]]
-        result[known[place]] = choices[int(random.integers(len(choices)))]
+    places = [i for i, word in enumerate(words) if synonyms.get(word)]
+    for i in random.permutation(len(places))[:times]:
+        choices = synonyms[words[places[i]]]
+        result[places[i]] = choices[int(random.integers(len(choices)))]
     return result
 
 
@@ -99,13 +98,12 @@ def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
     """Read the synonyms of all single words from the folder of a WordNet 3.0 database.
 
     Two words are synonyms when they share a synonym set, whatever its part of speech; both are
-    lower case. Words of several parts ("ice_cream") are left out. Reads the plain files
-    ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv``; their index files hold nothing else
-    that is needed.
+    lower case. Words of several parts ("ice_cream") are left out. Only the plain files
+    ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv`` are read.
 
     Raises ``ValueError`` when a file is missing or holds something else.
     """
-    found: dict[str, set[str]] = {}
+    synonyms: dict[str, set[str]] = {}
     for part in PARTS_OF_SPEECH:
         path = Path(folder) / f"data.{part}"
         if not path.is_file():
@@ -115,16 +113,12 @@ def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
             )
         with path.open(encoding="utf-8") as lines:
             for line in lines:
-                together = (
-                    [] if line.startswith("  ") else synonym_set(line, path)
-                )  # the licence is indented
-                for word in together:
-                    found.setdefault(word, set()).update(together)
-    return {
-        word: tuple(sorted(together - {word}))
-        for word, together in found.items()
-        if len(together) > 1
-    }
+                is_licence = line.startswith("  ")
+                members = [] if is_licence else synonym_set(line, path)
+                for word in members:
+                    synonyms.setdefault(word, set()).update(members)
+    others = {word: tuple(sorted(members - {word})) for word, members in synonyms.items()}
+    return {word: words for word, words in others.items() if words}
 
 
 def synonym_set(line: str, path: Path | str = "line") -> list[str]:

@@ -1,11 +1,10 @@
-"""Small transformers for sentences: a vocabulary of words, random weights, training, and their
-hidden states."""
+"""Small transformers for sentences, with their vocabulary, training and hidden states."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,50 +16,45 @@ PADDING, START, END, UNKNOWN = "[PAD]", "[CLS]", "[SEP]", "[UNK]"
 CLASS_TOKENS = tuple(f"[CLASS{k}]" for k in range(CLASSES))
 SPECIAL = (PADDING, START, END, UNKNOWN, *CLASS_TOKENS)
 ARCHITECTURES = ("bert", "albert", "llama")
-ROWS = 256  # sentences that go through a network at once when it is only looked at
+ROWS = 256  # sentences that go through a network at once when it is not trained
 Vocabulary = Mapping[str, int]
 Words = Sequence[str]
 
 
 class Activations(NamedTuple):
-    """What a network makes of sentences: logits (n, classes) and by pooling and layer an array (n,
-    features)."""
+    """Logits (n, classes) of sentences, and an array (n, features) by pooling and layer."""
 
     outputs: np.ndarray
     layers: dict[str, dict[str, np.ndarray]]
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words, numbers and punctuation marks of a text in lower case; underscores only
-    separate."""
+    """Return words, numbers and punctuation marks in lower case; underscores are separators."""
     return re.findall(r"[^\W\d_]+|\d+|[^\w\s]", text.lower())
 
 
 def vocabulary(sentences: Iterable[Words], size: int) -> dict[str, int]:
-    """Return the id of every token: the special ones, then the most frequent words, ``size`` tokens
-    in all.
+    """Return the ids of ``size`` tokens: the special ones, then the most frequent words.
 
-    Words that are equally frequent come in alphabetical order, so the ids do not depend on the
-    order of sentences.
+    Equally frequent words come in alphabetical order, so the ids do not depend on the order of
+    sentences.
     """
     counts = Counter(word for sentence in sentences for word in sentence)
     frequent = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL)]
     return {token: i for i, token in enumerate([*SPECIAL, *frequent])}
 
 
-def encode(sentences: Sequence[Words], known: Vocabulary, tokens: int) -> np.ndarray:
-    """Return token ids, (n, tokens): [CLS], the words that fit, [SEP], then padding; unknown words
-    are [UNK]."""
-    ids = np.full((len(sentences), tokens), known[PADDING], dtype=np.int64)
-    for row, sentence in zip(ids, sentences):
-        inside = [known.get(word, known[UNKNOWN]) for word in sentence[: tokens - 2]]
-        row[: len(inside) + 2] = [known[START], *inside, known[END]]
-    return ids
+def encode(sentences: Sequence[Words], ids: Vocabulary, tokens: int) -> np.ndarray:
+    """Return token ids, (n, tokens): [CLS], the words that fit or [UNK], [SEP], and padding."""
+    rows = np.full((len(sentences), tokens), ids[PADDING], dtype=np.int64)
+    for row, sentence in zip(rows, sentences):
+        words = [ids.get(word, ids[UNKNOWN]) for word in sentence[: tokens - 2]]
+        row[: len(words) + 2] = [ids[START], *words, ids[END]]
+    return rows
 
 
 def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a network with random weights that classifies sentences: BERT, ALBERT or Llama of
-    Hugging Face.
+    """Return Hugging Face's BERT, ALBERT or Llama for classification, with random weights.
 
     ``options``: vocabulary, tokens, width, inner (of the feed-forward layers), layers, heads,
     dropout, and init, the standard deviation of the initial weights.
@@ -80,25 +74,16 @@ def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
         "eos_token_id": SPECIAL.index(END),
         "attn_implementation": "sdpa",
     }
-    dropout = {
-        "hidden_dropout_prob": options["dropout"],
-        "attention_probs_dropout_prob": options["dropout"],
-    }
-    if architecture == "bert":
-        return transformers.BertForSequenceClassification(
-            transformers.BertConfig(**shape, **dropout)
-        )
-    if architecture == "albert":
-        dropout |= {
-            "embedding_size": options["width"],
-            "classifier_dropout_prob": options["dropout"],
-        }
-        return transformers.AlbertForSequenceClassification(
-            transformers.AlbertConfig(**shape, **dropout)
-        )
+    dropout = options["dropout"]
     if architecture == "llama":
-        shape["attention_dropout"] = options["dropout"]
-        return transformers.LlamaForSequenceClassification(transformers.LlamaConfig(**shape))
+        config = transformers.LlamaConfig(**shape, attention_dropout=dropout)
+        return transformers.LlamaForSequenceClassification(config)
+    shape |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    if architecture == "bert":
+        return transformers.BertForSequenceClassification(transformers.BertConfig(**shape))
+    if architecture == "albert":
+        shape |= {"embedding_size": options["width"], "classifier_dropout_prob": dropout}
+        return transformers.AlbertForSequenceClassification(transformers.AlbertConfig(**shape))
     raise ValueError(
         f"language: architecture must be one of {', '.join(ARCHITECTURES)}; got {architecture!r}"
     )
@@ -111,12 +96,11 @@ def learn(
     labels: np.ndarray,
     options: Mapping[str, Any],
 ) -> None:
-    """Train a network with AdamW and cross-entropy; ``epochs`` are the token ids (n, tokens) of
-    every epoch.
+    """Train a network with AdamW and cross-entropy on the token ids (n, tokens) of each epoch.
 
     The learning rate rises over the first tenth of the steps and then falls to zero, both linearly.
-    Gradients are scaled down to a norm of ``options["clip"]``: without that, a small model now and
-    then ends up answering with a single class. Other ``options``: epochs, batch, rate (the
+    Gradients are scaled down to a norm of ``options["clip"]``: otherwise a small model sometimes
+    collapses to a single class. Other ``options``: epochs, batch, rate (the
     largest), decay (of weights).
     """
     steps = options["epochs"] * -(-len(labels) // options["batch"])
@@ -139,8 +123,7 @@ def learn(
 
 
 def batches(torch: Any, ids: np.ndarray, size: int) -> Iterator[Any]:
-    """Yield the rows of every batch in random order; sentences of a batch have similar lengths,
-    which saves padding."""
+    """Yield the rows of each batch in random order, with similar lengths to save padding."""
     lengths = torch.from_numpy((ids != SPECIAL.index(PADDING)).sum(axis=1))
     shuffled = torch.randperm(len(ids))
     parts = shuffled[lengths[shuffled].argsort(stable=True)].split(size)
@@ -148,8 +131,7 @@ def batches(torch: Any, ids: np.ndarray, size: int) -> Iterator[Any]:
 
 
 def inputs(torch: Any, ids: np.ndarray) -> dict[str, Any]:
-    """Return what a network takes: token ids and mask, as long as the longest of these
-    sentences."""
+    """Return the token ids and the mask of sentences, as long as the longest of them."""
     real = ids != SPECIAL.index(PADDING)
     longest = int(real.sum(axis=1).max())
     return {
@@ -159,9 +141,9 @@ def inputs(torch: Any, ids: np.ndarray) -> dict[str, Any]:
 
 
 def logits_of(torch: Any, model: Any, ids: np.ndarray) -> np.ndarray:
-    """Return what a network answers to encoded sentences, (n, classes)."""
+    """Return the logits of a network for encoded sentences, (n, classes)."""
     with torch.no_grad():
-        parts = [model(**inputs(torch, ids[i : i + ROWS])).logits for i in range(0, len(ids), ROWS)]
+        parts = [model(**inputs(torch, block)).logits for block in _blocks(ids)]
     return np.asarray(torch.cat(parts).numpy())
 
 
@@ -174,42 +156,38 @@ def activations(torch: Any, model: Any, ids: np.ndarray, architecture: str) -> A
     of Llama after its final normalisation. "cls" and "last" have no "embedding": there, this token
     is the same in every sentence.
     """
-    parts = [
-        _pooled(torch, model, ids[i : i + ROWS], architecture) for i in range(0, len(ids), ROWS)
-    ]
-    outputs = np.concatenate([part.outputs for part in parts])
-    names = {pooling: list(layers) for pooling, layers in parts[0].layers.items()}
-    return Activations(
-        outputs,
-        {
-            p: {n: np.concatenate([part.layers[p][n] for part in parts]) for n in names[p]}
-            for p in names
-        },
-    )
+    parts = [_activations(torch, model, block, architecture) for block in _blocks(ids)]
+    layers: dict[str, dict[str, np.ndarray]] = {}
+    for pooling, arrays in parts[0].layers.items():
+        layers[pooling] = {}
+        for name in arrays:
+            rows = [part.layers[pooling][name] for part in parts]
+            layers[pooling][name] = np.concatenate(rows)
+    return Activations(np.concatenate([part.outputs for part in parts]), layers)
 
 
-def _pooled(torch: Any, model: Any, ids: np.ndarray, architecture: str) -> Activations:
-    """Activations of one block of sentences."""
-    given = inputs(torch, ids)
+def _blocks(ids: np.ndarray) -> Iterator[np.ndarray]:
+    return (ids[i : i + ROWS] for i in range(0, len(ids), ROWS))
+
+
+def _activations(torch: Any, model: Any, ids: np.ndarray, architecture: str) -> Activations:
+    """Return the activations of one block of sentences."""
+    arguments = inputs(torch, ids)
     with torch.no_grad():
-        result = model(**given, output_hidden_states=True)
-    names = ["embedding", *(f"block{i}" for i in range(1, len(result.hidden_states)))]
-    states = dict(zip(names, result.hidden_states))
-    blocks = {name: state for name, state in states.items() if name != "embedding"}
-    mask = given["attention_mask"]
-    if architecture == "llama":
-        end = mask.sum(dim=1) - 1
+        result = model(**arguments, output_hidden_states=True)
+    mask = arguments["attention_mask"]
+    end = (torch.arange(len(ids)), mask.sum(dim=1) - 1)
+    weight = (mask / mask.sum(dim=1, keepdim=True)).unsqueeze(2)
+    pools: dict[str, Callable[[Any], Any]] = {"last": lambda state: state[end]}
+    if architecture != "llama":
         pools = {
-            "last": {name: state[torch.arange(len(ids)), end] for name, state in blocks.items()}
+            "cls": lambda state: state[:, 0],
+            "mean": lambda state: (state * weight).sum(dim=1),
         }
-    else:
-        weight = (mask / mask.sum(dim=1, keepdim=True)).unsqueeze(2)
-        pools = {
-            "cls": {name: state[:, 0] for name, state in blocks.items()},
-            "mean": {name: (state * weight).sum(dim=1) for name, state in states.items()},
-        }
-    arrays = {
-        pool: {name: value.numpy().copy() for name, value in layers.items()}
-        for pool, layers in pools.items()
-    }
-    return Activations(result.logits.numpy(), arrays)
+    layers: dict[str, dict[str, np.ndarray]] = {pooling: {} for pooling in pools}
+    for pooling, pool in pools.items():
+        for i, state in enumerate(result.hidden_states):
+            if i or pooling == "mean":  # the embeddings of the first and last token are constant
+                name = f"block{i}" if i else "embedding"
+                layers[pooling][name] = pool(state).numpy().copy()
+    return Activations(result.logits.numpy(), layers)

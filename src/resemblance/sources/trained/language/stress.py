@@ -1,5 +1,4 @@
-"""Stress tests for classifiers of sentences at five severities: words lost, spoilt, misplaced,
-added and misleading."""
+"""Stress tests for sentence classifiers at five severities, which change words of sentences."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from .augment import delete, swap
 
 TAUTOLOGY = ("and", "true", "is", "true")
 Words = Sequence[str]
-Cues = Sequence[Sequence[str]]  # by class, words that speak for it, the strongest first
+Cues = Sequence[Sequence[str]]  # the words that indicate each class, the strongest first
 
 
 class Context(NamedTuple):
-    """What a stress test may use: the class of the sentence, and the cues of all classes."""
+    """Facts for a stress test: the class of the sentence, and the cues of all classes."""
 
     label: int
     cues: Cues
@@ -41,11 +40,10 @@ def stressed(
 ) -> list[list[str]]:
     """Return sentences after a stress test.
 
-    ``name`` is one of :data:`STRESSES`; ``severity`` 1 to 5, and 0 leaves the sentences as they
-    are. ``cues``: see
-    :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds: noise (deletion, typos,
-    order), distraction (tautology) and words that mislead, as HANS does (McCoy et al., ACL 2019).
-    Theirs are for pairs of sentences and have no severities.
+    ``name`` is one of :data:`STRESSES`; ``severity`` is 1 to 5, and 0 leaves the sentences as they
+    are. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds: noise
+    (deletion, typos, order), distraction (tautology) and misleading words, as in HANS (McCoy et
+    al., ACL 2019). Theirs are for pairs of sentences and have no severities.
 
     Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do
     not fit the sentences or the cues, and for ``"misleading"`` when there is one class only, or one
@@ -56,11 +54,9 @@ def stressed(
     if severity == 0:
         return [list(words) for words in sentences]
     change, amounts = STRESSES[name]
-    amount = amounts[severity - 1]
-    return [
-        change(w, amount, Context(int(k), cues), random)
-        for w, k in zip(sentences, labels, strict=True)
-    ]
+    amount, contexts = amounts[severity - 1], [Context(int(label), cues) for label in labels]
+    pairs = zip(sentences, contexts, strict=True)
+    return [change(words, amount, context, random) for words, context in pairs]
 
 
 def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues: Cues) -> None:
@@ -86,23 +82,25 @@ def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues:
 def cue_words(
     sentences: Sequence[Words], labels: np.ndarray, classes: int, number: int
 ) -> list[list[str]]:
-    """Return by class the ``number`` words that speak most for it.
+    """Return the ``number`` words of each class that indicate it most strongly.
 
-    Of a word that ``a`` sentences of the class and ``b`` others hold, that is log((a + 1) / (b +
-    1)) + log(n_b / n_a), with n_a and n_b the numbers of these sentences; at least three sentences
-    must hold it. Equals are in alphabetical order.
+    The strength of a word in ``a`` sentences of the class and ``b`` others is log((a + 1) / (b +
+    1)) + log(n_b / n_a), with n_a and n_b the numbers of all such sentences. Words in fewer than
+    three sentences do not count. Words of equal strength are in alphabetical order.
     """
-    holding = [Counter[str]() for _ in range(classes)]
+    counts = [Counter[str]() for _ in range(classes)]
     for words, label in zip(sentences, labels, strict=True):
-        holding[int(label)].update(set(words))
-    every = sum(holding, Counter[str]())
+        counts[int(label)].update(set(words))
+    totals = sum(counts, Counter[str]())
+    frequent = {word: total for word, total in totals.items() if total >= 3}
     sizes = np.bincount(labels, minlength=classes)
     result = []
-    for own, size in zip(holding, sizes):
+    for of_class, size in zip(counts, sizes):
         base = np.log((len(labels) - size) / max(size, 1))
-        scores = {
-            w: np.log((own[w] + 1) / (n - own[w] + 1)) + base for w, n in every.items() if n >= 3
-        }
+        scores = {}
+        for word, total in frequent.items():
+            inside = of_class[word]
+            scores[word] = np.log((inside + 1) / (total - inside + 1)) + base
         result.append(sorted(scores, key=lambda word: (-scores[word], word))[:number])
     return result
 
@@ -110,17 +108,16 @@ def cue_words(
 def deletion(
     words: Words, share: float, context: Context, random: np.random.Generator
 ) -> list[str]:
-    """Return the words without those deleted, each with probability ``share``; one always stays."""
+    """Return the words without each with probability ``share``; one of them always stays."""
     return delete(words, share, random)
 
 
 def typos(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
     """Return the words, each with probability ``share`` with two neighbouring letters swapped."""
-    hit = random.random(len(words)) < share
-    return [
-        _typo(word, random) if spoilt and len(word) > 1 else word
-        for word, spoilt in zip(words, hit)
-    ]
+    result = []
+    for word, hit in zip(words, random.random(len(words)) < share):
+        result.append(_typo(word, random) if hit and len(word) > 1 else word)
+    return result
 
 
 def _typo(word: str, random: np.random.Generator) -> str:
@@ -129,16 +126,16 @@ def _typo(word: str, random: np.random.Generator) -> str:
 
 
 def order(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
-    """Return the words after ``share`` times their number swaps of two of them, rounded up."""
+    """Return the words after swaps of two of them, ``share`` per word, rounded up."""
     return swap(words, int(np.ceil(share * len(words))), random)
 
 
 def tautology(
     words: Words, times: float, context: Context, random: np.random.Generator
 ) -> list[str]:
-    """Return the words behind ``times`` "and true is true", which say nothing.
+    """Return the words after ``times`` repetitions of "and true is true", which say nothing.
 
-    Naik et al. put these at the end; there, long sentences would lose them when they are cut to the
+    Naik et al. put these at the end, where long sentences would lose them when they are cut to the
     length of a model.
     """
     return [*TAUTOLOGY * int(times), *words]
@@ -147,7 +144,7 @@ def tautology(
 def misleading(
     words: Words, number: float, context: Context, random: np.random.Generator
 ) -> list[str]:
-    """Return the words behind ``number`` cues of one other class, drawn from its ten strongest."""
+    """Return the words after ``number`` of the ten strongest cues of a random other class."""
     others = [k for k in range(len(context.cues)) if k != context.label]
     cues = context.cues[others[int(random.integers(len(others)))]][:10]
     return [*(cues[i] for i in random.integers(len(cues), size=int(number))), *words]
@@ -156,8 +153,7 @@ def misleading(
 def masking(
     words: Words, number: float, context: Context, random: np.random.Generator
 ) -> list[str]:
-    """Return the words without those among the ``number`` strongest cues of the class; one always
-    stays."""
+    """Return the words without the ``number`` strongest cues of the class; one always stays."""
     strongest = set(context.cues[context.label][: int(number)])
     return [word for word in words if word not in strongest] or [words[0]]
 

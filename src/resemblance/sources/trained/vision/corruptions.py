@@ -1,9 +1,9 @@
-"""Corruptions of gray images at five severities, in the manner of CIFAR-10-C, for images of any
-size."""
+"""Corruptions of gray images of any size at five severities, in the manner of CIFAR-10-C."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +21,13 @@ class Corruption(NamedTuple):
 def corrupt(
     images: np.ndarray, name: str, severity: int, random: np.random.Generator
 ) -> np.ndarray:
-    """Return gray images (n, height, width), 0 for paper and 1 for ink, after a corruption, clipped
-    to 0 to 1.
+    """Return gray images (n, height, width) after a corruption, clipped to 0 to 1.
 
-    ``name`` is one of :data:`CORRUPTIONS`; ``severity`` 1 to 5, and 0 leaves the images as they
-    are. What is drawn is drawn for every image. Reference: Hendrycks and Dietterich (ICLR 2019),
-    from which the families and the five severities are. The amounts are ours, chosen for images of
-    8 x 8 pixels: theirs are for larger photographs. Colour and weather (saturation, frost, snow,
-    fog) are left out, as gray drawings have neither.
+    0 is paper and 1 is ink. ``name`` is one of :data:`CORRUPTIONS`; ``severity`` is 1 to 5, and 0
+    leaves the images as they are. Random numbers are drawn for each image. Reference: Hendrycks and
+    Dietterich (ICLR 2019), for the families and the five severities. The amounts are ours, chosen
+    for images of 8 x 8 pixels: theirs are for larger photographs. Colour and weather (saturation,
+    frost, snow, fog) are left out, as gray drawings have neither.
 
     Raises ``ValueError`` for an unknown corruption or severity, and for images that are not (n,
     height, width) of numbers from 0 to 1 in floating point.
@@ -58,23 +57,20 @@ def gaussian_noise(images: np.ndarray, deviation: float, random: np.random.Gener
 
 
 def shot_noise(images: np.ndarray, photons: float, random: np.random.Generator) -> np.ndarray:
-    """Return images as counted by ``photons`` for full ink: Poisson, with mean x and variance x /
-    photons."""
+    """Return images of Poisson counts with mean x and variance x / photons."""
     return random.poisson(images * photons) / photons
 
 
 def impulse_noise(images: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return images of which each pixel, with probability ``share``, is paper or ink, equally
-    likely."""
+    """Return images whose pixels become paper or ink at random with probability ``share``."""
     hit, ink = random.random(images.shape) < share, random.random(images.shape) < 0.5
     return np.where(hit, ink, images)
 
 
 def blur(images: np.ndarray, deviation: float, random: np.random.Generator) -> np.ndarray:
-    """Return images convolved with a Gaussian of this standard deviation in pixels; mirrored at the
-    edge.
+    """Return images convolved with a Gaussian of this standard deviation in pixels.
 
-    The mean of an image stays as it is.
+    Images are mirrored at the edges, so their means stay the same.
     """
     from scipy.ndimage import gaussian_filter
 
@@ -88,7 +84,7 @@ def contrast(images: np.ndarray, factor: float, random: np.random.Generator) -> 
 
 
 def brightness(images: np.ndarray, amount: float, random: np.random.Generator) -> np.ndarray:
-    """Return images with ``amount`` added to every pixel."""
+    """Return images with ``amount`` added to all pixels."""
     return np.asarray(images + amount)
 
 
@@ -97,15 +93,14 @@ def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> n
 
     The mean of an image stays as it is.
     """
-    rows, columns = (
-        _shrink_and_enlarge(side, max(1, round(share * side))) for side in images.shape[1:]
-    )
+    height, width = images.shape[1:]
+    rows = _shrink_and_enlarge(height, max(1, round(share * height)))
+    columns = _shrink_and_enlarge(width, max(1, round(share * width)))
     return np.asarray(rows @ images @ columns.T)
 
 
 def _shrink_and_enlarge(side: int, fewer: int) -> np.ndarray:
-    """Return the (side, side) averages over blocks of ``fewer`` per side, by how far pixels and
-    blocks overlap."""
+    """Return the (side, side) matrix of averages over ``fewer`` blocks per side, by overlap."""
     edges, blocks = np.arange(side + 1) / side, np.arange(fewer + 1) / fewer
     low, high = np.maximum(edges[:-1, None], blocks[:-1]), np.minimum(edges[1:, None], blocks[1:])
     overlap = np.maximum(high - low, 0)
@@ -113,20 +108,15 @@ def _shrink_and_enlarge(side: int, fewer: int) -> np.ndarray:
 
 
 def compression(images: np.ndarray, step: float, random: np.random.Generator) -> np.ndarray:
-    """Return images whose cosine transform is rounded to multiples of ``step``, as JPEG does to
-    blocks of 8 x 8.
+    """Return images whose cosine transform is rounded to multiples of ``step``.
 
-    All frequencies have the same step; JPEG has larger ones for higher frequencies.
+    JPEG does so to blocks of 8 x 8, with larger steps for higher frequencies; here all frequencies
+    have the same step.
     """
     from scipy.fft import dctn, idctn
 
-    return np.asarray(
-        idctn(
-            step * np.round(dctn(images, axes=(1, 2), norm="ortho") / step),
-            axes=(1, 2),
-            norm="ortho",
-        )
-    )
+    frequencies = step * np.round(dctn(images, axes=(1, 2), norm="ortho") / step)
+    return np.asarray(idctn(frequencies, axes=(1, 2), norm="ortho"))
 
 
 def translation(images: np.ndarray, pixels: float, random: np.random.Generator) -> np.ndarray:
@@ -138,8 +128,7 @@ def translation(images: np.ndarray, pixels: float, random: np.random.Generator) 
 
 
 def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) -> np.ndarray:
-    """Return images turned about their centre by this angle, left or right at random; paper moves
-    in."""
+    """Return images rotated about their centre, left or right at random; paper moves in."""
     angles = np.deg2rad(degrees) * np.where(random.random(len(images)) < 0.5, -1, 1)
     turns = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
     centre = (np.array(images.shape[1:]) - 1)[:, None, None] / 2
@@ -147,13 +136,11 @@ def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) ->
 
 
 def elastic(images: np.ndarray, pixels: float, random: np.random.Generator) -> np.ndarray:
-    """Return images whose pixels moved by smooth random fields, each with root mean square
-    ``pixels`` per axis."""
+    """Return images moved by smooth random fields with root mean square ``pixels`` per axis."""
     from scipy.ndimage import gaussian_filter
 
-    field = gaussian_filter(
-        random.standard_normal((len(images), 2, *images.shape[1:])), (0, 0, 1.5, 1.5)
-    )
+    noise = random.standard_normal((len(images), 2, *images.shape[1:]))
+    field = gaussian_filter(noise, (0, 0, 1.5, 1.5))
     field /= np.sqrt((field**2).mean(axis=(2, 3), keepdims=True))
     return _resampled(images, _grid(images) + pixels * field)
 
@@ -163,13 +150,11 @@ def _grid(images: np.ndarray) -> np.ndarray:
 
 
 def _resampled(images: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return the values of images at places (n, 2, height, width), linear between pixels and 0
-    outside."""
+    """Return images at places (n, 2, height, width), linear between pixels and 0 outside."""
     from scipy.ndimage import map_coordinates
 
-    return np.stack(
-        [map_coordinates(x, at, order=1, mode="constant") for x, at in zip(images, places)]
-    )
+    sample = partial(map_coordinates, order=1, mode="constant")
+    return np.stack(list(map(sample, images, places)))
 
 
 CORRUPTIONS: Mapping[str, Corruption] = {

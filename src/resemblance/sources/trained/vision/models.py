@@ -1,5 +1,4 @@
-"""Small image classifiers, as modules and the functions that run them: ResNet, VGG and a vision
-transformer."""
+"""Small image classifiers and the functions that run them: ResNet, VGG and a transformer."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ def build(architecture: str, options: Mapping[str, Any]) -> Any:
 
 
 def forward(architecture: str, model: Any, x: Any) -> dict[str, Any]:
-    """Return what every layer makes of images (n, 3, 8, 8), by name and in order; the last are the
-    "logits".
+    """Return the outputs of all layers for images (n, 3, 8, 8), in order, the last as "logits".
 
     Layers of convolutional networks are maps (n, channels, height, width), those of the transformer
     CLS tokens (n, features).
@@ -38,8 +36,7 @@ def forward(architecture: str, model: Any, x: Any) -> dict[str, Any]:
 
 
 def _resnet(options: Mapping[str, Any]) -> Any:
-    """Stages of residual blocks; every stage after the first halves the image and doubles the
-    channels."""
+    """Return stages of residual blocks that halve the image and double the channels in turn."""
     nn = need("torch").nn
     width = options["width"]
     blocks = nn.ModuleList()
@@ -50,16 +47,14 @@ def _resnet(options: Mapping[str, Any]) -> Any:
             blocks.append(_block(before, after, stride))
             before = after
     stem = _convolution(CHANNELS, width)
-    return nn.ModuleDict(
-        {"stem": stem, "blocks": blocks, "head": nn.Linear(before, options.get("classes", CLASSES))}
-    )
+    head = nn.Linear(before, options.get("classes", CLASSES))
+    return nn.ModuleDict({"stem": stem, "blocks": blocks, "head": head})
 
 
 def _block(before: int, after: int, stride: int) -> Any:
     nn = need("torch").nn
-    branch = nn.Sequential(
-        _convolution(before, after, stride), nn.ReLU(), _convolution(after, after)
-    )
+    layers = (_convolution(before, after, stride), nn.ReLU(), _convolution(after, after))
+    branch = nn.Sequential(*layers)
     same = stride == 1 and before == after
     shortcut = nn.Identity() if same else _convolution(before, after, stride, size=1)
     return nn.ModuleDict({"branch": branch, "shortcut": shortcut})
@@ -84,8 +79,7 @@ def _run_resnet(model: Any, x: Any) -> dict[str, Any]:
 
 
 def _vgg(options: Mapping[str, Any]) -> Any:
-    """Stages of convolutions; after every stage max-pooling halves the image, and the channels
-    double."""
+    """Return stages of convolutions; after each one the image is halved and channels double."""
     nn = need("torch").nn
     stages = nn.ModuleList()
     before = CHANNELS
@@ -94,9 +88,8 @@ def _vgg(options: Mapping[str, Any]) -> Any:
         sizes = [before] + [after] * options["blocks"]
         stages.append(nn.ModuleList(_convolution(a, b) for a, b in pairwise(sizes)))
         before = after
-    return nn.ModuleDict(
-        {"stages": stages, "head": nn.Linear(before, options.get("classes", CLASSES))}
-    )
+    head = nn.Linear(before, options.get("classes", CLASSES))
+    return nn.ModuleDict({"stages": stages, "head": head})
 
 
 def _run_vgg(model: Any, x: Any) -> dict[str, Any]:
@@ -113,30 +106,24 @@ def _run_vgg(model: Any, x: Any) -> dict[str, Any]:
 
 
 def _vit(options: Mapping[str, Any]) -> Any:
-    """Patches of 2 x 2 pixels and a CLS token, learned positions, blocks that normalise first."""
-    nn, width = need("torch").nn, options["width"]
+    """Return a transformer of 2 x 2 patches and a CLS token, with learned positions.
+
+    Its blocks normalise first.
+    """
+    torch = need("torch")
+    nn, width = torch.nn, options["width"]
     tokens = (SIDE // PATCH) ** 2 + 1
-    start = {
-        name: 0.02 * need("torch").randn(1, n, width)
-        for name, n in {"cls": 1, "positions": tokens}.items()
-    }
-    blocks = [
-        nn.TransformerEncoderLayer(
-            width,
-            options["heads"],
-            4 * width,
-            dropout=0.0,
-            activation="gelu",
-            batch_first=True,
-            norm_first=True,
-        )
-        for _ in range(options["blocks"])
-    ]
+    sizes = {"cls": 1, "positions": tokens}
+    start = {name: nn.Parameter(0.02 * torch.randn(1, n, width)) for name, n in sizes.items()}
+    style = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+    blocks = nn.ModuleList()
+    for _ in range(options["blocks"]):
+        blocks.append(nn.TransformerEncoderLayer(width, options["heads"], 4 * width, **style))
     return nn.ModuleDict(
         {
             "embedding": nn.Linear(CHANNELS * PATCH**2, width),
-            "start": nn.ParameterDict({name: nn.Parameter(value) for name, value in start.items()}),
-            "blocks": nn.ModuleList(blocks),
+            "start": nn.ParameterDict(start),
+            "blocks": blocks,
             "norm": nn.LayerNorm(width),
             "head": nn.Linear(width, options.get("classes", CLASSES)),
         }
@@ -168,8 +155,7 @@ def learn(
     options: Mapping[str, Any],
     noise: float = 0.0,
 ) -> None:
-    """Train a model on images (n, 3, 8, 8) with cross-entropy; ``noise`` is added anew in every
-    epoch.
+    """Train a model on images (n, 3, 8, 8) with cross-entropy, with new ``noise`` in each epoch.
 
     The learning rate rises over the first ``options["warmup"]`` of the steps and then falls to zero
     as a cosine. Other ``options``: optimizer ("sgd" or "adamw"), lr, weight_decay, epochs, batch.
@@ -181,10 +167,10 @@ def learn(
         optimizer, lambda step: _rate(step, steps, options["warmup"])
     )
     for _ in range(options["epochs"]):
-        seen = x + noise * torch.randn(x.shape) if noise else x
+        inputs = x + noise * torch.randn(x.shape) if noise else x
         for rows in torch.randperm(len(x)).split(options["batch"]):
             optimizer.zero_grad()
-            logits = forward(architecture, model, seen[rows])["logits"]
+            logits = forward(architecture, model, inputs[rows])["logits"]
             torch.nn.functional.cross_entropy(logits, y[rows]).backward()
             optimizer.step()
             schedule.step()

@@ -1,17 +1,17 @@
-"""Image classifiers trained on hard handwritten digits, plainly or with a known influence on what
-they learn.
+"""Image classifiers trained on hard handwritten digits, plain or with a known influence.
 
-Networks after those of ReSi (Klabunde et al., ICLR 2025), in small, for images that need no
-download. A recipe says how one model is trained; :func:`fit` trains it and :func:`extract` runs it
-on the fixed inputs of the benchmark. The digits of scikit-learn are 8 x 8 pixels and too easy:
-networks make hardly any mistakes, and all make the same. So noise that never changes is part of the
-task, and there are few training images.
+Small networks after those of ReSi (Klabunde et al., ICLR 2025), for images that need no download.
+A recipe describes the training of one model; :func:`fit` trains it and :func:`extract` runs it on
+the fixed inputs of the benchmark. The digits of scikit-learn are 8 x 8 pixels and too easy:
+networks make hardly any mistakes, and all make the same ones. So noise that never changes is part
+of the task, and there are few training images.
 """
 
 from __future__ import annotations
 
 import colorsys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,41 +34,18 @@ _STANDARD = {"train": 797, "test": 1000, "noise": 0.3, "augmentation": 2.0}
 _SGD = {"optimizer": "sgd", "lr": 0.1, "warmup": 0.0, "weight_decay": 5e-4}
 _ADAM = {"optimizer": "adamw", "lr": 2e-3, "warmup": 0.1, "weight_decay": 0.1}
 
+_TINY = {"train": 200, "test": 100, "epochs": 8, "batch": 25, "width": 8, "stages": 2, "blocks": 2}
+_SMALL = {"epochs": 20, "batch": 50, "width": 16, "stages": 3, "blocks": 2}
+_LARGE = {"epochs": 40, "batch": 50, "width": 24, "stages": 3, "blocks": 2}
+_VIT = {"epochs": 30, "batch": 50, "width": 32, "blocks": 5, "heads": 4}
+
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "slice": {
-        "resnet": _SGD
-        | _MINI
-        | {
-            "train": 200,
-            "test": 100,
-            "epochs": 8,
-            "batch": 25,
-            "width": 8,
-            "stages": 2,
-            "blocks": 2,
-        }
-    },
-    "mini": {
-        "resnet": _SGD | _MINI | {"epochs": 20, "batch": 50, "width": 16, "stages": 3, "blocks": 2}
-    },
+    "slice": {"resnet": _SGD | _MINI | _TINY},
+    "mini": {"resnet": _SGD | _MINI | _SMALL},
     "standard": {
-        "resnet": _SGD
-        | _STANDARD
-        | {"epochs": 40, "batch": 50, "width": 24, "stages": 3, "blocks": 2},
-        "vgg": _SGD
-        | _STANDARD
-        | {
-            "augmentation": 1.6,
-            "lr": 0.05,
-            "epochs": 40,
-            "batch": 50,
-            "width": 24,
-            "stages": 3,
-            "blocks": 2,
-        },
-        "vit": _ADAM
-        | _STANDARD
-        | {"augmentation": 1.2, "epochs": 30, "batch": 50, "width": 32, "blocks": 5, "heads": 4},
+        "resnet": _SGD | _STANDARD | _LARGE,
+        "vgg": _SGD | _STANDARD | _LARGE | {"augmentation": 1.6, "lr": 0.05},
+        "vit": _ADAM | _STANDARD | _VIT | {"augmentation": 1.2},
     },
 }
 DEEP: dict[str, dict[str, Any]] = {  # one architecture with many layers, by size
@@ -82,19 +59,19 @@ def fit(recipe: Recipe) -> State:
 
     Training minimises cross-entropy with a learning rate that rises over a first share of the steps
     and then falls to zero as a cosine. Initial weights, order, corruption and noise depend on the
-    whole name of the model, so that nothing but the task is common to two models.
+    whole name of the model, so that two models share nothing but the task.
 
     - ``"normal"``: the task as it is.
-    - ``"labels"``: the label of every training image is replaced, independently with probability
+    - ``"labels"``: the label of each training image is replaced, independently with probability
       ``strength``, by one drawn uniformly from all classes; see :func:`random_labels`.
-    - ``"shortcut"``: every training image gets a coloured dot, of the colour of its class with
+    - ``"shortcut"``: each training image gets a coloured dot, of the colour of its class with
       probability ``strength``; see :func:`with_dots`. The dots of a model are drawn once.
     - ``"augmentation"``: Gaussian noise with standard deviation ``strength *
-      options["augmentation"]`` is added to the training images, anew in every epoch.
+      options["augmentation"]`` is added to the training images, anew in each epoch.
 
-    As in ReSi, vision, where however models share dots and are seeded by nothing else. It draws the
-    variance of the noise for every image; here it is fixed, so that a strength means one thing.
-    Needs the extra ``torch``.
+    As in ReSi's vision models, except that those share their dots. ReSi draws the variance of the
+    noise for each image; here it is fixed, so that a strength means one thing. Needs the extra
+    ``torch``.
 
     Raises ``ValueError`` for a recipe of another kind, and for options that are missing or do not
     fit the data.
@@ -103,32 +80,28 @@ def fit(recipe: Recipe) -> State:
     images, labels = _training_data(recipe)
     with seeded(recipe.seed, "vision", recipe.name) as torch:
         model = build(recipe.architecture, recipe.options)
-        noise = (
-            recipe.strength * recipe.options["augmentation"]
-            if recipe.setting == "augmentation"
-            else 0.0
-        )
+        noise = 0.0
+        if recipe.setting == "augmentation":
+            noise = recipe.strength * recipe.options["augmentation"]
         learn(torch, recipe.architecture, model, images, labels, recipe.options, noise)
     return state_of(model)
 
 
 def extract(recipe: Recipe, state: State) -> Extraction:
-    """Return what the layers of a trained model make of the test images, and how well it classifies
-    them.
+    """Return the outputs of a trained model and of its layers for the test images.
 
-    The test images are the same, in the same order, for all models; those of shortcut models carry
-    dots of random colours on top, the same for all of them, because without dots the models would
-    see what they never saw in training. Maps, after the ReLU, are averaged over the positions and
-    found under "mean"; CLS tokens under "cls". The last layer is the input of the linear
-    classifier.
+    The test images are the same, in the same order, for all models; those of shortcut models also
+    have dots of random colours, the same for all of them, because in training these models never
+    saw an image without a dot. Maps, after the ReLU, are averaged over the positions, pooling
+    "mean"; CLS tokens have the pooling "cls". The last layer is the input of the linear classifier.
 
     ``accuracies``: ``"test"`` is measured on these images and true labels. Normal and augmentation
     models also have ``"augmented"``, on the same images with noise of strength 1, and shortcut
-    models ``"leaked"``, with dots at the same places that all give the class away.
+    models ``"leaked"``, with dots at the same places in the colours of the true classes.
 
     ReSi keeps 7 x 7 positions per map, and takes them before the ReLU; means of linear outputs
     would say little more than the mean colour of an image. The embedding of the transformer is left
-    out: its CLS token is one constant.
+    out, because its CLS token is constant.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
@@ -136,12 +109,11 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     inputs, labels = _test_data(recipe)
     with seeded(recipe.seed, "vision", "extract") as torch, torch.no_grad():
         model = load_state(build(recipe.architecture, recipe.options), state)
-        seen = {
-            name: forward(recipe.architecture, model, torch.from_numpy(x))
-            for name, x in inputs.items()
-        }
-    accuracies = {name: accuracy(layers["logits"].numpy(), labels) for name, layers in seen.items()}
-    layers = {name: pooled(values) for name, values in seen["test"].items()}
+        run = partial(forward, recipe.architecture, model)
+        results = {name: run(torch.from_numpy(x)) for name, x in inputs.items()}
+    logits = {name: outputs["logits"].numpy() for name, outputs in results.items()}
+    accuracies = {name: accuracy(values, labels) for name, values in logits.items()}
+    layers = {name: pooled(values) for name, values in results["test"].items()}
     outputs = layers.pop("logits")
     return Extraction({POOLING[recipe.architecture]: layers}, outputs, labels, accuracies)
 
@@ -150,11 +122,10 @@ def extract(recipe: Recipe, state: State) -> Extraction:
 
 
 def random_labels(labels: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return labels of which each, independently with probability ``share``, is drawn uniformly
-    from all classes.
+    """Return labels, each drawn anew from all classes with probability ``share``.
 
-    The true class is among them, as in ReSi: at a share of 1 the labels say nothing. Were it
-    excluded, they would still say what an image is not.
+    The true class may be drawn again, as in ReSi, so that labels of share 1 carry no information.
+    Without it, they would still tell what an image is not.
     """
     replaced = random.random(len(labels)) < share
     return np.where(replaced, random.integers(CLASSES, size=len(labels)), labels)
@@ -165,29 +136,26 @@ def with_dots(
 ) -> np.ndarray:
     """Return images (n, 3, height, width) with a coloured square at a random place of each.
 
-    Its hue stands for a class, evenly spaced: with probability ``rate`` that of the image, else one
-    drawn uniformly from all classes, the true one among them. At a rate of 0 the dots say nothing
-    about the labels.
+    Its hue is that of a class, evenly spaced: with probability ``rate`` the class of the image,
+    else one drawn uniformly from all classes, the true one among them. At a rate of 0 the dots
+    carry no information about the labels.
     """
     n = len(images)
     leaks = random.random(n) < rate
-    shown = np.where(leaks, labels, random.integers(CLASSES, size=n))
+    hints = np.where(leaks, labels, random.integers(CLASSES, size=n))
     tops, lefts = random.integers(SIDE - DOT + 1, size=(2, n))
     colours = np.array([colorsys.hsv_to_rgb(k / CLASSES, 1, 1) for k in range(CLASSES)], np.float32)
     result = images.copy()
-    for image, colour, top, left in zip(result, colours[shown], tops, lefts):
+    for image, colour, top, left in zip(result, colours[hints], tops, lefts):
         image[:, top : top + DOT, left : left + DOT] = colour[:, None, None]
     return result
 
 
 def _task(options: Mapping[str, Any]) -> Split:
     split, n = split_digits(options["test"]), options["train"]
-    return Split(
-        _noisy(split.train[:n], options["noise"], "train"),
-        split.train_labels[:n],
-        _noisy(split.test, options["noise"], "test"),
-        split.test_labels,
-    )
+    train = _noisy(split.train[:n], options["noise"], "train")
+    test = _noisy(split.test, options["noise"], "test")
+    return Split(train, split.train_labels[:n], test, split.test_labels)
 
 
 def _noisy(images: np.ndarray, deviation: float, part: str) -> np.ndarray:
@@ -212,11 +180,11 @@ def _test_data(recipe: Recipe) -> tuple[dict[str, np.ndarray], np.ndarray]:
     split = _task(recipe.options)
     images, labels = split.test, split.test_labels
     if recipe.setting == "shortcut":
-        rates = {"test": 0.0, "leaked": 1.0}  # one stream each: the dots are at the same places
-        return {
-            k: with_dots(images, labels, rate, generator(0, "vision", "dots"))
-            for k, rate in rates.items()
-        }, labels
+        # Generators in the same state, so that the dots are at the same places
+        random, same_random = generator(0, "vision", "dots"), generator(0, "vision", "dots")
+        without_class = with_dots(images, labels, 0.0, random)
+        with_class = with_dots(images, labels, 1.0, same_random)
+        return {"test": without_class, "leaked": with_class}, labels
     inputs = {"test": images}
     if recipe.setting != "labels":
         noise = generator(0, "vision", "augmented").standard_normal(images.shape)
@@ -225,8 +193,7 @@ def _test_data(recipe: Recipe) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def pooled(values: Any) -> np.ndarray:
-    """Return maps averaged over their positions, and tokens as they are, as an array (n,
-    features)."""
+    """Return maps averaged over positions, or tokens as they are, as an array (n, features)."""
     array: np.ndarray = (values.mean((2, 3)) if values.ndim == 4 else values).numpy().copy()
     return array
 
@@ -235,42 +202,33 @@ def pooled(values: Any) -> np.ndarray:
 
 
 def _check(recipe: Recipe) -> None:
-    known = {
-        "domain": ("vision",),
-        "dataset": ("digits",),
-        "architecture": tuple(POOLING),
-        "setting": SETTINGS,
-    }
-    for name, values in known.items():
-        if getattr(recipe, name) not in values:
-            allowed = ", ".join(map(repr, values))
-            raise ValueError(
-                f"vision: {name} must be one of {allowed}; got {getattr(recipe, name)!r}"
-            )
+    allowed: dict[str, tuple[str, ...]] = {"domain": ("vision",), "dataset": ("digits",)}
+    allowed |= {"architecture": tuple(POOLING), "setting": SETTINGS}
+    for name, values in allowed.items():
+        value, listed = getattr(recipe, name), ", ".join(map(repr, values))
+        if value not in values:
+            raise ValueError(f"vision: {name} must be one of {listed}; got {value!r}")
     if not 0 <= recipe.strength <= 1:
         raise ValueError(f"vision: strength must be between 0 and 1; got {recipe.strength}")
     _check_options(recipe.architecture, recipe.options)
 
 
 def _check_options(architecture: str, options: Mapping[str, Any]) -> None:
-    missing = sorted(OPTIONS["standard"][architecture].keys() - options.keys())
-    if missing:
+    absent = ", ".join(sorted(OPTIONS["standard"][architecture].keys() - options.keys()))
+    if absent:
         example = f'start from OPTIONS["standard"][{architecture!r}]'
-        raise ValueError(
-            f"vision: options for {architecture!r} lack {', '.join(missing)}; {example}"
-        )
+        raise ValueError(f"vision: options for {architecture!r} lack {absent}; {example}")
     check_network(options)
-    left = 1797 - options["test"]
-    if not 0 < options["train"] <= left:
+    most = 1797 - options["test"]
+    if not 0 < options["train"] <= most:
         raise ValueError(
-            f"vision: train must be between 1 and the {left} images not tested; got "
+            f"vision: train must be between 1 and the {most} images not tested; got "
             f"{options['train']}"
         )
 
 
 def check_network(options: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` for an unknown optimizer and for more stages than images can be
-    halved."""
+    """Raise ``ValueError`` for an unknown optimizer, and for more stages than images allow."""
     if options["optimizer"] not in ("sgd", "adamw"):
         raise ValueError(
             f"vision: optimizer must be 'sgd' or 'adamw'; got {options['optimizer']!r}"

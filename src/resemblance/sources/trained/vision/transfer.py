@@ -1,5 +1,4 @@
-"""Image classifiers that were pretrained on some digits and fine-tuned on others, of which they see
-a few examples.
+"""Image classifiers pretrained on some digits and fine-tuned on a few examples of others.
 
 Models fine-tuned from the same weights agree on the digits as they are, and differ on corrupted
 ones: what the benchmark of Ding et al. (NeurIPS 2021) asks representations to show.
@@ -7,6 +6,7 @@ ones: what the benchmark of Ding et al. (NeurIPS 2021) asks representations to s
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +31,8 @@ from .corruptions import CORRUPTIONS, corrupt
 from .models import CHANNELS, POOLING, build, forward, learn
 
 VERSION = 2
-FIRST = 5  # digits from here on are for pretraining, those before for fine-tuning
-HELD_OUT = 150  # images of the pretraining digits that tell how well it went
+FIRST = 5  # digits before this one are for fine-tuning, the others for pretraining
+HELD_OUT = 150  # images of the pretraining digits that its accuracy is measured on
 
 _RESNET = {"classes": 5, "test": 500, "width": 8, "stages": 3, "blocks": 2}
 _SGD = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
@@ -45,8 +45,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-class Task(NamedTuple):
-    """Gray images (n, 8, 8) to learn from and to test on, with labels from 0."""
+class ImageTransfer(NamedTuple):
+    """Gray images (n, 8, 8) to train with and to test on, with labels from 0."""
 
     train: np.ndarray
     train_labels: np.ndarray
@@ -57,16 +57,16 @@ class Task(NamedTuple):
 def fit(recipe: Recipe, start: State | None = None) -> State:
     """Train the model of a recipe and return its weights by name.
 
-    - ``"pretrained"``: random weights learn to tell the digits 5 to 9 apart, on all their images
+    - ``"pretrained"``: random weights learn to classify the digits 5 to 9, from all their images
       but 150.
-    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, get a new head and learn to tell
-      the digits 0 to 4 apart, from ``shots`` images of each; all weights are trained. Which images,
-      the initial head and the order depend on ``recipe.seed`` alone, so models of one seed have
-      them in common, whatever was pretrained.
+    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, gets a new head and learns to
+      classify the digits 0 to 4, from ``shots`` images of each; all weights are trained. The
+      images, the initial head and the order depend on ``recipe.seed`` alone, so models of one seed
+      share them, whatever was pretrained.
 
     Options: those of :data:`.vision.OPTIONS` without ``train``, ``noise`` and ``augmentation``,
     with ``classes`` (5); fine-tuning also has ``shots`` and ``pretraining``, the options of the
-    parent. There is no noise in the task, unlike in :mod:`.vision`: models that learned to ignore
+    parent. The task has no noise, unlike that of :mod:`.vision`: models that learned to ignore
     noise differ less on corrupted images. Needs the extra ``torch``.
 
     Raises ``ValueError`` for a recipe of another kind, for options that are missing or do not fit
@@ -88,13 +88,11 @@ def fit(recipe: Recipe, start: State | None = None) -> State:
 
 
 def extract(recipe: Recipe, state: State) -> Extraction:
-    """Return what the layers of a trained model make of the test images, and how well it classifies
-    these and others.
+    """Return the outputs of a trained model and of its layers for the test images.
 
-    Representations are of the test images as they are (in distribution), the same for all
-    fine-tuned models: maps averaged over the positions ("mean") or CLS tokens ("cls"), all layers
-    in order, the last the input of the classifier. Those of a pretrained model are of the held-out
-    images of its own digits.
+    Layers are for the test images as they are (in distribution), the same for all fine-tuned
+    models: maps averaged over the positions ("mean") or CLS tokens ("cls"), in order, the last the
+    input of the classifier. Those of a pretrained model are for the held-out images of its digits.
 
     ``accuracies`` of fine-tuned models: ``"test"`` on these images; ``"<corruption>/<severity>"``
     on the same images after each of :data:`.corruptions.CORRUPTIONS`, drawn once for all models;
@@ -103,49 +101,43 @@ def extract(recipe: Recipe, state: State) -> Extraction:
 
     Raises ``ValueError`` as :func:`fit` does.
     """
-    task = _task(recipe)
-    inputs = {"test": task.test} | (_shifted(task.test) if recipe.setting == "finetuned" else {})
+    task, accuracies, layers = _task(recipe), {}, {}
+    inputs = {"test": task.test}
+    if recipe.setting == "finetuned":
+        inputs |= _shifted(task.test)
     with seeded(recipe.seed, "vision", "extract") as torch, torch.no_grad():
         model = load_state(build(recipe.architecture, recipe.options), state)
-        x = {name: torch.from_numpy(_channels(i)) for name, i in inputs.items()}
-        seen = forward(recipe.architecture, model, x["test"])
-        logits = {
-            name: forward(recipe.architecture, model, images)["logits"].numpy()
-            for name, images in x.items()
-        }
-    accuracies = {name: accuracy(values, task.test_labels) for name, values in logits.items()}
-    layers = {name: vision.pooled(values) for name, values in seen.items() if name != "logits"}
-    known = with_means(accuracies) if recipe.setting == "finetuned" else accuracies
-    return Extraction(
-        {POOLING[recipe.architecture]: layers}, logits["test"], task.test_labels, known
-    )
+        for name, images in inputs.items():
+            outputs = forward(recipe.architecture, model, torch.from_numpy(_channels(images)))
+            accuracies[name] = accuracy(outputs["logits"].numpy(), task.test_labels)
+            if name == "test":
+                layers = {layer: vision.pooled(values) for layer, values in outputs.items()}
+    logits = layers.pop("logits")
+    accuracies = with_means(accuracies) if recipe.setting == "finetuned" else accuracies
+    return Extraction({POOLING[recipe.architecture]: layers}, logits, task.test_labels, accuracies)
 
 
 def _shifted(images: np.ndarray) -> dict[str, np.ndarray]:
-    return {
-        f"{name}/{severity}": corrupt(
-            images, name, severity, generator(0, "vision", "corruption", name, severity)
-        )
-        for name in CORRUPTIONS
-        for severity in SEVERITIES
-    }
+    variants = {}
+    for name, severity in product(CORRUPTIONS, SEVERITIES):
+        random = generator(0, "vision", "corruption", name, severity)
+        variants[f"{name}/{severity}"] = corrupt(images, name, severity, random)
+    return variants
 
 
-def _task(recipe: Recipe) -> Task:
-    """Return the task of a recipe that is known to make sense; its split is the same for all
-    seeds."""
+def _task(recipe: Recipe) -> ImageTransfer:
+    """Return the task of a valid recipe, with one split for all seeds."""
     _check(recipe)
     split = split_digits(1)  # all images, in the order of the other benchmarks
     images = np.concatenate([split.test, split.train])[:, 0]
     labels = np.concatenate([split.test_labels, split.train_labels])
-    later = labels >= FIRST
-    chosen, test = (
-        (later, HELD_OUT) if recipe.setting == "pretrained" else (~later, recipe.options["test"])
-    )
-    images, labels = images[chosen], labels[chosen] % FIRST
+    is_pretrained = recipe.setting == "pretrained"
+    rows = labels >= FIRST if is_pretrained else labels < FIRST
+    test = HELD_OUT if is_pretrained else recipe.options["test"]
+    images, labels = images[rows], labels[rows] % FIRST
     if not 0 < test < len(images):
         raise ValueError(f"vision: test must be between 1 and {len(images) - 1}; got {test!r}")
-    return Task(images[test:], labels[test:], images[:test], labels[:test])
+    return ImageTransfer(images[test:], labels[test:], images[:test], labels[:test])
 
 
 def _channels(images: np.ndarray) -> np.ndarray:
@@ -154,8 +146,8 @@ def _channels(images: np.ndarray) -> np.ndarray:
 
 
 def _check(recipe: Recipe) -> None:
-    known = {"domain": ("vision",), "dataset": ("digits",), "architecture": tuple(POOLING)}
-    check_transfer(recipe, known, OPTIONS["default"]["resnet"])
+    allowed = {"domain": ("vision",), "dataset": ("digits",), "architecture": tuple(POOLING)}
+    check_transfer(recipe, allowed, OPTIONS["default"]["resnet"])
     vision.check_network(recipe.options)
     if recipe.options["classes"] != FIRST:
         raise ValueError(f"vision: classes must be {FIRST}; got {recipe.options['classes']!r}")

@@ -1,0 +1,82 @@
+"""The layers of a PyTorch model to watch: those asked for by name or pattern, or all its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any, NoReturn
+
+WHOLE = "model"  # the name of a model without parts, which its own list of modules calls ""
+
+Layers = Sequence[str] | None  # names and patterns
+
+
+def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:
+    """Return the modules of layers by name, by default all without parts and graph convolutions.
+
+    A module with several names goes by the first that was asked for. Raises ``ValueError`` for a
+    layer that does not exist.
+    """
+    modules = dict(model.named_modules(remove_duplicate=False))
+    modules = {name: module for name, module in modules.items() if name} or {WHOLE: model}
+    if layers is None:
+        modules = {WHOLE: model} if _passes_messages(model) else modules
+        names = [name for name, module in modules.items() if _is_whole(name, module, modules)]
+    else:
+        names = []
+        for pattern in layers:
+            names += _matching(pattern, modules) or _no_layer(pattern, modules)
+    if not names:
+        raise ValueError(
+            "layers is empty; name at least one, or leave it out for all modules without parts"
+        )
+    first = {id(modules[name]): name for name in reversed(names)}
+    return {name: modules[name] for name in first.values()}
+
+
+def check_called(
+    layers: Layers, poolings: Iterable[str], modules: Iterable[str], called: Iterable[str]
+) -> None:
+    """Raise ``ValueError`` for a layer asked for, or with a pooling of its own, that is not called.
+
+    ``modules`` are the names of the watched modules, ``called`` those of the layers that were
+    called, such as "relu" or "relu#2".
+    """
+    names = {name.partition("#")[0] for name in called}
+    for pattern in layers or ():
+        matches = _matching(pattern, modules)
+        if matches and not names & set(matches):
+            why = "the model uses its weights without calling it, or does not use it"
+            raise ValueError(
+                f"layer {pattern!r} was never called: {why}; choose a module around it"
+            )
+    unknown = sorted(set(poolings) - names - set(called))
+    if unknown:
+        raise ValueError(
+            f"pool names {unknown[0]!r}, which is not among the layers {', '.join(called)}"
+        )
+
+
+def _is_whole(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
+    """Return whether a module has no parts, or is a graph convolution, but not inside another."""
+    outer = (name[:i] for i, letter in enumerate(name) if letter == ".")
+    if any(_passes_messages(modules[outer_name]) for outer_name in outer):
+        return False
+    return _passes_messages(module) or not any(module.children())
+
+
+def _passes_messages(module: Any) -> bool:
+    return hasattr(module, "propagate") and hasattr(module, "message")
+
+
+def _matching(pattern: str, names: Iterable[str]) -> list[str]:
+    return [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+
+
+def _no_layer(pattern: str, layers: Iterable[str]) -> NoReturn:
+    names = list(layers)
+    close = get_close_matches(pattern, names, n=1)
+    hint = f", did you mean {close[0]!r}?" if close else ";"
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    raise ValueError(f"the model has no layer {pattern!r}{hint} it has {listed}")
