@@ -93,7 +93,8 @@ class ManifoldFacts(NamedTuple):
     ``entrants``: the measures that are graded, in the order they were given; ``sweeps``: these
     measures at other numbers of neighbours. ``seconds``: by specification, the mean time of one
     comparison; the cost of a shared view is charged to the first measure that uses it.
-    ``left_out``: by specification, where a measure was not compared, and why.
+    ``left_out``: by specification, where a measure was not compared, and why. ``provenance``:
+    versions and precision of what computed them.
     """
 
     size: str
@@ -102,6 +103,7 @@ class ManifoldFacts(NamedTuple):
     points: tuple[Measurement, ...]
     seconds: Mapping[str, float]
     left_out: Mapping[str, str]
+    provenance: Mapping[str, Any] = {}
 
     def __repr__(self) -> str:
         return (
@@ -181,21 +183,22 @@ class ManifoldFacts(NamedTuple):
         """Return the grades of one measure."""
         orders: tuple[tuple[str, tuple[int, ...] | None], ...]
         orders = (("rings", None), ("clusters", CLUSTERS))
-        agreements = [
-            quality(measure, experiment, at)
-            for experiment, at in orders
-            for quality in (self.tau, self.conformity)
-        ]
+        (rings, rings_conformity), (split, split_conformity) = (
+            (self.tau(measure, name, at), self.conformity(measure, name, at)) for name, at in orders
+        )
         is_similarity = self.entrant(measure).larger_is_more_similar
         return Grade(
             measure,
-            *agreements,
-            over_k=self._over_k(measure),
-            over_n=self._variation(measure, "n"),
-            over_d=self._variation(measure, "d"),
-            lost=_mean(p.value for p in self._points(measure, "lost", {})),
-            kept=self._kept(measure) if is_similarity else np.nan,
-            peak=self._peak(measure),
+            rings,
+            rings_conformity,
+            split,
+            split_conformity,
+            self._over_k(measure),
+            self._variation(measure, "n"),
+            self._variation(measure, "d"),
+            _mean(p.value for p in self._points(measure, "lost", {})),
+            self._kept(measure) if is_similarity else np.nan,
+            self._peak(measure),
         )
 
     def grades(self) -> tuple[Grade, ...]:
