@@ -9,7 +9,6 @@ import typer
 
 from ..extras import check
 from ..report.output import show
-from ..results.result import Result
 from ..suites.joint import joint
 from .options import check_targets, choose_format, warn_of_trial
 
@@ -37,22 +36,11 @@ def joint_command(
     kind = choose_format(format, output)
     check_targets(kind, (), output, html, None)
     check("jinja2")
-    found = joint(studies)
-    write_findings_page(
-        found, html, title="One ranking of measures", introduction=_introduction(found)
-    )
-    warn_of_trial(found.is_trial, kind)
+    ranking = joint(studies)
+    write_findings_page(ranking, html, title=ranking.title, introduction=ranking.about)
+    warn_of_trial(ranking.is_trial, kind)
     if kind == "table" and output is None:
-        show([*headline_lines(found), place_table(found)])
+        show([*headline_lines(ranking), place_table(ranking)])
         print(f"Open {html.resolve()}")
     else:
-        emit_findings(found, kind, output)
-
-
-def _introduction(found: Result) -> str:
-    suites = [section.title for section in found.sections[2:]]
-    return (
-        f"Each suite asks in its own way whether a measure can be trusted: {'; '.join(suites)}. "
-        "Here the measures that took part in all of them are ranked together, with what their "
-        "papers concluded and whether it holds."
-    )
+        emit_findings(ranking, kind, output)

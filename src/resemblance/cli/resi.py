@@ -22,7 +22,6 @@ from ..suites.resi.tests import DOMAINS, SUITES
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (
-    beside,
     check_choice,
     check_page,
     check_targets,
@@ -31,6 +30,7 @@ from .options import (
     examples,
     processes,
     warn_of_trial,
+    with_own_measures,
 )
 from .progress import bars
 
@@ -100,7 +100,7 @@ def run_command(
     from ..suites.resi.suite import run
 
     check_options(suite, domain, models, protocol, permute, failures, memory)
-    chosen = beside(chosen_measures(measures), measure, [PRESETS[protocol]])
+    chosen = with_own_measures(chosen_measures(measures), measure, [PRESETS[protocol]])
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = run(

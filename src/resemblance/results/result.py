@@ -100,15 +100,17 @@ class Result:
         """Return the scores of every cell, by section and cell."""
         return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
-    def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
+    def ranks(self, among: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, float]]:
         """Return the rank of every measure in every cell, 1 for the best; without a value it stands
         behind all others.
 
-        Cells in which no measure has a value are left out, for nobody can be ranked there.
+        ``among``: rank these measures only, among each other. Cells in which no measure has a value
+        are left out, for nobody can be ranked there.
         """
+        names = None if among is None else sorted(set(among))
         cells = {
-            c: {m: math.nan if v is None else v for m, v in s.items()}
-            for c, s in self.scores().items()
+            cell: {m: math.nan if (v := scores.get(m)) is None else v for m in names or scores}
+            for cell, scores in self.scores().items()
         }
         return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
 
