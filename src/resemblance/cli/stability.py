@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..report.output import show
+from ..stability import transformation_study
 from ..suites.stability.suite import EXPERIMENTS, MEASURES, SIZES, run
 from .findings import suite_commands
 from .options import examples
@@ -15,20 +16,28 @@ from .options import examples
 commands = suite_commands(
     "stability",
     "stability",
-    "The stability suite: what the paper of Shesha says of stability, similarity and drift, run "
-    "and judged.",
+    "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
     SIZES,
     run,
     EXPERIMENTS,
     MEASURES,
     title="The stability suite",
     introduction=(
-        "Raju 2026 (arXiv 2601.09173) proposes to ask of one representation how reliable its "
-        "geometry is, beside how similar it is to others. The suite does the experiments of the "
-        "paper again that need no download, with the author's random numbers where data are made, "
-        "and puts the paper's numbers beside ours."
+        "Leading components are deleted from a representation one after the other, and the weights "
+        "of trained networks are disturbed more and more. A measure should follow both, after Raju "
+        "2026 (arXiv 2601.09173)."
     ),
 )
+COLUMNS = (
+    "transformation",
+    "regime",
+    "features",
+    "feature split",
+    "basis split",
+    "CKA",
+    "CKA without itself",
+)
+NOTE = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
 
 
 @commands.command("transformations", epilog=examples("stability transformations layer1.npy"))
@@ -46,14 +55,13 @@ def transformations_command(
     from ..report.findings_numbers import number
     from ..report.terminal import plain_table
     from ..sources.files import read_files
-    from ..suites.stability.suite import transformation_study, transformation_table
 
     representations = read_files([str(array)])
     if len(representations) != 1:
         raise ValueError(f"{array} has {len(representations)} arrays; give one")
-    found = transformation_study(representations.popitem()[1], seed=seed, k=splits)
-    table = transformation_table(found)
+    study = transformation_study(representations.popitem()[1], seed=seed, k=splits)
     rows = [
-        [entry if isinstance(entry, str) else number(entry) for entry in row] for row in table.rows
+        [entry if isinstance(entry, str) else number(float(entry)) for entry in row]
+        for row in study
     ]
-    show([plain_table(table.columns, rows, right=range(2, len(table.columns))), "", table.note])
+    show([plain_table(COLUMNS, rows, right=range(2, len(COLUMNS))), "", NOTE])

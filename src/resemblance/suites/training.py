@@ -16,7 +16,6 @@ from ..documents import read_document
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
 from ..subject import Recipe, Subject
-from .resi.tests import source
 from .study import Progress
 
 NEEDS = {
@@ -103,6 +102,8 @@ def train_one(recipe: Recipe, folder: Path, parent: Path | None = None) -> str:
 
     ``parent`` is the folder of the pretrained model that a fine-tuned one starts from.
     """
+    from .resi.tests import source  # which imports this module
+
     start, trainer = time.perf_counter(), source(recipe.domain, recipe.setting)
     state = (
         trainer.fit(recipe) if parent is None else trainer.fit(recipe, load_weights(parent, recipe))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...representation import Representation
 from ...sources.folders import read_subject
 from ...sources.trained.common import State
 from ...subject import Recipe, Subject
@@ -42,20 +41,11 @@ def plan_of(size: str) -> Plan:
 
 def plain_models(setting: Setting) -> Sequence[Recipe]:
     """Return the recipes of the models that nothing was done to."""
-    return _of(setting, ("normal",))
+    return models_of(setting, ("normal",))
 
 
-def deep_models(setting: Setting) -> Sequence[Recipe]:
-    """Return the recipes of models with several layers: of graphs the deeper networks, of which
-    only layers differ."""
-    return [
-        r
-        for r in _of(setting, ("normal", "layers"))
-        if r.domain != "graphs" or r.setting == "layers"
-    ]
-
-
-def _of(setting: Setting, kinds: Sequence[str]) -> list[Recipe]:
+def models_of(setting: Setting, kinds: Sequence[str]) -> list[Recipe]:
+    """Return the recipes of some kinds ("normal", "layers") that can be trained here."""
     plan = plan_of(setting.size)
     there = [domain for domain in plan.domains if not missing(domain)]
     return (
@@ -91,7 +81,7 @@ def names_of(recipe: Recipe) -> dict[str, Any]:
 
 def recipe_of(setting: Setting, part: Part) -> Recipe:
     """Return the recipe of the model that a part is about."""
-    return next(r for r in _of(setting, ("normal", "layers")) if r.name == part["model"])
+    return next(r for r in models_of(setting, ("normal", "layers")) if r.name == part["model"])
 
 
 def family(name: str) -> str:
@@ -116,14 +106,3 @@ def labels_of(setting: Setting, recipe: Recipe) -> np.ndarray:
     """Return the true classes of the inputs that a trained model was seen on."""
     found: np.ndarray = np.load(place(setting.folder, recipe) / "labels.npy", allow_pickle=False)
     return found
-
-
-def embeddings(
-    setting: Setting, recipe: Recipe
-) -> Iterator[tuple[str, Representation, np.ndarray]]:
-    """Yield every layer of a trained model under every pooling: its name, its representation, the
-    model's outputs."""
-    for subject in subjects(setting, recipe):
-        assert subject.outputs is not None
-        for layer, representation in subject.layers.items():
-            yield f"{subject.traits['pooling']}/{layer}", representation, subject.outputs

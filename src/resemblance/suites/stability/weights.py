@@ -1,4 +1,4 @@
-"""The canary: do representations warn before a model whose weights are disturbed loses accuracy?
+"""The canary: do measures warn before a model whose weights are disturbed loses accuracy?
 
 After Raju 2026, Section 10. Weights get noise, fewer bits or a random adapter, and the
 representation of the last layer is compared with the one before.
@@ -15,16 +15,17 @@ import numpy as np
 from ...compare import compare
 from ...measure import Measure
 from ...representation import Representation
+from ...results.sections import Section
 from ...results.values import known
 from ...sources.trained.common import State
 from ...stability.comparing import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
 from ..resi.tests import source
-from .canary_facts import DRIFTS, PROCRUSTES, SQUARED
-from .canary_findings import conclude
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
 from .perturbed import adapted, noisy, rounded, shuffled
+from .weight_changes import DRIFTS, PROCRUSTES, SQUARED
+from .weights_sections import Judge, conclude
 
 # of a difference that are kept, relative to the largest: the same data differ by rounding errors
 DIGITS = 10
@@ -206,8 +207,13 @@ def _reasons(failures: Iterable[Any]) -> dict[str, str]:
     return {f"{f.measure}, {f.y}": f.reason for f in failures}
 
 
-def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Any:
-    return conclude(setting.measures, done, absent_of(setting))
+def _conclude(
+    setting: Setting, done: Sequence[tuple[Part, Any]], judge: Judge | None = None
+) -> Section:
+    return conclude(setting.measures, done, absent_of(setting), judge)
 
 
-CANARY = Experiment("canary", _parts, _compute, _conclude, plain_models, version=2)
+def canary(judge: Judge | None = None) -> Experiment:
+    """Return the experiment; ``judge`` makes claims from the disturbed models."""
+    conclusion = partial(_conclude, judge=judge)
+    return Experiment("canary", _parts, _compute, conclusion, plain_models, version=2)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...measure import Measure
+from ...results.claims import Claim
 from ...results.figures import Bar, Bars, Chart, Line
 from ...results.sections import Entry, Section, Table
 from ...results.values import distinct, known, mean
 from ..experiments import Part
-from .canary_claims import claims
-from .canary_facts import (
+from .detection import roc
+from .weight_changes import (
     CKA,
     DRIFTS,
     FEWEST,
@@ -23,12 +24,13 @@ from .canary_facts import (
     RDM,
     SHARE,
     SQUARED,
-    Point,
-    Watched,
+    DisturbedCopy,
+    DisturbedModel,
     as_printed,
     calibrated,
     calibration,
     detection,
+    disturbed_models,
     families,
     first_alarm,
     first_harm,
@@ -40,9 +42,7 @@ from .canary_facts import (
     shares,
     tested,
     tracking,
-    watched,
 )
-from .detection import roc
 
 ABOUT = (
     "A canary in a mine falls silent before the miners notice the gas. Does the representation of "
@@ -64,22 +64,28 @@ TITLES = {
     "adapters": "Random adapters",
 }
 
+Judge = Callable[[Sequence[DisturbedModel]], Iterable[Claim]]
+
 
 def conclude(
     measures: Sequence[Measure],
     done: Sequence[tuple[Part, Any]],
     absent: Mapping[str, str] | None = None,
+    judge: Judge | None = None,
 ) -> Section:
-    """Return the section that follows from all parts. ``absent``: models that could not be trained,
-    and why."""
-    models, labels = watched(done), _labels(measures)
+    """Return the section that follows from all parts.
+
+    ``absent``: models that could not be trained, and why. ``judge`` makes claims from the models.
+    """
+    models, labels = disturbed_models(done), _labels(measures)
     reasons = {
         f"{part['model']}: {what}": why
         for part, value in done
         for what, why in value["reasons"].items()
     }
+    claims = tuple(judge(models)) if judge else ()
     if not done:
-        return Section("canary", TITLE, ABOUT, claims=claims(models), reasons=absent or {})
+        return Section("canary", TITLE, ABOUT, claims=claims, reasons=absent or {})
     scores, why = _scores(models, labels)
     return Section(
         "canary",
@@ -96,7 +102,7 @@ def conclude(
             _rocs(models, labels),
             *_bars(models, labels),
         ),
-        claims(models),
+        claims,
         scores,
         {**(absent or {}), **reasons, **_unscaled(models, labels), **why},
     )
@@ -118,9 +124,9 @@ def _labels(measures: Sequence[Measure]) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------- tables
 
 
-def _levels(models: Sequence[Watched], labels: dict[str, str], kind: str) -> Table:
+def _levels(models: Sequence[DisturbedModel], labels: dict[str, str], kind: str) -> Table:
     """Means over models at every level, as Tables 47 to 51 of the paper."""
-    by_name: dict[str, list[tuple[Watched, Point]]] = {}
+    by_name: dict[str, list[tuple[DisturbedModel, DisturbedCopy]]] = {}
     for model in models:
         for p in model.of(kind):
             by_name.setdefault(p.name, []).append((model, p))
@@ -145,7 +151,7 @@ def _levels(models: Sequence[Watched], labels: dict[str, str], kind: str) -> Tab
     return Table(f"canary_{kind}", TITLES[kind], (*columns, *labels.values()), rows, note)
 
 
-def _measures(models: Sequence[Watched], labels: dict[str, str]) -> Table:
+def _measures(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table:
     rows: list[tuple[Entry, ...]] = [
         (
             label,
@@ -173,7 +179,7 @@ def _measures(models: Sequence[Watched], labels: dict[str, str]) -> Table:
     )
 
 
-def _area(models: Sequence[Watched], spec: str, loss: float) -> float | None:
+def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | None:
     """Mean area over all cells with copies enough of either kind; None where the measure lacks
     one."""
     cells = [
@@ -182,7 +188,7 @@ def _area(models: Sequence[Watched], spec: str, loss: float) -> float | None:
     return known(float(np.mean([detection(g, spec, k, loss) for g, k in cells]))) if cells else None
 
 
-def _alarms(models: Sequence[Watched], labels: dict[str, str]) -> Table:
+def _alarms(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for spec, label in labels.items():
         row: list[Entry] = [label]
@@ -222,7 +228,7 @@ def _said(value: float | None) -> str:
 # ------------------------------------------------------------------------------------------ figures
 
 
-def _curves(models: Sequence[Watched], labels: dict[str, str]) -> list[Chart]:
+def _curves(models: Sequence[DisturbedModel], labels: dict[str, str]) -> list[Chart]:
     charts = []
     for name, members in families(models).items():
         lines = [_line(members, spec, label) for spec, label in labels.items()]
@@ -247,7 +253,7 @@ def _curves(models: Sequence[Watched], labels: dict[str, str]) -> list[Chart]:
     return charts
 
 
-def _line(models: Sequence[Watched], spec: str, label: str) -> Line:
+def _line(models: Sequence[DisturbedModel], spec: str, label: str) -> Line:
     by_level: dict[float, list[float]] = {}
     for model in models:
         points = model.of("noise")
@@ -259,7 +265,7 @@ def _line(models: Sequence[Watched], spec: str, label: str) -> Line:
     )
 
 
-def _scatter(models: Sequence[Watched], labels: dict[str, str]) -> Chart:
+def _scatter(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Chart:
     lines = []
     for spec in [spec for spec in labels if spec in DRIFTS][:5]:
         values, losses = pooled(models, spec)
@@ -278,7 +284,7 @@ def _scatter(models: Sequence[Watched], labels: dict[str, str]) -> Chart:
     )
 
 
-def _rocs(models: Sequence[Watched], labels: dict[str, str]) -> Chart:
+def _rocs(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Chart:
     lines = []
     for spec in labels:
         values, losses = pooled(models, spec)
@@ -299,7 +305,7 @@ def _rocs(models: Sequence[Watched], labels: dict[str, str]) -> Chart:
     )
 
 
-def _bars(models: Sequence[Watched], labels: dict[str, str]) -> list[Bars]:
+def _bars(models: Sequence[DisturbedModel], labels: dict[str, str]) -> list[Bars]:
     follows = [(labels[s], known(tracking(models, s, "noise"))) for s in labels]
     alarms = [(labels[s], known(rates(models, s, scaled).false_alarms)) for s in labels]
     return [
@@ -331,7 +337,9 @@ def _sorted(values: Sequence[tuple[str, float | None]], sign: int) -> tuple[Bar,
 Scores = dict[str, dict[str, float | None]]
 
 
-def _scores(models: Sequence[Watched], labels: dict[str, str]) -> tuple[Scores, dict[str, str]]:
+def _scores(
+    models: Sequence[DisturbedModel], labels: dict[str, str]
+) -> tuple[Scores, dict[str, str]]:
     """How well every measure tells losses of accuracy, by kind of model and disturbance, and why it
     has no number.
 
@@ -358,11 +366,11 @@ def _scores(models: Sequence[Watched], labels: dict[str, str]) -> tuple[Scores, 
     return cells, reasons
 
 
-def _quality(models: Sequence[Watched], spec: str, kind: str, area: bool) -> float:
+def _quality(models: Sequence[DisturbedModel], spec: str, kind: str, area: bool) -> float:
     return detection(models, spec, kind, POINTS[1]) if area else tracking(models, spec, kind)
 
 
-def _why(models: Sequence[Watched], spec: str, kind: str) -> str:
+def _why(models: Sequence[DisturbedModel], spec: str, kind: str) -> str:
     """The first failed comparison, or that nothing was seen."""
     failed = (
         f"{m.name}, {p.name}: {p.reasons[spec]}"
@@ -373,6 +381,6 @@ def _why(models: Sequence[Watched], spec: str, kind: str) -> str:
     return next(failed, "the same difference whatever was done")
 
 
-def _unscaled(models: Sequence[Watched], labels: Iterable[str]) -> dict[str, str]:
+def _unscaled(models: Sequence[DisturbedModel], labels: Iterable[str]) -> dict[str, str]:
     why = "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
     return {f"{m.name}: {spec}": why for m in models for spec in labels if np.isnan(scale(m, spec))}

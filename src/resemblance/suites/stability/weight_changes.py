@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...grounding import spearman
-from ...rng import generator
 from ..experiments import Part
 from .detection import auc, first_above, holm, loss_p_value
 from .models import family
@@ -31,7 +30,7 @@ FEWEST = 5  # copies that lost more than that, and that did not, for an area und
 NOTHING: Mapping[str, str] = {}
 
 
-class Point(NamedTuple):
+class DisturbedCopy(NamedTuple):
     """One disturbed model: what was done, the accuracy it lost and McNemar's p-value of the loss,
     how far it moved.
 
@@ -55,19 +54,19 @@ class Point(NamedTuple):
         return self.p < SIGNIFICANT
 
 
-class Watched(NamedTuple):
+class DisturbedModel(NamedTuple):
     """One model and everything that was done to it. ``unchanged``: its differences to itself."""
 
     name: str
     accuracy: float
-    points: tuple[Point, ...]
+    points: tuple[DisturbedCopy, ...]
     unchanged: Mapping[str, float | None]
 
-    def of(self, kind: str, draw: int | None = None) -> list[Point]:
+    def of(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
         """Return the points of a kind, in order."""
         return [p for p in self.points if p.kind == kind and draw in (None, p.draw)]
 
-    def disturbed(self, kind: str, draw: int | None = None) -> list[Point]:
+    def disturbed(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
         """Return the points of a kind but those to which nothing was done."""
         return [p for p in self.of(kind, draw) if p.level > 0]
 
@@ -80,27 +79,27 @@ class Rates(NamedTuple):
     caught: float
 
 
-def watched(done: Sequence[tuple[Part, Any]]) -> tuple[Watched, ...]:
+def disturbed_models(done: Sequence[tuple[Part, Any]]) -> tuple[DisturbedModel, ...]:
     """Return the models of all parts, in their order."""
-    points: dict[str, list[Point]] = {}
+    points: dict[str, list[DisturbedCopy]] = {}
     first: dict[str, Mapping[str, Any]] = {}
     for part, value in done:
         first.setdefault(part["model"], value)
         points.setdefault(part["model"], []).extend(_point(part, value, p) for p in value["points"])
     return tuple(
-        Watched(n, first[n]["accuracy"], tuple(own), first[n]["unchanged"])
+        DisturbedModel(n, first[n]["accuracy"], tuple(own), first[n]["unchanged"])
         for n, own in points.items()
     )
 
 
-def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> Point:
+def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> DisturbedCopy:
     level = p["level"][1] if isinstance(p["level"], list) else p["level"]
     reasons = {
         spec: value["reasons"].get(f"{spec}, {p['name']}", "no value")
         for spec, d in p["differences"].items()
         if d is None
     }
-    return Point(
+    return DisturbedCopy(
         part["kind"],
         part["draw"],
         p["name"],
@@ -113,13 +112,13 @@ def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> Point:
     )
 
 
-def differences(points: Iterable[Point], spec: str) -> np.ndarray:
+def differences(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
     """Return the differences by one measure, NaN where there is none. Raises ``KeyError`` for a
     measure not run."""
     return _numbers([p.differences[spec] for p in points])
 
 
-def drifts(points: Iterable[Point], spec: str) -> np.ndarray:
+def drifts(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
     """Return the drifts of the paper by one measure, NaN where there is none, or the paper has no
     such drift."""
     return _numbers([p.drifts.get(spec) for p in points])
@@ -129,7 +128,7 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
     return np.array([np.nan if v is None else v for v in values], float)
 
 
-def scale(model: Watched, spec: str) -> float:
+def scale(model: DisturbedModel, spec: str) -> float:
     """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
     whatever its bounds.
 
@@ -139,16 +138,16 @@ def scale(model: Watched, spec: str) -> float:
     return away if away > 0 else float("nan")
 
 
-def _start(model: Watched, spec: str) -> float:
+def _start(model: DisturbedModel, spec: str) -> float:
     return float(_numbers([model.unchanged[spec]])[0])
 
 
-def shares(model: Watched, points: Iterable[Point], spec: str) -> np.ndarray:
+def shares(model: DisturbedModel, points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
     """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled ones."""
     return (differences(points, spec) - _start(model, spec)) / scale(model, spec)
 
 
-def tested(model: Watched) -> list[Point]:
+def tested(model: DisturbedModel) -> list[DisturbedCopy]:
     """Return the points that thresholds are tried on: not those that they are calibrated with, nor
     undisturbed ones."""
     return [
@@ -159,21 +158,23 @@ def tested(model: Watched) -> list[Point]:
 
 
 Threshold = Callable[
-    [Watched, Sequence[Point], str], np.ndarray | None
+    [DisturbedModel, Sequence[DisturbedCopy], str], np.ndarray | None
 ]  # how far above it: alarm when positive
 
 
-def as_printed(model: Watched, points: Sequence[Point], spec: str) -> np.ndarray:
+def as_printed(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
     """How far drifts on rows of length 1 are above 0.05: the rule of the paper."""
     return drifts(points, spec) - SHARE
 
 
-def scaled(model: Watched, points: Sequence[Point], spec: str) -> np.ndarray:
+def scaled(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
     """How far differences are above 5 % of the scale of the measure."""
     return shares(model, points, spec) - SHARE
 
 
-def calibrated(model: Watched, points: Sequence[Point], spec: str) -> np.ndarray | None:
+def calibrated(
+    model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str
+) -> np.ndarray | None:
     """How far differences are above what 95 % of those after harmless noise, of another draw, do
     not exceed.
 
@@ -189,12 +190,12 @@ def calibrated(model: Watched, points: Sequence[Point], spec: str) -> np.ndarray
     return above
 
 
-def calibration(model: Watched) -> list[Point]:
+def calibration(model: DisturbedModel) -> list[DisturbedCopy]:
     """Return the harmless noise that thresholds are calibrated with."""
     return [p for p in model.disturbed("noise", 0) if not p.harmed]
 
 
-def first_alarm(model: Watched, spec: str, threshold: Threshold) -> float:
+def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float:
     """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
     comparison failed."""
     points = model.disturbed("noise", 1)
@@ -204,7 +205,7 @@ def first_alarm(model: Watched, spec: str, threshold: Threshold) -> float:
     return first_above([p.level for p in points], list(above), 0.0)
 
 
-def first_harm(model: Watched) -> float:
+def first_harm(model: DisturbedModel) -> float:
     """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
     none does."""
     points = model.disturbed("noise", 1)
@@ -212,7 +213,7 @@ def first_harm(model: Watched) -> float:
     return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
 
 
-def rates(models: Iterable[Watched], spec: str, threshold: Threshold) -> Rates:
+def rates(models: Iterable[DisturbedModel], spec: str, threshold: Threshold) -> Rates:
     """Return how often a threshold raises the alarm. NaN with a failed comparison, or nothing to be
     raised for."""
     calls: dict[bool, list[float]] = {False: [], True: []}
@@ -224,15 +225,17 @@ def rates(models: Iterable[Watched], spec: str, threshold: Threshold) -> Rates:
     return Rates(*(float(np.mean(own)) if own else float("nan") for own in calls.values()))
 
 
-def families(models: Iterable[Watched]) -> dict[str, list[Watched]]:
+def families(models: Iterable[DisturbedModel]) -> dict[str, list[DisturbedModel]]:
     """Return models by domain and architecture."""
-    found: dict[str, list[Watched]] = {}
+    found: dict[str, list[DisturbedModel]] = {}
     for model in models:
         found.setdefault(family(model.name), []).append(model)
     return found
 
 
-def tracking(models: Iterable[Watched], spec: str, kind: str, *, linear: bool = False) -> float:
+def tracking(
+    models: Iterable[DisturbedModel], spec: str, kind: str, *, linear: bool = False
+) -> float:
     """Return the correlation of difference and loss of accuracy, the mean over models of
     Spearman's, or Pearson's.
 
@@ -254,7 +257,7 @@ def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
     return float(np.corrcoef(a, b)[0, 1]) if linear else spearman(a, b).value
 
 
-def lost(models: Iterable[Watched], kind: str, loss: float) -> tuple[int, int]:
+def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int, int]:
     """Return how many copies lost more than so much accuracy, and how many did not, of models that
     have both."""
     found = np.zeros(2, int)
@@ -265,7 +268,7 @@ def lost(models: Iterable[Watched], kind: str, loss: float) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def detection(models: Iterable[Watched], spec: str, kind: str, loss: float) -> float:
+def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: float) -> float:
     """Return the area under the ROC for telling which disturbed copies of a model lost more than so
     much accuracy.
 
@@ -287,7 +290,7 @@ def detection(models: Iterable[Watched], spec: str, kind: str, loss: float) -> f
     return float(np.average(areas, weights=pairs))
 
 
-def pooled(models: Iterable[Watched], spec: str) -> tuple[np.ndarray, np.ndarray]:
+def pooled(models: Iterable[DisturbedModel], spec: str) -> tuple[np.ndarray, np.ndarray]:
     """Return shares of the scale and losses of accuracy of all disturbed models; nothing with a
     failed comparison."""
     values, losses = [np.zeros(0)], [np.zeros(0)]
@@ -297,29 +300,3 @@ def pooled(models: Iterable[Watched], spec: str) -> tuple[np.ndarray, np.ndarray
         losses.append(np.array([p.loss for p in points]))
     a, b = np.concatenate(values), np.concatenate(losses)
     return (a, b) if not np.isnan(a).any() else (a[:0], b[:0])
-
-
-def lead(models: Sequence[Watched], one: str, other: str, draws: int) -> tuple[float, float]:
-    """Return the 95 % interval of how much better one measure follows accuracy under noise than
-    another.
-
-    Models, and levels of noise within each, are drawn with replacement, for both measures the same.
-    """
-    found = []
-    for draw in range(draws):
-        random = generator(0, "canary", "lead", draw)
-        chosen = [
-            _redrawn(models[i], random) for i in random.integers(len(models), size=len(models))
-        ]
-        found.append(tracking(chosen, one, "noise") - tracking(chosen, other, "noise"))
-    there = [v for v in found if not np.isnan(v)]
-    low, high = np.quantile(there, [0.025, 0.975]) if there else (np.nan, np.nan)
-    return float(low), float(high)
-
-
-def _redrawn(model: Watched, random: np.random.Generator) -> Watched:
-    levels = sorted({p.level for p in model.disturbed("noise")})
-    chosen = random.choice(levels, size=len(levels))
-    return model._replace(
-        points=tuple(p for level in chosen for p in model.of("noise") if p.level == level)
-    )

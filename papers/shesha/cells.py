@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...results.claims import NoData
-from ...results.figures import Bar
-from ...results.values import mean
-from ..experiments import Part
-from .correlating import mean_over
-from .models import family
-from .words import number
+from papers.judging import NoData
+from resemblance.results.figures import Bar
+from resemblance.results.values import mean
+from resemblance.suites.experiments import Part
+from resemblance.suites.stability.models import family
+
+from .numbers import number
+from .partial_correlation import mean_over
 
 MODELS = 3  # fewer do not decide a claim
 SMALL = 0.3  # correlations that count as none

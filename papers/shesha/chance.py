@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...measures import cka
-from ...results.claims import Found, judged
-from ...results.sections import Entry, Section, Table
-from ...results.values import known
-from ...rng import generator
-from ...stability import basis_split, feature_split, variance_ratio
-from ..experiments import Experiment, Part, Setting, measured
-from .protocol import FEATURES, SAMPLES, SEED, SIZES, SPLITS, compared, split_score
-from .words import as_printed, number, spread
+from papers.judging import Evidence, judged
+from resemblance.measures import cka
+from resemblance.results.sections import Entry, Section, Table
+from resemblance.results.values import known
+from resemblance.rng import generator
+from resemblance.stability import basis_split, feature_split, variance_ratio
+from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.stability.spectral import FEATURES, SAMPLES, compared
+
+from .numbers import as_printed, number, spread
+from .protocol import SEED, SIZES, SPLITS, split_score
 
 ABOUT = (
     "Noise has no geometry, so a statistic of stability should be 0, and two independent noises "
@@ -93,28 +95,30 @@ def z_score(points: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(found))
 
 
-def _similarity(facts: Mapping[str, Any]) -> Found:
+def _similarity(facts: Mapping[str, Any]) -> Evidence:
     pair = facts["pair"]
     note = (
         "the package of the author calls an estimator debiased that is not: it keeps the diagonal"
     )
     text = f"{number(pair['debiased'], 4)}; biased {number(pair['biased'])}"
-    return Found(text, (as_printed(pair["debiased"], -0.006),), note)
+    return Evidence(text, (as_printed(pair["debiased"], -0.006),), note)
 
 
-def _stability(facts: Mapping[str, Any]) -> Found:
+def _stability(facts: Mapping[str, Any]) -> Evidence:
     pair, printed = facts["pair"], -0.010
     text = f"{number(pair['author'], 4)}; with our splits {number(pair['ours'], 4)}"
     note = "the script gives −0.011 at the precision of print; the paper says −0.010"
-    return Found(text, (abs(pair["author"] - printed) <= 0.001, abs(pair["author"]) < 0.05), note)
+    return Evidence(
+        text, (abs(pair["author"] - printed) <= 0.001, abs(pair["author"]) < 0.05), note
+    )
 
 
-def _table_10(facts: Mapping[str, Any]) -> Found:
+def _table_10(facts: Mapping[str, Any]) -> Evidence:
     first, *others = facts["baselines"]
     same = tuple(as_printed(first[name], value, 4) for name, value in BASELINE.items())
     more = "; ".join(f"{name} {spread([o[name] for o in others], 4)}" for name in BASELINE)
     text = ", ".join(f"{name} {number(first[name], 5)}" for name in BASELINE)
-    return Found(f"{text}; {len(others)} other draws: {more}", same)
+    return Evidence(f"{text}; {len(others)} other draws: {more}", same)
 
 
 _CLAIMS = (

@@ -9,24 +9,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import to_numpy
-from ...measures import cka
-from ...results.claims import Found, NoData, judged
-from ...results.figures import Bar, Bars, Chart, Line
-from ...results.sections import Entry, Section, Table
-from ...results.values import known
-from ...sources.folders import read_subject
-from ...stability import basis_split, feature_split
-from ...subject import Recipe
-from ..experiments import Experiment, Part, Setting, measured
-from ..resi.tests import ARCHITECTURES, DOMAINS, recipes
-from ..training import place
+from papers.judging import Evidence, NoData, judged
+from resemblance.arrays import to_numpy
+from resemblance.measures import cka
+from resemblance.results.figures import Bar, Bars, Chart, Line
+from resemblance.results.sections import Entry, Section, Table
+from resemblance.results.values import known
+from resemblance.sources.folders import read_subject
+from resemblance.stability import basis_split, feature_split
+from resemblance.stability.transformations import regime, transformation_study
+from resemblance.subject import Recipe
+from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.resi.tests import ARCHITECTURES, DOMAINS, recipes
+from resemblance.suites.stability.models import absent, missing
+from resemblance.suites.stability.spectral import harmonic
+from resemblance.suites.training import place
+
 from .cells import SMALL
-from .correlating import bootstrapped, stream
-from .models import absent, missing
-from .protocol import SEED, SIZES, harmonic, mixture
-from .transformations import regime, transformation_study
-from .words import number, with_interval
+from .numbers import number, with_interval
+from .partial_correlation import bootstrapped, stream
+from .protocol import SEED, SIZES, mixture
 
 MADE = "made arrays"
 BASES = {
@@ -173,7 +175,7 @@ def _of_components(every: Sequence[Configuration]) -> tuple[float, float]:
     return float(found[:, 0].mean()), float(found[:, 1].mean())
 
 
-def _uncorrelated(facts: Facts) -> Found:
+def _uncorrelated(facts: Facts) -> Evidence:
     each = {d: rho for d, rho in facts.domains.items() if d != MADE}
     if not each:
         raise NoData("no models are trained at this size, or their packages are missing")
@@ -185,14 +187,14 @@ def _uncorrelated(facts: Facts) -> Found:
         "models than those of the paper; each base gives many configurations, so intervals are "
         "too narrow"
     )
-    return Found(
+    return Evidence(
         f"all {with_interval(facts.pooled['all'], 2)}; {text}",
         (low > -SMALL and high < SMALL, all(small)),
         note,
     )
 
 
-def _regimes(facts: Facts) -> Found:
+def _regimes(facts: Facts) -> Evidence:
     if not {"compression", "preserving"} <= set(facts.pooled):
         raise NoData("no models are trained at this size, or their packages are missing")
     compression, preserving = facts.pooled["compression"], facts.pooled["preserving"]
@@ -204,7 +206,7 @@ def _regimes(facts: Facts) -> Found:
         f"{with_interval(facts.basis['compression'], 2)}"
     )
     text = f"preserving {with_interval(preserving, 2)}, compression {with_interval(compression, 2)}"
-    return Found(text, (preserving[1] > 0, compression[2] < 0), note)
+    return Evidence(text, (preserving[1] > 0, compression[2] < 0), note)
 
 
 _CLAIMS = (

@@ -8,14 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...arrays import to_numpy
-from ...measure import argument
-from ...measures import cka
-from ...results.sections import Table
-from ...results.values import known
-from ...rng import generator
-from ...stability import basis_split, feature_split
-from ...stability.comparing import unit
+from ..arrays import to_numpy
+from ..measure import argument
+from ..measures import cka
+from ..rng import generator
+from .comparing import unit
+from .splits import basis_split, feature_split
 
 COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
 PROJECTIONS, TOP, CHOSEN = (16, 32, 64, 128, 256), (50, 100, 200, 400, 800), (50, 100, 200)
@@ -122,22 +120,6 @@ def _transformed(
     basis = basis_split(points, k=max(k // FEWER, 1), max_samples=most, seed=seed)
     means = (float(np.mean(values)) for values in (list(similarities.values()), others))
     return Transformed(name, regime(name), points.shape[1], stability, basis, *means)
-
-
-def transformation_table(found: tuple[Transformed, ...]) -> Table:
-    """Return what transformations did as a table."""
-    columns = (
-        "transformation",
-        "regime",
-        "features",
-        "feature split",
-        "basis split",
-        "CKA",
-        "CKA without itself",
-    )
-    rows = tuple((t.name, t.regime, float(t.features), *map(known, t[3:])) for t in found)
-    note = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
-    return Table("transformations", "Transformations of a representation", columns, rows, note)
 
 
 def _references(names: Mapping[str, np.ndarray]) -> list[str]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...sources.trained.digits import split_digits
-from ...sources.trained.graphs import train as graphs
-from ...sources.trained.language.train import docstrings
-from ...sources.trained.snapshot import load_snapshot
-from ...subject import Recipe
+from resemblance.sources.trained.digits import split_digits
+from resemblance.sources.trained.graphs import train as graphs
+from resemblance.sources.trained.language.train import docstrings
+from resemblance.sources.trained.snapshot import load_snapshot
+from resemblance.subject import Recipe
 
 CLASSES = "classes"  # what a model was trained to tell
 TASKS: Mapping[str, tuple[str, ...]] = {  # of a domain; the second is a grouping of the classes

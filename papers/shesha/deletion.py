@@ -7,26 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from ...grounding import spearman
-from ...results.claims import Found, NoData, judged
-from ...results.figures import Chart, Line
-from ...results.sections import Rows, Section, Table
-from ...results.values import known
-from .printed import printed
-from .words import as_printed, count, number
+from papers.judging import Evidence, NoData, judged
+from resemblance.grounding import spearman
+from resemblance.measures import cka, procrustes, pwcka
+from resemblance.results.figures import Chart, Line
+from resemblance.results.sections import Rows, Section, Table
+from resemblance.stability.comparing import unit
+from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.stability.spectral import (
+    REMOVED,
+    compute_measure,
+    conclude,
+    curves_of,
+    harmonic,
+    measure_parts,
+    without_leading,
+)
+
+from .numbers import as_printed, count, number
+from .protocol import SEED, SPLITS, split_score
+from .published_values import printed
 
 Facts = dict[str, dict[Any, Any]]
+PREPROCESSINGS = ("raw", "centred", "normalised", "whitened")
+AT = 30  # components removed in Table 12
 COLUMNS: Mapping[str, str] = {
     "shesha": "feature split", "cka": "debiased CKA", "pwcka": "PWCKA",
     "procrustes": "1 − Procrustes disparity",
     "cka_biased": "CKA",
 }  # fmt: skip
 HALF, LONG = 0.5, 51  # "collapsed" is below a half; rows from no to 50 components
-ROUNDING = 1e-9
-BLIND = (
-    "the same value whatever is removed: it sees only what a deletion keeps, such as the mean of "
-    "the points, or fits fewer samples than features without error"
-)
 SHOWN = {*range(11), *range(15, 51, 5)}  # the rows of the paper
 ABOUT = (
     "A representation of 200 samples and 256 features has singular values that fall as 100 / i; "
@@ -39,35 +49,96 @@ ABOUT = (
 )
 
 
-def conclude(facts: Facts, labels: Mapping[str, str]) -> Section:
-    """Return the section that follows from what was found, with the curves of the measures in
-    ``labels``."""
-    curves = facts["measure"]
-    reasons: dict[str, str] = {}
-    for spec, found in curves.items():
-        missing = [
-            f"{k} removed: {why}" for k, why in zip(found["removed"], found["reasons"]) if why
-        ]
-        if not missing and not _shares(found):
-            missing = [BLIND]
-        reasons |= {spec: missing[0]} if missing else {}
-    scores = {"order": {spec: _order(curves[spec]) for spec in labels}} if curves else {}
-    tables = [_table_11(facts), _table_12(facts), _whitening(facts)]
-    charts = [_stability_chart(facts)]
-    if curves:
-        tables.append(_sensitivities(curves, labels))
-        charts.append(_measures_chart(curves, labels))
-    claims = judged(_CLAIMS, facts)
-    return Section(
-        "spectral",
-        "Spectral deletion",
-        ABOUT,
-        tuple(tables),
-        tuple(charts),
-        claims,
-        scores,
-        reasons,
+def _parts(setting: Setting) -> list[Part]:
+    removed = REMOVED[setting.size]
+    uses = measured((cka, pwcka, procrustes))
+    parts: list[Part] = [
+        {"what": what, "removed": k, "seed": seed, "splits": SPLITS, "uses": uses}
+        for what, seed in (("table 11", SEED + 100), ("script", SEED + 200), ("whitening", SEED))
+        for k in removed
+    ]
+    parts += [
+        {
+            "what": "table 12",
+            "as": p,
+            "removed": AT,
+            "seed": SEED + 200,
+            "splits": SPLITS,
+            "uses": uses,
+        }
+        for p in PREPROCESSINGS
+    ]
+    return parts + measure_parts(setting)
+
+
+def _compute(setting: Setting, part: Part) -> dict[str, Any]:
+    if part["what"] == "measure":
+        return compute_measure(setting, part)
+    points, k, what = harmonic(part["seed"]), part["removed"], part["what"]
+    left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
+    if what == "table 12":
+        points, left = preprocessed(points, part["as"]), preprocessed(left, part["as"])
+    found = {
+        "shesha": split_score(left, seed, k=splits),
+        "cka": float(cka(points, left, estimator="debiased")),
+    }
+    if what == "table 11":
+        found |= {
+            "pwcka": float(pwcka(points, left)),
+            "procrustes": procrustes_similarity(points, left),
+        }
+    if what in ("table 11", "table 12"):
+        found |= {"cka_biased": float(cka(points, left))}
+    if what == "whitening":
+        found |= {"whitened": split_score(preprocessed(left, "whitened"), seed, k=splits)}
+    return found
+
+
+def procrustes_similarity(x: np.ndarray, y: np.ndarray) -> float:
+    """1 minus the disparity of Procrustes analysis with scaling: the squared nuclear norm of the
+    aligned product."""
+    return (1 - float(procrustes(x, y, squared=True)) / 2) ** 2
+
+
+def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
+    """Return points as they are ("raw"), "centred", centred with rows of length 1 ("normalised"),
+    or "whitened".
+
+    Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). The identity is not scaled by
+    the variances, so the result depends on the unit of the points; that is how the author's script
+    has it.
+    """
+    if how == "raw":
+        return points
+    centred: np.ndarray = points - points.mean(axis=0)
+    if how == "normalised":
+        return unit(centred)
+    if how == "whitened":
+        covariance = 0.9 * (centred.T @ centred) / (len(points) - 1) + 0.1 * np.eye(points.shape[1])
+        variances, axes = np.linalg.eigh(covariance)
+        centred = centred @ ((axes / np.sqrt(variances)) @ axes.T)
+    return centred
+
+
+def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
+    """Return the section of the suite with the tables, the figure and the claims of the paper."""
+    of_measures = curves_of((p, value) for p, value in done if p["what"] == "measure")
+    section = conclude(of_measures, {m.spec: m.label for m in setting.measures})
+    facts = _facts(done)
+    return section._replace(
+        about=ABOUT,
+        tables=(_table_11(facts), _table_12(facts), _whitening(facts), *section.tables),
+        figures=(_stability_chart(facts), *section.figures),
+        claims=judged(_CLAIMS, facts),
     )
+
+
+def _facts(done: Sequence[tuple[Part, Any]]) -> Facts:
+    facts: Facts = {"table 11": {}, "script": {}, "whitening": {}, "table 12": {}}
+    for part, value in done:
+        if part["what"] != "measure":
+            facts[part["what"]][part.get("as", part["removed"])] = value
+    return facts
 
 
 # ------------------------------------------------------------------------------- tables and figures
@@ -131,85 +202,20 @@ def _stability_chart(facts: Facts) -> Chart:
     )
 
 
-def _shares(curve: Mapping[str, Any]) -> dict[int, float]:
-    """Differences as shares of the largest, by number of components removed; without a spread there
-    is none."""
-    differences = {k: d for k, d in zip(curve["removed"], curve["differences"]) if d is not None}
-    if not differences:
-        return {}
-    low, high = min(differences.values()), max(differences.values())
-    size = max(1e-3, *(abs(value) for value in curve["values"] if value is not None))
-    return (
-        {k: (d - low) / (high - low) for k, d in differences.items()}
-        if high - low > ROUNDING * size
-        else {}
-    )
-
-
-def _measures_chart(curves: Mapping[str, Any], labels: Mapping[str, str]) -> Chart:
-    lines = [
-        Line(spec, tuple((float(k), s) for k, s in _shares(curves[spec]).items()))
-        for spec in labels
-    ]
-    note = (
-        "0: the smallest difference that the measure reports, 1: the largest. Measures without a "
-        "value are left out."
-    )
-    shown = tuple(line for line in lines if line.points)
-    title = "How soon measures see a deletion"
-    return Chart(
-        "measures",
-        title,
-        "components removed",
-        "share of the largest difference",
-        shown,
-        note,
-        threshold=HALF,
-    )
-
-
-def _sensitivities(curves: Mapping[str, Any], labels: Mapping[str, str]) -> Table:
-    rows = []
-    for spec in labels:
-        shares = _shares(curves[spec])
-        by = dict(zip(curves[spec]["removed"], curves[spec]["values"]))
-        half = next((k for k, s in shares.items() if s >= HALF), None)
-        at = (known(by.get(k)) for k in (0, 1, 10, 30, 50))
-        rows.append((spec, *at, None if half is None else float(half), known(_order(curves[spec]))))
-    columns = ("measure", "0", "1", "10", "30", "50", "half seen at", "order")
-    note = (
-        "“Half seen at”: components removed when half of the largest difference is reported. "
-        "“Order”: rank correlation of differences with components removed."
-    )
-    return Table(
-        "sensitivity", "Values of all measures by components removed", columns, tuple(rows), note
-    )
-
-
-def _order(curve: Mapping[str, Any]) -> float | None:
-    """Spearman's correlation of differences with components removed; None where one is missing, or
-    all are equal."""
-    if None in curve["differences"] or not _shares(curve):
-        return None
-    return known(
-        spearman(np.array(curve["differences"]), np.array(curve["removed"], dtype=float)).value
-    )
-
-
 # ------------------------------------------------------------------------------------------- claims
 
 
-def _cells(facts: Facts) -> Found:
+def _cells(facts: Facts) -> Evidence:
     rows = facts["table 11"]
     same = [as_printed(rows[int(cell.at)][cell.quantity], cell.value) for cell in printed("11")]
     note = "the rows at 0, 1, 10, 30 and 50 of its 19 are recorded here, four numbers each"
-    return Found(f"{count(same)} cells equal at the printed precision", (all(same),), note)
+    return Evidence(f"{count(same)} cells equal at the printed precision", (all(same),), note)
 
 
-def _script(facts: Facts) -> Found:
+def _script(facts: Facts) -> Evidence:
     cells = [cell for cell in printed("test3") if int(cell.at) in facts["script"]]
     differences = [abs(facts["script"][int(cell.at)][cell.quantity] - cell.value) for cell in cells]
-    return Found(
+    return Evidence(
         f"{len(cells)} values, largest difference {max(differences):.0e}",
         (max(differences) < 5e-4,),
     )
@@ -225,18 +231,18 @@ def _first_below(facts: Facts, name: str) -> int:
     return first
 
 
-def _collapse(facts: Facts) -> Found:
+def _collapse(facts: Facts) -> Evidence:
     firsts = {name: _first_below(facts, name) for name in ("cka", "pwcka", "procrustes", "shesha")}
     text = ", ".join(f"{COLUMNS[name]} {k}" for name, k in firsts.items())
-    return Found(text, tuple(k == theirs for k, theirs in zip(firsts.values(), (1, 1, 1, 20))))
+    return Evidence(text, tuple(k == theirs for k, theirs in zip(firsts.values(), (1, 1, 1, 20))))
 
 
-def _above(facts: Facts) -> Found:
+def _above(facts: Facts) -> Evidence:
     rows = facts["table 11"]
     if not set(range(LONG)) <= set(rows):
         raise NoData("the run lacks some numbers of components from 0 to 50")
     under = next(k for k in range(1, LONG) if rows[k]["shesha"] <= 0.4 or k == LONG - 1)
-    return Found(
+    return Evidence(
         f"until {under - 1}: {number(rows[under - 1]['shesha'])}, then "
         f"{number(rows[under]['shesha'])}; {number(rows[25]['shesha'])} at 25",
         (under >= 26,),
@@ -244,33 +250,33 @@ def _above(facts: Facts) -> Found:
     )
 
 
-def _more(facts: Facts) -> Found:
+def _more(facts: Facts) -> Evidence:
     value, similarity = (facts["table 11"][30][name] for name in ("shesha", "cka"))
-    return Found(
+    return Evidence(
         f"{number(value)} and {number(similarity)}",
         (similarity > 0 and value / similarity > 100,),
         "a ratio to a negative number says nothing",
     )
 
 
-def _ablation(facts: Facts) -> Found:
+def _ablation(facts: Facts) -> Evidence:
     rows, cells = facts["table 12"], printed("12")
     same = [as_printed(rows[cell.at][cell.quantity], cell.value) for cell in cells]
     text = ", ".join(f"{how} {number(v['shesha'])}/{number(v['cka'])}" for how, v in rows.items())
-    return Found(f"{text}; {count(same)} equal", (all(same),))
+    return Evidence(f"{text}; {count(same)} equal", (all(same),))
 
 
-def _recovers(facts: Facts) -> Found:
+def _recovers(facts: Facts) -> Evidence:
     raw, white = facts["table 12"]["raw"], facts["table 12"]["whitened"]
     text = ", ".join(
         f"{kind} {number(raw[name])} → {number(white[name])}"
         for kind, name in (("debiased", "cka"), ("biased", "cka_biased"))
     )
     note = "true of biased CKA; the debiased value that Table 12 prints does not recover"
-    return Found(text, (white["cka"] > 0.1, white["cka_biased"] > raw["cka_biased"] + 0.1), note)
+    return Evidence(text, (white["cka"] > 0.1, white["cka_biased"] > raw["cka_biased"] + 0.1), note)
 
 
-def _whitened(facts: Facts) -> Found:
+def _whitened(facts: Facts) -> Evidence:
     rows = facts["whitening"]
     if len(rows) < LONG:
         raise NoData("the correlation of the paper is over all numbers of components from 0 to 50")
@@ -278,7 +284,7 @@ def _whitened(facts: Facts) -> Found:
         spearman(*(np.array([v[n] for v in rows.values()]) for n in ("shesha", "whitened"))).value
     )
     start = rows[0]["whitened"]
-    return Found(
+    return Evidence(
         f"{number(start)} at 0; ρ = {number(rho)}",
         (abs(start - 0.50) < 0.005, number(rho) in ("1.000", "0.999")),
     )
@@ -303,3 +309,6 @@ _CLAIMS: Sequence[Any] = (
     ("S6", "Whitened stability starts near 0.50 and orders the deletions as stability does",
      "≈ 0.50; ρ = 1.000 (0.999 in the caption); authors' code 0.502, 1.000", _whitened),
 )  # fmt: skip
+
+
+DELETION = Experiment("spectral", _parts, _compute, _conclude)

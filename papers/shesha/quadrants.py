@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grounding import spearman
-from ...measures import cka
-from ...results.claims import Found, NoData, judged
-from ...results.figures import Chart, Line
-from ...results.sections import Rows, Section, Table
-from ..experiments import Experiment, Part, Setting, measured
+from papers.judging import Evidence, NoData, judged
+from resemblance.grounding import spearman
+from resemblance.measures import cka
+from resemblance.results.figures import Chart, Line
+from resemblance.results.sections import Rows, Section, Table
+from resemblance.suites.experiments import Experiment, Part, Setting, measured
+
+from .numbers import as_printed, number, spread
 from .protocol import SEED, SIZES, SPLITS, mixture, split_score
-from .words import as_printed, number, spread
 
 THRESHOLD, PAIRS = 0.4, 15
 ABOUT = (
@@ -102,7 +103,7 @@ def _complete(facts: Facts) -> None:
 def _means(name: str) -> Any:
     quadrant = QUADRANTS[name]
 
-    def judge(facts: Facts) -> Found:
+    def judge(facts: Facts) -> Evidence:
         _complete(facts)
         same, written = [], []
         for quantity, printed in (
@@ -116,16 +117,16 @@ def _means(name: str) -> Any:
             ]
             written.append(spread(values))
         if name != "Q4":
-            return Found(" / ".join(written), tuple(same))
+            return Evidence(" / ".join(written), tuple(same))
         accepted = [v["stability"] < THRESHOLD < v["similarity"] for v in facts[name][:PAIRS]]
-        return Found(
+        return Evidence(
             f"{' / '.join(written)}; {sum(accepted)} of {PAIRS} accepted", (*same, all(accepted))
         )
 
     return judge
 
 
-def _dissociation(facts: Facts) -> Found:
+def _dissociation(facts: Facts) -> Evidence:
     _complete(facts)
     every = [v for name in QUADRANTS for v in facts[name][:PAIRS]]
     x, y = (np.array([v[quantity] for v in every]) for quantity in ("stability", "similarity"))
@@ -134,7 +135,7 @@ def _dissociation(facts: Facts) -> Found:
         "the texts contradict each other: 0.204 in 7.1.4, 0.22 in 2.2, 0.20 in Figure 6, 0.087 in "
         "7.2"
     )
-    return Found(f"ρ = {number(rho)} over {len(every)} pairs", (as_printed(rho, 0.204),), note)
+    return Evidence(f"ρ = {number(rho)} over {len(every)} pairs", (as_printed(rho, 0.204),), note)
 
 
 def _printed(quadrant: Quadrant) -> str:

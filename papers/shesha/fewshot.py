@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...representation import Representation
-from ...results.sections import Section
-from ...rng import generator
-from ...stability.comparing import rows
-from ..experiments import Experiment, Part, Setting
-from .fewshot_findings import conclude
-from .labellings import TASKS, labellings
-from .models import absent_of, deep_models, embeddings, labels_of, names_of, recipe_of
+from resemblance.representation import Representation
+from resemblance.results.sections import Section
+from resemblance.rng import generator
+from resemblance.stability.comparing import rows
+from resemblance.suites.experiments import Experiment, Part, Setting
+from resemblance.suites.stability.models import absent_of, labels_of, names_of, recipe_of
+
+from .embeddings import deep_models, embeddings
+from .fewshot_sections import conclude
 from .probes import chosen_probe
 from .statistics import OF_OUTPUTS, SUPERVISED, UNSUPERVISED, named, values
+from .tasks import TASKS, labellings
 
 LEAST = 4  # labelled samples of every class: three to fit, one to choose the penalty by
 STATISTICS = (*SUPERVISED, *OF_OUTPUTS, *UNSUPERVISED)

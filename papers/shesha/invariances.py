@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...results.claims import Found, judged
-from ...results.sections import Rows, Section, Table
-from ...rng import generator
-from ...stability import basis_split
-from ..experiments import Experiment, Part, Setting, measured
-from .protocol import FEATURES, SAMPLES, SEED, SPLITS, mixture, split_score
-from .words import number
+from papers.judging import Evidence, judged
+from resemblance.results.sections import Rows, Section, Table
+from resemblance.rng import generator
+from resemblance.stability import basis_split
+from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.stability.spectral import FEATURES, SAMPLES
+
+from .numbers import number
+from .protocol import SEED, SPLITS, mixture, split_score
 
 SHARES, NOISES, ROTATIONS = (0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0, 4.0), 3
 CHANGES: Mapping[str, str] = {
@@ -87,7 +89,7 @@ Facts = Mapping[Any, Mapping[str, Any]]
 
 
 def _below(name: str, bound: float, more: str, note: str = "") -> Any:
-    def judge(facts: Facts) -> Found:
+    def judge(facts: Facts) -> Evidence:
         changes = [facts[share][name] for share in SHARES]
         written = ", ".join(number(change, 4) for change in changes)
         other = (
@@ -98,7 +100,7 @@ def _below(name: str, bound: float, more: str, note: str = "") -> Any:
         held = [change < bound for change in changes]
         if more:
             held += [facts[share][more] < bound for share in SHARES]
-        return Found(
+        return Evidence(
             f"{written} (α = 0.3, 0.5, 0.7, 0.9){other}",
             (all(held[: len(SHARES)]), all(held)),
             note,
@@ -107,7 +109,7 @@ def _below(name: str, bound: float, more: str, note: str = "") -> Any:
     return judge
 
 
-def _rotations(facts: Facts) -> Found:
+def _rotations(facts: Facts) -> Evidence:
     isotropic = _below("rotation", 0.003, "")(facts)
     own = facts[None]
     change = abs(own["after"] - own["before"])
@@ -120,10 +122,10 @@ def _rotations(facts: Facts) -> Found:
         "holds for data that look the same in all directions only; version 4 of the paper no "
         "longer claims it, and says that the statistic is not invariant to rotations"
     )
-    return Found(text, (all(isotropic.holds), change < 0.003), note)
+    return Evidence(text, (all(isotropic.holds), change < 0.003), note)
 
 
-def _noise(facts: Facts) -> Found:
+def _noise(facts: Facts) -> Evidence:
     falls = [facts[share]["noise"] for share in SHARES]
     first, last = falls[-1][0], falls[-1][-1]
     held = all(b < a + 0.01 for curve in falls for a, b in pairwise(curve))
@@ -131,7 +133,7 @@ def _noise(facts: Facts) -> Found:
         f"α = 0.9: {number(first)} → {number(last)} as noise grows from 0 to 4; it never rises by "
         "more than 0.01"
     )
-    return Found(
+    return Evidence(
         text if held else f"{text[: text.index(';')]}; it rises somewhere", (held, last < first)
     )
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ...grounding import spearman
-from ...results.claims import Found, judged
-from ...results.figures import Chart, Line
-from ...results.sections import Rows, Section, Table
-from ...stability import basis_split, feature_split
-from ..experiments import Experiment, Part, Setting, measured
-from .printed import printed
+from papers.judging import Evidence, judged
+from resemblance.grounding import spearman
+from resemblance.results.figures import Chart, Line
+from resemblance.results.sections import Rows, Section, Table
+from resemblance.stability import basis_split, feature_split
+from resemblance.suites.experiments import Experiment, Part, Setting, measured
+
+from .numbers import as_printed, count, number
 from .protocol import SEED, SPLITS, mixture, split_score
-from .words import as_printed, count, number
+from .published_values import printed
 
 Scores = Mapping[str, np.ndarray]
 NAMES: Mapping[str, str] = {
@@ -64,17 +65,17 @@ def _rho(scores: Scores, name: str) -> float:
     return float(spearman(scores["share"], scores[name]).value)
 
 
-def _same_scores(scores: Scores) -> Found:
+def _same_scores(scores: Scores) -> Evidence:
     theirs = [row.value for row in printed("test1")]
     same = [as_printed(a, b, 4) for a, b in zip(scores["author"], theirs, strict=True)]
     ours = [abs(a - b) for a, b in zip(scores["ours"], scores["author"])]
     text = (
         f"{count(same)} equal to four decimals; with our own splits within {number(max(ours), 4)}"
     )
-    return Found(text, (all(same),))
+    return Evidence(text, (all(same),))
 
 
-def _order(scores: Scores) -> Found:
+def _order(scores: Scores) -> Evidence:
     rho = _rho(scores, "author")
     beside = (
         f"{number(_rho(scores, 'ours'))} with our splits, {number(_rho(scores, 'default'))} by "
@@ -87,7 +88,7 @@ def _order(scores: Scores) -> Found:
         f"(ρ = {number(_rho(scores, 'formula'))}); the script divides by the standard deviation, "
         "and so do we"
     )
-    return Found(f"ρ = {number(rho, 4)}; {beside}", (as_printed(rho, 0.990),), note)
+    return Evidence(f"ρ = {number(rho, 4)}; {beside}", (as_printed(rho, 0.990),), note)
 
 
 _CLAIMS = (

@@ -7,7 +7,7 @@ import csv
 import gzip
 from typing import NamedTuple
 
-from ..published import DATA
+from papers.published import DATA
 
 FILE = "stability_published.csv.gz"
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.stats import rankdata
 
-from ...grounding import spearman
-from ...results.figures import Bar
-from ...results.values import known, mean
-from ...rng import generator
+from resemblance.grounding import spearman
+from resemblance.results.figures import Bar
+from resemblance.results.values import known, mean
+from resemblance.rng import generator
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
 Columns = np.ndarray  # (n_cases, n_variables): one row per embedding

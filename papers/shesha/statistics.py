@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...representation import Representation
-from ...stability import get_statistic
-from ...statistic import Statistic
+from resemblance.representation import Representation
+from resemblance.stability import get_statistic
+from resemblance.statistic import Statistic
 
 UNSUPERVISED = (
     "feature_split[k=10]",

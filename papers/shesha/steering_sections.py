@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...results.claims import Found, NoData, judged
-from ...results.figures import Bar, Bars, Chart, Line
-from ...results.sections import Section, Table
-from ...results.values import known
-from ..experiments import Part
+from papers.judging import Evidence, NoData, judged
+from resemblance.results.figures import Bar, Bars, Chart, Line
+from resemblance.results.sections import Section, Table
+from resemblance.results.values import known
+from resemblance.suites.experiments import Part
+
 from .cells import Cell, enough, gathered, is_small, over_cells, said
-from .correlating import partial_rank_correlation, partial_raw_correlation, rank_correlation
+from .numbers import number
+from .partial_correlation import partial_rank_correlation, partial_raw_correlation, rank_correlation
 from .statistics import titles
-from .words import number
 
 ABOUT = (
     "Steering adds α times a direction to every representation of a network, here the direction "
@@ -226,7 +227,7 @@ def _there(bar: Bar | None) -> Bar:
     return bar
 
 
-def _supervised(facts: Facts) -> Found:
+def _supervised(facts: Facts) -> Evidence:
     enough(facts.cells)
     bar = _there(
         over_cells(ALIGNMENT, facts.cells, (ALIGNMENT, FREE), rank_correlation, facts.draws)
@@ -234,14 +235,14 @@ def _supervised(facts: Facts) -> Found:
     own = [rank_correlation(cell.columns[ALIGNMENT], cell.columns[FREE]) for cell in facts.cells]
     least = float(np.nanmin(own))
     note = "layers of small networks; theirs are 35 to 69 embedding models"
-    return Found(
+    return Evidence(
         f"supervised alignment: mean ρ {said(bar)}, least {number(least, 2)}",
         (bar.value > 0.8, least > 0.5),
         note,
     )
 
 
-def _beyond(facts: Facts) -> Found:
+def _beyond(facts: Facts) -> Evidence:
     enough(facts.cells)
     ranks, raw = (
         _there(_partly(facts, ALIGNMENT, value, CONTROLS))
@@ -252,17 +253,17 @@ def _beyond(facts: Facts) -> Found:
         "max_drop is nearly the accuracy of the probe, which is what separation of the classes "
         "decides"
     )
-    return Found(said_, (ranks.value > 0.4 and (ranks.low or 0) > 0, raw.value > 0.4), note)
+    return Evidence(said_, (ranks.value > 0.4 and (ranks.low or 0) > 0, raw.value > 0.4), note)
 
 
-def _unsupervised(facts: Facts) -> Found:
+def _unsupervised(facts: Facts) -> Evidence:
     enough(facts.cells)
     bar = _there(over_cells(SPLIT, facts.cells, (SPLIT, FREE), rank_correlation, facts.draws))
     note = "real tasks of the paper; layers of one network differ in depth, on which both depend"
-    return Found(f"feature split: mean ρ {said(bar)}", (is_small(bar),), note)
+    return Evidence(f"feature split: mean ρ {said(bar)}", (is_small(bar),), note)
 
 
-def _controls(facts: Facts) -> Found:
+def _controls(facts: Facts) -> Evidence:
     enough(facts.cells)
     probe, random, shuffled = (
         float(np.mean(np.concatenate([cell.columns[q] for cell in facts.cells])))
@@ -273,10 +274,10 @@ def _controls(facts: Facts) -> Found:
         "of a point"
     )
     text = f"max_drop {probe:.2f}; random directions {random:.2f}, shuffled labels {shuffled:.2f}"
-    return Found(text, (random < probe / 2, shuffled < probe / 2), note)
+    return Evidence(text, (random < probe / 2, shuffled < probe / 2), note)
 
 
-_CLAIMS: tuple[tuple[str, str, str, Callable[[Facts], Found]], ...] = (
+_CLAIMS: tuple[tuple[str, str, str, Callable[[Facts], Evidence]], ...] = (
     ("8 supervised", "Supervised stability foretells steerability", "ρ = 0.89 to 0.96",
     _supervised),
     ("8 beyond", "… beyond what separates the classes (Fisher and silhouette held fixed)",

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grounding import kendall
-from ...results.claims import Found, NoData, judged
-from ...results.figures import Bar, Bars, Chart, Line
-from ...results.sections import Entry, Section, Table
-from ...results.values import known
-from ..experiments import Part
+from papers.judging import Evidence, NoData, judged
+from resemblance.grounding import kendall
+from resemblance.results.figures import Bar, Bars, Chart, Line
+from resemblance.results.sections import Entry, Section, Table
+from resemblance.results.values import known
+from resemblance.suites.experiments import Part
+
 from .cells import Cell, enough, gathered, is_small, over_cells, said
-from .correlating import rank_correlation
+from .partial_correlation import rank_correlation
 from .statistics import titles
 
 ABOUT = (
@@ -170,7 +171,7 @@ def _scatter(cells: Sequence[Cell]) -> Chart:
     )
 
 
-def _dissociates(facts: Facts) -> Found:
+def _dissociates(facts: Facts) -> Evidence:
     enough(facts.cells)
     bar = over_cells(SPLIT, facts.cells, (SPLIT, ACCURACY), rank_correlation, facts.draws)
     if bar is None:
@@ -179,19 +180,19 @@ def _dissociates(facts: Facts) -> Found:
         "layers of small networks and questions about the same inputs; theirs are pre-trained "
         "models"
     )
-    return Found(
+    return Evidence(
         f"feature split: mean ρ {said(bar)} over {len(facts.cells)} tasks", (is_small(bar),), note
     )
 
 
-def _tax(facts: Facts) -> Found:
+def _tax(facts: Facts) -> Evidence:
     enough(facts.cells)
     below = [share for cell in facts.cells if (share := best_is_below(cell)) is not None]
     if not below:
         raise NoData("stability is not known, or equal for all embeddings")
     total = float(np.sum(below))
     note = "by chance it is half of the tasks; embeddings of equal accuracy share a task"
-    return Found(f"in {total:.3g} of {len(below)} tasks", (total > 0.75 * len(below),), note)
+    return Evidence(f"in {total:.3g} of {len(below)} tasks", (total > 0.75 * len(below),), note)
 
 
 def best_is_below(cell: Cell) -> float | None:
@@ -207,7 +208,7 @@ def best_is_below(cell: Cell) -> float | None:
     return float(np.mean(best < np.median(stability)))
 
 
-_CLAIMS: tuple[tuple[str, str, str, Callable[[Facts], Found]], ...] = (
+_CLAIMS: tuple[tuple[str, str, str, Callable[[Facts], Evidence]], ...] = (
     ("11 dissociates", "Stability dissociates from transferability",
     "“dissociates”; no number for few-shot transfer",
      _dissociates),

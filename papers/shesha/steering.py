@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...representation import Representation
-from ...results.sections import Section
-from ...rng import generator
-from ...stability.comparing import rows, unit
-from ..experiments import Experiment, Part, Setting
-from .labellings import TASKS, labellings
-from .models import absent_of, deep_models, embeddings, labels_of, names_of, recipe_of
+from resemblance.representation import Representation
+from resemblance.results.sections import Section
+from resemblance.rng import generator
+from resemblance.stability.comparing import rows, unit
+from resemblance.suites.experiments import Experiment, Part, Setting
+from resemblance.suites.stability.models import absent_of, labels_of, names_of, recipe_of
+
+from .embeddings import deep_models, embeddings
 from .probes import ALPHAS, Probe, direction_of, halves, largest_drop, logistic_probe, steered
 from .statistics import SUPERVISED, UNSUPERVISED, named, values
-from .steering_findings import conclude
+from .steering_sections import conclude
+from .tasks import TASKS, labellings
 
 STATISTICS = (*SUPERVISED, *UNSUPERVISED)
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...results.claims import Found, NoData, judged
-from ...results.figures import Chart, Line
-from ...results.sections import Rows, Section, Table
-from ...stability import perturbation_coherence
-from ..experiments import Experiment, Part, Setting, measured
-from .correlating import bootstrapped
+from papers.judging import Evidence, NoData, judged
+from resemblance.results.figures import Chart, Line
+from resemblance.results.sections import Rows, Section, Table
+from resemblance.stability import perturbation_coherence
+from resemblance.suites.experiments import Experiment, Part, Setting, measured
+
+from .numbers import as_printed, number, with_interval
+from .partial_correlation import bootstrapped
 from .protocol import SEED, SIZES
-from .words import as_printed, number, with_interval
 
 SIGMAS, MAGNITUDES, CELLS, DIMENSIONS, REPEATS = (0.5, 1.0, 2.0, 3.0), 20, 100, 50, 25
 BOOTSTRAPS = 1000  # fewer do not tell the third digit of an interval
@@ -81,7 +82,7 @@ def _compute(setting: Setting, part: Part) -> dict[str, Any]:
 def _judge(name: str) -> Any:
     printed = PRINTED[name]
 
-    def judge(facts: Mapping[str, Sequence[float]]) -> Found:
+    def judge(facts: Mapping[str, Sequence[float]]) -> Evidence:
         found, (bootstraps,) = facts[name], facts["bootstraps"]
         if bootstraps < BOOTSTRAPS:
             raise NoData(
@@ -93,7 +94,9 @@ def _judge(name: str) -> Any:
             if name == "magnitude"
             else ""
         )
-        return Found(f"ρ = {with_interval(found)}", (as_printed(found[0], printed[0]), ends), note)
+        return Evidence(
+            f"ρ = {with_interval(found)}", (as_printed(found[0], printed[0]), ends), note
+        )
 
     return judge
 
