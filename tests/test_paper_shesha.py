@@ -19,7 +19,7 @@ from resemblance.results import headlines
 from resemblance.results.claims import NO_DATA, NOT, PARTLY, REPRODUCED
 from resemblance.results.result import load_result
 from resemblance.stability.transformations import regime
-from resemblance.suites.experiments import Setting
+from resemblance.suites.experiments import RunConfig
 from resemblance.suites.stability import models
 from resemblance.suites.stability.spectral import harmonic, without_leading
 from resemblance.suites.stability.suite import SIZES
@@ -28,7 +28,7 @@ MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
 
 def setting(size="default", measures=()):
-    return Setting(Path("nowhere"), size, tuple(rs.get_measure(m) for m in measures))
+    return RunConfig(Path("nowhere"), size, tuple(rs.get_measure(m) for m in measures))
 
 
 def concluded(experiment, found, size="default", measures=()):

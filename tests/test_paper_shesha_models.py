@@ -15,15 +15,16 @@ from papers.shesha import canary_claims, cells, fewshot_sections, partial_correl
 from papers.shesha.embeddings import deep_models
 from papers.shesha.fewshot import FEWSHOT, few_of
 from papers.shesha.steering import STEERING
-from papers.shesha.suite import CANARY, CLAIMS, run
+from papers.shesha.suite import CLAIMS, run
 from papers.shesha.tasks import TASKS, labellings
 from resemblance.results.figures import Bar
 from resemblance.results.result import load_result
-from resemblance.suites.experiments import Setting, Task, compute_part
+from resemblance.suites.experiments import RunConfig, Task, compute_part
 from resemblance.suites.resi.tests import recipes
 from resemblance.suites.stability import models, weight_changes, weights
 from resemblance.suites.stability import run as run_suite
 from resemblance.suites.stability.models import family
+from resemblance.suites.stability.weights import CANARY
 from resemblance.suites.stability.weights_sections import conclude
 
 ON_MODELS = ("steering", "canary", "fewshot")
@@ -182,7 +183,8 @@ def test_new_tasks_are_questions_about_the_same_inputs():
 
 
 def _section(done, measures=WATCHED):
-    return conclude(measures, done, judge=canary_claims.claims)
+    models = weight_changes.disturbed_models(done)
+    return conclude(measures, models, {})._replace(claims=canary_claims.claims(models))
 
 
 def verdicts(done):
@@ -308,10 +310,10 @@ def test_the_suite_continues_the_study_of_the_paper(study, monkeypatch):
 
 
 def test_another_process_finds_the_same(study, tmp_path):
-    folder, setting = study[0], Setting(study[0], "small", WATCHED)
+    folder, config = study[0], RunConfig(study[0], "small", WATCHED)
     tasks, stored = [], []
     for experiment in (CANARY, STEERING, FEWSHOT):
-        part = next(p for p in experiment.parts(setting) if p.get("kind", "rounding") == "rounding")
+        part = next(p for p in experiment.parts(config) if p.get("kind", "rounding") == "rounding")
         file = tmp_path / f"{experiment.name}.json"
         tasks.append(Task(experiment.name, experiment.compute, part, file))
         entries = (
@@ -323,13 +325,13 @@ def test_another_process_finds_the_same(study, tmp_path):
         )
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         for task in tasks:
-            pool.submit(compute_part, task, setting).result()
+            pool.submit(compute_part, task, config).result()
     assert [json.loads(task.file.read_text("utf-8"))["value"] for task in tasks] == stored
 
 
 def test_sizes(tmp_path):
     for size, count in (("small", 1), ("default", 6), ("paper", 30)):
-        recipes_ = deep_models(Setting(tmp_path, size, ()))
+        recipes_ = deep_models(RunConfig(tmp_path, size, ()))
         assert {r.domain for r in recipes_} <= {*TASKS}
         assert len(recipes_) in (count, count - 3)  # P-GNN has no deeper form
         assert all(r.setting == "layers" for r in recipes_ if r.domain == "graphs")

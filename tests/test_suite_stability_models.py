@@ -6,7 +6,7 @@ import pytest
 from disturbed_world import WATCHED
 
 from resemblance.results.result import load_result
-from resemblance.suites.experiments import Setting
+from resemblance.suites.experiments import RunConfig
 from resemblance.suites.stability import models, weights
 from resemblance.suites.stability.models import plain_models
 from resemblance.suites.stability.suite import run
@@ -16,9 +16,9 @@ def test_models_of_missing_packages_are_left_out_and_named(monkeypatch, tmp_path
     monkeypatch.setattr(
         models, "find_spec", lambda name: None if name == "transformers" else object()
     )
-    setting = Setting(tmp_path, "default", WATCHED)
-    assert {r.domain for r in plain_models(setting)} == {"vision", "graphs"}
-    assert models.absent_of(setting) == {"models of language": "transformers is not installed"}
+    config = RunConfig(tmp_path, "default", WATCHED)
+    assert {r.domain for r in plain_models(config)} == {"vision", "graphs"}
+    assert models.absent_of(config) == {"models of language": "transformers is not installed"}
     monkeypatch.setattr(models, "find_spec", lambda name: None)
     result = run(tmp_path, size="small", measures=WATCHED, only=["canary"])
     assert result["canary"].reasons == {"models of vision": "torch is not installed"}
@@ -53,7 +53,7 @@ def test_what_is_done_is_not_done_again(study, monkeypatch):
 
 def test_sizes(tmp_path):
     for size, count in (("small", 1), ("default", 6), ("paper", 30)):
-        assert len(plain_models(Setting(tmp_path, size, ()))) == count
+        assert len(plain_models(RunConfig(tmp_path, size, ()))) == count
     assert len(weights.LEVELS["paper"].noise) == 51
     with pytest.raises(ValueError, match="no size"):
-        plain_models(Setting(tmp_path, "huge", ()))
+        plain_models(RunConfig(tmp_path, "huge", ()))

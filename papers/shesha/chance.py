@@ -15,7 +15,7 @@ from resemblance.results.sections import Entry, Section, Table
 from resemblance.results.values import known
 from resemblance.rng import generator
 from resemblance.stability import basis_split, feature_split, variance_ratio
-from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES, compared
 
 from .numbers import as_printed, number, spread
@@ -30,7 +30,7 @@ ABOUT = (
 BASELINE = {"feature_split": 0.0027, "variance_ratio": 0.0192, "z_score": 0.0060}  # Table 10
 
 
-def _parts(setting: Setting) -> list[Part]:
+def _parts(config: RunConfig) -> list[Part]:
     pair: list[Part] = [
         {
             "what": "pair",
@@ -40,22 +40,22 @@ def _parts(setting: Setting) -> list[Part]:
         }
     ]
     uses = measured((variance_ratio,))
-    draws = range(SIZES[setting.size].draws + 1)
+    draws = range(SIZES[config.size].draws + 1)
     baselines: list[Part] = [{"what": "baseline", "draw": i, "uses": uses} for i in draws]
     return (
         pair
         + baselines
-        + [{"what": "measure", "measure": m, "seed": SEED} for m in measured(setting.measures)]
+        + [{"what": "measure", "measure": m, "seed": SEED} for m in measured(config.measures)]
     )
 
 
-def _compute(setting: Setting, part: Part) -> dict[str, Any]:
+def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
     if part["what"] == "baseline":
         return _baseline(part["draw"])
     random = np.random.default_rng(part["seed"])
     x, y = random.standard_normal((SAMPLES, FEATURES)), random.standard_normal((SAMPLES, FEATURES))
     if part["what"] == "measure":
-        return compared(setting, part, x, [y])
+        return compared(config, part, x, [y])
     biased, debiased = (
         float(cka(x, y, estimator=estimator)) for estimator in ("biased", "debiased")
     )
@@ -138,13 +138,13 @@ _CLAIMS = (
 )
 
 
-def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
     of = {
         what: [value for part, value in found if part["what"] == what]
         for what in ("pair", "baseline", "measure")
     }
     facts = {"pair": of["pair"][0], "baselines": of["baseline"]}
-    labels = {m.spec: m for m in setting.measures}
+    labels = {m.spec: m for m in config.measures}
     specs = [part["measure"][0] for part, _ in found if part["what"] == "measure"]
     rows: list[tuple[Entry, ...]] = []
     reasons: dict[str, str] = {}

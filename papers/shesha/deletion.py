@@ -13,7 +13,7 @@ from resemblance.measures import cka, procrustes, pwcka
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.stability.comparing import unit
-from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import (
     REMOVED,
     compute_measure,
@@ -49,8 +49,8 @@ ABOUT = (
 )
 
 
-def _parts(setting: Setting) -> list[Part]:
-    removed = REMOVED[setting.size]
+def _parts(config: RunConfig) -> list[Part]:
+    removed = REMOVED[config.size]
     uses = measured((cka, pwcka, procrustes))
     parts: list[Part] = [
         {"what": what, "removed": k, "seed": seed, "splits": SPLITS, "uses": uses}
@@ -68,12 +68,12 @@ def _parts(setting: Setting) -> list[Part]:
         }
         for p in PREPROCESSINGS
     ]
-    return parts + measure_parts(setting)
+    return parts + measure_parts(config)
 
 
-def _compute(setting: Setting, part: Part) -> dict[str, Any]:
+def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
     if part["what"] == "measure":
-        return compute_measure(setting, part)
+        return compute_measure(config, part)
     points, k, what = harmonic(part["seed"]), part["removed"], part["what"]
     left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
     if what == "table 12":
@@ -120,10 +120,10 @@ def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
     return centred
 
 
-def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
     """Return the section of the suite with the tables, the figure and the claims of the paper."""
     of_measures = curves_of((p, value) for p, value in done if p["what"] == "measure")
-    section = conclude(of_measures, {m.spec: m.label for m in setting.measures})
+    section = conclude(of_measures, {m.spec: m.label for m in config.measures})
     facts = _facts(done)
     return section._replace(
         about=ABOUT,

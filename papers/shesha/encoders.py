@@ -16,11 +16,11 @@ from resemblance.results.figures import Bar, Bars, Chart, Line
 from resemblance.results.sections import Entry, Section, Table
 from resemblance.results.values import known
 from resemblance.sources.folders import read_subject
+from resemblance.sources.trained import DOMAINS, recipes
 from resemblance.stability import basis_split, feature_split
 from resemblance.stability.transformations import regime, transformation_study
 from resemblance.subject import Recipe
-from resemblance.suites.experiments import Experiment, Part, Setting, measured
-from resemblance.suites.resi.tests import ARCHITECTURES, DOMAINS, recipes
+from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.models import absent, missing
 from resemblance.suites.stability.spectral import harmonic
 from resemblance.suites.training import place
@@ -62,28 +62,23 @@ class Configuration(NamedTuple):
     without_self: float
 
 
-def _models(setting: Setting) -> list[Recipe]:
+def _models(config: RunConfig) -> list[Recipe]:
     """The first normal models of every domain whose packages are there, of the first
     architecture."""
-    size = SIZES[setting.size]
+    size = SIZES[config.size]
     domains = [domain for domain in DOMAINS if not missing(domain)] if size.models else []
     found: list[Recipe] = []
     for domain in domains:
-        every = [r for r in recipes(size.suite, [domain]) if r.setting == "normal"]
-        found += [r for r in every if r.architecture == _first(every)][: size.models]
+        models = list(recipes(domain, size.suite, [("normal", 0.0, size.models)]))
+        found += [r for r in models if r.architecture == models[0].architecture]
     return found
 
 
-def _first(every: Sequence[Recipe]) -> str:
-    order = ARCHITECTURES[every[0].domain][1]
-    return min((r.architecture for r in every), key=order.index)
-
-
-def _parts(setting: Setting) -> list[Part]:
-    size = SIZES[setting.size]
+def _parts(config: RunConfig) -> list[Part]:
+    size = SIZES[config.size]
     made = list(BASES)[: 3 if size.models else 2]
     bases: list[dict[str, Any]] = [{"domain": MADE, "base": base} for base in made]
-    for recipe in _models(setting):
+    for recipe in _models(config):
         own = {"domain": recipe.domain, "model": recipe.name, "recipe": recipe.fingerprint}
         bases += [{**own, "base": base} for base in ("last layer", "all layers")]
     more = {
@@ -98,17 +93,17 @@ def _parts(setting: Setting) -> list[Part]:
     ]
 
 
-def _compute(setting: Setting, part: Part) -> list[list[Any]]:
-    points = _base(setting, part)[: part["samples"]]
+def _compute(config: RunConfig, part: Part) -> list[list[Any]]:
+    points = _base(config, part)[: part["samples"]]
     return [list(t) for t in transformation_study(points, seed=part["seed"], k=part["splits"])]
 
 
-def _base(setting: Setting, part: Part) -> np.ndarray:
+def _base(config: RunConfig, part: Part) -> np.ndarray:
     if part["domain"] == MADE:
         share, seed = BASES[part["base"]]
         return harmonic(seed) if share is None else mixture(share, seed)
-    recipe = next(r for r in _models(setting) if r.fingerprint == part["recipe"])
-    layers = list(read_subject(place(setting.folder, recipe))[0].layers.values())
+    recipe = next(r for r in _models(config) if r.fingerprint == part["recipe"])
+    layers = list(read_subject(place(config.folder, recipe))[0].layers.values())
     kept = layers[-1:] if part["base"] == "last layer" else layers
     return np.hstack([np.asarray(to_numpy(layer.array), dtype=np.float64) for layer in kept])
 
@@ -217,9 +212,9 @@ _CLAIMS = (
 )  # fmt: skip
 
 
-def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
     every = _configurations(found)
-    facts = _facts(every, SIZES[setting.size].bootstraps)
+    facts = _facts(every, SIZES[config.size].bootstraps)
     rows = tuple(
         (d, float(facts.counts[d]), *map(known, (*rho, *facts.without_self[d])))
         for d, rho in facts.domains.items()
@@ -256,7 +251,7 @@ def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
         figures,
         judged(_CLAIMS, facts),
         {},
-        _absent(setting),
+        _absent(config),
     )
 
 
@@ -271,9 +266,9 @@ def _by_name(every: Sequence[Configuration]) -> tuple[tuple[Entry, ...], ...]:
     )
 
 
-def _absent(setting: Setting) -> dict[str, str]:
-    if not SIZES[setting.size].models:
-        return dict.fromkeys(DOMAINS, f"no models are trained at the size {setting.size}")
+def _absent(config: RunConfig) -> dict[str, str]:
+    if not SIZES[config.size].models:
+        return dict.fromkeys(DOMAINS, f"no models are trained at the size {config.size}")
     return absent(DOMAINS)
 
 

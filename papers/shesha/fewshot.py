@@ -16,7 +16,7 @@ from resemblance.representation import Representation
 from resemblance.results.sections import Section
 from resemblance.rng import generator
 from resemblance.stability.comparing import rows
-from resemblance.suites.experiments import Experiment, Part, Setting
+from resemblance.suites.experiments import Experiment, Part, RunConfig
 from resemblance.suites.stability.models import absent_of, labels_of, names_of, recipe_of
 
 from .embeddings import deep_models, embeddings
@@ -44,8 +44,8 @@ REPEATS = {
 }
 
 
-def _parts(setting: Setting) -> list[Part]:
-    repeats = REPEATS[setting.size]
+def _parts(config: RunConfig) -> list[Part]:
+    repeats = REPEATS[config.size]
     return [
         {
             **names_of(recipe),
@@ -54,19 +54,19 @@ def _parts(setting: Setting) -> list[Part]:
             "splits": repeats.splits,
             "statistics": named(STATISTICS),
         }
-        for recipe in deep_models(setting)
+        for recipe in deep_models(config)
     ]
 
 
-def _compute(setting: Setting, part: Part) -> Any:
+def _compute(config: RunConfig, part: Part) -> Any:
     """Probe every layer of a model in every new task with few labels."""
-    recipe, reasons, cases = recipe_of(setting, part), dict[str, str](), list[dict[str, Any]]()
-    tasks = labellings(recipe, labels_of(setting, recipe))
+    recipe, reasons, cases = recipe_of(config, part), dict[str, str](), list[dict[str, Any]]()
+    tasks = labellings(recipe, labels_of(config, recipe))
     for task in part["tasks"]:
         for size in part["sizes"]:
             for split in range(part["splits"]):
                 few, fitting = few_of(tasks[task], size, generator(0, "fewshot", task, size, split))
-                for layer, x, outputs in embeddings(setting, recipe):
+                for layer, x, outputs in embeddings(config, recipe):
                     found = _case(x, outputs, tasks[task], few, fitting, reasons)
                     cases.append(
                         {"layer": layer, "task": task, "size": size, "split": split, **found}
@@ -110,8 +110,8 @@ def _case(
     }
 
 
-def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
-    return conclude(done, STATISTICS, REPEATS[setting.size].draws, absent_of(setting))
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    return conclude(done, STATISTICS, REPEATS[config.size].draws, absent_of(config))
 
 
 FEWSHOT = Experiment("fewshot", _parts, _compute, _conclude, deep_models)

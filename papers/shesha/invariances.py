@@ -12,7 +12,7 @@ from papers.judging import Evidence, judged
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.rng import generator
 from resemblance.stability import basis_split
-from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES
 
 from .numbers import number
@@ -37,7 +37,7 @@ ABOUT = (
 )
 
 
-def _parts(setting: Setting) -> list[Part]:
+def _parts(config: RunConfig) -> list[Part]:
     mixtures: list[Part] = [{"share": share, "seed": SEED, "splits": SPLITS} for share in SHARES]
     return [
         *mixtures,
@@ -45,7 +45,7 @@ def _parts(setting: Setting) -> list[Part]:
     ]
 
 
-def _compute(setting: Setting, part: Part) -> dict[str, Any]:
+def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
     seed, k = part["seed"], part["splits"]
     if part["share"] is not None:
         return _changed(mixture(part["share"], seed), seed, k)
@@ -157,7 +157,7 @@ _CLAIMS = (
 )
 
 
-def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {part["share"]: value for part, value in found}
     rows: Rows = tuple(
         (text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items()

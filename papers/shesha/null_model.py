@@ -12,7 +12,7 @@ from papers.judging import Evidence, NoData, judged
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.stability import perturbation_coherence
-from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
 from .numbers import as_printed, number, with_interval
 from .partial_correlation import bootstrapped
@@ -56,9 +56,9 @@ def simulate(seed: int = SEED) -> dict[str, np.ndarray]:
     return dict(zip(("snr", "magnitude", "coherence", "sigma"), np.array(rows).T))
 
 
-def _parts(setting: Setting) -> list[Part]:
+def _parts(config: RunConfig) -> list[Part]:
     more = {
-        "bootstraps": SIZES[setting.size].bootstraps,
+        "bootstraps": SIZES[config.size].bootstraps,
         "uses": measured((perturbation_coherence,)),
     }
     return [
@@ -66,7 +66,7 @@ def _parts(setting: Setting) -> list[Part]:
     ]
 
 
-def _compute(setting: Setting, part: Part) -> dict[str, Any]:
+def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
     made = simulate(part["seed"])
     x = made["snr"] if part["what"] == "snr" else made["magnitude"]
     given = made["snr"] if part["what"] == "partial" else None
@@ -112,12 +112,12 @@ _CLAIMS = tuple(
 )
 
 
-def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {part["what"]: value["found"] for part, value in found}
-    facts["bootstraps"] = [SIZES[setting.size].bootstraps]
+    facts["bootstraps"] = [SIZES[config.size].bootstraps]
     rows: Rows = tuple((TITLES[name], *map(float, facts[name]), *PRINTED[name]) for name in PRINTED)
     columns = ("correlation of", "ρ", "low", "high", "paper", "low (paper)", "high (paper)")
-    note = f"Intervals of {SIZES[setting.size].bootstraps} bootstraps; the paper has 10,000."
+    note = f"Intervals of {SIZES[config.size].bootstraps} bootstraps; the paper has 10,000."
     curve = found[0][1]["curve"]
     line = Line(
         "median and 95 % of simulations",

@@ -13,7 +13,7 @@ from resemblance.grounding import spearman
 from resemblance.measures import cka
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
-from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
 from .numbers import as_printed, number, spread
 from .protocol import SEED, SIZES, SPLITS, mixture, split_score
@@ -53,8 +53,8 @@ QUADRANTS: Mapping[str, Quadrant] = {
 }
 
 
-def _parts(setting: Setting) -> list[Part]:
-    every, uses = range(SIZES[setting.size].pairs), measured((cka,))
+def _parts(config: RunConfig) -> list[Part]:
+    every, uses = range(SIZES[config.size].pairs), measured((cka,))
     return [
         {
             "quadrant": name,
@@ -67,7 +67,7 @@ def _parts(setting: Setting) -> list[Part]:
     ]
 
 
-def _compute(setting: Setting, part: Part) -> dict[str, float]:
+def _compute(config: RunConfig, part: Part) -> dict[str, float]:
     name, (first, second), k = part["quadrant"], part["seeds"], part["splits"]
     x, y = pair(name, first, second)
     scores = [split_score(x, first, k=k)]
@@ -159,7 +159,7 @@ _CLAIMS = (
 )
 
 
-def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
     facts = {
         name: [value for part, value in found if part["quadrant"] == name] for name in QUADRANTS
     }

@@ -12,7 +12,7 @@ from resemblance.grounding import spearman
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.stability import basis_split, feature_split
-from resemblance.suites.experiments import Experiment, Part, Setting, measured
+from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
 from .numbers import as_printed, count, number
 from .protocol import SEED, SPLITS, mixture, split_score
@@ -34,7 +34,7 @@ ABOUT = (
 )
 
 
-def _parts(setting: Setting) -> list[Part]:
+def _parts(config: RunConfig) -> list[Part]:
     shares = np.linspace(0, 1, 21)
     uses = measured((feature_split, basis_split))
     return [
@@ -43,7 +43,7 @@ def _parts(setting: Setting) -> list[Part]:
     ]
 
 
-def _compute(setting: Setting, part: Part) -> dict[str, float]:
+def _compute(config: RunConfig, part: Part) -> dict[str, float]:
     share, seed, k = part["share"], part["seed"], part["splits"]
     points = mixture(share, seed)
     return {
@@ -107,7 +107,7 @@ _CLAIMS = (
 )
 
 
-def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
     scores = _scores(found)
     lines = [
         Line(NAMES[n], tuple(zip(scores["share"].tolist(), scores[n].tolist()))) for n in NAMES

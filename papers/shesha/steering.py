@@ -16,7 +16,7 @@ from resemblance.representation import Representation
 from resemblance.results.sections import Section
 from resemblance.rng import generator
 from resemblance.stability.comparing import rows, unit
-from resemblance.suites.experiments import Experiment, Part, Setting
+from resemblance.suites.experiments import Experiment, Part, RunConfig
 from resemblance.suites.stability.models import absent_of, labels_of, names_of, recipe_of
 
 from .embeddings import deep_models, embeddings
@@ -45,8 +45,8 @@ REPEATS = {
 }
 
 
-def _parts(setting: Setting) -> list[Part]:
-    repeats = REPEATS[setting.size]._replace(draws=0)
+def _parts(config: RunConfig) -> list[Part]:
+    repeats = REPEATS[config.size]._replace(draws=0)
     return [
         {
             **names_of(recipe),
@@ -54,14 +54,14 @@ def _parts(setting: Setting) -> list[Part]:
             "repeats": list(repeats),
             "statistics": named(STATISTICS),
         }
-        for recipe in deep_models(setting)
+        for recipe in deep_models(config)
     ]
 
 
-def _compute(setting: Setting, part: Part) -> Any:
+def _compute(config: RunConfig, part: Part) -> Any:
     """Steer every layer of a model in every task and split."""
-    recipe, repeats, reasons = recipe_of(setting, part), Repeats(*part["repeats"]), dict[str, str]()
-    tasks = labellings(recipe, labels_of(setting, recipe))
+    recipe, repeats, reasons = recipe_of(config, part), Repeats(*part["repeats"]), dict[str, str]()
+    tasks = labellings(recipe, labels_of(config, recipe))
     cases = [
         {
             "layer": layer,
@@ -69,7 +69,7 @@ def _compute(setting: Setting, part: Part) -> Any:
             "split": split,
             **_case(x, tasks[task], repeats, reasons, (part["model"], layer, task, split)),
         }
-        for layer, x, _ in embeddings(setting, recipe)
+        for layer, x, _ in embeddings(config, recipe)
         for task in part["tasks"]
         for split in range(repeats.splits)
     ]
@@ -137,9 +137,9 @@ def _drops(
     }
 
 
-def _conclude(setting: Setting, done: Sequence[tuple[Part, Any]]) -> Section:
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
     return conclude(
-        done, ALPHAS, SUPERVISED, UNSUPERVISED, REPEATS[setting.size].draws, absent_of(setting)
+        done, ALPHAS, SUPERVISED, UNSUPERVISED, REPEATS[config.size].draws, absent_of(config)
     )
 
 

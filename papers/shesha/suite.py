@@ -12,7 +12,7 @@ from resemblance.measure import Measure
 from resemblance.results.result import Result
 from resemblance.suites.experiments import Experiment, chosen, run_experiments
 from resemblance.suites.stability.suite import MEASURES, check_size
-from resemblance.suites.stability.weights import canary
+from resemblance.suites.stability.weights import CANARY
 from resemblance.suites.study import Progress
 from resemblance.tiles import parse_bytes
 
@@ -28,7 +28,6 @@ from .recovery import RECOVERY
 from .steering import STEERING
 
 CLAIMS = {"canary": canary_claims.claims}  # for resemblance.suites.stability.run
-CANARY = canary(canary_claims.claims)
 EXPERIMENTS: tuple[Experiment, ...] = (  # in the order of the report
     RECOVERY, CHANCE, DELETION, QUADRANT_PAIRS, NULL_MODEL, INVARIANCES, ENCODERS, STEERING, CANARY,
     FEWSHOT,
@@ -65,6 +64,7 @@ def run(
         folder,
         size=size,
         measures=get_measures(measures if measures is not None else MEASURES),
+        claims=CLAIMS,
         executor=executor,
         memory=memory,
         progress=progress,

@@ -212,7 +212,7 @@ def compare_published_command(
     from ..report.resi_terminal import published_table
 
     if domain is not None:
-        check_choice("domain", domain, DOMAINS)
+        check_choice("domain", domain, tuple(DOMAINS))
     check_choice("paper", paper, tuple(PAPERS))
     show([*published_table(result_of(study), domain, paper)])
 
@@ -251,7 +251,7 @@ def check_options(
         )
     check_choice("suite", suite or "mini", tuple(SUITES))
     for domain in domains or ():
-        check_choice("domain", domain, DOMAINS)
+        check_choice("domain", domain, tuple(DOMAINS))
     check_choice("protocol", protocol, PROTOCOLS)
     check_choice("permute", permute or "models", PERMUTATIONS)
     check_choice("failures", failures or "last", FAILURES)

@@ -17,7 +17,7 @@ from .figures import (
     Strips,
 )
 from .result import Result, load_result
-from .sections import Section, Table
+from .sections import Section, Sign, Table
 
 __all__ = [
     "Bar",
@@ -34,6 +34,7 @@ __all__ = [
     "Option",
     "Result",
     "Section",
+    "Sign",
     "Strip",
     "Strips",
     "Table",

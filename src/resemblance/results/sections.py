@@ -12,13 +12,28 @@ Entry: TypeAlias = str | float | None  # of a table; None where there is no valu
 Rows: TypeAlias = tuple[tuple[Entry, ...], ...]
 
 
+class Sign(NamedTuple):
+    """What one cell of a table says besides its entry: a short text after it, such as "*" or "†",
+    and a note that the pointer reads."""
+
+    row: int
+    column: int
+    text: str = ""
+    note: str = ""
+
+
 class Table(NamedTuple):
     """Numbers with names. ``name`` is unique within its section; ``note`` says how to read it.
 
     A row has an entry for every column. ``groups``: a heading above each column, equal neighbours
-    share one. ``shaded``: the columns whose cells are shaded by value. ``marked``: the rows that
-    are highlighted, such as those tied with the leader. ``is_data``: too long for a page, so that
-    only files have it.
+    share one. ``shaded``: the columns whose cells are shaded by value, blue above 0 and orange
+    below. ``shades`` instead gives the shade of every cell, from −1 for orange to 1 for blue.
+    ``framed``: row and column of cells that are framed, such as the best of each column.
+    ``marked``: the rows that are highlighted, such as those tied with the leader. ``signs``: what
+    single cells say besides. ``hints``: what the pointer reads at the heading of each column.
+    ``selectors``: names of selectors by which a reader chooses columns; ``choices``: for each
+    column an entry for every selector, "" where a selector does not concern the column. ``is_closed``: a
+    reader opens it. ``is_data``: too long for a page, so that only files have it.
     """
 
     name: str
@@ -30,6 +45,13 @@ class Table(NamedTuple):
     shaded: tuple[int, ...] = ()
     marked: tuple[int, ...] = ()
     is_data: bool = False
+    shades: tuple[tuple[float | None, ...], ...] = ()
+    framed: tuple[tuple[int, int], ...] = ()
+    signs: tuple[Sign, ...] = ()
+    hints: tuple[str, ...] = ()
+    selectors: tuple[str, ...] = ()
+    choices: tuple[tuple[str, ...], ...] = ()
+    is_closed: bool = False
 
 
 class Section(NamedTuple):
@@ -38,6 +60,7 @@ class Section(NamedTuple):
     ``about``: one paragraph for a reader who has not seen the paper. ``scores``: by cell (what was
     tested, on what), then by the specification of a measure, how well the measure does; larger is
     better, None where it has no value. ``reasons``: why something has no value, by its name.
+    ``terms``: words and what they mean, such as how to read each test.
     """
 
     name: str
@@ -48,3 +71,4 @@ class Section(NamedTuple):
     claims: tuple[Claim, ...] = ()
     scores: Mapping[str, Mapping[str, float | None]] = {}
     reasons: Mapping[str, str] = {}
+    terms: Mapping[str, str] = {}

@@ -3,18 +3,19 @@ make."""
 
 from __future__ import annotations
 
-import importlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation
-from ...subject import DEFAULTS, TRANSFER, Recipe, Subject
+from ...sources import trained
+from ...sources.trained import DOMAINS as DOMAINS
+from ...subject import DEFAULTS, Recipe, Subject
 from .grading import Case
 from .groups import Group, choose_groups
 
@@ -25,14 +26,6 @@ TESTS: Mapping[str, str] = {
     "shortcut": "Shortcut affinity",
     "augmentation": "Augmentation",
     "layers": "Layer monotonicity",
-}
-DOMAINS = ("graphs", "language", "vision")
-ARCHITECTURES: Mapping[
-    str, tuple[str, tuple[str, ...]]
-] = {  # the data set of a domain, and what is trained on it
-    "graphs": ("stdlib", ("gcn", "sage", "gat", "pgnn")),
-    "language": ("docstrings", ("bert", "albert", "llama")),
-    "vision": ("digits", ("resnet", "vgg", "vit")),
 }
 EVERY = {
     "labels": (0.25, 0.5, 0.75, 1.0),
@@ -55,28 +48,7 @@ class Suite:
 
 SUITES: Mapping[str, Suite] = {
     "slice": Suite("slice", 4, 2, dict.fromkeys(DOMAINS, EXTREMES)),
-    "mini": Suite(
-        "mini",
-        10,
-        5,
-        {
-            "graphs": {
-                "labels": (0.25, 1.0),
-                "shortcut": (0.0, 0.5, 1.0),
-                "augmentation": (0.25, 1.0),
-            },
-            "language": {
-                "labels": (0.75, 1.0),
-                "shortcut": (0.0, 0.75, 1.0),
-                "augmentation": (1.0,),
-            },
-            "vision": {
-                "labels": (0.5, 0.75),
-                "shortcut": (0.0, 0.75, 1.0),
-                "augmentation": (0.25, 1.0),
-            },
-        },
-    ),
+    "mini": Suite("mini", 10, 5, {domain: about.strengths for domain, about in DOMAINS.items()}),
     "standard": Suite("standard", 10, 5, dict.fromkeys(DOMAINS, EVERY)),
 }
 
@@ -84,55 +56,24 @@ SUITES: Mapping[str, Suite] = {
 # ----------------------------------------------------------------------------- models to be trained
 
 
-def recipes(suite: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
+def recipes(suite: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
     """Return the recipe of every model of a suite, domain by domain.
 
     Raises ``ValueError`` for an unknown suite or domain.
     """
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-    for domain in domains:
-        if domain not in DOMAINS:
-            raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
+    trained.check_domains(domains)
     return tuple(
         chain.from_iterable(_recipes(SUITES[suite], domain) for domain in dict.fromkeys(domains))
     )
 
 
-def source(domain: str, setting: str = "normal") -> Any:
-    """Return the module that trains the models of a domain: ``fit(recipe)`` and ``extract(recipe,
-    state)``.
-
-    Pretrained and fine-tuned models have a module of their own, where ``fit(recipe, start)`` takes
-    the weights of the pretrained model too.
-    """
-    return importlib.import_module(
-        f"resemblance.sources.trained.{domain}.{'transfer' if setting in TRANSFER else 'train'}"
-    )
-
-
 def _recipes(suite: Suite, domain: str) -> Iterable[Recipe]:
-    trained, (dataset, architectures) = source(domain), ARCHITECTURES[domain]
-    for architecture in architectures:
-        if architecture not in trained.OPTIONS[suite.name]:
-            continue
-        options = trained.OPTIONS[suite.name][architecture]
-        plan = [("normal", 0.0, suite.seeds)]
-        plan += (
-            [("layers", 0.0, suite.seeds)] if domain == "graphs" and architecture != "pgnn" else []
-        )
-        plan += [
-            (s, strength, suite.members)
-            for s, some in suite.strengths[domain].items()
-            for strength in some
-        ]
-        if architecture == "pgnn":  # it has no edges to drop: its input is distances
-            plan = [p for p in plan if p[0] != "augmentation"]
-        for setting, strength, count in plan:
-            for seed in range(count):
-                yield Recipe(
-                    domain, dataset, architecture, setting, strength, seed, options, trained.VERSION
-                )
+    plan = [("normal", 0.0, suite.seeds), ("layers", 0.0, suite.seeds)]
+    for setting, strengths in suite.strengths[domain].items():
+        plan += [(setting, strength, suite.members) for strength in strengths]
+    return trained.recipes(domain, suite.name, plan)
 
 
 # -------------------------------------------------------------------------- the six tests on models

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +11,10 @@ from ...compare import compare
 from ...grounding import spearman
 from ...measure import Measure
 from ...representation import Representation
-from ...results.claims import Claim
 from ...results.figures import Chart, Line
 from ...results.sections import Section, Table
 from ...results.values import known
-from ..experiments import Experiment, Part, Setting, measured
+from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 
 SEED = 420
 SAMPLES, FEATURES = 200, 256
@@ -55,7 +53,6 @@ class DeletionCurve(NamedTuple):
 
 
 Curves = Mapping[str, DeletionCurve]  # by specification
-Judge = Callable[[Curves], Iterable[Claim]]
 
 
 def harmonic(seed: int) -> np.ndarray:
@@ -76,19 +73,19 @@ def without_leading(points: np.ndarray, count: int) -> np.ndarray:
 
 
 def compared(
-    setting: Setting, part: Part, first: np.ndarray, others: Sequence[np.ndarray]
+    config: RunConfig, part: Part, first: np.ndarray, others: Sequence[np.ndarray]
 ) -> dict[str, list[Any]]:
     """Return values and differences of a part's measure between one array and others.
 
     Where there is no value there is None, and a reason.
     """
-    measure = _measure_of(setting, part)
+    measure = _measure_of(config, part)
     columns = [Representation(other, f"y{i}") for i, other in enumerate(others)]
     comparison = compare(
         Representation(first, "x"),
         columns,
         measures=[measure],
-        memory=setting.memory,
+        memory=config.memory,
         progress=False,
     )
     failures = {failure.y: failure.reason for failure in comparison.failures}
@@ -105,20 +102,20 @@ def compared(
     }
 
 
-def _measure_of(setting: Setting, part: Part) -> Measure:
-    return next(m for m in setting.measures if [m.spec, m.version] == part["measure"])
+def _measure_of(config: RunConfig, part: Part) -> Measure:
+    return next(m for m in config.measures if [m.spec, m.version] == part["measure"])
 
 
-def measure_parts(setting: Setting) -> list[Part]:
+def measure_parts(config: RunConfig) -> list[Part]:
     """Return a part for every measure of a run: the measure and the deletions it is shown."""
-    shared = {"what": "measure", "removed": list(REMOVED[setting.size]), "seed": SEED}
-    return [{**shared, "measure": m} for m in measured(setting.measures)]
+    shared = {"what": "measure", "removed": list(REMOVED[config.size]), "seed": SEED}
+    return [{**shared, "measure": m} for m in measured(config.measures)]
 
 
-def compute_measure(setting: Setting, part: Part) -> dict[str, list[Any]]:
+def compute_measure(config: RunConfig, part: Part) -> dict[str, list[Any]]:
     """Return what the measure of a part reports after each deletion."""
     points = harmonic(part["seed"])
-    return compared(setting, part, points, [without_leading(points, k) for k in part["removed"]])
+    return compared(config, part, points, [without_leading(points, k) for k in part["removed"]])
 
 
 def curves_of(done: Iterable[tuple[Part, Any]]) -> Curves:
@@ -134,18 +131,17 @@ def curves_of(done: Iterable[tuple[Part, Any]]) -> Curves:
 # -------------------------------------------------------------------------------------- the section
 
 
-def conclude(curves: Curves, labels: Mapping[str, str], judge: Judge | None = None) -> Section:
+def conclude(curves: Curves, labels: Mapping[str, str]) -> Section:
     """Return the section that follows from the curves of the measures in ``labels``."""
-    claims = tuple(judge(curves)) if judge else ()
     if not curves:
-        return Section("spectral", TITLE, ABOUT, claims=claims)
+        return Section("spectral", TITLE, ABOUT)
     return Section(
         "spectral",
         TITLE,
         ABOUT,
         (_sensitivities(curves, labels),),
         (_chart(curves, labels),),
-        claims,
+        (),
         {"order": {spec: _order(curves[spec]) for spec in labels}},
         {spec: why for spec, curve in curves.items() if (why := _reason(curve))},
     )
@@ -223,12 +219,10 @@ def _order(curve: DeletionCurve) -> float | None:
     return known(spearman(differences, removed).value)
 
 
-def _conclude(
-    setting: Setting, done: Sequence[tuple[Part, Any]], judge: Judge | None = None
-) -> Section:
-    return conclude(curves_of(done), {m.spec: m.label for m in setting.measures}, judge)
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    curves = curves_of(done)
+    section = conclude(curves, {m.spec: m.label for m in config.measures})
+    return section._replace(claims=claims_of(config, section.name, curves))
 
 
-def spectral(judge: Judge | None = None) -> Experiment:
-    """Return the experiment; ``judge`` makes claims from its curves."""
-    return Experiment("spectral", measure_parts, compute_measure, partial(_conclude, judge=judge))
+SPECTRAL = Experiment("spectral", measure_parts, compute_measure, _conclude)

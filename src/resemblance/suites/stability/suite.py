@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
 
 from ...catalogue import get_measures, preset
 from ...measure import Measure
-from ...results.claims import Claim
 from ...results.result import Result
 from ...suggestions import did_you_mean
 from ...tiles import parse_bytes
-from ..experiments import Experiment, chosen, run_experiments
-from ..study import Progress
+from ..experiments import chosen, run_experiments
+from ..study import Judge, Progress
 from .models import PLANS
-from .spectral import spectral
+from .spectral import SPECTRAL
 from .weight_changes import DRIFTS
-from .weights import canary
+from .weights import CANARY
 
 SIZES = tuple(PLANS)
 SLOW = ("imd", "rtd")  # seconds for one pair
@@ -37,21 +35,7 @@ MEASURES: tuple[str | Measure, ...] = (
     "aligned_cosine",
     *(m for m in preset("default") if m.name not in SLOW),
 )
-Claims = Mapping[str, Callable[[Any], Iterable[Claim]]]
-MAKERS: Mapping[str, Callable[..., Experiment]] = {"spectral": spectral, "canary": canary}
-EXPERIMENTS = tuple(make() for make in MAKERS.values())
-
-
-def experiments(claims: Claims | None = None) -> tuple[Experiment, ...]:
-    """Return the experiments of the suite, in the order of the report.
-
-    ``claims``: by the name of a section, what makes claims from its facts: from the curves of
-    "spectral", from the disturbed models of "canary". Raises ``ValueError`` for another name.
-    """
-    judges = dict(claims or {})
-    for name in sorted(set(judges) - set(MAKERS)):
-        raise ValueError(f"claims: no section {name!r}{did_you_mean(name, tuple(MAKERS))}")
-    return tuple(make(judges.get(name)) for name, make in MAKERS.items())
+EXPERIMENTS = (SPECTRAL, CANARY)
 
 
 def run(
@@ -63,7 +47,7 @@ def run(
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
-    claims: Claims | None = None,
+    claims: Mapping[str, Judge] | None = None,
 ) -> Result:
     """Run the stability suite in a folder, or continue there, and return its result.
 
@@ -81,9 +65,10 @@ def run(
     memory : for views of representations at a time, as in :func:`resemblance.compare`; arrays are
         small here.
     progress : called with (stage, done, total); the stages are "training" and "experiments".
-    claims : by the name of a section, a function that makes claims from its facts.
+    claims : by the name of a section, a function that makes claims from its facts: from the curves
+        of "spectral", from the disturbed models of "canary".
 
-    Raises ``ValueError`` for a size, an experiment, a measure or a section that does not exist.
+    Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
 
     Reference: Raju 2026, Sections 7.2 and 10. Its other experiments, and verdicts on its
     claims, are in the folder ``papers/shesha`` of the repository.
@@ -92,10 +77,11 @@ def run(
     parse_bytes(memory)
     return run_experiments(
         "stability",
-        chosen(experiments(claims), only),
+        chosen(EXPERIMENTS, only),
         folder,
         size=size,
         measures=get_measures(measures if measures is not None else MEASURES),
+        claims=claims,
         executor=executor,
         memory=memory,
         progress=progress,

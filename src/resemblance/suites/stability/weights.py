@@ -17,15 +17,15 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.sections import Section
 from ...results.values import known
+from ...sources.trained import source
 from ...sources.trained.common import State
 from ...stability.comparing import rows, unit
 from ...subject import Recipe
-from ..experiments import Experiment, Part, Setting, measured
-from ..resi.tests import source
+from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
 from .perturbed import adapted, noisy, rounded, shuffled
-from .weight_changes import DRIFTS, PROCRUSTES, SQUARED
-from .weights_sections import Judge, conclude
+from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models
+from .weights_sections import conclude
 
 # of a difference that are kept, relative to the largest: the same data differ by rounding errors
 DIGITS = 10
@@ -59,8 +59,8 @@ LEVELS: Mapping[str, Levels] = {
 Change = Callable[[State], State]
 
 
-def _parts(setting: Setting) -> list[Part]:
-    levels = LEVELS[setting.size]
+def _parts(config: RunConfig) -> list[Part]:
+    levels = LEVELS[config.size]
     plan: list[tuple[str, int, Any]] = [
         ("noise", 0, levels.noise),
         ("noise", 1, levels.noise),
@@ -74,9 +74,9 @@ def _parts(setting: Setting) -> list[Part]:
             "kind": kind,
             "draw": draw,
             "levels": list(of),
-            "measures": measured(setting.measures),
+            "measures": measured(config.measures),
         }
-        for recipe in plain_models(setting)
+        for recipe in plain_models(config)
         for kind, draw, of in plan
     ]
 
@@ -112,22 +112,22 @@ def _shuffled(state: State, draw: int, name: str) -> State:
     return shuffled(state, 0, "canary", name, draw)
 
 
-def _compute(setting: Setting, part: Part) -> Any:
+def _compute(config: RunConfig, part: Part) -> Any:
     """What disturbed weights do to the accuracy, and to the last layer by every measure."""
-    recipe = recipe_of(setting, part)
+    recipe = recipe_of(config, part)
     reference, state, changes = (
-        subjects(setting, recipe)[0],
-        weights(setting, recipe),
+        subjects(config, recipe)[0],
+        weights(config, recipe),
         list(_changes(part)),
     )
     seen = {UNCHANGED: _seen(recipe, state)} | {
         name: _seen(recipe, change(state)) for name, _, change in changes
     }
-    labels = labels_of(setting, recipe)
+    labels = labels_of(config, recipe)
     assert reference.outputs is not None
     before = reference.outputs.argmax(axis=1) == labels
     layers = {name: Representation(layer) for name, (layer, _) in seen.items()}
-    differences, drifts, reasons = _compared(setting, reference.last, layers)
+    differences, drifts, reasons = _compared(config, reference.last, layers)
     points = []
     for i, (name, level, _) in enumerate(changes, 1):
         now = seen[name][1].argmax(axis=1) == labels
@@ -152,14 +152,14 @@ def _compute(setting: Setting, part: Part) -> Any:
 
 
 def _compared(
-    setting: Setting, reference: Representation, layers: Mapping[str, Representation]
+    config: RunConfig, reference: Representation, layers: Mapping[str, Representation]
 ) -> tuple[Differences, Differences, dict[str, str]]:
     """Differences by all measures, the drifts of the paper on rows of length 1, and why some are
     missing."""
-    differences, reasons = _differences(setting, setting.measures, reference, layers)
+    differences, reasons = _differences(config, config.measures, reference, layers)
     first, *others = (Representation(unit(rows(x))) for x in (reference, *layers.values()))
-    chosen = [m for m in setting.measures if m.spec in DRIFTS]
-    drifts = _differences(setting, chosen, first, dict(zip(layers, others)))[0] if chosen else {}
+    chosen = [m for m in config.measures if m.spec in DRIFTS]
+    drifts = _differences(config, chosen, first, dict(zip(layers, others)))[0] if chosen else {}
     return (
         differences,
         {spec: v / AS_IN_PAPER.get(spec, 1.0) for spec, v in drifts.items()},
@@ -168,13 +168,13 @@ def _compared(
 
 
 def _differences(
-    setting: Setting,
+    config: RunConfig,
     measures: Sequence[Measure],
     reference: Representation,
     layers: Mapping[str, Representation],
 ) -> tuple[Differences, dict[str, str]]:
     found = compare(
-        {"reference": reference}, layers, measures=measures, memory=setting.memory, progress=False
+        {"reference": reference}, layers, measures=measures, memory=config.memory, progress=False
     )
     return {m.spec: trimmed(found.difference(m.spec)[0]) for m in found.measures}, _reasons(
         found.failures
@@ -207,13 +207,15 @@ def _reasons(failures: Iterable[Any]) -> dict[str, str]:
     return {f"{f.measure}, {f.y}": f.reason for f in failures}
 
 
-def _conclude(
-    setting: Setting, done: Sequence[tuple[Part, Any]], judge: Judge | None = None
-) -> Section:
-    return conclude(setting.measures, done, absent_of(setting), judge)
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    models = disturbed_models(done)
+    reasons = absent_of(config) | {
+        f"{part['model']}: {what}": why
+        for part, value in done
+        for what, why in value["reasons"].items()
+    }
+    section = conclude(config.measures, models, reasons)
+    return section._replace(claims=claims_of(config, section.name, models))
 
 
-def canary(judge: Judge | None = None) -> Experiment:
-    """Return the experiment; ``judge`` makes claims from the disturbed models."""
-    conclusion = partial(_conclude, judge=judge)
-    return Experiment("canary", _parts, _compute, conclusion, plain_models, version=2)
+CANARY = Experiment("canary", _parts, _compute, _conclude, plain_models, version=2)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ...measure import Measure
-from ...results.claims import Claim
 from ...results.figures import Bar, Bars, Chart, Line
 from ...results.sections import Entry, Section, Table
 from ...results.values import distinct, known, mean
-from ..experiments import Part
 from .detection import roc
 from .weight_changes import (
     CKA,
@@ -30,7 +27,6 @@ from .weight_changes import (
     calibrated,
     calibration,
     detection,
-    disturbed_models,
     families,
     first_alarm,
     first_harm,
@@ -64,28 +60,17 @@ TITLES = {
     "adapters": "Random adapters",
 }
 
-Judge = Callable[[Sequence[DisturbedModel]], Iterable[Claim]]
-
 
 def conclude(
-    measures: Sequence[Measure],
-    done: Sequence[tuple[Part, Any]],
-    absent: Mapping[str, str] | None = None,
-    judge: Judge | None = None,
+    measures: Sequence[Measure], models: Sequence[DisturbedModel], reasons: Mapping[str, str]
 ) -> Section:
-    """Return the section that follows from all parts.
+    """Return the section that follows from disturbed models.
 
-    ``absent``: models that could not be trained, and why. ``judge`` makes claims from the models.
+    ``reasons``: why models could not be trained, or comparisons failed.
     """
-    models, labels = disturbed_models(done), _labels(measures)
-    reasons = {
-        f"{part['model']}: {what}": why
-        for part, value in done
-        for what, why in value["reasons"].items()
-    }
-    claims = tuple(judge(models)) if judge else ()
-    if not done:
-        return Section("canary", TITLE, ABOUT, claims=claims, reasons=absent or {})
+    if not models:
+        return Section("canary", TITLE, ABOUT, reasons=reasons)
+    labels = _labels(measures)
     scores, why = _scores(models, labels)
     return Section(
         "canary",
@@ -102,9 +87,9 @@ def conclude(
             _rocs(models, labels),
             *_bars(models, labels),
         ),
-        claims,
+        (),
         scores,
-        {**(absent or {}), **reasons, **_unscaled(models, labels), **why},
+        {**reasons, **_unscaled(models, labels), **why},
     )
 
 
