@@ -10,8 +10,8 @@ import typer
 
 from ..extras import check
 from ..report.output import show
-from ..suites.manifolds.grades import ManifoldResult, load_manifolds
-from ..suites.manifolds.suite import MEASURES, SIZES, run
+from ..results.result import Result, load_result
+from ..suites.manifolds import MEASURES, SIZES, run
 from ..tiles import parse_bytes
 from .options import (
     beside,
@@ -66,12 +66,11 @@ def run_command(
         bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")
     ] = False,
 ) -> int:
-    """Put measures through the suite, grade them, judge the claims of the MKA paper, and write a
-    report.
+    """Put measures through the suite, grade them, and write a report.
 
     Run again with the same folder it continues, and computes only what is new.
     """
-    from ..report.manifolds_output import manifold_tables
+    from ..report.findings_output import finding_tables
 
     check_choice("size", size, tuple(SIZES))
     parse_bytes(memory)
@@ -95,7 +94,7 @@ def run_command(
         )
         return 130
     if not quiet:
-        show(manifold_tables(result))
+        show(finding_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
 
@@ -112,14 +111,14 @@ def results_command(
         Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")
     ] = None,
 ) -> None:
-    """Print or write the grades and claims of a study; as JSON or Parquet, every comparison."""
-    from ..report.manifolds_output import emit_manifolds
+    """Print or write the grades of a study; as JSON or Parquet, every comparison."""
+    from ..report.findings_output import emit_findings
 
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
     result = _result_of(study)
     warn_of_trial(result.is_trial, kind)
-    emit_manifolds(result, kind, output)
+    emit_findings(result, kind, output)
 
 
 @commands.command("report", epilog=examples("manifolds report", "manifolds report -o page.html"))
@@ -134,14 +133,14 @@ def report_command(
     print(f"Open {_write_report(_result_of(study), output or study / 'index.html').resolve()}")
 
 
-def _result_of(study: Path) -> ManifoldResult:
+def _result_of(study: Path) -> Result:
     if not (study / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance manifolds run {study}")
-    return load_manifolds(study / "result.json")
+    return load_result(study / "result.json")
 
 
-def _write_report(result: ManifoldResult, path: Path) -> Path:
-    from ..report.manifolds_page import write_manifolds_page
+def _write_report(result: Result, path: Path) -> Path:
+    from ..report.findings_page import write_findings_page
 
-    write_manifolds_page(result, path)
+    write_findings_page(result, path)
     return path

@@ -12,8 +12,6 @@ from ..results.claims import Claim
 from ..results.headlines import OWN, is_trial
 from ..results.result import load_result
 from ..significance import rank_within
-from .manifolds.claims import claims as manifold_claims
-from .manifolds.grades import ManifoldResult, load_manifolds
 from .resi.claims import claims as resi_claims
 from .resi.evaluation import ResiResult, load_resi
 
@@ -68,8 +66,6 @@ def read_contest(folder: str | Path) -> Contest:
     )
     if "protocol" in entries:
         return _of_resi(load_resi(file))
-    if "sweeps" in entries:
-        return _of_manifolds(load_manifolds(file))
     found = load_result(file)
     if found.suite not in SUITES:
         raise ValueError(f"{file} is of {found.suite!r}; known: {', '.join(SUITES)}")
@@ -89,22 +85,6 @@ def _of_resi(result: ResiResult) -> Contest:
     about = f"Suite: {suite}; domains: {domains}; protocol: {result.protocol}."
     labels = {m.spec: m.label for m in result.measures}
     return Contest("resi", labels, ranks, resi_claims(result), about, result.suite)
-
-
-def _of_manifolds(result: ManifoldResult) -> Contest:
-    """Three cells, those of which every measure has a value that means the same: two orders and one
-    place."""
-    grades = result.grades()
-    scores: dict[Cell, Mapping[str, float | None]] = {
-        ("rings", "tau"): {g.measure: g.rings for g in grades},
-        ("clusters", "tau"): {g.measure: g.clusters for g in grades},
-        ("swiss roll", "peak"): {g.measure: -abs(g.peak - 0.5) for g in grades},
-    }
-    labels = {spec: result.info(spec).label for spec in result.chosen}
-    about = f"Size of the study: {result.size}."
-    return Contest(
-        "manifolds", labels, _ranks_of(scores), manifold_claims(result), about, result.size
-    )
 
 
 def _ranks_of(scores: Mapping[Cell, Mapping[str, float | None]]) -> Callable[[Set[str]], Ranks]:

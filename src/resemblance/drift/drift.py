@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable
-from dataclasses import asdict, dataclass, replace
-from html import escape
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,87 +12,20 @@ from ..comparison import environment
 from ..progress import Progress, in_hundredths
 from ..representation import Representation, fingerprint
 from ..rng import generator
-from .changes import Moved, MovedClass, Reordered, moved_classes, moved_samples
-from .findings import Found, find
+from .changes import Reordered, moved_classes, moved_samples
+from .diagnosis import Diagnosis, diagnose
 from .inputs import check_parameters, checked, checked_threshold, together, unit_of
-from .kinds import KINDS, LOSSES, Finding, brief
+from .kinds import KINDS, LOSSES, Finding
 from .losses import classes_of, neighbours_of
 from .maps import Fit
+from .result import DriftReport
 from .retrieval import Lost, Search, Version, neighbours_lost, noise_draws, queries_of
 from .rows import rows_of, same_rows
 from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
-from .verdict import Judgement, Purpose, has_drifted, judge, lines, verdict
+from .verdict import Purpose, has_drifted, judge, verdict
 
 MOST_MOVED, DRAWN, LOSS_DRAWS = 10, 150, 20
 FINDINGS = 5  # what the findings take, in draws
-
-
-@dataclass(frozen=True, repr=False)
-class DriftReport:
-    """What :func:`drift` found. ``drifted`` is the verdict; everything else says why, and in what
-    way.
-
-    ``geometry`` judges what no rotation, translation or factor of scale changes, ``coordinates``
-    where the samples are, ``index`` the neighbours that new queries lose among old vectors.
-    ``settings["purpose"]`` says which of them count.
-    """
-
-    drifted: bool
-    verdict: str
-    geometry: Judgement
-    coordinates: Judgement
-    index: Judgement
-    drifts: tuple[Drift, ...]
-    findings: tuple[Finding, ...]
-    reordered: (
-        Reordered | None
-    )  # if the current version holds the same, or nearly the same, rows in another order
-    map: str  # the map from reference to current that was chosen
-    unexplained: float  # share of the variance of the current version that it does not explain
-    ladder: tuple[tuple[str, float], ...]  # the same share for maps of growing freedom
-    moved: tuple[Moved, ...]  # the samples farthest from where the map puts them
-    moved_before: tuple[Moved, ...]  # the samples farthest from where they were
-    classes: tuple[MovedClass, ...]  # with labels: every class, and the class nearest to it
-    picture: dict[str, list[tuple[float, float]]]  # samples in the plane of largest variance
-    settings: dict[str, Any]
-    provenance: dict[str, Any]  # versions of libraries; file, shape and fingerprint of the data
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """The kinds of change that happened."""
-        return tuple(f.kind for f in self.findings if f.named)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What is judged, a sentence each: the geometry, the coordinates, and new queries on old
-        vectors."""
-        return lines(self.settings["purpose"], (self.geometry, self.coordinates, self.index))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as numbers, words, lists and dictionaries: what JSON can hold."""
-        return {**asdict(self), "named": list(self.named)}
-
-    def to_json(self) -> str:
-        """Return everything as JSON."""
-        return (
-            json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False, default=str)
-            + "\n"
-        )
-
-    def __repr__(self) -> str:
-        return "\n".join([f"DriftReport: {self.verdict}", *(f"  {line}" for line in self.lines)])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(d.label)}</td><td>{brief(d.value)}</td></tr>" for d in self.drifts
-        )
-        found = "".join(
-            f"<li>{escape(f'{f.kind}: {f.said}')}</li>" for f in self.findings if f.named
-        )
-        all_sides = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
-        return (
-            f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{found}</ul><table>{rows}</table>"
-        )
 
 
 def drift(
@@ -146,7 +77,7 @@ def drift(
         losses: at most 20).
     k : neighbours of every sample; fewer if n < 4k.
     max_samples : more samples than this are thinned out at random, by ``seed``; the settings say
-        how many were used. Neighbours of 200 to 500 of them are looked up among all samples. All
+        how many were sample. Neighbours of 200 to 500 of them are looked up among all samples. All
         values are checked for NaN.
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
@@ -176,76 +107,81 @@ def drift(
     )
     x, y, groups = checked(reference, current, labels)
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
-    used = _used(x, y, groups, rules, int(k), int(max_samples))
+    sample = _sample(x, y, groups, rules, int(k), int(max_samples))
     settings = {
         "purpose": purpose,
         "samples": x.shape[0],
-        "used": len(used.chosen),
-        "queries": len(used.queries),
+        "used": len(sample.rows),
+        "queries": len(sample.queries),
         "widths": [x.shape[1], y.shape[1]],
         "threshold": "calibrated" if limit is None else limit,
         "tolerance": rules.tolerance,
         "draws": rules.draws,
-        "k": used.k,
+        "k": sample.k,
         "seed": rules.seed,
         "labels": labels is not None,
     }
-    rows, found, reordered = _measured(used, rules, progress)
+    rows, diagnosis, reordered = _measured(sample, rules, progress)
     names = None if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
-    return _report(rows, found, reordered, used, x, y, names, settings)
+    return _report(rows, diagnosis, reordered, sample, x, y, names, settings)
 
 
-class Used(NamedTuple):
-    """The samples that are used: of both versions in one unit and width, and the rows of all."""
+class Sample(NamedTuple):
+    """The samples that are used, of both versions in one unit and width, their rows and labels, and
+    all rows of both versions."""
 
     x: np.ndarray
     y: np.ndarray
     classes: np.ndarray | None
-    chosen: np.ndarray
+    rows: np.ndarray
     queries: np.ndarray
     k: int
     all: tuple[Version, Version]
     is_reduced: bool  # to fewer dimensions than there are
 
 
-def _used(
+def _sample(
     x: Representation, y: Representation, groups: np.ndarray | None, rules: Rules, k: int, most: int
-) -> Used:
+) -> Sample:
     n, both = x.shape[0], (rows_of(x), rows_of(y))
-    chosen = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
-    before, after = (rows.take(chosen) for rows in both)
+    indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
+    before, after = (rows.take(indices) for rows in both)
     unit, width = unit_of(before, after), max(x.shape[1], y.shape[1])
     a, b, is_reduced = together(before, after, unit)
-    queries = chosen[queries_of(len(chosen), n, width, rules.seed)]
-    classes = None if groups is None else groups[chosen]
+    queries = indices[queries_of(len(indices), n, width, rules.seed)]
+    classes = None if groups is None else groups[indices]
     whole = (Version(both[0], unit, width), Version(both[1], unit, width))
-    return Used(a, b, classes, chosen, queries, max(1, min(k, len(chosen) // 4)), whole, is_reduced)
+    return Sample(
+        a, b, classes, indices, queries, max(1, min(k, len(indices) // 4)), whole, is_reduced
+    )
 
 
 def _measured(
-    used: Used, rules: Rules, progress: Progress
-) -> tuple[tuple[Drift, ...], Found, Reordered | None]:
+    sample: Sample, rules: Rules, progress: Progress
+) -> tuple[tuple[Drift, ...], Diagnosis, Reordered | None]:
     """The drifts, the findings, and whether the rows are the same in another order."""
-    n, width = len(used.all[0].rows.source), used.all[0].width
-    noise = noise_draws(rules.draws, len(used.queries), n, width) if rules.threshold is None else 0
-    point = n / (30 * used.x.size * min(used.x.shape))  # one search among all rows, in draws
-    total = rules.draws + FINDINGS + point * width * len(used.queries) * (4 + 2 * noise)
+    n, width = len(sample.all[0].rows.source), sample.all[0].width
+    noise = (
+        noise_draws(rules.draws, len(sample.queries), n, width) if rules.threshold is None else 0
+    )
+    point = n / (30 * sample.x.size * min(sample.x.shape))  # one search among all rows, in draws
+    total = rules.draws + FINDINGS + point * width * len(sample.queries) * (4 + 2 * noise)
     with in_hundredths(progress, total, "drift") as tick:
-        rows = table(used.x, used.y, rules, tick)
-        if not np.ptp(used.y, axis=0).any():
-            return _sorted((*rows, *neighbour_rows(None, rules))), _collapsed(used.y), None
-        found = find(used.x, used.y, used.classes, rules.seed)
+        rows = table(sample.x, sample.y, rules, tick)
+        if not np.ptp(sample.y, axis=0).any():
+            return _sorted((*rows, *neighbour_rows(None, rules))), _collapsed(sample.y), None
+        diagnosis = diagnose(sample.x, sample.y, sample.classes, rules.seed)
         tick(FINDINGS)
-        lost = _lost(used, found, rules, noise, lambda points: tick(point * width * points))
+        lost = _lost(sample, diagnosis, rules, noise, lambda points: tick(point * width * points))
     rows = _sorted((*rows, *neighbour_rows(lost, rules)))
-    neighbours = neighbours_of(lost, used.k, found.beyond, rules.seed)
-    findings = (*found.findings[:-1], neighbours, found.findings[-1])
+    neighbours = neighbours_of(lost, sample.k, diagnosis.beyond, rules.seed)
+    findings = (*diagnosis.findings[:-1], neighbours, diagnosis.findings[-1])
     order = (
-        Reordered(lost.moved, same_rows(*(version.rows for version in used.all)))
+        Reordered(lost.moved, same_rows(*(version.rows for version in sample.all)))
         if lost.moved
         else None
     )
-    return rows, found._replace(findings=_judged(findings, rows, used, rules)), order
+    return rows, diagnosis._replace(findings=_judged(findings, rows, sample, rules)), order
 
 
 def _sorted(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
@@ -255,18 +191,22 @@ def _sorted(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
 
 
 def _lost(
-    used: Used, found: Found, rules: Rules, noise: int, tick: Callable[[float], None]
+    sample: Sample, diagnosis: Diagnosis, rules: Rules, noise: int, tick: Callable[[float], None]
 ) -> Lost:
-    before, after = used.all
-    whole = None if used.is_reduced or len(used.chosen) == len(before.rows.source) else found.whole
-    frame = noise_frame(before.take(used.chosen), rules.tolerance) if noise else None
-    search = Search(before, after, used.queries, used.k, tick)
+    before, after = sample.all
+    whole = (
+        None
+        if sample.is_reduced or len(sample.rows) == len(before.rows.source)
+        else diagnosis.whole
+    )
+    frame = noise_frame(before.take(sample.rows), rules.tolerance) if noise else None
+    search = Search(before, after, sample.queries, sample.k, tick)
     return neighbours_lost(
-        search, used.chosen, found.mapped, used.y, whole, frame, noise, rules.seed
+        search, sample.rows, diagnosis.mapped, sample.y, whole, frame, noise, rules.seed
     )
 
 
-def _collapsed(y: np.ndarray) -> Found:
+def _collapsed(y: np.ndarray) -> Diagnosis:
     """What is found when all samples of the current version are one point."""
     said = "all samples of the current version are the same point"
     findings = [
@@ -274,11 +214,11 @@ def _collapsed(y: np.ndarray) -> Found:
         for kind in KINDS
     ]
     fit = Fit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
-    return Found(tuple(findings), fit, 1.0, (), y, None, "")
+    return Diagnosis(tuple(findings), fit, 1.0, (), y, None, "")
 
 
 def _judged(
-    findings: tuple[Finding, ...], rows: tuple[Drift, ...], used: Used, rules: Rules
+    findings: tuple[Finding, ...], rows: tuple[Drift, ...], sample: Sample, rules: Rules
 ) -> tuple[Finding, ...]:
     """The findings with thresholds for losses, and whether they are above them."""
     by_name = {row.name: row for row in rows}
@@ -287,7 +227,7 @@ def _judged(
     if rules.threshold is None:
         limits["collapse"] = by_name["effective_rank"].threshold
         if any(f.named and f.kind == "classes" for f in findings):
-            limits["classes"] = _limit_of_classes(used, rules)
+            limits["classes"] = _limit_of_classes(sample, rules)
     return tuple(
         replace(f, threshold=limits[f.kind], exceeds=_exceeds(f, limits[f.kind]))
         if f.kind in LOSSES
@@ -296,10 +236,12 @@ def _judged(
     )
 
 
-def _limit_of_classes(used: Used, rules: Rules) -> float:
+def _limit_of_classes(sample: Sample, rules: Rules) -> float:
     """The 95th percentile of the loss of class structure under noise of the tolerance."""
-    versions = noisy(used.x, rules, min(rules.draws, LOSS_DRAWS))
-    lost = [classes_of(used.x, other, used.classes, rules.seed).amount or 0.0 for other in versions]
+    versions = noisy(sample.x, rules, min(rules.draws, LOSS_DRAWS))
+    lost = [
+        classes_of(sample.x, other, sample.classes, rules.seed).amount or 0.0 for other in versions
+    ]
     return max(0.0, float(np.quantile(lost, 0.95)))
 
 
@@ -312,39 +254,39 @@ def _exceeds(finding: Finding, limit: float | None) -> bool:
 
 def _report(
     rows: tuple[Drift, ...],
-    found: Found,
+    diagnosis: Diagnosis,
     reordered: Reordered | None,
-    used: Used,
+    sample: Sample,
     x: Representation,
     y: Representation,
     names: dict[int, Hashable] | None,
     settings: dict[str, Any],
 ) -> DriftReport:
-    purpose, a, b, classes = settings["purpose"], used.x, used.y, used.classes
-    sides = judge(purpose, rows, found.findings, (x.shape[1], y.shape[1]), used.k)
+    purpose, a, b, classes = settings["purpose"], sample.x, sample.y, sample.classes
+    sides = judge(purpose, rows, diagnosis.findings, (x.shape[1], y.shape[1]), sample.k)
     labels = (
         None
         if classes is None or names is None
-        else dict(zip(used.chosen.tolist(), map(names.get, classes)))
+        else dict(zip(sample.rows.tolist(), map(names.get, classes)))
     )
-    moved = moved_samples(a, b, found, used.chosen, x.ids, labels)
+    moved = moved_samples(a, b, diagnosis, sample.rows, x.ids, labels)
     provenance = {**environment(), "reference": _identity(x), "current": _identity(y)}
     return DriftReport(
         has_drifted(sides, reordered),
-        verdict(purpose, sides, found.findings, reordered),
+        verdict(purpose, sides, diagnosis.findings, reordered),
         sides["geometry"],
         sides["coordinates"],
         sides["index"],
         rows,
-        found.findings,
+        diagnosis.findings,
         reordered,
-        found.fit.name,
-        float(found.fit.residual.mean()),
-        found.ladder,
+        diagnosis.fit.name,
+        float(diagnosis.fit.residual.mean()),
+        diagnosis.ladder,
         tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
         tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
-        moved_classes(a, b, found, classes, names),
-        _picture(a, b, found),
+        moved_classes(a, b, diagnosis, classes, names),
+        _picture(a, b, diagnosis),
         settings,
         provenance,
     )
@@ -359,7 +301,9 @@ def _identity(x: Representation) -> dict[str, Any]:
     }
 
 
-def _picture(x: np.ndarray, y: np.ndarray, found: Found) -> dict[str, list[tuple[float, float]]]:
+def _picture(
+    x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
+) -> dict[str, list[tuple[float, float]]]:
     """The first samples in the plane of largest variance: before, after, and where the map puts
     them."""
     centre = y.mean(axis=0)
@@ -368,7 +312,7 @@ def _picture(x: np.ndarray, y: np.ndarray, found: Found) -> dict[str, list[tuple
     clouds = {
         "reference": x - centre,
         "current": y - centre,
-        "mapped": found.scale * found.fit.predicted + (y - found.fit.target - centre),
+        "mapped": diagnosis.scale * diagnosis.fit.predicted + (y - diagnosis.fit.target - centre),
     }
     flat = {name: (cloud[:DRAWN] @ axes).round(6) for name, cloud in clouds.items()}
     return {

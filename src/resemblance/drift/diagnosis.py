@@ -31,7 +31,7 @@ from .maps import (
     rotate,
     rotate_not,
 )
-from .placing import scale_of, translation_of
+from .residual import scale_of, translation_of
 
 NEARLY_ALL = 0.98  # of the change, which a rotation of a wide reference must explain
 UNDONE = 0.5  # of what a linear map does, which the map back must undo
@@ -42,7 +42,7 @@ UNEXPLAINED = (
 )
 
 
-class Found(NamedTuple):
+class Diagnosis(NamedTuple):
     """All findings but that of neighbours, the map that was chosen, and what nested maps leave
     unexplained.
 
@@ -59,7 +59,7 @@ class Found(NamedTuple):
     beyond: str
 
 
-def find(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Found:
+def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
     """Say what happened between x and y, both (n, d) and not constant."""
     fits = _fits(x, y, seed)
     left, base = ladder(x, y, fits), x
@@ -69,35 +69,35 @@ def find(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) ->
         collapse, rotation, linear = (
             not_assessed(kind, why) for kind in ("collapse", "rotation", "linear")
         )
-        chosen = classwise
+        fit = classwise
     else:
-        collapse, kept = collapse_of(x, y, fits.get("linear"), seed)
-        if kept:  # what is left of the reference is compared with the current version
-            base, fits = _closest([x.mean(axis=0) + part for part in kept], y, seed)
-        rotation, linear, chosen = _nested(base, y, fits, seed)
-    scale, factor = scale_of(base, y, chosen, seed)
-    shift = translation_of(x, base, y, chosen, factor, seed)
-    if chosen.name == "classes":
+        collapse, parts = collapse_of(x, y, fits.get("linear"), seed)
+        if parts:  # what is left of the reference is compared with the current version
+            base, fits = _closest([x.mean(axis=0) + part for part in parts], y, seed)
+        rotation, linear, fit = _nested(base, y, fits, seed)
+    scale, factor = scale_of(base, y, fit, seed)
+    shift = translation_of(x, base, y, fit, factor, seed)
+    if fit.name == "classes":
         shift = not_assessed("translation", APART)
-    elif "linear" not in fits and chosen.residual.mean() > UNEXPLAINED:
+    elif "linear" not in fits and fit.residual.mean() > UNEXPLAINED:
         shift = not_assessed(
             "translation", "a change that is not explained may have moved the mean"
         )
-    factor = chosen.size if chosen.name == "linear" else factor
-    mapped = factor * chosen.predicted + (y - chosen.target)
-    only = chosen.name != "classes" and not linear.assessed
+    factor = fit.size if fit.name == "linear" else factor
+    mapped = factor * fit.predicted + (y - fit.target)
+    only = fit.name != "classes" and not linear.assessed
     beyond = "a rotation and a factor of scale do" if only else "the map does"
-    whole = _whole(x, y, chosen, factor) if base is x else None
+    whole = _whole(x, y, fit, factor) if base is x else None
     kinds = shift, scale, rotation, linear, collapse, classes_of(x, y, classes, seed)
-    return Found(kinds, chosen, factor, left, mapped, whole, beyond)
+    return Diagnosis(kinds, fit, factor, left, mapped, whole, beyond)
 
 
-def _whole(x: np.ndarray, y: np.ndarray, chosen: Fit, factor: float) -> Affine | None:
+def _whole(x: np.ndarray, y: np.ndarray, fit: Fit, factor: float) -> Affine | None:
     """The chosen map, fitted to all samples; of shifts of classes there is none for others."""
-    if chosen.name == "classes":
+    if fit.name == "classes":
         return None
     u, v = x.mean(axis=0), y.mean(axis=0)
-    return Affine(u, MAPS[chosen.name](x - u, y - v), factor, v)
+    return Affine(u, MAPS[fit.name](x - u, y - v), factor, v)
 
 
 def _fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Fit]:
@@ -115,12 +115,12 @@ def _closest(
 ) -> tuple[np.ndarray, dict[str, Fit]]:
     """The part of the reference that a map without stretching brings clearly closest to y, and the
     maps from it."""
-    found = [(part, _fits(part, y, seed)) for part in parts]
+    candidates = [(part, _fits(part, y, seed)) for part in parts]
     left = [
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))
-        for _, fits in found
+        for _, fits in candidates
     ]
-    return found[0] if left[0] < left[-1] + FLOOR["collapse"] else found[-1]
+    return candidates[0] if left[0] < left[-1] + FLOOR["collapse"] else candidates[-1]
 
 
 def _nested(

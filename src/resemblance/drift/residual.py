@@ -72,19 +72,19 @@ def shift(
     return np.asarray(left - (outside * (np.linalg.norm(unknown) / length) if length else unknown))
 
 
-def scale_of(x: np.ndarray, y: np.ndarray, chosen: Fit, seed: int) -> tuple[Finding, float]:
+def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding, float]:
     """The factor of scale, named when it is beyond what noise in either version and other samples
     would give."""
-    if chosen.name == "linear":
-        return not_assessed("scale", "part of the linear map"), chosen.size
-    matrix = _whole(x, y, chosen)
-    found = factors(x, y, matrix, chosen.size)
+    if fit.name == "linear":
+        return not_assessed("scale", "part of the linear map"), fit.size
+    matrix = _whole(x, y, fit)
+    factors_left = factors(x, y, matrix, fit.size)
     parts = [
-        np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(chosen))
+        np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(fit))
     ]
     spread = margin(parts)
-    named = abs(np.log(found.sure)) > max(FLOOR["scale"], spread)
-    factor = found.likely
+    named = abs(np.log(factors_left.sure)) > max(FLOOR["scale"], spread)
+    factor = factors_left.likely
     return Finding(
         "scale",
         bool(named),
@@ -96,35 +96,33 @@ def scale_of(x: np.ndarray, y: np.ndarray, chosen: Fit, seed: int) -> tuple[Find
 
 
 def translation_of(
-    x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit, factor: float, seed: int
+    x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit, factor: float, seed: int
 ) -> Finding:
     """The shift in units of the radius of the current version, named when other samples would give
     one too.
 
-    ``kept`` is the part of x that the chosen map was fitted to, all of it unless dimensions were
+    ``base`` is the part of x that the chosen map was fitted to, all of it unless dimensions were
     lost.
     """
-    if chosen.name == "linear":
+    if fit.name == "linear":
         return not_assessed(
             "translation", "a linear map may shift the samples too, by any choice of its origin"
         )
-    matrix, is_scaled = _whole(kept, y, chosen), factor != 1.0
-    basis = None if matrix is None or components(kept) == x.shape[1] else directions(kept)
+    matrix, is_scaled = _whole(base, y, fit), factor != 1.0
+    basis = None if matrix is None or components(base) == x.shape[1] else directions(base)
     radius = float(np.sqrt(y.var(axis=0).sum()))
 
-    def moved(rows: np.ndarray, fit: np.ndarray | None, size: float) -> np.ndarray:
+    def moved(rows: np.ndarray, turn: np.ndarray | None, size: float) -> np.ndarray:
         means = x[rows].mean(axis=0), y[rows].mean(axis=0)
-        return shift(means, fit, size, basis)
+        return shift(means, turn, size, basis)
 
     far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / radius
     parts = []
-    for (train, _), fit in zip(folds(len(x), seed), _each(chosen)):
+    for (train, _), turn in zip(folds(len(x), seed), _each(fit)):
         parts.append(
-            moved(train, fit, factors(kept[train], y[train], fit).likely if is_scaled else 1.0)
+            moved(train, turn, factors(base[train], y[train], turn).likely if is_scaled else 1.0)
         )
-    noise = (
-        margin(parts) + (_misplaced(x, kept, y, chosen) if chosen.is_in_sample else 0.0)
-    ) / radius
+    noise = (margin(parts) + (_misplaced(x, base, y, fit) if fit.is_in_sample else 0.0)) / radius
     said = (
         f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the "
         "current samples"
@@ -139,23 +137,23 @@ def translation_of(
     )
 
 
-def _each(chosen: Fit) -> tuple[np.ndarray | None, ...]:
+def _each(fit: Fit) -> tuple[np.ndarray | None, ...]:
     """The map without each fold; one that was fitted to all samples is taken as it is."""
-    return chosen.matrices * FOLDS if chosen.is_in_sample else chosen.matrices
+    return fit.matrices * FOLDS if fit.is_in_sample else fit.matrices
 
 
-def _misplaced(x: np.ndarray, kept: np.ndarray, y: np.ndarray, chosen: Fit) -> float:
+def _misplaced(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit) -> float:
     """How far off a rotation that was fitted to all samples may put their mean: its leverage times
     what is left."""
-    a, b = kept - kept.mean(axis=0), y - y.mean(axis=0)
-    basis = directions(kept)
-    noise = float(
-        ((chosen.target - chosen.size * chosen.predicted) ** 2).sum(axis=1).mean()
-    ) / by_chance(b - a, basis)
+    a, b = base - base.mean(axis=0), y - y.mean(axis=0)
+    basis = directions(base)
+    noise = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean()) / by_chance(
+        b - a, basis
+    )
     place = basis.T @ x.mean(axis=0)
     leverage = float((place**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
     return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(leverage * noise))
 
 
-def _whole(x: np.ndarray, y: np.ndarray, chosen: Fit) -> np.ndarray | None:
-    return rotate(x - x.mean(axis=0), y - y.mean(axis=0)) if chosen.name == "rotation" else None
+def _whole(x: np.ndarray, y: np.ndarray, fit: Fit) -> np.ndarray | None:
+    return rotate(x - x.mean(axis=0), y - y.mean(axis=0)) if fit.name == "rotation" else None
