@@ -1,4 +1,4 @@
-"""``python -m papers [NAME ...]``: run reproductions, store what they give, and write its tables."""
+"""``python -m papers [NAME ...]``: run reproductions, store their results, write their tables."""
 
 from __future__ import annotations
 

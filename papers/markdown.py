@@ -43,11 +43,9 @@ def fixed(value: Entry, digits: int = 2) -> str:
 
 def percent(value: Entry) -> str:
     """Return a share in percent."""
-    return (
-        cell(value)
-        if value is None or isinstance(value, str)
-        else f"{value:.0%}".replace("%", " %")
-    )
+    if value is None or isinstance(value, str):
+        return cell(value)
+    return f"{100 * value:.0f} %"
 
 
 def _line(entries: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from resemblance.results.claims import NO_DATA, REPRODUCED, VERDICTS
+from resemblance.results.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
 from resemblance.store import write_atomically
@@ -140,20 +140,20 @@ def count_line(result: Result) -> str:
 
 def index(results: Mapping[str, tuple[Paper, Result]]) -> str:
     """Return the index of all papers: verdicts counted, and why claims are not reproduced."""
-    columns = ("paper", *VERDICTS)
-    rows, reasons = [], []
+    columns, rows, reasons = ("paper", *VERDICTS), [], []
     for paper, result in results.values():
         count = Counter(claim.verdict for claim in result.claims)
-        rows.append(
-            (f"[{paper.heading}]({paper.name}/README.md)", *(str(count[v]) for v in VERDICTS))
-        )
-        lines = [
-            f"- {c.number} {c.claim}: **{c.verdict}**. Here: {c.ours}.{f' Why: {c.note}.' * bool(c.note)}"
-            for c in result.claims
-            if c.verdict not in (REPRODUCED, NO_DATA)
-        ]
-        reasons += [f"## {paper.heading}", "\n".join(lines) or "Everything is reproduced."]
+        link = f"[{paper.heading}]({paper.name}/README.md)"
+        rows.append((link, *(str(count[v]) for v in VERDICTS)))
+        failures = (c for c in result.claims if c.verdict not in (REPRODUCED, NO_DATA))
+        lines = [_failure(claim) for claim in failures] or ["Everything is reproduced."]
+        reasons += [f"## {paper.heading}", "\n".join(lines)]
     return "\n\n".join([MADE, "# Papers", ABOUT, table(columns, rows), *reasons]) + "\n"
+
+
+def _failure(claim: Claim) -> str:
+    why = f" Why: {claim.note}." if claim.note else ""
+    return f"- {claim.number} {claim.claim}: **{claim.verdict}**. Here: {claim.ours}.{why}"
 
 
 ABOUT = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from resemblance.cli.options import processes
 from resemblance.cli.progress import bars
-from resemblance.report import write_page
+from resemblance.report.page import write_page
 from resemblance.results.result import Result
 
 from .reproductions import SIZES, Paper, count_line
