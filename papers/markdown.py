@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from resemblance.report.numbers import number
 from resemblance.results.claims import Claim
-from resemblance.results.sections import Entry
+from resemblance.results.sections import Entry, Table
 
 MADE = "<!-- made by `make papers`; change the code, not this file -->"
 
@@ -15,6 +15,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Entry]]) -> str:
     """Return a table; numbers have three significant digits, a missing one is a dash."""
     lines = [_line(columns), _line(["---"] * len(columns))]
     return "\n".join([*lines, *(_line([cell(entry) for entry in row]) for row in rows)])
+
+
+def decimal_table(of: Table, digits: int = 2) -> str:
+    """Return a table of a result, its numbers with so many digits after the point."""
+    return table(of.columns, ([fixed(entry, digits) for entry in row] for row in of.rows))
 
 
 def cell(entry: Entry) -> str:

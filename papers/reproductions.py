@@ -22,7 +22,7 @@ from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
 from resemblance.store import write_atomically
 
-from .markdown import MADE, claims_table, table
+from .markdown import MADE, claims_table, decimal_table, table
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("resi", "ding", "mka", "shesha")
@@ -35,7 +35,8 @@ class Paper(NamedTuple):
 
     ``run``: called with a folder and, by name, size, executor and progress; its result has claims.
     ``sizes``: what the suite calls "small", "default" and "paper". ``kept``: the names of the
-    tables that are stored. ``tables``: what the documentation includes, made of what is stored.
+    tables that are stored; those of a section "published" are the
+    paper's numbers next to ours, which the README shows. ``tables``: what the documentation includes, made of what is stored.
     ``heading``, ``introduction``: of the page of a run. ``about``: what is reproduced and what is
     not, as paragraphs of Markdown.
     """
@@ -116,7 +117,11 @@ def readme(paper: Paper, result: Result) -> str:
     for section in result.sections:
         if section.claims:
             parts += [f"## {section.title}", claims_table(section.claims)]
-    return "\n\n".join(parts) + "\n"
+        if section.name == "published":
+            parts += [f"## {section.title}", section.about]
+            for own in section.tables:
+                parts += [f"### {own.title}", decimal_table(own), own.note]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def made_line(result: Result) -> str:

@@ -42,6 +42,9 @@ def decode(kind: Any, value: Any) -> Any:
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
+    records = [kind for kind in kinds if hasattr(kind, "_fields")]
+    if isinstance(value, dict) and len(records) == 1:
+        return decode(records[0], value)
     if isinstance(value, dict):
         name = value["kind"]
         if name not in KINDS:
