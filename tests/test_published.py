@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.suites.published import (
-    compare_published,
-    order_agreement,
-    published,
-    published_ranks,
-)
+from papers.published import compare_published, order_agreement, published, published_ranks
 
 
 @pytest.fixture(scope="module")
