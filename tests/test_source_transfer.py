@@ -13,7 +13,7 @@ from resemblance.sources.trained.language.stress import STRESSES
 from resemblance.sources.trained.snapshot import load_snapshot
 from resemblance.sources.trained.vision import transfer as vision_transfer
 from resemblance.sources.trained.vision.corruptions import CORRUPTIONS
-from resemblance.suites.resi.tests import source
+from resemblance.suites.resi.models import source
 from resemblance.suites.sensitivity.models import SIZES, recipes
 
 DOMAINS = ("graphs", "language", "vision")

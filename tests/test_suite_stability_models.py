@@ -16,7 +16,7 @@ from resemblance.catalogue import get_measures
 from resemblance.results.figures import Bar
 from resemblance.results.result import load_result
 from resemblance.suites.experiments import Setting, Task, compute_part, run_experiments
-from resemblance.suites.resi.tests import recipes
+from resemblance.suites.resi.models import recipes
 from resemblance.suites.stability import (
     canary,
     canary_facts,

@@ -14,7 +14,7 @@ import pytest
 from resemblance import Representation
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.subject import Extraction, Recipe, Subject
-from resemblance.suites.resi.tests import SUITES, recipes, source
+from resemblance.suites.resi.models import SIZES, recipes, source
 from resemblance.suites.sensitivity import models as sensitivity_models
 from resemblance.suites.training import (
     is_trained,

@@ -16,7 +16,7 @@ from ..documents import read_document
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
 from ..subject import Recipe, Subject
-from .resi.tests import source
+from .resi.models import source
 from .study import Progress
 
 NEEDS = {

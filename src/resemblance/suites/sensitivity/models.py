@@ -11,7 +11,7 @@ from ...sources.trained.graphs import train as graphs
 from ...sources.trained.language import train as language
 from ...sources.trained.vision import train as vision
 from ...subject import Recipe
-from ..resi.tests import ARCHITECTURES, DOMAINS, source
+from ..resi.models import ARCHITECTURES, DOMAINS, source
 
 
 class Size(NamedTuple):

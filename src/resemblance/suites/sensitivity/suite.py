@@ -16,7 +16,7 @@ from ...results.result import Result, load_result
 from ...sources.folders import folders_left_out
 from ...suggestions import did_you_mean
 from ..experiments import Experiment, chosen, run_experiments
-from ..resi.tests import DOMAINS
+from ..resi.models import DOMAINS
 from ..study import Progress
 from . import claims, deletion, figures, finetuning, layers, pretraining
 from .frame import Benchmark, experiment

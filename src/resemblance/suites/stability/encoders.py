@@ -19,7 +19,7 @@ from ...sources.folders import read_subject
 from ...stability import basis_split, feature_split
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
-from ..resi.tests import ARCHITECTURES, DOMAINS, recipes
+from ..resi.models import ARCHITECTURES, DOMAINS, recipes
 from ..training import place
 from .cells import SMALL
 from .correlating import bootstrapped, stream

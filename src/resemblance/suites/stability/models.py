@@ -13,7 +13,7 @@ from ...sources.folders import read_subject
 from ...sources.trained.common import State
 from ...subject import Recipe, Subject
 from ..experiments import Part, Setting
-from ..resi.tests import DOMAINS, recipes
+from ..resi.models import DOMAINS, recipes
 from ..training import NEEDS, place
 
 
