@@ -18,7 +18,7 @@ from ..report.output import show
 from ..suites.published import PAPERS
 from ..suites.resi.evaluation import PRESETS, ResiResult, load_resi
 from ..suites.resi.grading import FAILURES, PERMUTATIONS, PROTOCOLS
-from ..suites.resi.tests import DOMAINS, SUITES
+from ..suites.resi.models import DOMAINS, SIZES
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (
@@ -212,7 +212,7 @@ def compare_published_command(
     from ..report.resi_terminal import published_table
 
     if domain is not None:
-        check_choice("domain", domain, DOMAINS)
+        check_choice("domain", domain, tuple(DOMAINS))
     check_choice("paper", paper, tuple(PAPERS))
     show([*published_table(result_of(study), domain, paper)])
 
@@ -249,9 +249,9 @@ def check_options(
         raise ValueError(
             "--models brings models along; --suite and --domain are for models to be trained"
         )
-    check_choice("suite", suite or "mini", tuple(SUITES))
+    check_choice("suite", suite or "mini", tuple(SIZES))
     for domain in domains or ():
-        check_choice("domain", domain, DOMAINS)
+        check_choice("domain", domain, tuple(DOMAINS))
     check_choice("protocol", protocol, PROTOCOLS)
     check_choice("permute", permute or "models", PERMUTATIONS)
     check_choice("failures", failures or "last", FAILURES)

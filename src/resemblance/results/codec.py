@@ -53,7 +53,8 @@ def decode(kind: Any, value: Any) -> Any:
         return float(value)
     if hasattr(kind, "_fields"):
         hints = _hints(kind)
-        return kind(**{name: decode(hints[name], entry) for name, entry in value.items()})
+        entries = {name: entry for name, entry in value.items() if name != "kind"}
+        return kind(**{name: decode(hints[name], entry) for name, entry in entries.items()})
     return value
 
 
@@ -67,6 +68,6 @@ def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
         name = value["kind"]
         if name not in KINDS:
             raise ValueError(f"there is no figure of the kind {name!r}")
-        return decode(KINDS[name], {key: part for key, part in value.items() if key != "kind"})
+        return decode(KINDS[name], value)
     nested = [kind for kind in kinds if get_origin(kind) is not None]
     return decode(nested[0], value) if isinstance(value, list) and nested else value

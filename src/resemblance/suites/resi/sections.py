@@ -20,7 +20,7 @@ from .details import (
 )
 from .facts import Evaluation, family_of
 from .matrices import choice_of
-from .ranking import RankedCell, ranked_cells
+from .ranking import ranked_cells
 from .scores import data_tables, scores_section
 from .standings import (
     Standings,
@@ -67,7 +67,7 @@ def result_of(facts: Evaluation, claims: Judges | None = None) -> Result:
 def _sections(standings: Standings) -> Iterator[Section]:
     yield ranking_section(standings)
     yield distribution_section(standings)
-    yield scores_section(standings)
+    yield _with_scores(scores_section(standings), standings.facts)
     yield from _test_sections(standings)
     for section in (before_section(standings), times_section(standings)):
         if section is not None:
@@ -82,10 +82,8 @@ def _sections(standings: Standings) -> Iterator[Section]:
 def _test_sections(standings: Standings) -> Iterator[Section]:
     """Yield a section for every test that was made or tried: its matrices, groups, and scores."""
     facts, tables = standings.facts, data_tables(standings)
-    cells = ranked_cells(facts.scores, protocol=facts.protocol, failures=facts.failures)
     for test, title in TESTS.items():
         absent = {str(family_of(a)): a.reason for a in facts.absent if a.test == test}
-        ranked = {cell_name(c[1:]): row for c, row in cells.items() if c[0] == test}
         figures = (choice_of(standings, test), *strips_of(facts, test))
         groups = tuple(g for g in facts.groups if g.test == test)
         listed = (group_table(facts._replace(groups=groups)),) if groups else ()
@@ -95,16 +93,23 @@ def _test_sections(standings: Standings) -> Iterator[Section]:
             READING[test],
             (*listed, *([tables[test]] if test in tables else [])),
             tuple(figure for figure in figures if figure is not None),
-            scores={name: row.scores for name, row in ranked.items()},
             reasons=absent,
-            rules={name: row.rule for name, row in ranked.items()},
         )
         if section.tables or section.figures or absent:
             yield section
 
 
+def _with_scores(section: Section, facts: Evaluation) -> Section:
+    """Return a section with the cells that count for the ranking, in the order of the facts."""
+    cells = ranked_cells(facts.scores, protocol=facts.protocol, failures=facts.failures)
+    scores = {cell_name(cell): row.scores for cell, row in cells.items()}
+    return section._replace(
+        scores=scores, rules={cell_name(cell): row.rule for cell, row in cells.items()}
+    )
+
+
 def cell_name(parts: Iterable[str]) -> str:
-    """Return the name of a cell within its test: quality and models between slashes."""
+    """Return the name of a cell: test, quality and models between slashes."""
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 

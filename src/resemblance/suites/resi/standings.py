@@ -15,9 +15,9 @@ from ...results.headlines import RESAMPLING, headline
 from ...results.sections import Entry, Section, Sign, Table
 from ...results.values import distinct
 from ...significance import Duel, Place, Places, Ranking, duels, places
+from ...sources.trained import DOMAINS
 from .facts import Evaluation
 from .grading import PRESETS
-from .models import DOMAINS
 from .ranking import Ranks, ranking
 from .words import cell_text
 

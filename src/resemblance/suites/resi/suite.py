@@ -2,63 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...documents import check_types
 from ...extras import check
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.folders import TRAITS, folders_left_out, read_subjects
-from ...store import open_to_read, reading, write_atomically
+from ...sources.folders import folders_left_out, read_subjects
+from ...sources.trained import DOMAINS
 from ...subject import Recipe
-from ..study import FORMAT, Progress, alone, check_folder, clean, is_running, read_study
-from ..training import is_trained, log, place, subjects_of, train
+from ..status import StudyStatus
+from ..status import status as study_status
+from ..study import Progress, Purpose, check_folder, log, study_folder
+from ..training import is_trained, subjects_of, train
 from .evaluation import assess, pooled_name
-from .facts import FACTS, RESULT, Evaluation, load_facts
-from .models import DOMAINS, SIZES, recipes
+from .facts import FACTS, RESULT, Evaluation
+from .models import SIZES, recipes
 from .sections import Judges, result_of
 
-__all__ = ["SIZES", "Status", "run", "status"]
-
-
-class Purpose(NamedTuple):
-    """What a study is for: a size of the suite in some domains, or the models in a folder."""
-
-    size: str | None
-    domains: tuple[str, ...]
-    models: str | None
-
-
-class Status(NamedTuple):
-    """How far a study is.
-
-    ``comparisons`` of which ``alone`` are of a representation with itself; a report counts the
-    others only.
-    """
-
-    size: str | None
-    models: str | None
-    trained: int
-    planned: int
-    comparisons: int
-    scores: int
-    running: bool
-    last: str
-    alone: int = 0
+__all__ = ["SIZES", "run", "status"]
 
 
 def run(
     folder: str | Path,
     *,
     size: str = "mini",
-    domains: Sequence[str] = DOMAINS,
+    domains: Sequence[str] = tuple(DOMAINS),
     models: str | Path | None = None,
     measures: Iterable[str | Measure] | None = None,
     protocol: str = "paper",
@@ -102,15 +75,12 @@ def run(
     folder, show = Path(folder), progress or (lambda stage, done, total: None)
     check_folder(folder)
     size = _former(suite) if suite is not None else size
-    is_own = models is not None
-    purpose = Purpose(None, (), str(Path(models).resolve())) if models else Purpose(size, (), None)
-    plan = () if is_own else recipes(size, domains)
-    subjects = read_subjects(models, verify=True) if models else ()
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder):
-        purpose = _remember(folder, purpose, domains)
-        clean(folder)
-        if not is_own:
+    source = None if models is None else str(Path(models).resolve())
+    plan = () if source else recipes(size, domains)
+    subjects = read_subjects(source, verify=True) if source else ()
+    purpose = Purpose("resi") if source else Purpose("resi", size, tuple(domains))
+    with study_folder(folder, *purpose[:2], domains=purpose.domains, models=source, keeps_size=True) as (folder, purpose):
+        if not source:
             train(folder, plan, executor, show)
             subjects = subjects_of(folder, _complete(folder, plan, purpose))
         log(folder, f"comparing {len(subjects)} subjects")
@@ -125,8 +95,8 @@ def run(
             memory=memory,
             progress=show,
         )
-        left = folders_left_out(models) if models else {}
-        facts = facts._replace(size=purpose.size or "", left_out=left)
+        left = folders_left_out(source) if source else {}
+        facts = facts._replace(size=purpose.size, left_out=left)
         result = result_of(facts, claims)
         publish(folder, facts, result)
     return result
@@ -147,56 +117,9 @@ def _complete(folder: Path, plan: Sequence[Recipe], purpose: Purpose) -> list[Re
     return every
 
 
-def status(folder: str | Path) -> Status:
+def status(folder: str | Path) -> StudyStatus:
     """Return how far a study is, also while another process is working on it."""
-    folder = Path(folder)
-    purpose = purpose_of(folder)
-    plan = recipes(purpose.size, purpose.domains) if purpose.size else ()
-    trained = sum((place(folder, recipe) / TRAITS).exists() for recipe in plan)
-    comparisons, itself = _count_cells(folder / "comparisons.db")
-    journal = folder / "log.txt"
-    lines = journal.read_text(encoding="utf-8", errors="replace").splitlines() if journal.exists() else []
-    is_finished = (folder / FACTS).exists() or (folder / RESULT).exists()
-    return Status(
-        purpose.size,
-        purpose.models,
-        trained,
-        len(plan),
-        comparisons,
-        len(load_facts(folder).scores) if is_finished else 0,
-        is_running(folder),
-        lines[-1] if lines else "",
-        itself,
-    )
-
-
-def purpose_of(folder: str | Path) -> Purpose:
-    """Return what a study is for; ``ValueError`` for a folder that is none."""
-
-    def purpose(document: dict[str, Any]) -> Purpose:
-        size = document["size"] if document["suite"] == "resi" else document["suite"]
-        written = Purpose(size, tuple(document["domains"]), document["models"])
-        check_types(written, Purpose)
-        return written
-
-    if not (Path(folder) / "study.json").exists():
-        raise ValueError(f"{folder} is not a study: it has no study.json")
-    return read_study(Path(folder), purpose)
-
-
-def _remember(folder: Path, purpose: Purpose, domains: Sequence[str]) -> Purpose:
-    """Note, and return, what a study is for; domains may be added, but neither the size nor the
-    models changed."""
-    before = purpose_of(folder) if (folder / "study.json").exists() else purpose
-    if before._replace(domains=()) != purpose:
-        had, wanted = (p.size or p.models for p in (before, purpose))
-        raise ValueError(f"{folder} is a study of {had}; use another folder for {wanted}")
-    if purpose.size:
-        every = {*before.domains, *domains}
-        purpose = purpose._replace(domains=tuple(d for d in DOMAINS if d in every))
-    document = {"format": FORMAT, "suite": "resi", **purpose._asdict()}
-    write_atomically(folder / "study.json", json.dumps(document) + "\n")
-    return purpose
+    return study_status(folder, lambda purpose: recipes(purpose.size, purpose.domains))
 
 
 def publish(folder: Path, facts: Evaluation, result: Result) -> None:
@@ -238,17 +161,3 @@ def comparison_rows(facts: Evaluation) -> Iterator[dict[str, Any]]:
                         "x_fingerprint": prints[i],
                         "y_fingerprint": prints[j],
                     }
-
-
-def _count_cells(path: Path) -> tuple[int, int]:
-    """Return how many comparisons a file has, and how many of them are of a representation with
-    itself."""
-    if not path.exists():
-        return 0, 0
-    with reading(path), closing(open_to_read(path)) as database:
-        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'cells'").fetchone():
-            return 0, 0  # another process is just making the file
-        total, itself = database.execute(
-            "SELECT count(*), coalesce(sum(x = y), 0) FROM cells"
-        ).fetchone()
-        return int(total), int(itself)

@@ -14,9 +14,9 @@ from ...measure import Measure
 from ...results.headlines import OWN, few_models
 from ...results.result import Result, load_result
 from ...sources.folders import folders_left_out
+from ...sources.trained import DOMAINS
 from ...suggestions import did_you_mean
 from ..experiments import Experiment, chosen, run_experiments
-from ..resi.models import DOMAINS
 from ..study import Progress
 from . import claims, deletion, figures, finetuning, layers, pretraining
 from .frame import Benchmark, experiment
@@ -52,7 +52,7 @@ def run(
     measures: Iterable[str | Measure] | None = None,
     size: str = "default",
     only: Iterable[str] | None = None,
-    domains: Sequence[str] = DOMAINS,
+    domains: Sequence[str] = tuple(DOMAINS),
     models: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
@@ -127,7 +127,7 @@ def _check(
         raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
     for name, given, known in (
         ("only", only, [b.name for b in BENCHMARKS]),
-        ("domains", domains, DOMAINS),
+        ("domains", domains, tuple(DOMAINS)),
     ):
         if isinstance(given, str) or (given is not None and not list(given)):
             raise ValueError(

@@ -16,10 +16,10 @@ from ...results.figures import Bar, Bars, Chart, Line
 from ...results.sections import Entry, Section, Table
 from ...results.values import known
 from ...sources.folders import read_subject
+from ...sources.trained import DOMAINS, recipes
 from ...stability import basis_split, feature_split
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
-from ..resi.models import ARCHITECTURES, DOMAINS, recipes
 from ..training import place
 from .cells import SMALL
 from .correlating import bootstrapped, stream
@@ -67,14 +67,9 @@ def _models(setting: Setting) -> list[Recipe]:
     domains = [domain for domain in DOMAINS if not missing(domain)] if size.models else []
     found: list[Recipe] = []
     for domain in domains:
-        every = [r for r in recipes(size.suite, [domain]) if r.setting == "normal"]
-        found += [r for r in every if r.architecture == _first(every)][: size.models]
+        models = list(recipes(domain, size.suite, [("normal", 0.0, size.models)]))
+        found += [r for r in models if r.architecture == models[0].architecture]
     return found
-
-
-def _first(every: Sequence[Recipe]) -> str:
-    order = ARCHITECTURES[every[0].domain][1]
-    return min((r.architecture for r in every), key=order.index)
 
 
 def _parts(setting: Setting) -> list[Part]:

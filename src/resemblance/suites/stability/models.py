@@ -10,11 +10,11 @@ import numpy as np
 
 from ...representation import Representation
 from ...sources.folders import read_subject
+from ...sources.trained import DOMAINS, recipes
 from ...sources.trained.common import State
 from ...subject import Recipe, Subject
 from ..experiments import Part, Setting
-from ..resi.models import DOMAINS, recipes
-from ..training import NEEDS, place
+from ..training import place
 
 
 class Plan(NamedTuple):
@@ -28,8 +28,8 @@ class Plan(NamedTuple):
 
 PLANS: Mapping[str, Plan] = {
     "small": Plan("slice", ("vision",), 1),
-    "default": Plan("mini", DOMAINS, 2),
-    "paper": Plan("standard", DOMAINS, 3),
+    "default": Plan("mini", tuple(DOMAINS), 2),
+    "paper": Plan("standard", tuple(DOMAINS), 3),
 }
 
 
@@ -57,18 +57,15 @@ def deep_models(setting: Setting) -> Sequence[Recipe]:
 
 def _of(setting: Setting, kinds: Sequence[str]) -> list[Recipe]:
     plan = plan_of(setting.size)
-    there = [domain for domain in plan.domains if not missing(domain)]
-    return (
-        [r for r in recipes(plan.suite, there) if r.setting in kinds and r.seed < plan.seeds]
-        if there
-        else []
-    )
+    settings = [(kind, 0.0, plan.seeds) for kind in kinds]
+    domains = [domain for domain in plan.domains if not missing(domain)]
+    return [recipe for domain in domains for recipe in recipes(domain, plan.suite, settings)]
 
 
 def missing(domain: str) -> str:
     """Return the package that the models of a domain need and that is not installed; "" when all
     are."""
-    needed = dict.fromkeys(("torch", NEEDS[domain].partition(".")[0]))
+    needed = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
     return next((package for package in needed if find_spec(package) is None), "")
 
 

@@ -1,9 +1,11 @@
-"""What the measures of the MKA paper are called here and there, and numbers in words."""
+"""Numbers of a run of the manifold suite in words, and the measures of the MKA paper by name."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+
+from resemblance.suites.manifolds.curves import NAMES as NAMES
 
 Values = Mapping[float, float]
 MKA, MKA_15, KCKA, KCKA_CODE, CKA = "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka"
@@ -13,16 +15,11 @@ RBF, RBF_45, RBF_20 = (
     "cka[bandwidth=0.2,kernel=rbf]",
 )
 SVCCA, RTD, IMD = "svcca", "rtd", "imd"
-SHORT: Mapping[str, str] = {
-    MKA: "MKA", MKA_15: "MKA (k 15)", KCKA: "kCKA", KCKA_CODE: "kCKA (code)", CKA: "CKA",
-    RBF: "CKA-RBF (δ 1)",
-    RBF_45: "CKA-RBF (δ 0.45)", RBF_20: "CKA-RBF (δ 0.2)", SVCCA: "SVCCA", RTD: "RTD", IMD: "IMD",
-}  # fmt: skip
 
 
 def listed(taus: Mapping[str, float]) -> str:
     """Write the tau of every measure."""
-    return ", ".join(f"{SHORT[m]} {two(t)}" for m, t in taus.items())
+    return ", ".join(f"{NAMES[m]} {two(t)}" for m, t in taus.items())
 
 
 def runs(taus: Mapping[int, float]) -> str:
@@ -34,9 +31,11 @@ def runs(taus: Mapping[int, float]) -> str:
         if not groups or groups[-1][0] != text:
             groups.append((text, []))
         groups[-1][1].append(k)
-    return ", ".join(
-        f"{text} (k\u00a0{ks[0]}{f'–{ks[-1]}' if len(ks) > 1 else ''})" for text, ks in groups
-    )
+    return ", ".join(f"{text} (k\u00a0{_from_to(ks)})" for text, ks in groups)
+
+
+def _from_to(ks: list[int]) -> str:
+    return f"{ks[0]}–{ks[-1]}" if len(ks) > 1 else f"{ks[0]}"
 
 
 def ends(curves: Mapping[str, Values], name: str) -> str:
@@ -45,7 +44,7 @@ def ends(curves: Mapping[str, Values], name: str) -> str:
     for m, curve in curves.items():
         low, high = min(curve), max(curve)
         written.append(
-            f"{SHORT[m]} {curve[low]:.3f} ({name} {low:g}) → {curve[high]:.3f} ({name} {high:g})"
+            f"{NAMES[m]} {curve[low]:.3f} ({name} {low:g}) → {curve[high]:.3f} ({name} {high:g})"
         )
     return "; ".join(written)
 
@@ -67,14 +66,12 @@ def width(curve: Values) -> float:
 
 def span(values: Iterable[float]) -> str:
     """Write the smallest and the largest value."""
-    known = list(values)
-    return f"{min(known):.3f}–{max(known):.3f}"
+    numbers = list(values)
+    return f"{min(numbers):.3f}–{max(numbers):.3f}"
 
 
 def two(value: float) -> str:
     """Write a number with two decimals and a real minus sign."""
-    return (
-        "no value"
-        if math.isnan(value)
-        else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
-    )
+    if math.isnan(value):
+        return "no value"
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
