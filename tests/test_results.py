@@ -22,7 +22,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.cli.findings import suite_commands
 from resemblance.report import findings_figures, findings_output
-from resemblance.report.findings_numbers import decimals, digits, number
+from resemblance.report.numbers import decimals, digits, number
 from resemblance.report.findings_page import line_keys, verdict, write_findings_page
 from resemblance.report.output import show
 from resemblance.results.claims import (

@@ -43,7 +43,7 @@ def transformations_command(
 ) -> None:
     """Transform a representation as the paper transforms encoders, and print the stability and
     similarity of each."""
-    from ..report.findings_numbers import number
+    from ..report.numbers import number
     from ..report.terminal import plain_table
     from ..sources.files import read_files
     from ..suites.stability.suite import transformation_study, transformation_table

@@ -1,10 +1,10 @@
-"""Reports: a comparison or a benchmark as one page for a person, and as tables in a terminal."""
+"""Reports: a comparison or any result as one page for a person, and as tables in a terminal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .page import write_page
+from .compare_page import write_page
 
 if TYPE_CHECKING:
     from .resi_page import write_resi_page

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..results.figures import Bar, Bars, Chart, Line
-from .findings_numbers import decimals, digits, number
+from .numbers import decimals, digits, number
 from .resi_figures import tag, text, title
 
 WIDTH, HEIGHT = 480.0, 290.0

@@ -18,7 +18,7 @@ from ..results.result import Result
 from ..results.sections import Entry, Section, Table
 from ..store import write_atomically
 from .findings_figures import Key, bars, chart
-from .findings_numbers import decimals, digits, minus, number
+from .numbers import decimals, digits, minus, number
 from .strip import strip
 from .template import SIGNS, template
 

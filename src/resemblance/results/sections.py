@@ -32,7 +32,7 @@ class Table(NamedTuple):
     ``marked``: the rows that are highlighted, such as those tied with the leader. ``signs``: what
     single cells say besides. ``hints``: what the pointer reads at the heading of each column.
     ``selectors``: names of selectors by which a reader chooses columns; ``choices``: for each
-    column an entry for every selector, "" where a selector does not concern the column. ``is_closed``: a
+    column an entry for every selector, "" where a selector does not concern it. ``is_closed``: a
     reader opens it. ``is_data``: too long for a page, so that only files have it.
     """
 

@@ -1,4 +1,5 @@
-"""Numbers as a person reads them, in tables and figures."""
+"""Numbers as a person reads them, in tables, figures and terminals: the one place that writes
+them."""
 
 from __future__ import annotations
 
@@ -7,15 +8,41 @@ import re
 from collections.abc import Sequence
 
 ROUNDING = 1e-12  # smaller numbers are 0 but for rounding errors
+THIN_SPACE = "\u202f"
 
 
-def number(value: float | None) -> str:
-    """Write a number in three significant digits, a missing one as a dash."""
-    if value is None or not math.isfinite(value):
+def number(value: float | None, figures: int = 3) -> str:
+    """Write a number in so many significant digits, a missing one as a dash."""
+    if value is None or math.isnan(value):
         return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
     value = 0.0 if abs(value) < ROUNDING else value
-    told = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-    return told.replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
+    is_whole = 10.0**figures <= abs(value) < 10.0 ** (2 * figures)
+    text = f"{value:.0f}" if is_whole else f"{value:.{figures}g}"
+    return text.replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
+
+
+def span(low: float, high: float, figures: int = 3) -> str:
+    """Write the two ends of an interval or of a range."""
+    return f"{number(low, figures)} to {number(high, figures)}"
+
+
+def count(value: int) -> str:
+    """Write a count, with thin spaces between thousands."""
+    return f"{value:,}".replace(",", THIN_SPACE)
+
+
+def counted(value: int, word: str) -> str:
+    """Write a count with its noun: "1 pair", "2 pairs"."""
+    return f"{count(value)} {word}{'' if value == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the unit that suits it."""
+    if seconds < 100:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def minus(text: str) -> str:
@@ -53,4 +80,4 @@ def digits(value: float, places: int | None) -> str:
     value = 0.0 if abs(value) < ROUNDING else value
     if places is None or (value != 0 and abs(value) < 0.5 * 10.0**-places):  # would be written as 0
         return number(value)
-    return f"{value:,.{places}f}".replace(",", "\u202f").replace("-", "−")
+    return f"{value:,.{places}f}".replace(",", THIN_SPACE).replace("-", "−")
