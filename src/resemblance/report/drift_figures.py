@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..drift import Drift, DriftReport
 from ..drift.kinds import ROUNDING, brief, percent
-from .resi_figures import tag, text, title
+from .svg import tag, text, title
 
 BAR, SIDE = 240.0, 440.0
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..results.figures import Bar, Bars, Chart, Line
 from .numbers import decimals, digits, number
-from .resi_figures import tag, text, title
+from .svg import tag, text, title
 
 WIDTH, HEIGHT = 480.0, 290.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 12.0, 38.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..extras import need
 from ..results.claims import NO_DATA, Claim
 from ..results.headlines import size_words
 from ..results.result import Result
+from ..results.sections import Entry, Table
 from ..significance import Place
 from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
@@ -24,16 +25,59 @@ COLUMNS = (
 def emit_findings(findings: Result, kind: str, output: Path | None) -> None:
     """Write findings in one of the formats of the command line, to a file or to standard output.
 
-    JSON has everything; CSV and Parquet have a line per claim and per score, of the ``kind``
-    "claim" or "score".
+    JSON has everything. CSV and Parquet have the rows of the data tables, where there are any, else
+    a line per claim and per score, of the ``kind`` "claim" or "score".
     """
+    columns, records = data_records(findings) or (COLUMNS, finding_records(findings))
     if kind == "parquet":
-        frame = need("pandas").DataFrame(finding_records(findings), columns=COLUMNS)
+        frame = need("pandas").DataFrame(records, columns=columns)
         write_parquet(frame.astype({"value": float, "rank": float}), output, index=False)
     elif kind == "table":
-        deliver_tables(finding_tables(findings), output)
+        deliver_tables([*finding_tables(findings), *grouped_tables(findings)], output)
+    elif kind == "csv":
+        deliver(csv_text(columns, records), output)
     else:
-        deliver({"json": _as_json, "csv": _as_csv}[kind](findings), output)
+        deliver(_as_json(findings), output)
+
+
+def data_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]] | None:
+    """Return the columns and rows of all data tables, which have the same columns; None where there
+    is no such table."""
+    tables = [table for section in result.sections for table in section.tables if table.is_data]
+    if not tables:
+        return None
+    columns = (*tables[0].columns, "trial")
+    rows = [(*row, result.is_trial) for table in tables for row in table.rows]
+    return columns, [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def grouped_tables(result: Result) -> Iterator[Any]:
+    """Yield the tables whose columns stand in groups, group by group, and why cells of them have no
+    value."""
+    for section in result.sections:
+        grouped = [table for table in section.tables if table.groups]
+        for table in grouped:
+            for group in dict.fromkeys(filter(None, table.groups)):
+                yield f"\n{group}"
+                yield _part_of(table, [i for i, name in enumerate(table.groups) if name == group])
+        if grouped:
+            yield from (f"{name}: {reason}" for name, reason in section.reasons.items())
+
+
+def _part_of(table: Table, columns: Sequence[int]) -> Any:
+    """Return the first column of a table and some others, with the signs of their cells."""
+    signs = {(sign.row, sign.column): sign.text for sign in table.signs}
+    choices = table.choices or ((),) * len(table.columns)
+    header = [" ".join(filter(None, (table.columns[i], *choices[i][:1]))) for i in columns]
+    rows = [
+        (str(row[0]), *(f"{_brief(row[i])}{signs.get((r, i), '')}" for i in columns))
+        for r, row in enumerate(table.rows)
+    ]
+    return plain_table((table.columns[0], *header), rows, right=range(1, len(header) + 1))
+
+
+def _brief(entry: Entry) -> str:
+    return "-" if entry is None else f"{entry:.2f}" if isinstance(entry, float) else str(entry)
 
 
 def claim_table(findings: Result) -> Any:
@@ -134,7 +178,7 @@ def finding_records(findings: Result) -> list[dict[str, Any]]:
             records.append({"section": section.name, "kind": "claim", "name": c.number, **own})
         for cell, scores in section.scores.items():
             for measure, value in scores.items():
-                rank = ranks.get((section.name, cell), {}).get(measure)
+                rank = ranks.get(section.key(cell), {}).get(measure)
                 facts: dict[str, Any] = {
                     "name": cell,
                     "measure": measure,
@@ -149,11 +193,5 @@ def finding_records(findings: Result) -> list[dict[str, Any]]:
 
 
 def _as_json(findings: Result) -> str:
-    return (
-        json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict)
-        + "\n"
-    )
-
-
-def _as_csv(findings: Result) -> str:
-    return csv_text(COLUMNS, finding_records(findings))
+    document = {**findings.document(), "trial": findings.is_trial}
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=dict) + "\n"

@@ -97,8 +97,9 @@ class Result:
         return tuple(claim for section in self.sections for claim in section.claims)
 
     def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
-        """Return the scores of every cell, by section and cell."""
-        return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
+        """Return the scores of every cell, by test and cell; the test is its section, unless a rule
+        names another."""
+        return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
     def ranks(self, among: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, float]]:
         """Return the rank of every measure in every cell, 1 for the best; without a value it stands
@@ -109,7 +110,7 @@ class Result:
         """
         names = None if among is None else sorted(set(among))
         ranks = {
-            (s.name, cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
+            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
             for s in self.sections
             for cell, scores in s.scores.items()
         }

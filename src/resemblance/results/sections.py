@@ -61,13 +61,15 @@ class RankRule(NamedTuple):
     each, and their ranks averaged. ``incomplete``: measures that have a score although some of
     their comparisons failed. ``failures``: "last" ranks these, and measures without a score, behind
     all others; "unranked" ranks these by their score, and measures without one not at all.
-    ``is_shared``: all measures get the mean of all ranks.
+    ``is_shared``: all measures get the mean of all ranks. ``test``: what the cell is a cell of; by
+    default its section.
     """
 
     parts: tuple[Mapping[str, float | None], ...] = ()
     incomplete: tuple[str, ...] = ()
     failures: str = "last"
     is_shared: bool = False
+    test: str = ""
 
 
 class Section(NamedTuple):
@@ -90,3 +92,7 @@ class Section(NamedTuple):
     reasons: Mapping[str, str] = {}
     terms: Mapping[str, str] = {}
     rules: Mapping[str, RankRule] = {}
+
+    def key(self, cell: str) -> tuple[str, str]:
+        """Return the name of a cell among those of all sections: its test, and the cell."""
+        return (cell in self.rules and self.rules[cell].test) or self.name, cell

@@ -24,6 +24,7 @@ TESTS: Mapping[str, str] = {
     "layers": "Layer monotonicity",
 }
 
+
 class Absence(NamedTuple):
     """A test that a set of models cannot make, and why."""
 

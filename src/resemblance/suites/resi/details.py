@@ -35,7 +35,9 @@ def strips_of(facts: Evaluation, test: str) -> tuple[Strips, ...]:
         where = (group.domain, group.dataset, group.architecture)
         seen[*where, group.name] += 1
         panels[where, seen[*where, group.name]].append(group)
-    return tuple(_strips(" · ".join(where), turn, groups) for (where, turn), groups in panels.items())
+    return tuple(
+        _strips(" · ".join(where), turn, groups) for (where, turn), groups in panels.items()
+    )
 
 
 def _strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
@@ -58,7 +60,9 @@ def group_table(facts: Evaluation) -> Table:
     for g in facts.groups:
         a = g.accuracies
         ends = (math.fsum(a) / len(a), min(a), max(a)) if a else (None, None, None)
-        rows.append((TESTS[g.test], f"{g.domain} {g.architecture}", g.name, *ends, g.criterion, g.note))
+        rows.append(
+            (TESTS[g.test], f"{g.domain} {g.architecture}", g.name, *ends, g.criterion, g.note)
+        )
     return Table("groups", "Accuracies of the groups", columns, tuple(rows), is_closed=True)
 
 
@@ -131,9 +135,7 @@ def failures_section(standings: Standings) -> Section:
     absent = {
         f"{TESTS.get(a.test, a.test)} on {family_of(a)}": a.reason for a in standings.facts.absent
     }
-    return Section(
-        "failures", "Failures", about, (table,) if rows else (), reasons=absent
-    )
+    return Section("failures", "Failures", about, (table,) if rows else (), reasons=absent)
 
 
 def _places(rows: Sequence[FailedComparisons]) -> str:
@@ -143,7 +145,7 @@ def _places(rows: Sequence[FailedComparisons]) -> str:
     return "; ".join(f"{family}: {', '.join(names)}" for family, names in tests.items())
 
 
-# ------------------------------------------------------------------------- measures and their inputs
+# ----------------------------------------------------------------------- measures and their inputs
 
 
 def measures_section(standings: Standings) -> Section:
@@ -198,7 +200,8 @@ def inputs_section(standings: Standings) -> Section | None:
     columns = ("representation", "samples", "features", "type", "computed in", "fingerprint")
     keys = ("n_samples", "n_features", "dtype", "computed_in", "fingerprint")
     rows = tuple(
-        (name, *(_entry(identity[key]) for key in keys)) for name, identity in representations.items()
+        (name, *(_entry(identity[key]) for key in keys))
+        for name, identity in representations.items()
     )
     count = f"{len(rows):,}".replace(",", "\u202f")
     title = f"{count} representation{'' if len(rows) == 1 else 's'} and their fingerprints"

@@ -195,9 +195,7 @@ def _evaluation(
         scores=tuple(scores),
         groups=prepared.groups,
         absent=prepared.absent,
-        maps=tuple(
-            _map(case, i, part) for case, parts in compared for i, part in enumerate(parts)
-        ),
+        maps=tuple(_map(case, i, part) for case, parts in compared for i, part in enumerate(parts)),
         failed=tuple(failed for row in compared for failed in _failed(row)),
         seconds=_seconds(compared),
         provenance=_provenance(compared),

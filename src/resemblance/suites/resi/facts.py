@@ -1,4 +1,4 @@
-"""The facts of an evaluation: all that the ReSi suite computes, as one value to keep and to show."""
+"""The facts of an evaluation: all that the ReSi suite computes, as one value to keep and show."""
 
 from __future__ import annotations
 
@@ -167,7 +167,9 @@ def _of_old_format(document: dict[str, Any]) -> dict[str, Any]:
         {**score, "value": _words(score["value"]), "parts": _words(score["parts"])}
         for score in document["scores"]
     ]
-    maps = [{**m, **{key: _words(m[key]) for key in ("values", "expected")}} for m in document["maps"]]
+    maps = [
+        {**m, **{key: _words(m[key]) for key in ("values", "expected")}} for m in document["maps"]
+    ]
     renamed = {"scores": scores, "maps": maps, "size": document.pop("suite")}
     return {**document, **renamed}
 

@@ -77,7 +77,9 @@ def choose_groups(
     if alone:
         left = choose_groups(where, {n: m for n, m in members.items() if n not in alone})
         few = (
-            ModelGroup(*where, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed")
+            ModelGroup(
+                *where, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed"
+            )
             for n, m in alone.items()
         )
         return (*left, *few)
@@ -91,7 +93,9 @@ def choose_groups(
     if augmented is not None and len(separated(augmented)) > len(kept):
         criterion, used, kept = "augmented", augmented, separated(augmented)
     return tuple(
-        ModelGroup(*where, name, strength, used[name], criterion, name in kept, _note(name, kept, used))
+        ModelGroup(
+            *where, name, strength, used[name], criterion, name in kept, _note(name, kept, used)
+        )
         for name, (strength, _) in members.items()
     )
 

@@ -64,7 +64,7 @@ def _rule(scores: list[Score], failures: str, *, is_shared: bool) -> RankRule:
         for i in range(count if count > 1 else 0)  # the score of a single part is that of the cell
     )
     incomplete = tuple(s.measure for s in scores if s.failed)
-    return RankRule(parts, incomplete, failures, is_shared)
+    return RankRule(parts, incomplete, failures, is_shared, scores[0].test)
 
 
 def cell_ranks(

@@ -119,9 +119,7 @@ def _cells(standings: Standings, column: ScoreColumn) -> list[ScoreCell]:
     absent = {(a.test, family_of(a)): a.reason for a in facts.absent}
     failed = {f.measure: f.reason for f in facts.failed if (f.test, family_of(f)) == place}
     absence = absent.get(place, UNMEASURED)
-    return [
-        _cell(scores.get(spec), absence, failed.get(spec, "")) for spec in standings.order
-    ]
+    return [_cell(scores.get(spec), absence, failed.get(spec, "")) for spec in standings.order]
 
 
 def _cell(score: Score | None, absence: str, failure: str) -> ScoreCell:
@@ -146,9 +144,7 @@ def _best(cells: Sequence[Sequence[ScoreCell]], *, complete_only: bool) -> list[
     return framed
 
 
-def _signs(
-    cells: Sequence[Sequence[ScoreCell]], letters: Mapping[str, str]
-) -> Iterable[Sign]:
+def _signs(cells: Sequence[Sequence[ScoreCell]], letters: Mapping[str, str]) -> Iterable[Sign]:
     """Yield the stars of significance, and the marks of what is missing with their reasons."""
     for position, column in enumerate(cells):
         for row, cell in enumerate(column):

@@ -52,7 +52,7 @@ def result_of(facts: Evaluation, claims: Judges | None = None) -> Result:
         tuple(sections),
         standings.names,
         provenance=_provenance(standings),
-        facts=_what(facts),
+        facts={**_what(facts), "domains": ", ".join(standings.domains), "protocol": facts.protocol},
         lead=verdict(standings),
         remarks=_remarks(facts),
         title=TITLE,

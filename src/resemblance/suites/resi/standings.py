@@ -189,8 +189,10 @@ def _intervals(place: Place | None) -> tuple[str | None, str | None]:
 def distribution_section(standings: Standings) -> Section:
     """Return the ranks of every measure as boxes, domain by domain."""
     figures = tuple(filter(None, (_boxes(standings, domain) for domain in standings.domains)))
-    order = "" if standings.facts.is_trial else (
-        "In each domain measures are in the order of their median, then of their mean rank. "
+    order = (
+        ""
+        if standings.facts.is_trial
+        else ("In each domain measures are in the order of their median, then of their mean rank. ")
     )
     about = (
         f"{order}Boxes span the quartiles, lines reach the farthest rank within 1.5 times that "

@@ -79,7 +79,9 @@ def run(
     plan = () if source else recipes(size, domains)
     subjects = read_subjects(source, verify=True) if source else ()
     purpose = Purpose("resi") if source else Purpose("resi", size, tuple(domains))
-    with study_folder(folder, *purpose[:2], domains=purpose.domains, models=source, keeps_size=True) as (folder, purpose):
+    with study_folder(
+        folder, *purpose[:2], domains=purpose.domains, models=source, keeps_size=True
+    ) as (folder, purpose):
         if not source:
             train(folder, plan, executor, show)
             subjects = subjects_of(folder, _complete(folder, plan, purpose))
