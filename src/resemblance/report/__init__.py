@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .compare_page import write_page
+from .page import write_page
 
 if TYPE_CHECKING:
     from .resi_page import write_resi_page

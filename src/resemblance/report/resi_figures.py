@@ -10,10 +10,10 @@ import numpy as np
 
 from ..significance import Duel
 from ..suites.published import RankRow
-from .data import spans
-from .figures import shortened
+from .maps import model_groups as spans
 from .resi_cells import Part
 from .resi_data import Box, Name, Panel, Standing
+from .svg import shortened
 
 LEVELS = 24  # colours of a matrix; the style sheet has one class for each
 CHARACTER = 5.9  # mean width of a character in the size of labels

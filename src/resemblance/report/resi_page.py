@@ -18,8 +18,9 @@ from ..suites.published import RankRow, order_agreement
 from ..suites.resi.evaluation import ResiResult
 from ..suites.resi.tests import TESTS
 from . import resi_cells, resi_data, resi_figures
-from .data import definition, number
-from .figures import colour_table
+from .colours import colour_table
+from .data import definition
+from .numbers import number
 from .strip import strip
 
 TITLE = "The ReSi benchmark of similarity measures"
@@ -255,7 +256,7 @@ def _template() -> Any:
     )
     environment.filters |= {
         "two": two,
-        "number": lambda value: number(value).replace("-", "−"),
+        "number": lambda value: number(value, 4),
         "shade": _log_shade,
     }
     environment.globals |= {
