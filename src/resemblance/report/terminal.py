@@ -11,7 +11,7 @@ from ..comparison import Comparison, MeasureInfo, remark_notes, without_rounding
 from ..measure import INVARIANCES, Measure
 from .data import extremes, is_square, summary
 from .numbers import number, span
-from .tables import Table
+from .tables import TextTable
 
 MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
 LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
@@ -188,10 +188,10 @@ def plain_table(
     right: Iterable[int] = (),
     header_row: bool = True,
     as_blocks: bool = False,
-) -> Table:
+) -> TextTable:
     """Return a table with one line, below its header; see
-    :class:`resemblance.report.tables.Table`."""
-    return Table(
+    :class:`resemblance.report.tables.TextTable`."""
+    return TextTable(
         tuple(header), tuple(tuple(row) for row in rows), frozenset(right), header_row, as_blocks
     )
 

@@ -54,6 +54,7 @@ class Table(NamedTuple):
     choices: tuple[tuple[str, ...], ...] = ()
     is_closed: bool = False
     figures: int | None = None
+    is_leading: bool = False
 
 
 class Section(NamedTuple):
