@@ -1,5 +1,5 @@
 """Reports: a comparison or any result as one page for a person, and as tables in a terminal."""
 
-from .compare_page import write_page
+from .page import write_page
 
 __all__ = ["write_page"]

@@ -13,8 +13,8 @@ from ..results.claims import NO_DATA
 from ..results.headlines import TRIAL, size_words
 from ..suites.manifolds.claims import claims
 from ..suites.manifolds.grades import Grade, ManifoldResult, Point
-from .findings_output import without_data
 from .output import csv_text, deliver, deliver_tables, write_parquet
+from .result_tables import without_data
 from .terminal import plain_table
 
 

@@ -33,7 +33,8 @@ class Table(NamedTuple):
     single cells say besides. ``hints``: what the pointer reads at the heading of each column.
     ``selectors``: names of selectors by which a reader chooses columns; ``choices``: for each
     column an entry for every selector, "" where a selector does not concern it. ``is_closed``: a
-    reader opens it. ``is_data``: too long for a page, so that only files have it.
+    reader opens it. ``figures``: significant digits of its numbers, which otherwise have the same
+    decimals in a column. ``is_data``: too long for a page, so that only files have it.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Table(NamedTuple):
     selectors: tuple[str, ...] = ()
     choices: tuple[tuple[str, ...], ...] = ()
     is_closed: bool = False
+    figures: int | None = None
+    is_leading: bool = False
 
 
 class RankRule(NamedTuple):
