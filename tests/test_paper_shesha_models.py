@@ -20,7 +20,7 @@ from papers.shesha.tasks import TASKS, labellings
 from resemblance.results.figures import Bar
 from resemblance.results.result import load_result
 from resemblance.suites.experiments import RunConfig, Task, compute_part
-from resemblance.suites.resi.tests import recipes
+from resemblance.suites.resi.models import recipes
 from resemblance.suites.stability import models, weight_changes, weights
 from resemblance.suites.stability import run as run_suite
 from resemblance.suites.stability.models import family

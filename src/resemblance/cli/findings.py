@@ -11,7 +11,7 @@ import typer
 
 from ..extras import check
 from ..measure import Measure
-from ..report.output import show
+from ..report.output import emit, show
 from ..results.result import Result, load_result
 from ..suites.experiments import Experiment
 from ..tiles import parse_bytes
@@ -163,7 +163,7 @@ def _run(suite: Suite) -> Callable[..., int]:
 def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[str, object]) -> int:
     """Run a suite in a folder with these options, write its report and say where; return the status
     of the command."""
-    from ..report.findings_output import finding_tables
+    from ..report.result_tables import result_tables
 
     try:
         with processes(jobs) as executor, bars(quiet) as progress:
@@ -178,7 +178,7 @@ def carry_out(suite: Suite, study: Path, jobs: int, quiet: bool, options: dict[s
     if options.get("models") and not findings.scores():
         return complain(_nothing_to_rank(findings), code=1)
     if not quiet:
-        show(finding_tables(findings))
+        show(result_tables(findings))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
 
@@ -210,13 +210,11 @@ def _results(suite: Suite) -> Callable[..., None]:
     ) -> None:
         """Print or write the claims and how the measures stand; as CSV or Parquet every score, as
         JSON everything."""
-        from ..report.findings_output import emit_findings
-
         kind = choose_format(format, output)
         check_targets(kind, (), output, None, None)
         found = _findings_of(suite, study)
         warn_of_trial(found.is_trial, kind)
-        emit_findings(found, kind, output)
+        emit(found, kind, output)
 
     return results_command
 
@@ -250,7 +248,6 @@ def _findings_of(suite: Suite, study: Path) -> Result:
 
 
 def _write_report(suite: Suite, findings: Result, path: Path) -> Path:
-    from ..report.findings_page import write_findings_page
+    from ..report import write_page
 
-    write_findings_page(findings, path, title=suite.title, introduction=suite.introduction)
-    return path
+    return write_page(findings, path, title=suite.title or "", introduction=suite.introduction)

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from ..extras import check
-from ..report.output import show
+from ..report import write_page
+from ..report.output import emit, show
+from ..report.result_tables import headline_lines, leading_tables
 from ..results.result import Result
 from ..suites.joint import joint
 from .options import check_targets, choose_format, warn_of_trial
@@ -31,22 +33,17 @@ def joint_command(
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """
-    from ..report.findings_output import emit_findings, headline_lines, place_table
-    from ..report.findings_page import write_findings_page
-
     kind = choose_format(format, output)
     check_targets(kind, (), output, html, None)
     check("jinja2")
     found = joint(studies)
-    write_findings_page(
-        found, html, title="One ranking of measures", introduction=_introduction(found)
-    )
+    write_page(found, html, title="One ranking of measures", introduction=_introduction(found))
     warn_of_trial(found.is_trial, kind)
     if kind == "table" and output is None:
-        show([*headline_lines(found), place_table(found)])
+        show([*headline_lines(found), *leading_tables(found)])
         print(f"Open {html.resolve()}")
     else:
-        emit_findings(found, kind, output)
+        emit(found, kind, output)
 
 
 def _introduction(found: Result) -> str:

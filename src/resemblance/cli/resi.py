@@ -1,5 +1,4 @@
-"""The commands of the ReSi benchmark: run it, see how far it is, read its results, report, compare
-with the papers."""
+"""The commands of the ReSi benchmark: run it, see how far it is, read its results, report."""
 
 from __future__ import annotations
 
@@ -15,10 +14,11 @@ import typer
 from ..extras import check, install_hint
 from ..measure import FAMILIES
 from ..report.output import show
-from ..suites.published import PAPERS
-from ..suites.resi.evaluation import PRESETS, ResiResult, load_resi
-from ..suites.resi.grading import FAILURES, PERMUTATIONS, PROTOCOLS
-from ..suites.resi.tests import DOMAINS, SUITES
+from ..results.result import Result
+from ..sources.trained import DOMAINS
+from ..suites.resi.facts import load_facts
+from ..suites.resi.grading import FAILURES, PERMUTATIONS, PRESETS, PROTOCOLS
+from ..suites.resi.models import SIZES
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (
@@ -54,13 +54,16 @@ Replaced = Annotated[
 
 
 @commands.command(
-    "run", epilog=examples("resi run", "resi run trial --suite slice --measure mine.py:my_measure")
+    "run", epilog=examples("resi run", "resi run trial --size slice --measure mine.py:my_measure")
 )
 def run_command(
     study: Study = Path("resi"),
-    suite: Annotated[
+    size: Annotated[
         str | None,
         typer.Option(help="mini (minutes; the default), standard (hours), or slice (a trial)."),
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="What --size was called before.", hidden=True)
     ] = None,
     domain: Annotated[
         list[str] | None, typer.Option(help="graphs, language or vision (repeatable).")
@@ -92,23 +95,24 @@ def run_command(
         bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")
     ] = False,
 ) -> int:
-    """Train the models of a suite, compare them by all measures, grade and rank the measures, and
+    """Train the models of a size, compare them by all measures, grade and rank the measures, and
     write a report.
 
     Run again with the same folder it continues, and computes only what is new.
     """
     from ..suites.resi.suite import run
 
-    check_options(suite, domain, models, protocol, permute, failures, memory)
-    chosen = beside(chosen_measures(measures), measure, [PRESETS[protocol]])
+    size = size or suite
+    check_options(size, domain, models, protocol, permute, failures, memory)
+    wanted = beside(chosen_measures(measures), measure, [PRESETS[protocol]])
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = run(
                 study,
-                suite=suite or "mini",
+                size=size or "mini",
                 domains=tuple(domain or DOMAINS),
                 models=models,
-                measures=chosen,
+                measures=wanted,
                 protocol=protocol,
                 permute=permute,
                 failures=failures,
@@ -123,7 +127,7 @@ def run_command(
             file=sys.stderr,
         )
         return 130
-    if not result.scores:
+    if not result.scores():
         return complain(nothing_to_rank(result), code=1)
     if not quiet:
         announce(result, page)
@@ -135,25 +139,24 @@ def status_command(
     study: Study = Path("resi"),
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
 ) -> None:
-    """Say how far a study is."""
+    """Show the progress of a study."""
     from ..suites.resi.suite import status
 
     check_choice("format", format, ("table", "json"))
-    found = status(study)
+    known = status(study)
     if format == "json":
-        print(json.dumps(found._asdict()))
+        print(json.dumps(known._asdict()))
         return
     trained = (
-        f"{found.trained} of {found.planned} models trained"
-        if found.planned
-        else f"models from {found.models}"
+        f"{known.trained} of {known.planned} models trained"
+        if known.planned
+        else f"models from {known.models}"
     )
-    state = "running now" if found.running else "not running"
-    print(f"{study}: suite {found.suite}, {state}" if found.suite else f"{study}: {state}")
-    alone = f", {found.alone} of them of a representation with itself" if found.alone else ""
+    state = "running now" if known.running else "not running"
+    itself = f", {known.alone} of them of a representation with itself" if known.alone else ""
     print(
-        f"{trained}\n{found.comparisons} comparisons{alone}\n{found.scores} scores\nlast: "
-        f"{found.last or '-'}"
+        f"{study}: {known.size or 'models of your own'}, {state}\n{trained}\n{known.comparisons} "
+        f"comparisons{itself}\n{known.scores} scores\nlast: {known.last or '-'}"
     )
 
 
@@ -164,17 +167,20 @@ def results_command(
         str | None, typer.Option(help="table, csv, json or parquet; default: as --output says.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the results to this file instead of standard output."
+        ),
     ] = None,
 ) -> None:
     """Print or write the scores of a study: measures x tests x domains."""
-    from ..report.resi_output import emit_scores
+    from ..report.findings_output import emit_findings
 
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    result = result_of(study)
+    result = result_of_study(study)
     warn_of_trial(result.is_trial, kind)
-    emit_scores(result, kind, output)
+    emit_findings(result, kind, output)
 
 
 @commands.command("report", epilog=examples("resi report", "resi report -o page.html"))
@@ -192,51 +198,32 @@ def report_command(
     check_page(output)
     for name in family or ():
         check_choice("family", name, FAMILIES)
-    result = result_of(study).only(family) if family else result_of(study)
+    result = result_of_study(study, family)
     print(f"Open {write_report(result, output or study / 'index.html').resolve()}")
 
 
-@commands.command(
-    "compare-published", epilog=examples("resi compare-published resi --domain vision")
-)
-def compare_published_command(
-    study: Study = Path("resi"),
-    domain: Annotated[
-        str | None, typer.Option(help="graphs, language or vision; default: all.")
-    ] = None,
-    paper: Annotated[
-        str, typer.Option(help="resi, or mka: Islam et al., who have other models.")
-    ] = "resi",
-) -> None:
-    """Print the mean rank of every measure in the published tables beside that in a study."""
-    from ..report.resi_terminal import published_table
-
-    if domain is not None:
-        check_choice("domain", domain, tuple(DOMAINS))
-    check_choice("paper", paper, tuple(PAPERS))
-    show([*published_table(result_of(study), domain, paper)])
+def nothing_to_rank(result: Result) -> str:
+    """Say why no measure could be tested: which models are missing, and which folders were left
+    out."""
+    why = [
+        f"{section.name}: {reason}"
+        for section in result.sections
+        if section.name != "failures"
+        for reason in section.reasons.values()
+    ]
+    return f"too few models for any test ({'; '.join([*result.remarks, *why]) or 'there are none'})"
 
 
-def nothing_to_rank(result: ResiResult) -> str:
-    """Say why no measure could be put to a test: which models are missing, and which folders were
-    left out."""
-    left = [f"{folder}: {why}" for folder, why in result.left_out.items()]
-    why = [f"{a.test}: {a.reason}" for a in result.absent]
-    return f"too few models for any test ({'; '.join([*left, *why]) or 'there are none'})"
+def announce(result: Result, page: Path) -> None:
+    """Print what was evaluated, the ranking, and where the page is."""
+    from ..report.findings_output import finding_tables
 
-
-def announce(result: ResiResult, page: Path) -> None:
-    """Print what was evaluated, how the groups of models behave, the ranking, and where the page
-    is."""
-    from ..report.resi_terminal import group_table, headline_lines, ranking_table
-
-    groups = [group_table(result)] if result.groups else []
-    show([*headline_lines(result), *groups, ranking_table(result), f"Open {page.resolve()}"])
+    show([*finding_tables(result), f"Open {page.resolve()}"])
     show(["Continue, or add measures: the same command with --measure FILE.py:NAME"])
 
 
 def check_options(
-    suite: str | None,
+    size: str | None,
     domains: Sequence[str] | None,
     models: Path | None,
     protocol: str,
@@ -245,11 +232,11 @@ def check_options(
     memory: str,
 ) -> None:
     """Find mistakes in the options, and missing packages, before the work."""
-    if models is not None and (suite or domains):
+    if models is not None and (size or domains):
         raise ValueError(
-            "--models brings models along; --suite and --domain are for models to be trained"
+            "--models brings models along; --size and --domain are for models to be trained"
         )
-    check_choice("suite", suite or "mini", tuple(SUITES))
+    check_choice("size", size or "mini", tuple(SIZES))
     for domain in domains or ():
         check_choice("domain", domain, tuple(DOMAINS))
     check_choice("protocol", protocol, PROTOCOLS)
@@ -263,17 +250,19 @@ def check_options(
             raise ImportError(f"{package} is not installed: {install_hint('resi')}") from error
 
 
-def result_of(study: Path) -> ResiResult:
-    """Return the result of a study; ``ValueError`` when it has none yet."""
-    if not (study / "result.json").exists():
-        raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
-    return load_resi(study / "result.json")
+def result_of_study(study: Path, families: Sequence[str] | None = None) -> Result:
+    """Return the result of a study, or of the measures of some families, ranked among these.
+
+    Raises ``ValueError`` when it has none yet.
+    """
+    from ..suites.resi.sections import result_of
+
+    facts = load_facts(study)
+    return result_of(facts.only(families) if families else facts)
 
 
-def write_report(result: ResiResult, path: Path) -> Path:
+def write_report(result: Result, path: Path) -> Path:
     """Write the page of a result and return its path."""
-    from ..report.resi_page import write_resi_page
-    from ..report.resi_terminal import published_rows
+    from ..report.page import write_page
 
-    write_resi_page(result, path, published=published_rows(result))
-    return path
+    return write_page(result, path)

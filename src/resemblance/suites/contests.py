@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..documents import read_document
 from ..results.claims import Claim
-from ..results.headlines import OWN, is_trial
+from ..results.headlines import is_trial
 from ..results.result import load_result
-from ..significance import rank_within
-from .resi.claims import claims as resi_claims
-from .resi.evaluation import ResiResult, load_resi
 
 Cell = tuple[str, ...]  # the first entry names the test
 Ranks = Mapping[Cell, Mapping[str, float]]
@@ -61,41 +56,17 @@ def read_contest(folder: str | Path) -> Contest:
             f"{folder} has no results yet: run a suite there, such as: resemblance resi run "
             f"{folder}"
         )
-    entries = read_document(
-        file, lambda found: set(found.keys()), "a result", "remove it and run the suite again"
-    )
-    if "protocol" in entries:
-        return _of_resi(load_resi(file))
     found = load_result(file)
     if found.suite not in SUITES:
         raise ValueError(f"{file} is of {found.suite!r}; known: {', '.join(SUITES)}")
-    scores = {
-        (section, *cell.split("/")): values for (section, cell), values in found.scores().items()
-    }
+
+    def ranks(among: Set[str]) -> Ranks:
+        return {(test, *cell.split("/")): own for (test, cell), own in found.ranks(among).items()}
+
     about = f"Size of the study: {found.size}."
-    return Contest(found.suite, found.labels, _ranks_of(scores), found.claims, about, found.size)
-
-
-def _of_resi(result: ResiResult) -> Contest:
-    def ranks(among: Set[str]) -> Ranks:
-        return result.among(among).ranks()
-
-    domains = ", ".join(dict.fromkeys(s.domain for s in result.scores))
-    suite = result.suite or OWN
-    about = f"Suite: {suite}; domains: {domains}; protocol: {result.protocol}."
-    labels = {m.spec: m.label for m in result.measures}
-    return Contest("resi", labels, ranks, resi_claims(result), about, result.suite)
-
-
-def _ranks_of(scores: Mapping[Cell, Mapping[str, float | None]]) -> Callable[[Set[str]], Ranks]:
-    def ranks(among: Set[str]) -> Ranks:
-        found = {}
-        for cell, values in scores.items():
-            own = {m: math.nan if (v := values.get(m)) is None else v for m in sorted(among)}
-            if not all(
-                map(math.isnan, own.values())
-            ):  # where nobody has a value, nobody can be ranked
-                found[cell] = rank_within(own)
-        return found
-
-    return ranks
+    if "protocol" in found.facts:
+        about = (
+            f"Suite: {found.size}; domains: {found.facts['domains']}; protocol: "
+            f"{found.facts['protocol']}."
+        )
+    return Contest(found.suite, found.labels, ranks, found.claims, about, found.size)

@@ -190,7 +190,7 @@ def _standing(
         f"{_about(found, contests, ranks)} {RESAMPLING} In a suite of few cells they are too "
         "narrow as well."
     )
-    table = Table("places", "Where measures stand", columns, tuple(rows), note)
+    table = Table("places", "Where measures stand", columns, tuple(rows), note, is_leading=True)
     return Section(
         "standing",
         "All suites together",
@@ -216,7 +216,7 @@ def _trial_standing(
     columns = ("measure", "mean rank", *found.by_group)
     note = "By name; the ranks mean nothing."
     by_name = tuple(sorted(rows, key=lambda row: str(row[0])))
-    table = Table("mean ranks", "Mean ranks of a trial", columns, by_name, note)
+    table = Table("mean ranks", "Mean ranks of a trial", columns, by_name, note, is_leading=True)
     about = f"{TRIAL} {_about(found, contests, ranks)}"
     return Section(
         "standing", "All suites together", about, (table,), reasons=_absent(contests, among)

@@ -1,23 +1,19 @@
-"""The ReSi benchmark (Klabunde et al. 2025): which models are trained, and the six tests that they
-make."""
+"""The six tests of the ReSi benchmark on models whose traits say which of them they can make."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation
-from ...sources import trained
-from ...sources.trained import DOMAINS as DOMAINS
-from ...subject import DEFAULTS, Recipe, Subject
-from .grading import Case
-from .groups import Group, choose_groups
+from ...subject import DEFAULTS, Subject
+from .grading import Case, ModelFamily
+from .groups import ModelGroup, choose_groups
 
 TESTS: Mapping[str, str] = {
     "accuracy": "Accuracy correlation",
@@ -27,59 +23,6 @@ TESTS: Mapping[str, str] = {
     "augmentation": "Augmentation",
     "layers": "Layer monotonicity",
 }
-EVERY = {
-    "labels": (0.25, 0.5, 0.75, 1.0),
-    "shortcut": (0.0, 0.25, 0.5, 0.75, 1.0),
-    "augmentation": (0.25, 0.5, 0.75, 1.0),
-}
-EXTREMES = {"labels": (1.0,), "shortcut": (0.0, 1.0), "augmentation": (1.0,)}
-
-
-@dataclass(frozen=True)
-class Suite:
-    """Which models are trained: ``seeds`` normal ones, and ``members`` per group and strength of
-    the other settings."""
-
-    name: str
-    seeds: int
-    members: int
-    strengths: Mapping[str, Mapping[str, tuple[float, ...]]]
-
-
-SUITES: Mapping[str, Suite] = {
-    "slice": Suite("slice", 4, 2, dict.fromkeys(DOMAINS, EXTREMES)),
-    "mini": Suite("mini", 10, 5, {domain: about.strengths for domain, about in DOMAINS.items()}),
-    "standard": Suite("standard", 10, 5, dict.fromkeys(DOMAINS, EVERY)),
-}
-
-
-# ----------------------------------------------------------------------------- models to be trained
-
-
-def recipes(suite: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
-    """Return the recipe of every model of a suite, domain by domain.
-
-    Raises ``ValueError`` for an unknown suite or domain.
-    """
-    if suite not in SUITES:
-        raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-    trained.check_domains(domains)
-    return tuple(
-        chain.from_iterable(_recipes(SUITES[suite], domain) for domain in dict.fromkeys(domains))
-    )
-
-
-def _recipes(suite: Suite, domain: str) -> Iterable[Recipe]:
-    plan = [("normal", 0.0, suite.seeds), ("layers", 0.0, suite.seeds)]
-    for setting, strengths in suite.strengths[domain].items():
-        plan += [(setting, strength, suite.members) for strength in strengths]
-    return trained.recipes(domain, suite.name, plan)
-
-
-# -------------------------------------------------------------------------- the six tests on models
-
-
-Family = tuple[str, str, str, str]  # domain, dataset, architecture, pooling
 
 
 class Absence(NamedTuple):
@@ -98,7 +41,7 @@ class Prepared(NamedTuple):
     make."""
 
     cases: tuple[Case, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ModelGroup, ...]
     absent: tuple[Absence, ...]
 
 
@@ -108,32 +51,34 @@ def six_tests(subjects: Iterable[Subject]) -> Prepared:
 
     Raises ``ValueError`` when two subjects are the same model by their traits.
     """
-    families: dict[Family, list[Subject]] = defaultdict(list)
+    families: dict[ModelFamily, list[Subject]] = defaultdict(list)
     for subject in subjects:
         subject = replace(subject, traits={**DEFAULTS, **subject.traits})
         traits = subject.traits
-        family = (traits["domain"], traits["dataset"], traits["architecture"], traits["pooling"])
+        family = ModelFamily(*(traits[name] for name in ModelFamily._fields))
         if any(other.name == subject.name for other in families[family]):
             raise ValueError(
                 f"two models are {subject.name!r}: setting, strength or seed must tell them apart"
             )
         families[family].append(subject)
-    cases, groups, absent = list[Case](), dict[Group, None](), list[Absence]()
+    cases, groups, absent = list[Case](), dict[ModelGroup, None](), list[Absence]()
     for family, members in families.items():
         for test in TESTS:
-            made = _test(test, family, members)
-            cases += made.cases
-            groups |= dict.fromkeys(made.groups)
-            absent += made.absent
+            prepared = _test(test, family, members)
+            cases += prepared.cases
+            groups |= dict.fromkeys(prepared.groups)
+            absent += prepared.absent
     return Prepared(tuple(cases), tuple(groups), tuple(absent))
 
 
-def _test(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared:
+def _test(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared:
     make = {"accuracy": _by_accuracy, "output": _by_output, "layers": _by_layers}.get(
         test, _by_group
     )
-    made = make(test, family, sorted(subjects, key=_order))
-    return Prepared((), (), (Absence(test, *family, made),)) if isinstance(made, str) else made
+    outcome = make(test, family, sorted(subjects, key=_order))
+    if isinstance(outcome, str):
+        return Prepared((), (), (Absence(test, *family, outcome),))
+    return outcome
 
 
 def _order(subject: Subject) -> tuple[float, int]:
@@ -152,21 +97,20 @@ def _one(case: Case) -> Prepared:
     return Prepared((case,), (), ())
 
 
-def _by_accuracy(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_accuracy(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
     """Test 1: representations should differ as accuracies do (Eq. 4)."""
     models = [s for s in _of_setting(subjects, "normal") if s.traits.get("accuracy") is not None]
     if len(models) < 3:
         return f"{len(models)} normal models with known accuracy; at least 3 are needed"
     accuracy = np.array([s.traits["accuracy"] for s in models], float)
-    expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(
-        12
-    )  # equal differences stay equal
+    # rounded, so that equal differences stay equal
+    expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(12)
     return _one(
         Case(test, *family, "prediction", (_last(models),), {"spearman_accuracy": (expected,)})
     )
 
 
-def _by_output(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_output(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
     """Test 2: representations should differ as outputs do (Eqs. 5 and 6)."""
     models = [s for s in _of_setting(subjects, "normal") if s.outputs is not None]
     if len(models) < 3:
@@ -183,7 +127,7 @@ def _by_output(test: str, family: Family, subjects: Sequence[Subject]) -> Prepar
     return _one(Case(test, *family, "prediction", (_last(models),), expected))
 
 
-def _by_group(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_group(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
     """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
     7)."""
     treated = _of_setting(subjects, test)
@@ -195,16 +139,16 @@ def _by_group(test: str, family: Family, subjects: Sequence[Subject]) -> Prepare
     if test != "shortcut":  # a shortcut model sees other inputs, so its zero is a group of its own
         size = max(len(members) for members in by_name.values())
         by_name = {"normal": _of_setting(subjects, "normal")[:size], **by_name}
-    known = {name: (_order(m[0])[0], _accuracies(m)) for name, m in by_name.items() if m}
-    groups = choose_groups((test, *family[:3]), known)
-    kept = [g.name for g in groups if g.kept]
-    if len(kept) < 2:
+    accuracies = {name: (_order(m[0])[0], _accuracies(m)) for name, m in by_name.items() if m}
+    groups = choose_groups((test, *family[:3]), accuracies)
+    names = [g.name for g in groups if g.kept]
+    if len(names) < 2:
         why = Absence(
             test, *family, "fewer than two groups of at least 2 models behave differently"
         )
         return Prepared((), groups, (why,))
-    models = [s for name in kept for s in by_name[name]]
-    labels = [name for name in kept for _ in by_name[name]]
+    models = [s for name in names for s in by_name[name]]
+    labels = [name for name in names for _ in by_name[name]]
     case = Case(
         test, *family, "group", (_last(models),), {"auprc": (labels,), "conformity": (labels,)}
     )
@@ -214,16 +158,16 @@ def _by_group(test: str, family: Family, subjects: Sequence[Subject]) -> Prepare
 def _accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]]:
     """The accuracies of every model, by what they were measured on; empty for a model whose
     accuracy is unknown."""
-    known = list[Mapping[str, float]]()
+    accuracies = list[Mapping[str, float]]()
     for s in subjects:
-        accuracy = s.traits.get("accuracy")
-        known.append(
-            {**s.traits.get("accuracies", {}), **({} if accuracy is None else {"test": accuracy})}
+        whole = s.traits.get("accuracy")
+        accuracies.append(
+            {**s.traits.get("accuracies", {}), **({} if whole is None else {"test": whole})}
         )
-    return known
+    return accuracies
 
 
-def _by_layers(test: str, family: Family, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_layers(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
     """Test 6: the farther apart two layers of a model are, the more they should differ (Eq. 8)."""
     models = _of_setting(subjects, "layers") or _of_setting(subjects, "normal")
     models = [s for s in models if len(s.layers) >= 3]
