@@ -9,16 +9,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pytest
+from resemblance.report.manifolds_output import manifold_tables
+from resemblance.report.manifolds_page import write_manifolds_page
+from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
 from test_page_of_resi import models
 from test_results import FINDINGS
 
 from resemblance.documents import check_types, read_document
-from resemblance.report import write_resi_page
-from resemblance.report.findings_output import finding_tables
-from resemblance.report.findings_page import write_findings_page
-from resemblance.report.manifolds_output import manifold_tables
-from resemblance.report.manifolds_page import write_manifolds_page
-from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
+from resemblance.report import write_page, write_resi_page
+from resemblance.report.result_tables import result_tables
 from resemblance.results.result import load_result
 from resemblance.suites.manifolds import suite as manifolds
 from resemblance.suites.manifolds.grades import load_manifolds
@@ -122,8 +121,8 @@ def show_resi(result, page):
 
 
 def show_findings(findings, page):
-    write_findings_page(findings, page)
-    return finding_tables(findings)
+    write_page(findings, page)
+    return result_tables(findings)
 
 
 def show_manifolds(result, page):

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import __version__
-from . import comparing, entries, resi
+from . import comparing, entries
 from .drift import drift_command
 from .errors import end_with, plain_warnings
 from .joint import joint_command
@@ -65,7 +65,6 @@ def _prepare_streams() -> None:
 
 
 comparing.add_commands(commands)
-commands.add_typer(resi.commands, name="resi")
 entries.add_commands(commands)
 commands.command(
     "drift",

@@ -9,15 +9,122 @@ from typing import Annotated
 
 import typer
 
+from ..measure import FAMILIES
+from ..report.numbers import number
 from ..report.output import show
+from ..report.terminal import plain_table
+from ..results.result import Result
+from ..sources.files import read_files
 from ..sources.trained import DOMAINS
+from ..stability import transformation_study
 from ..suites.manifolds import suite as manifolds
+from ..suites.resi import models as resi_models
+from ..suites.resi import suite as resi
+from ..suites.resi.facts import load_facts
+from ..suites.resi.grading import FAILURES, PERMUTATIONS, PRESETS, PROTOCOLS
+from ..suites.resi.sections import result_of
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
 from ..suites.stability import suite as stability
-from .options import examples
+from .options import check_choice, examples
 from .suites import SuiteCommands, run_command, suite_commands
 
+COLUMNS = (
+    "transformation",
+    "regime",
+    "features",
+    "feature split",
+    "basis split",
+    "CKA",
+    "CKA without itself",
+)
+NOTE = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
+
+
+def add_commands(commands: typer.Typer) -> None:
+    """Add the commands of every suite."""
+    for suite in (RESI, SENSITIVITY, MANIFOLDS, STABILITY):
+        of_suite = suite_commands(suite)
+        for name, command, calls in MORE.get(suite.name, ()):
+            of_suite.command(name, epilog=examples(*calls))(command)
+        commands.add_typer(of_suite, name=suite.name)
+
+
+# ---------------------------------------------------------------------------- options of one suite
+
+
+def _resi_options(
+    models: Annotated[
+        Path | None, typer.Option(help="A folder of models of your own; nothing is trained.")
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="paper, or resi-code: what the authors' code computes.")
+    ] = "paper",
+    permute: Annotated[
+        str | None, typer.Option(help="What permutation tests permute: models or pairs.")
+    ] = None,
+    failures: Annotated[
+        str | None,
+        typer.Option(
+            help="A measure that fails in a cell is ranked last, or unranked; default by protocol."
+        ),
+    ] = None,
+) -> dict[str, object]:
+    check_choice("protocol", protocol, PROTOCOLS)
+    check_choice("permute", permute or "models", PERMUTATIONS)
+    check_choice("failures", failures or "last", FAILURES)
+    return {"models": models, "protocol": protocol, "permute": permute, "failures": failures}
+
+
+def _run_resi(study: Path, **options: object) -> Result:
+    if "models" in options and options.keys() & {"size", "domains"}:
+        raise ValueError(
+            "--models brings models along; --size and --domain are for models to be trained"
+        )
+    result: Result = resi.run(study, **options)  # type: ignore[arg-type]
+    return result
+
+
+def _read_resi(
+    study: Path,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(help="Only measures of this family, ranked among themselves (repeatable)."),
+    ] = None,
+) -> Result:
+    for name in family or ():
+        check_choice("family", name, FAMILIES)
+    facts = load_facts(study)
+    return result_of(facts.only(family) if family else facts)
+
+
+def _own_models(
+    models: Annotated[
+        Path, typer.Argument(help="A folder of models of your own; nothing is trained.")
+    ],
+) -> dict[str, object]:
+    return {"models": models}
+
+
+# --------------------------------------------------------------------------------------- the suites
+
+
+RESI = SuiteCommands(
+    "resi",
+    "The ReSi benchmark: do measures of similarity find what they should? Six tests on models of "
+    "three domains.",
+    _run_resi,
+    tuple(resi.SIZES),
+    lambda options: [PRESETS[str(options["protocol"])]],
+    size="mini",
+    trial="slice",
+    domains=tuple(DOMAINS),
+    options=_resi_options,
+    read=_read_resi,
+    plan=lambda purpose: resi_models.recipes(purpose.size, purpose.domains),
+    packages=("jinja2", "pandas", "pyarrow"),
+    extra="resi",
+)
 MANIFOLDS = SuiteCommands(
     "manifolds",
     "The manifold suite: Swiss rolls, rings, clusters and spots whose similarity is known.",
@@ -39,8 +146,7 @@ SENSITIVITY = SuiteCommands(
 )
 STABILITY = SuiteCommands(
     "stability",
-    "The stability suite: what the paper of Shesha says of stability, similarity and drift, run "
-    "and judged.",
+    "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
     stability.run,
     tuple(stability.SIZES),
     lambda options: stability.MEASURES,
@@ -48,24 +154,7 @@ STABILITY = SuiteCommands(
 )
 
 
-def add_commands(commands: typer.Typer) -> None:
-    """Add the commands of every suite."""
-    for suite in (SENSITIVITY, MANIFOLDS, STABILITY):
-        of_suite = suite_commands(suite)
-        for name, command, calls in MORE.get(suite.name, ()):
-            of_suite.command(name, epilog=examples(*calls))(command)
-        commands.add_typer(of_suite, name=suite.name)
-
-
 # ---------------------------------------------------------------------------- commands of one suite
-
-
-def _own_models(
-    models: Annotated[
-        Path, typer.Argument(help="A folder of models of your own; nothing is trained.")
-    ],
-) -> dict[str, object]:
-    return {"models": models}
 
 
 def evaluate_command() -> Callable[..., int]:
@@ -89,20 +178,15 @@ def transformations_command(
 ) -> None:
     """Transform a representation as the paper transforms encoders, and print the stability and
     similarity of each."""
-    from ..report.findings_numbers import number
-    from ..report.terminal import plain_table
-    from ..sources.files import read_files
-    from ..suites.stability.suite import transformation_study, transformation_table
-
     representations = read_files([str(array)])
     if len(representations) != 1:
         raise ValueError(f"{array} has {len(representations)} arrays; give one")
     study = transformation_study(representations.popitem()[1], seed=seed, k=splits)
-    table = transformation_table(study)
     rows = [
-        [entry if isinstance(entry, str) else number(entry) for entry in row] for row in table.rows
+        [entry if isinstance(entry, str) else number(float(entry)) for entry in row]
+        for row in study
     ]
-    show([plain_table(table.columns, rows, right=range(2, len(table.columns))), "", table.note])
+    show([plain_table(COLUMNS, rows, right=range(2, len(COLUMNS))), "", NOTE])
 
 
 MORE: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]] = {

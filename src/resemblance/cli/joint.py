@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from ..extras import check
-from ..report.output import show
+from ..report import write_page
+from ..report.output import emit, show
+from ..report.result_tables import headline_lines, leading_tables
 from ..suites.joint import joint
 from .options import check_targets, choose_format, warn_of_trial
 
@@ -30,17 +32,14 @@ def joint_command(
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """
-    from ..report.findings_output import emit_findings, headline_lines, place_table
-    from ..report.findings_page import write_findings_page
-
     kind = choose_format(format, output)
     check_targets(kind, (), output, html, None)
     check("jinja2")
     ranking = joint(studies)
-    write_findings_page(ranking, html, title=ranking.title, introduction=ranking.about)
+    write_page(ranking, html)
     warn_of_trial(ranking.is_trial, kind)
     if kind == "table" and output is None:
-        show([*headline_lines(ranking), place_table(ranking)])
+        show([*headline_lines(ranking), *leading_tables(ranking)])
         print(f"Open {html.resolve()}")
     else:
-        emit_findings(ranking, kind, output)
+        emit(ranking, kind, output)

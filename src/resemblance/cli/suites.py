@@ -14,11 +14,13 @@ import typer
 
 from ..extras import check, install_hint
 from ..measure import Measure
-from ..report.output import show
+from ..report import write_page
+from ..report.output import emit, show
+from ..report.result_tables import result_tables
 from ..results.result import Result, load_result
 from ..subject import Recipe
 from ..suites.status import StudyStatus, status
-from ..suites.study import Purpose
+from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (
@@ -41,6 +43,11 @@ def _no_options() -> dict[str, object]:
     return {}
 
 
+def read_result(study: Path) -> Result:
+    """Return the result in the folder of a study."""
+    return load_result(study / "result.json")
+
+
 class SuiteCommands(NamedTuple):
     """What the commands of a suite must know of it.
 
@@ -49,9 +56,9 @@ class SuiteCommands(NamedTuple):
     ``size`` is the default, ``trial`` the one for trying out. ``measures``: the usual ones, for the
     suite's own options. ``experiments``, ``domains``: what a run can be restricted to. ``options``:
     a function whose parameters are options of this suite alone; it checks them, and returns what
-    ``run`` takes. ``choose``: the same for ``report``, which begins with the result and returns the
-    part of it to show. ``plan``: the models that a study needs. ``packages``: that a run needs, and
-    the ``extra`` that installs them.
+    ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
+    ``report``. ``plan``: the models that a study needs. ``packages``: that a run needs, and the
+    ``extra`` that installs them.
     """
 
     name: str
@@ -64,7 +71,7 @@ class SuiteCommands(NamedTuple):
     experiments: Sequence[str] = ()
     domains: Sequence[str] = ()
     options: Callable[..., dict[str, object]] = _no_options
-    choose: Callable[..., Result] = lambda result: result
+    read: Callable[..., Result] = read_result
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
     packages: Sequence[str] = ("jinja2",)
     extra: str = "report"
@@ -165,12 +172,10 @@ def _carry_out(
     suite: SuiteCommands, study: Path, jobs: int | None, quiet: bool, options: Mapping[str, object]
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
-    from ..report.findings_output import finding_tables
-
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = suite.run(study, executor=executor, progress=progress, **options)
-        page = _write_page(result, study / "index.html")
+        page = write_page(result, study / "index.html")
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: what is done is kept in {study}; the same command continues from there",
@@ -180,7 +185,7 @@ def _carry_out(
     if options.get("models") and not result.scores():
         return complain(_nothing_to_rank(result), code=1)
     if not quiet:
-        show(finding_tables(result))
+        show(result_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
 
@@ -188,19 +193,13 @@ def _carry_out(
 def _nothing_to_rank(result: Result) -> str:
     """Say why models of a user's own are too few, and which folders were left out."""
     reasons = [
-        f"{section.name}: {what}: {reason}"
+        f"{section.name}: {reason}"
         for section in result.sections
-        for what, reason in section.reasons.items()
+        if section.name != "failures"
+        for reason in section.reasons.values()
     ]
-    why = "; ".join([*result.remarks, *reasons]) or "there are none"
-    return f"too few models for any experiment ({why})"
-
-
-def _write_page(result: Result, path: Path) -> Path:
-    from ..report.findings_page import write_findings_page
-
-    write_findings_page(result, path, title=result.title or None, introduction=result.about)
-    return path
+    why = "; ".join(dict.fromkeys([*result.remarks, *reasons])) or "there are none"
+    return f"too few models for any test ({why})"
 
 
 # ------------------------------------------------------------------------------------ after a run
@@ -243,13 +242,11 @@ def _results_command(suite: SuiteCommands) -> Callable[..., None]:
     def command(**words: Any) -> None:
         """Print or write the claims and how the measures stand; as CSV or Parquet every score, as
         JSON everything."""
-        from ..report.findings_output import emit_findings
-
         kind = choose_format(words["format"], words["output"])
         check_targets(kind, (), words["output"], None, None)
         result = result_of(suite, words["study"])
         warn_of_trial(result.is_trial, kind)
-        emit_findings(result, kind, words["output"])
+        emit(result, kind, words["output"])
 
     kinds = "table, csv, json or parquet; default: as --output says."
     format = option("format", str | None, kinds)
@@ -258,28 +255,29 @@ def _results_command(suite: SuiteCommands) -> Callable[..., None]:
 
 
 def _report_command(suite: SuiteCommands) -> Callable[..., None]:
-    own = parameters_of(suite.choose, skipped=1)
+    own = parameters_of(suite.read, skipped=1)
 
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
         study, output = words["study"], words["output"]
         check_page(output)
-        result = result_of(suite, study)
         check_targets("html", (), None, output, None)
-        part = suite.choose(result, **{p.name: words[p.name] for p in own})
-        print(f"Open {_write_page(part, output or study / 'index.html').resolve()}")
+        result = result_of(suite, study, **{p.name: words[p.name] for p in own})
+        print(f"Open {write_page(result, output or study / 'index.html').resolve()}")
 
     help = "Default: index.html in the study."
     output = option("output", Path | None, help, "--output", "-o")
     return with_parameters(command, study_argument(suite.name), output, *own)
 
 
-def result_of(suite: SuiteCommands, study: Path) -> Result:
+def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
     """Return the result of a study; ``ValueError`` when there is none yet, or it is a study of
     another suite."""
+    if (study / "study.json").exists():
+        _check_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
-    result = load_result(study / "result.json")
+    result = suite.read(study, **options)
     _check_suite(suite, study, result.suite)
     return result
 

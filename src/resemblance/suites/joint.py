@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..comparison import environment
-from ..results.result import Result
+from ..results.result import Result, load_result
+from . import SUITES
 from .joint_ranks import joint_ranks
 from .joint_sections import introduction, lead_of, sections_of, words_of
-from .joint_studies import read_result
 
 
 def joint(folders: Iterable[str | Path]) -> Result:
@@ -51,3 +51,18 @@ def joint(folders: Iterable[str | Path]) -> Result:
         title="One ranking of measures",
         about=introduction(ranks),
     )
+
+
+def read_result(folder: str | Path) -> Result:
+    """Return the result of the study in a folder; ``ValueError`` for a folder without one, or with
+    that of no suite."""
+    file = Path(folder) / "result.json"
+    if not file.exists():
+        raise ValueError(
+            f"{folder} has no results yet: run a suite there, such as: resemblance resi run "
+            f"{folder}"
+        )
+    result = load_result(file)
+    if result.suite not in SUITES:
+        raise ValueError(f"{file} is of {result.suite!r}; known: {', '.join(SUITES)}")
+    return result
