@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pytest
+from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
 from test_page_of_resi import models
 from test_results import FINDINGS
 
@@ -16,7 +17,6 @@ from resemblance.documents import check_types, read_document
 from resemblance.report import write_page, write_resi_page
 from resemblance.report.manifolds_output import manifold_tables
 from resemblance.report.manifolds_page import write_manifolds_page
-from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
 from resemblance.report.result_tables import result_tables
 from resemblance.results.result import load_result
 from resemblance.suites.manifolds import suite as manifolds

@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binom
 
 import resemblance as rs
+from resemblance.results.result import load_result
 from resemblance.significance import duels, places, rank_within, stars, summarize
 from resemblance.sources.synthetic import (
     graded_outputs,
@@ -20,7 +21,6 @@ from resemblance.sources.synthetic import (
     noise_walk,
     tight_groups,
 )
-from resemblance.results.result import load_result
 from resemblance.suites.resi import assess, evaluate, load_facts, result_of
 from resemblance.suites.resi.cases import TESTS, six_tests
 from resemblance.suites.resi.facts import FORMAT
@@ -493,7 +493,7 @@ def test_facts_that_an_earlier_version_kept_as_the_result_are_read(tmp_path):
     (old / "result.json").write_text(json.dumps({**document, "format": 2}))
     assert same(load_facts(old), facts)
     assert result_of(load_facts(old)).ranks() == result_of(facts).ranks()
-    with pytest.raises(ValueError, match="that can be read .*run the suite again"):
+    with pytest.raises(ValueError, match=r"that can be read .*run the suite again"):
         load_result(old / "result.json")
 
 
@@ -544,7 +544,7 @@ def test_every_number_of_the_scores_is_in_the_data_tables():
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])
 def test_what_is_no_result_is_refused(tmp_path, text):
     (tmp_path / "facts.json").write_text(text)
-    with pytest.raises(ValueError, match="not a result.*resemblance resi run"):
+    with pytest.raises(ValueError, match=r"not a result.*resemblance resi run"):
         load_facts(tmp_path)
 
 

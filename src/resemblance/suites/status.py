@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ..results.result import load_result
+from ..results.result import Result, load_result
 from ..sources.folders import TRAITS
 from ..store import open_to_read, reading
 from ..subject import Recipe
@@ -37,10 +37,18 @@ class StudyStatus(NamedTuple):
     last: str
 
 
+def read(folder: Path) -> Result:
+    """Return the result of a study."""
+    return load_result(folder / "result.json")
+
+
 def status(
-    folder: str | Path, plan: Callable[[Purpose], Sequence[Recipe]] | None = None
+    folder: str | Path,
+    plan: Callable[[Purpose], Sequence[Recipe]] | None = None,
+    read: Callable[[Path], Result] = read,
 ) -> StudyStatus:
-    """Return how far a study is; ``plan`` says which models are needed for its purpose.
+    """Return how far a study is; ``plan`` says which models are needed for its purpose, ``read``
+    reads its result.
 
     Raises ``ValueError`` for a folder that is no study.
     """
@@ -58,7 +66,7 @@ def status(
         sum(1 for _ in path.glob("parts/*/*.json")),
         comparisons,
         itself,
-        _count_scores(path / "result.json"),
+        sum(map(len, read(path).scores().values())) if (path / "result.json").exists() else 0,
         lines[-1] if lines else "",
     )
 
@@ -72,10 +80,6 @@ def _count_trained(folder: Path, recipes: Sequence[Recipe]) -> int:
 
 def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-
-
-def _count_scores(path: Path) -> int:
-    return sum(map(len, load_result(path).scores().values())) if path.exists() else 0
 
 
 def _count_comparisons(path: Path) -> tuple[int, int]:

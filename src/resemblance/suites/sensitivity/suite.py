@@ -41,6 +41,15 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     pretraining.choose, pretraining.sets,
               claims.PRETRAINING),
 )  # fmt: skip
+TITLE = "Sensitivity and specificity"
+INTRODUCTION = (
+    "Do measures of similarity respond to what affects function, and to nothing else? Four "
+    "benchmarks after Ding, Denain and Steinhardt (2021): random starts and layers, deleted "
+    "principal components, seeds of fine-tuning, seeds of pretraining. In each, distances from "
+    "the best representation should be in the order of the differences in what representations "
+    "can do. Naive p-values assume that pairs are independent; permuted ones and intervals allow "
+    "for the seeds that models have in common."
+)
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     experiment(b, Models()) for b in BENCHMARKS
 )  # on no models yet
@@ -109,6 +118,8 @@ def run(
         executor=executor,
         progress=progress,
         provenance=provenance,
+        title=TITLE,
+        about=INTRODUCTION,
     )
     labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
     findings = replace(findings, sections=(summary(found), *findings.sections), labels=labels)

@@ -53,6 +53,13 @@ MEASURES: tuple[str | Measure, ...] = (
     "aligned_cosine",
     *(m for m in preset("default") if m.name not in SLOW),
 )
+TITLE = "The stability suite"
+INTRODUCTION = (
+    "Raju 2026 (arXiv 2601.09173) proposes to ask of one representation how reliable its "
+    "geometry is, beside how similar it is to others. The suite does the experiments of the "
+    "paper again that need no download, with the author's random numbers where data are made, "
+    "and puts the paper's numbers beside ours."
+)
 
 __all__ = [
     "EXPERIMENTS", "MEASURES", "SIZES", "Transformed", "run", "transformation_study",
@@ -105,4 +112,6 @@ def run(
         executor=executor,
         memory=memory,
         progress=progress,
+        title=TITLE,
+        about=INTRODUCTION,
     )
