@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pytest
 from conftest import assert_fits
+from resemblance.suites.joint_studies import read_result
+from resemblance.suites.resi.claims import claims
 
 import resemblance as rs
 from resemblance import cli
@@ -18,9 +20,7 @@ from resemblance.results.sections import Section
 from resemblance.significance import places
 from resemblance.subject import Subject
 from resemblance.suites.joint import joint
-from resemblance.suites.joint_studies import read_result
 from resemblance.suites.manifolds import suite as manifolds
-from resemblance.suites.resi.claims import claims
 from resemblance.suites.resi.evaluation import ResiResult, evaluate
 from resemblance.suites.resi.grading import Score
 
