@@ -24,9 +24,9 @@ from resemblance.report.findings_page import line_keys, verdict, write_findings_
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli.suites import SuiteCommands, suite_commands
-from resemblance.report import charts, output, result_tables, rows, svg, write_page
+from resemblance.report import charts
 from resemblance.report.numbers import decimals, digits, number
-from resemblance.report.output import emit, show
+from resemblance.report.output import show
 from resemblance.report.page import line_keys, verdict
 from resemblance.results.claims import (
     NO_DATA,
