@@ -18,15 +18,13 @@ import typer
 from conftest import assert_fits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from resemblance.report.findings_numbers import decimals, digits, number
-from resemblance.report.findings_page import line_keys, verdict, write_findings_page
 
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli.suites import SuiteCommands, suite_commands
-from resemblance.report import charts
+from resemblance.report import charts, output, result_tables, rows, svg, write_page
 from resemblance.report.numbers import decimals, digits, number
-from resemblance.report.output import show
+from resemblance.report.output import emit, show
 from resemblance.report.page import line_keys, verdict
 from resemblance.results.claims import (
     NO_DATA,
@@ -118,7 +116,7 @@ def tables(draw, name):
 
 
 @st.composite
-def charts(draw, name):
+def drawn_charts(draw, name):
     points = draw(st.lists(st.tuples(numbers, numbers), max_size=3))
     spans = tuple(draw(st.tuples(numbers, numbers)) for _ in points) if draw(st.booleans()) else ()
     lines = (Line(draw(words), tuple(points), spans), Line(draw(words), ()))
@@ -140,7 +138,7 @@ def charts(draw, name):
 def sections(draw, name):
     bars = st.builds(Bar, words, numbers, st.none() | numbers, st.none() | numbers)
     figures = (
-        draw(charts("c")),
+        draw(drawn_charts("c")),
         Bars("b", draw(words), "x", tuple(draw(st.lists(bars, max_size=2)))),
     )
     scores = draw(
@@ -170,8 +168,8 @@ def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, 
     findings.save(tmp_path / "result.json")
     read = load_result(tmp_path / "result.json")
     assert read == findings
-    write_findings_page(read, tmp_path / "page.html")
-    findings_output.emit_findings(read, "csv", tmp_path / "found.csv")
+    write_page(read, tmp_path / "page.html")
+    emit(read, "csv", tmp_path / "found.csv")
     assert (
         Tags((tmp_path / "page.html").read_text(encoding="utf-8")).words.count("How it was made")
         == 2
@@ -330,7 +328,7 @@ class Tags(HTMLParser):
 
 
 def written(findings, folder, **options):
-    write_findings_page(findings, folder / "page.html", **options)
+    write_page(findings, folder / "page.html", **options)
     return (folder / "page.html").read_text(encoding="utf-8")
 
 
@@ -494,14 +492,14 @@ def test_a_line_keeps_its_colour_and_few_of_many_are_shown():
 
 
 def test_places_are_those_of_the_values():
-    x = findings_figures.x_axis([0.0, 0.01, 1.0], CHART._replace(log_x=True))
+    x = charts.x_axis([(v, 0.0) for v in (0.0, 0.01, 1.0)], CHART._replace(log_x=True))
     assert x(0.0) < x(0.01) < x(0.1) < x(1.0)
     assert x(0.1) - x(0.01) == pytest.approx(x(1.0) - x(0.1))
-    x = findings_figures.x_axis([2.0, 4.0], CHART)
+    x = charts.x_axis([(2.0, 0.0), (4.0, 0.0)], CHART)
     assert x(3.0) == pytest.approx((x(2.0) + x(4.0)) / 2)
-    assert math.isfinite(findings_figures.x_axis([3.0], CHART)(3.0))
+    assert math.isfinite(charts.x_axis([(3.0, 0.0)], CHART)(3.0))
     with pytest.raises(ValueError, match="chart 'noise': -1 cannot be on a logarithmic axis"):
-        findings_figures.x_axis([-1.0, 1.0], CHART._replace(log_x=True))
+        charts.x_axis([(-1.0, 0.0), (1.0, 0.0)], CHART._replace(log_x=True))
 
 
 @pytest.mark.parametrize(
@@ -514,7 +512,7 @@ def test_places_are_those_of_the_values():
     ],
 )
 def test_ticks_are_round(low, high, found):
-    ticks = findings_figures.ticks(low, high)
+    ticks = svg.ticks(low, high)
     assert len(ticks) <= 7
     if high > 1e-5:
         assert ticks == pytest.approx(found)
@@ -522,39 +520,35 @@ def test_ticks_are_round(low, high, found):
 
 
 def test_logarithmic_ticks():
-    assert findings_figures.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
-    assert findings_figures.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
+    assert svg.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
+    assert svg.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
 
 
 def test_points_without_a_value_are_not_drawn():
     line = Line("a", ((0.0, math.nan), (1.0, 0.5), (2.0, None)), ((0, 1), (0.4, math.nan), (0, 1)))
-    assert findings_figures.known(line) == Line("a", ((1.0, 0.5),), ((0.5, 0.5),))
-    keys = {"a": findings_figures.Key(0, True)}
-    drawn = findings_figures.chart(CHART._replace(lines=(line,)), keys)
+    assert charts.known(line) == Line("a", ((1.0, 0.5),), ((0.5, 0.5),))
+    keys = {"a": charts.Key(0, True)}
+    drawn = charts.chart(CHART._replace(lines=(line,)), keys)
     assert "nan" not in drawn
-    assert "There is nothing to draw" in findings_figures.chart(
-        CHART._replace(lines=(Line("a", ()),)), keys
-    )
+    assert "There is nothing to draw" in charts.chart(CHART._replace(lines=(Line("a", ()),)), keys)
 
 
 def test_figures_say_their_values():
-    keys = {"CKA": findings_figures.Key(0, True), "RSA": findings_figures.Key(11, False)}
-    drawn = findings_figures.chart(CHART, keys)
+    keys = {"CKA": charts.Key(0, True), "RSA": charts.Key(11, False)}
+    drawn = charts.chart(CHART, keys)
     assert "<title>CKA: drift 0.4 at noise 0.5</title>" in drawn
     assert "<title>threshold 0.5</title>" in drawn
     assert drawn.count('class="band"') == 1
     assert 'class="m m11 d1 off joined"' in drawn
-    assert findings_figures.chart(CLOUD, keys).count('class="span"') == 1
-    assert "<title>CKA: 0.5, 0.4 to 0.6</title>" in findings_figures.bars(BARS)
-    assert findings_figures.bars(BARS).count('class="range"') == 1
+    assert charts.chart(CLOUD, keys).count('class="span"') == 1
+    assert "<title>CKA: 0.5, 0.4 to 0.6</title>" in rows.bars(BARS)
+    assert rows.bars(BARS).count('class="range"') == 1
 
 
 @pytest.mark.parametrize("joined", [True, False])
 def test_very_many_points_are_one_path(joined):
     line = Line("CKA", tuple((i / 500, 0.5) for i in range(500)))
-    drawn = findings_figures.chart(
-        CHART._replace(lines=(line,), joined=joined), {"CKA": findings_figures.Key(0, True)}
-    )
+    drawn = charts.chart(CHART._replace(lines=(line,), joined=joined), {"CKA": charts.Key(0, True)})
     assert drawn.count("marks") == (not joined)
 
 
@@ -611,9 +605,7 @@ def test_a_number_that_would_be_0_has_its_digits():
 def test_what_the_pointer_reads(tmp_path, look):
     long = Table("long", "Long", ("measure", "n"), tuple((f"m{i}", i) for i in range(200)))
     more = Section("more", "More", "about", (long,))
-    write_findings_page(
-        replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html"
-    )
+    write_page(replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html")
     chart = "figure:nth-of-type({}) .chart"
     marks = {
         f"{chart.format(1)} .m0 .marks": "CKA: drift 0.1 at noise 0",
@@ -630,7 +622,7 @@ def test_what_the_pointer_reads(tmp_path, look):
 
 
 def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
-    write_findings_page(FINDINGS, tmp_path / "page.html")
+    write_page(FINDINGS, tmp_path / "page.html")
     assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
 
 
@@ -657,7 +649,7 @@ def test_labels_are_spelled_out(tmp_path):
 
 def test_ranks_begin_at_1(tmp_path):
     ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
-    svg = findings_figures.bars(ranked)
+    svg = rows.bars(ranked)
     ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
     assert ticks == [1, 2, 4, 6, 8, 10]
     starts = {float(x) for x in re.findall(r'd="M([\d.]+) [\d.]+H[\d.]+" class="stem"', svg)}
@@ -924,15 +916,44 @@ def test_results_in_every_format(call, tmp_path):
     )
     assert call("results", "-o", "found.parquet") == (0, "", "")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
-    assert list(frame.columns) == list(findings_output.COLUMNS)
+    assert list(frame.columns) == list(output.RESULT_COLUMNS)
     assert (len(frame), frame["value"].dtype) == (len(rows), float)
     assert call("results", "-o", "found.csv")[0] == 0
     assert len((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
 
 
+def test_the_rows_of_one_table_as_csv_and_parquet(tmp_path):
+    emit(FINDINGS, "csv", tmp_path / "t.csv", "deletion")
+    rows_read = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
+    assert [(r["measure"], r["p"], r["trial"]) for r in rows_read] == [
+        ("CKA", "0.5", "False"),
+        ("RSA", "1e-07", "False"),
+        ("GULP", "", "False"),
+    ]
+    plain = replace(
+        FINDINGS,
+        sections=(Section("s", "S", "", (TABLE._replace(rows=((("CKA", 8, 0.5, 1.0, "a")),)),)),),
+    )
+    emit(plain, "parquet", tmp_path / "t.parquet", "Spectral Deletion")  # its title
+    assert pandas.read_parquet(tmp_path / "t.parquet").measure.tolist() == ["CKA"]
+    with pytest.raises(ValueError, match="the result has no table 'x'; it has deletion"):
+        emit(plain, "csv", None, "x")
+    both = (TABLE, Table("other", TABLE.title, ("a",), ()))
+    with pytest.raises(ValueError, match="have different columns; name one of them"):
+        emit(Result("toy", "s", (Section("s", "S", "", both),)), "csv", None, TABLE.title)
+
+
+def test_a_terminal_shows_leading_tables():
+    table = TABLE._replace(is_leading=True, groups=("", "spectrum", "", "", ""))
+    text = told_by(Result("toy", "s", (Section("s", "S", "", (table,)),)))
+    assert "Spectral deletion" in text
+    assert re.search(r"measure +spectrum k +p +value +mixed\n", text)
+    assert re.search(r"RSA +16 +1e−7 +−0.04 +2.5\n", text)
+
+
 def test_findings_without_scores_or_claims_in_every_format(tmp_path):
     for kind in ("table", "csv", "json", "parquet"):
-        findings_output.emit_findings(NOTHING, kind, tmp_path / f"none.{kind}")
+        emit(NOTHING, kind, tmp_path / f"none.{kind}")
     assert len(pandas.read_parquet(tmp_path / "none.parquet")) == 0
     assert (tmp_path / "none.table").read_text() == "toy, small\n\n"
 
@@ -954,12 +975,12 @@ def ran(size="default", suite="stability", scores=SURE, **more):
 
 def told_by(findings):
     target = io.StringIO()
-    show(findings_output.finding_tables(findings), target)
+    show(result_tables.result_tables(findings), target)
     return target.getvalue()
 
 
 def page_of(findings, tmp_path):
-    write_findings_page(findings, tmp_path / "page.html")
+    write_page(findings, tmp_path / "page.html")
     return (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -994,9 +1015,9 @@ def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_p
         assert "95 %" not in words
     first = [line.split()[0] for line in told.splitlines() if line[1:4] in ("CKA", "RSA", "IMD")]
     assert first == ["CKA", "IMD", "RSA"]
-    records = findings_output.finding_records(found)
+    records = output.result_records(found)
     assert {(r["trial"], r["rank"]) for r in records} == {(True, None)}
-    assert {r["trial"] for r in findings_output.finding_records(ran())} == {False}
+    assert {r["trial"] for r in output.result_records(ran())} == {False}
 
 
 def test_a_measure_that_plays_no_part_is_named(tmp_path):
