@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Annotated
 
 import pandas
@@ -758,8 +759,9 @@ def power_of_toys(power: Annotated[int, typer.Option(help="Of toys.")] = 1) -> d
     return {"power": power}
 
 
-def one_section(result: Result, section: Annotated[str, typer.Option(help="Only this.")] = ""):
-    """The part of a result that is to be shown."""
+def one_section(study: Path, section: Annotated[str, typer.Option(help="Only this.")] = ""):
+    """The result of a study, or one of its sections."""
+    result = load_result(study / "result.json")
     sections = tuple(s for s in result.sections if section in ("", s.name))
     return replace(result, sections=sections)
 
@@ -775,7 +777,7 @@ def call(capsys, monkeypatch, tmp_path):
         lambda options: ("cka", "rsa"),
         experiments=("sums", "other"),
         options=power_of_toys,
-        choose=one_section,
+        read=one_section,
     )
     commands.add_typer(suite_commands(toy), name="toy")
     monkeypatch.setattr(cli, "commands", commands)
@@ -911,9 +913,8 @@ def test_results_in_every_format(call, tmp_path):
     (row,) = [r for r in rows if (r["name"], r["measure"]) == ("b", "gulp")]
     assert (row["value"], float(row["rank"])) == ("", 3.0)
     _, out, _ = call("results", "--format", "json")
-    assert json.loads(out) == json.loads(
-        (tmp_path / "toy" / "result.json").read_text(encoding="utf-8")
-    )
+    saved = json.loads((tmp_path / "toy" / "result.json").read_text(encoding="utf-8"))
+    assert json.loads(out) == saved | {"trial": False}
     assert call("results", "-o", "found.parquet") == (0, "", "")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
     assert list(frame.columns) == list(output.RESULT_COLUMNS)

@@ -178,7 +178,11 @@ def _result_of(document: dict[str, Any]) -> Result | str:
             return suite
     if document["format"] not in READABLE:
         raise ValueError("it has another format")
-    entries = {f.name: document[f.name] for f in fields(Result) if f.name in document}
+    names = {field.name for field in fields(Result)}
+    unknown = document.keys() - names - {"format", "trial"}  # a file for programs says "trial" too
+    if unknown:
+        raise ValueError(f"it has the entries {', '.join(sorted(unknown))}")
+    entries = {name: entry for name, entry in document.items() if name in names}
     entries["sections"] = decode(tuple[Section, ...], entries["sections"])
     entries["remarks"] = tuple(entries.get("remarks", ()))
     result = Result(**entries)
