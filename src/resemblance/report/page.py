@@ -1,155 +1,321 @@
-"""One self-contained HTML page of a comparison: nothing is loaded from elsewhere, and it prints."""
+"""One self-contained HTML page of any result: it loads nothing from elsewhere, sorts its tables,
+and prints."""
 
 from __future__ import annotations
 
-import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..comparison import Comparison, remark_notes, without_rounding
+from ..catalogue import get_measure
+from ..comparison import Comparison
 from ..extras import need
+from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
+from ..results.figures import Bars, Boxes, Chart, Choice, Clouds, Figure, HeatMap, Strips
+from ..results.headlines import size_words
+from ..results.result import Result
+from ..results.sections import Section
 from ..store import write_atomically
-from .data import (
-    HeatMap,
-    agreement,
-    failure_groups,
-    heat_map,
-    is_square,
-    number,
-    off_diagonal,
-    provenance,
-    summary,
-)
-from .figures import Figure, colour_table, draw
+from .cells import Grid, grid
+from .charts import Key, chart, clouds
+from .colours import limits, style_sheet
+from .maps import heat_map, page_data
+from .numbers import duration, minus
+from .of_comparison import result_of
+from .rows import bars, boxes, strips
+from .standing import standing
+from .strip import strip
+
+SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
+KINDS: Mapping[str, str] = {
+    REPRODUCED: "yes",
+    PARTLY: "part",
+    NOT: "no",
+    CONTRADICTED: "part",
+    NO_DATA: "dim",
+}
+COMMANDS: Mapping[str, str] = {
+    "joint": "resemblance joint STUDY ...",
+    "drift": "resemblance drift REFERENCE CURRENT",
+    "compare": "resemblance compare",
+}
+FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
+MANY_MAPS = 6  # more of them are smaller
 
 
-class Plate(NamedTuple):
-    """A heat map as it stands on the page: its data and its drawing."""
+class Drawing(NamedTuple):
+    """A figure with its place on the page, its parts as markup, and the names of the parts."""
 
-    data: HeatMap
     figure: Figure
+    place: str
+    kind: str
+    parts: tuple[tuple[str, str], ...]
+
+
+class Colours(NamedTuple):
+    """What the colours of heat maps mean: the words at their ends, and what else there is."""
+
+    ends: tuple[tuple[str, str], ...]
+    has_negative: bool
+    has_gaps: bool
+
+
+class Chapter(NamedTuple):
+    """What the page shows of a section; ``keys`` say how its lines are drawn."""
+
+    section: Section
+    place: str
+    keys: tuple[tuple[str, Key], ...]
+    colours: Colours | None
+    drawings: tuple[Drawing, ...]
+    grids: tuple[Grid, ...]
 
 
 def write_page(
-    comparison: Comparison,
+    result: Result | Comparison,
     path: str | Path,
     *,
-    title: str = "Comparison of representations",
+    title: str = "",
     introduction: str = "",
     facts: Mapping[str, str] | None = None,
     stretch: bool = False,
 ) -> Path:
-    """Write a comparison to one HTML file and return its path.
+    """Write a result, or a comparison, to one HTML file and return its path.
 
-    The page has a table of all measures, a heat map per measure, the reasons of failures, and the
-    provenance. It needs no network and runs no foreign code; two calls with the same comparison
-    write the same bytes, and a reader sees the old or the new file, never a part.
+    The page has what leads, then for every section what it is about, its claims, figures and
+    tables, and why something has no value; at the end the mean ranks of the measures, times, and
+    how it was made. Any line can be shown or hidden, any table sorted, any mark read. It needs no
+    network; two calls with equal results write the same bytes, and a reader sees the old or the new
+    file, never a part.
 
     Parameters
     ----------
-    comparison : what :func:`resemblance.compare` or :func:`resemblance.load` returned.
+    result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare` or
+        :func:`resemblance.load` returned.
     path : the file to write; its folder must exist.
-    title : the heading. introduction : one paragraph below it, as plain text.
+    title : the heading; by default that of the result.
+    introduction : a paragraph before everything else, as plain text.
     facts : names and values to show at the top, such as accuracies.
-    stretch : let the colours of every map span its values instead of the range of its measure; the
-        maps say so.
+    stretch : let the colours of every map of a comparison span its values instead of the range of
+        its measure; the maps say so.
 
     Needs the extra ``report``.
     """
-    maps = [heat_map(comparison, info.spec, stretch=stretch) for info in comparison.measures]
-    html = _template().render(
-        title=title,
-        introduction=introduction,
-        comparison=comparison,
-        square=is_square(comparison),
-        pairs=_count_pairs(comparison),
-        measures=summary(comparison),
-        remarks=remark_notes(comparison),
-        failures=failure_groups(comparison),
-        failed=len(comparison.failures),
-        provenance=provenance(comparison),
-        facts=facts or {},
-        **_drawn(comparison, maps),
-    )
+    if isinstance(result, Comparison):
+        result = result_of(result, stretch=stretch)
+    heading = title or result.title or f"The {result.suite} suite"
+    content = _content(result, facts or {})
+    html = _template().render(title=heading, introduction=introduction, **content)
     write_atomically(Path(path), html)
     return Path(path)
 
 
-def _drawn(comparison: Comparison, maps: Sequence[HeatMap]) -> dict[str, Any]:
-    """Return what the page draws: the maps, and how far the measures agree, of two as a
-    sentence."""
-    found = agreement(comparison)
-    overview = found if found and len(found.rows) > 2 else None
-    crosses_zero = any(heat.scale.limits[0] < 0 for heat in maps)
+def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
+    shown = chapters(result)
+    figures = [(d.place, d.figure) for c in shown for d in c.drawings]
+    data = page_data((p, f) for p, f in figures if isinstance(f, HeatMap | Choice))
+    keys = [key for c in shown for _, key in c.keys]
     return {
-        "plates": [_plate(heat) for heat in maps],
-        "plate_width": plate_width(comparison),
-        "overview": overview and _plate(overview),
-        "overview_width": min(640, 200 + 36 * len(maps)),
-        "agreeing": _agreeing(found) if found and not overview else "",
-        "ramp": _ramp(),
-        "opposite": _ramp(opposite=True) if crosses_zero else (),
-        "data": page_data(comparison, [*maps, *([overview] if overview else [])]),
+        "result": result,
+        "strip": strip_of(result, facts),
+        "lead": "" if result.is_trial else result.headline(),
+        **_verdicts(result),
+        "chapters": shown,
+        "legend": _common_legend(shown),
+        "standing": _standing(result),
+        "numbers": sorted({key.number for key in keys}),
+        "seconds": [(name, duration(seconds)) for name, seconds in result.seconds.items()],
+        "total": duration(sum(result.seconds.values())),
+        "meanings": _meanings(result),
+        "links": {f.name: place for place, f in figures if isinstance(f, HeatMap)},
+        "has_maps": bool(data.document),
+        "data": data.document,
+        "frames": data.frames,
+        "command": COMMANDS.get(result.suite, f"resemblance {result.suite} run"),
     }
 
 
-def page_data(comparison: Comparison, maps: Iterable[HeatMap]) -> dict[str, Any]:
-    """Return the names and numbers that the page shows under the pointer; six digits, null where
-    there is no value."""
+def _verdicts(result: Result) -> dict[str, Any]:
+    count = Counter(claim.verdict for claim in result.claims)
+    has_verdict = bool(result.claims) and not result.is_trial
     return {
-        "rows": comparison.rows,
-        "columns": comparison.columns,
-        "maps": {m.name: _map_data(m, comparison) for m in maps},
+        "tested": len(result.claims) - count[NO_DATA],
+        "verdicts": [(v, count[v]) for v in SIGNS if count[v]],
+        "verdict": verdict(result) if has_verdict else "",
     }
 
 
-def plate_width(comparison: Comparison) -> int:
-    """Return the smallest width, in pixels, at which a heat map of this many names can be read."""
-    widest = max(len(comparison.rows), len(comparison.columns))
-    return 340 if widest <= 24 else 460 if widest <= 40 else 560
+def strip_of(result: Result, facts: Mapping[str, str]) -> Any:
+    """Return what is under the title: suite, size, data sets, models, seeds; that a trial is one;
+    remarks."""
+    run = {"suite": result.suite, "size": size_words(result.suite, result.size)}
+    run = {} if result.suite in COMMANDS or not result.size else run
+    remarks = filter(None, (*result.remarks, result.idle()))
+    return strip({**run, **result.facts, **facts}, is_trial=result.is_trial, remarks=remarks)
 
 
-def _map_data(heat: HeatMap, comparison: Comparison) -> dict[str, Any]:
-    is_measure = heat.name in comparison.values
-    shown = without_rounding(heat.values, comparison.info(heat.name)) if is_measure else heat.values
-    values = [
-        [float(f"{v:.6g}") if math.isfinite(v) else None for v in row] for row in shown.tolist()
-    ]
-    reasons = {f"{i},{j}": reason for (i, j), reason in heat.reasons.items()}
-    data: dict[str, Any] = {"values": values, "reasons": reasons}
-    own_names = (heat.rows, heat.columns) != (comparison.rows, comparison.columns)
-    return data | ({"rows": heat.rows, "columns": heat.columns} if own_names else {})
+def verdict(result: Result) -> str:
+    """Say in one line how many claims hold, and which do not."""
+    total = len(result.claims)
+    if not total:
+        return "This run puts no claim to the test."
+    parts = []
+    for name in SIGNS:
+        numbers = [claim.number for claim in result.claims if claim.verdict == name]
+        which = "" if name == REPRODUCED else f" ({', '.join(numbers)})"
+        parts += [f"{len(numbers)} {name}{which}"] if numbers else []
+    return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(parts)}."
 
 
-def _plate(heat: HeatMap) -> Plate:
-    return Plate(heat, draw(heat))
+def _meanings(result: Result) -> dict[str, str]:
+    """Return the sentence that defines a measure, by its label; of those in the catalogue."""
+    meanings = {}
+    for spec, label in result.labels.items():
+        try:
+            meanings[label] = get_measure(spec).summary.replace("``", "")
+        except ValueError:
+            continue
+    return meanings
 
 
-def _agreeing(found: HeatMap) -> str:
-    """Say in a sentence how far two measures agree."""
-    value = float(found.values[0, 1])
-    names = f"{found.rows[0]} and {found.rows[1]}"
-    if not math.isfinite(value):
-        return f"{names}: no correlation, for {found.reasons[0, 1]}."
-    return f"{names}: {f'{value:.2f}'.replace('-', '−')}."
+# --------------------------------------------------------------------------------------- chapters
 
 
-def _ramp(*, opposite: bool = False) -> list[str]:
-    """Return the colours of the scale for a style sheet."""
-    return [f"rgb({r:.0f} {g:.0f} {b:.0f})" for r, g, b in 255 * colour_table(9, opposite=opposite)]
+def chapters(result: Result) -> tuple[Chapter, ...]:
+    """Return what is shown of every section; a name has the same colour in all, as far as colours
+    go."""
+    numbers: dict[str, int] = {}
+    return tuple(_chapter(section, i, numbers) for i, section in enumerate(result.sections))
 
 
-def _count_pairs(comparison: Comparison) -> int:
-    pairs = int(off_diagonal(comparison).sum())
-    return pairs // 2 if is_square(comparison) else pairs
+def _chapter(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
+    keys = line_keys(section, numbers)
+    place = f"section-{_slug(section.name) or i + 1}"
+    drawings = tuple(
+        draw(figure, f"{place}-{_slug(figure.name) or j}", keys)
+        for j, figure in enumerate(section.figures)
+    )
+    grids = tuple(grid(table) for table in section.tables if not table.is_data)
+    return Chapter(section, place, tuple(keys.items()), _colours(section), drawings, grids)
+
+
+def _colours(section: Section) -> Colours | None:
+    """Return what the colours of the maps of a section mean; None where none says so."""
+    maps = [figure for figure in section.figures if isinstance(figure, HeatMap)]
+    maps += [heat for f in section.figures if isinstance(f, Choice) for heat in f.maps]
+    ends = tuple(dict.fromkeys(heat.ends for heat in maps if heat.ends is not None))
+    if not ends:
+        return None
+    has_negative = any(heat.is_diverging and limits(heat)[0] < 0 for heat in maps)
+    return Colours(ends, has_negative, any(None in row for heat in maps for row in heat.values))
+
+
+def _slug(name: str) -> str:
+    """Return a name as part of a link; nothing for one with other characters."""
+    return name if re.fullmatch(r"[A-Za-z0-9_.-]+", name) else ""
+
+
+def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, Key]:
+    """Return how the lines of a section are drawn, and note the numbers of names that are new."""
+    charts = [figure for figure in section.figures if isinstance(figure, Chart)]
+    lines = {line.name: line for figure in reversed(charts) for line in reversed(figure.lines)}
+    names = list(dict.fromkeys(line.name for figure in charts for line in figure.lines))
+    taken: dict[str, int] = {}
+    for name in names:
+        if name in numbers and numbers[name] not in taken.values():
+            taken[name] = numbers[name]
+    for name in names:
+        if name not in taken:
+            taken[name] = next(i for i in range(2 * len(names) + 1) if i not in taken.values())
+            numbers.setdefault(name, taken[name])
+    first = len(names) if len(names) <= FEW else FIRST
+    keys = {}
+    for i, name in enumerate(names):
+        line = lines[name]
+        is_shown = i < first if line.is_shown is None else line.is_shown
+        keys[name] = Key(taken[name], is_shown, line.is_dashed, line.note)
+    return keys
+
+
+def draw(figure: Figure, place: str, keys: Mapping[str, Key]) -> Drawing:
+    """Return a figure as markup."""
+    match figure:
+        case Chart():
+            return Drawing(figure, place, "chart", (("", chart(figure, keys)),))
+        case Bars():
+            return Drawing(figure, place, "bars", (("", bars(figure)),))
+        case Boxes():
+            return Drawing(figure, place, "boxes", (("", boxes(figure)),))
+        case Strips():
+            return Drawing(figure, place, "strips", (("", strips(figure)),))
+        case HeatMap():
+            return Drawing(figure, place, "map", (("", heat_map(figure, place)),))
+        case Clouds():
+            names = (cloud.name for cloud in figure.clouds)
+            return Drawing(figure, place, "clouds", tuple(zip(names, clouds(figure))))
+        case Choice():
+            return Drawing(figure, place, "choice", _static(figure, place))
+
+
+def _static(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
+    """Return the maps that are shown without a program, and in print."""
+    parts = []
+    for option in (choice.options[i] for i in choice.static if i < len(choice.options)):
+        words = ", ".join(filter(None, option.choices))
+        for i in option.maps:
+            heat = choice.maps[i]
+            parts.append((f"{heat.title} ({words})", heat_map(heat, f"{place}-{i}")))
+    return tuple(parts)
+
+
+def _common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, Key], ...]:
+    """Return the lines of the whole page if several sections draw the same ones; else none."""
+    legends = [dict(chapter.keys) for chapter in shown if chapter.keys]
+    largest = max(legends, key=len, default={})
+    is_common = len(legends) > 1 and all(
+        largest.get(name) == key for legend in legends for name, key in legend.items()
+    )
+    return tuple(largest.items()) if is_common else ()
+
+
+def _standing(result: Result) -> tuple[Bars, str] | None:
+    figure = None if any(s.name == "ranking" for s in result.sections) else standing(result)
+    return figure and (figure, bars(figure))
+
+
+# --------------------------------------------------------------------------------------- template
 
 
 def _template() -> Any:
-    jinja2 = need("jinja2")
-    source = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
+    """Return the template; everything that is put into it is escaped, and what it lacks is an
+    error."""
+    jinja2, here = need("jinja2"), Path(__file__).parent
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["number"] = lambda value: number(value).replace("-", "−")
+    source, css, js = (
+        (here / name).read_text(encoding="utf-8")
+        for name in ("page.html.j2", "page.css", "page.js")
+    )
+    environment.globals |= {"css": css, "js": js, "ramps": style_sheet(), "many": MANY_MAPS}
+    environment.globals |= {"written": written, "signs": SIGNS, "kinds": KINDS}
+    environment.filters["minus"] = minus
+    environment.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))
     return environment.from_string(source)
+
+
+def badge(name: str) -> str:
+    """Return a verdict with its sign, as markup; a verdict that is none of ours is an error."""
+    sign = f'<b aria-hidden="true">{SIGNS[name]}</b>'
+    return f'<span class="badge {KINDS[name]}">{sign}{name}</span>'
+
+
+def written(value: Any) -> str:
+    """Write a setting for a person: names with their values for a mapping, a list with commas."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {written(part)}" for name, part in value.items())
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ", ".join(map(written, value))
+    return str(value)

@@ -1,5 +1,4 @@
-"""What stands under the title of every page of a study: what the run is of, and that a trial is
-one."""
+"""What is under the title of every page: what the run is of, and that a trial is one."""
 
 from __future__ import annotations
 
@@ -14,10 +13,11 @@ def strip(facts: Mapping[str, str], *, is_trial: bool, remarks: Iterable[str] = 
     """Return the facts of a run in a line, the banner of a trial, and remarks, as markup;
     everything is escaped."""
     markup = need("markupsafe")
-    told = "".join(
+    pairs = "".join(
         f"<div><dt>{markup.escape(k)}</dt><dd>{markup.escape(v)}</dd></div>"
         for k, v in facts.items()
     )
+    line = f'<dl class="strip">{pairs}</dl>' if pairs else ""
     banner = f'<p class="trial" role="note">{markup.escape(TRIAL)}</p>' if is_trial else ""
     notes = "".join(f'<p class="remark">{markup.escape(remark)}</p>' for remark in remarks)
-    return markup.Markup(f'<dl class="strip">{told}</dl>{banner}{notes}')
+    return markup.Markup(f"{line}{banner}{notes}")

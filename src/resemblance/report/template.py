@@ -9,7 +9,7 @@ from typing import Any
 
 from ..extras import need
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
-from .findings_numbers import minus
+from .numbers import minus
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
 KINDS: Mapping[str, str] = {

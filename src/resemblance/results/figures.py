@@ -6,18 +6,30 @@ from typing import NamedTuple, TypeAlias
 
 
 class Line(NamedTuple):
-    """Points (x, y) that belong together, and their intervals (low, high) if known, one a point."""
+    """Points (x, y) that belong together, and their intervals (low, high) if known, one a point.
+
+    ``titles``: what the pointer reads at each point; by default the name of the line and both
+    numbers. ``note``: what the pointer reads at the name in the legend. ``is_shown``: whether a
+    reader sees the line at first; by default all of up to ten lines of a section are, and the first
+    eight of more.
+    """
 
     name: str
     points: tuple[tuple[float, float], ...]
     intervals: tuple[tuple[float, float], ...] = ()
+    titles: tuple[str, ...] = ()
+    note: str = ""
+    is_dashed: bool = False
+    is_shown: bool | None = None
 
 
 class Chart(NamedTuple):
     """Lines, or clouds of points, over common axes.
 
     ``threshold`` draws a horizontal line that ``note`` explains; ``joined``: points of a line are
-    connected.
+    connected. ``span_x`` and ``span_y``: the ends of the axes; by default as the points need.
+    ``is_labelled``: the title of a point is written at it where there is room.
+    ``has_diagonal`` draws the line y = x.
     """
 
     name: str
@@ -29,22 +41,31 @@ class Chart(NamedTuple):
     joined: bool = True
     log_x: bool = False
     threshold: float | None = None
+    span_x: tuple[float, float] | None = None
+    span_y: tuple[float, float] | None = None
+    is_labelled: bool = False
+    has_diagonal: bool = False
 
 
 class Bar(NamedTuple):
-    """An estimate with its interval; ``low`` and ``high`` are None where there is none."""
+    """An estimate with its interval; ``low`` and ``high`` are None where there is none.
+
+    ``note``: what the pointer reads; by default the name and the numbers.
+    """
 
     name: str
     value: float
     low: float | None = None
     high: float | None = None
+    note: str = ""
 
 
 class Bars(NamedTuple):
     """Estimates below each other, such as of one quantity for every measure.
 
     ``threshold`` draws a vertical line. ``span``: the ends of the axis, such as the first and the
-    last rank; by default as the values need. ``log_x``: the axis is logarithmic.
+    last rank; by default as the values need; what lies beyond is drawn at the end. ``log_x``: the
+    axis is logarithmic. ``is_limit``: bars begin at the threshold, and those above it stand out.
     """
 
     name: str
@@ -55,13 +76,18 @@ class Bars(NamedTuple):
     threshold: float | None = None
     span: tuple[float, float] | None = None
     log_x: bool = False
+    is_limit: bool = False
 
 
 class HeatMap(NamedTuple):
     """A matrix of values with names, None where there is no value.
 
     ``span``: the values at the ends of the colour scale; by default the extremes. ``is_diverging``:
-    the scale has two colours that meet at 0, or in the middle of ``span``.
+    the scale has two colours that meet at 0, or in the middle of ``span`` if 0 is not inside it.
+    ``is_reversed``: small values are dark, as where a distance of 0 means alike. ``titles``: what
+    the pointer reads in each cell, such as why it has no value; "" for its number. ``subtitle``
+    is written after the title, in grey. ``ends``: what pale and dark mean, such as "different" and
+    "alike".
     """
 
     name: str
@@ -72,6 +98,10 @@ class HeatMap(NamedTuple):
     note: str = ""
     span: tuple[float, float] | None = None
     is_diverging: bool = False
+    is_reversed: bool = False
+    titles: tuple[tuple[str, ...], ...] = ()
+    subtitle: str = ""
+    ends: tuple[str, str] | None = None
 
 
 class Box(NamedTuple):
@@ -135,20 +165,31 @@ class Strips(NamedTuple):
 
 
 class Option(NamedTuple):
-    """One of the matrices to choose from; ``choices`` has an entry for every selector."""
+    """One selection: an entry for every selector, and the positions of its maps in the choice.
+
+    ``said``: a line below the maps, such as the score that they lead to.
+    """
 
     choices: tuple[str, ...]
-    maps: tuple[HeatMap, ...]
+    maps: tuple[int, ...]
+    said: str = ""
 
 
 class Choice(NamedTuple):
-    """Matrices of which a reader selects those to see, by one or more selectors with names."""
+    """Matrices of which a reader selects those to see, by one or more selectors with names.
+
+    ``maps``: every matrix once, however many options show it. A selector offers what the options
+    have that agree with the selectors before it. Without a program, and in print, the options of
+    ``static`` are shown, by default the first.
+    """
 
     name: str
     title: str
     selectors: tuple[str, ...]
     options: tuple[Option, ...]
+    maps: tuple[HeatMap, ...]
     note: str = ""
+    static: tuple[int, ...] = (0,)
 
 
 Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ..documents import check_types, read_document
 from ..notebook import card
-from ..significance import Places, places, rank_within
+from ..significance import Places, places
 from ..store import write_atomically
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
-from .figures import Chart
+from .figures import Chart, Choice, Figure, HeatMap, Line
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
-from .sections import Section
+from .ranks import BY_SCORES, rank_cell
+from .sections import Section, Table
 
-FORMAT = 2
-READABLE = (1, 2)  # 1 had no figures but charts and bars
+FORMAT = 3
+READABLE = (1, 2, 3)  # 1 had no figures but charts and bars, 2 no titles and no signs
+FORMER = {"sweeps": "manifolds"}  # an entry that only the former result of a suite has
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +33,9 @@ class Result:
     a measure. ``seconds``: the processor time of every section. ``facts``: by name, what it is of:
     data sets, models, seeds. ``lead``: of a joint ranking, who leads and where suites disagree;
     others work that out. ``remarks``: what a reader must know before the numbers, such as studies
-    that were left out.
+    that were left out. ``title`` and ``about``: the heading of its page and the paragraph below it.
+    ``counts``: by name, numbers that a page shows large, such as how many models there are.
+    ``tone``: "good", "warning" or "bad" colours what leads; "" is neutral.
 
     A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
@@ -49,6 +52,10 @@ class Result:
     facts: Mapping[str, str] = field(default_factory=dict)
     lead: str = ""
     remarks: tuple[str, ...] = ()
+    title: str = ""
+    about: str = ""
+    counts: Mapping[str, str] = field(default_factory=dict)
+    tone: str = ""
 
     def __post_init__(self) -> None:
         if self.is_trial:
@@ -78,8 +85,7 @@ class Result:
         }
 
     def __getitem__(self, name: str) -> Section:
-        found = {section.name: section for section in self.sections}
-        return found[name]
+        return {section.name: section for section in self.sections}[name]
 
     @property
     def is_trial(self) -> bool:
@@ -92,20 +98,24 @@ class Result:
         return tuple(claim for section in self.sections for claim in section.claims)
 
     def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
-        """Return the scores of every cell, by section and cell."""
-        return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
+        """Return the scores of every cell, by test and cell; the test is its section, unless a rule
+        names another."""
+        return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
-    def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
+    def ranks(self, among: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, float]]:
         """Return the rank of every measure in every cell, 1 for the best; without a value it stands
-        behind all others.
+        behind all others, unless the rule of the cell says otherwise.
 
-        Cells in which no measure has a value are left out, for nobody can be ranked there.
+        ``among``: rank these measures only, among each other. Cells in which no measure has a value
+        are left out, for nobody can be ranked there.
         """
-        cells = {
-            c: {m: math.nan if v is None else v for m, v in s.items()}
-            for c, s in self.scores().items()
+        names = None if among is None else sorted(set(among))
+        ranks = {
+            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
+            for s in self.sections
+            for cell, scores in s.scores.items()
         }
-        return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
+        return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
     def places(self) -> Places:
         """Return where every measure stands over the cells, best first, and which cannot be told
@@ -152,15 +162,30 @@ class Result:
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
     remedy = "remove it and run the suite again: what was computed is kept"
-    return read_document(Path(path), _result_of, "a result", remedy)
+    result = read_document(Path(path), _result_of, "a result", remedy)
+    if isinstance(result, str):
+        raise ValueError(
+            f"{path} was written by an earlier version: `resemblance {result} run "
+            f"{Path(path).parent}` makes it anew from what was computed"
+        )
+    return result
 
 
-def _result_of(document: dict[str, Any]) -> Result:
-    if document.pop("format") not in READABLE:
+def _result_of(document: dict[str, Any]) -> Result | str:
+    """Return a result, or the suite of one from before all suites had the same."""
+    for entry, suite in FORMER.items():
+        if entry in document:
+            return suite
+    if document["format"] not in READABLE:
         raise ValueError("it has another format")
-    document["sections"] = decode(tuple[Section, ...], document["sections"])
-    document["remarks"] = tuple(document.get("remarks", ()))
-    result = Result(**document)
+    names = {field.name for field in fields(Result)}
+    unknown = document.keys() - names - {"format", "trial"}  # a file for programs says "trial" too
+    if unknown:
+        raise ValueError(f"it has the entries {', '.join(sorted(unknown))}")
+    entries = {name: entry for name, entry in document.items() if name in names}
+    entries["sections"] = decode(tuple[Section, ...], entries["sections"])
+    entries["remarks"] = tuple(entries.get("remarks", ()))
+    result = Result(**entries)
     check_types(result, Result)
     return result
 
@@ -173,20 +198,62 @@ def _as_json(value: Any, what: str) -> str:
 
 
 def _check(section: Section) -> None:
-    _check_names(f"section {section.name!r}", (*section.tables, *section.figures))
+    where = f"section {section.name!r}"
+    _check_names(where, (*section.tables, *section.figures))
     for table in section.tables:
-        for i, row in enumerate(table.rows):
-            if len(row) != len(table.columns):
-                wrong = f"row {i} has {len(row)} entries for {len(table.columns)} columns"
-                raise ValueError(f"section {section.name!r}, table {table.name!r}: {wrong}")
-    for line in (line for f in section.figures if isinstance(f, Chart) for line in f.lines):
-        if line.intervals and len(line.intervals) != len(line.points):
-            wrong = f"{len(line.intervals)} intervals for {len(line.points)} points"
-            raise ValueError(f"section {section.name!r}, line {line.name!r}: {wrong}")
+        _check_table(f"{where}, table {table.name!r}", table)
+    for figure in section.figures:
+        _check_figure(f"{where}, figure {figure.name!r}", figure)
     for claim in section.claims:
         if claim.verdict not in VERDICTS:
+            raise ValueError(f"{where}, claim {claim.number}: no verdict {claim.verdict!r}")
+
+
+def _check_table(where: str, table: Table) -> None:
+    width = len(table.columns)
+    for i, row in enumerate(table.rows):
+        if len(row) != width:
+            raise ValueError(f"{where}: row {i} has {len(row)} entries for {width} columns")
+    for name in ("groups", "hints", "choices"):
+        entries = getattr(table, name)
+        if entries and len(entries) != width:
+            raise ValueError(f"{where}: {len(entries)} {name} for {width} columns")
+    if table.shades and [len(row) for row in table.shades] != [width] * len(table.rows):
+        raise ValueError(f"{where}: the shades do not fit the {len(table.rows)} rows")
+
+
+def _check_figure(where: str, figure: Figure) -> None:
+    if isinstance(figure, Chart):
+        for line in figure.lines:
+            _check_line(where.replace(f"figure {figure.name!r}", f"line {line.name!r}"), line)
+    elif isinstance(figure, HeatMap):
+        _check_map(where, figure)
+    elif isinstance(figure, Choice):
+        for heat in figure.maps:
+            _check_map(where, heat)
+        for option in figure.options:
+            if len(option.choices) != len(figure.selectors):
+                raise ValueError(
+                    f"{where}: {len(option.choices)} choices for {len(figure.selectors)} selectors"
+                )
+            if not all(0 <= i < len(figure.maps) for i in option.maps):
+                raise ValueError(f"{where}: an option has no map of {len(figure.maps)}")
+
+
+def _check_line(where: str, line: Line) -> None:
+    for name in ("intervals", "titles"):
+        entries = getattr(line, name)
+        if entries and len(entries) != len(line.points):
+            raise ValueError(f"{where}: {len(entries)} {name} for {len(line.points)} points")
+
+
+def _check_map(where: str, heat: HeatMap) -> None:
+    shape = [len(heat.columns)] * len(heat.rows)
+    for name in ("values", "titles"):
+        entries = getattr(heat, name)
+        if (entries or name == "values") and [len(row) for row in entries] != shape:
             raise ValueError(
-                f"section {section.name!r}, claim {claim.number}: no verdict {claim.verdict!r}"
+                f"{where}: {name} do not fit {len(heat.rows)} rows and {len(heat.columns)} columns"
             )
 
 

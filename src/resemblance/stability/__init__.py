@@ -7,6 +7,7 @@ from ..statistics import __all__ as _statistics
 from .magnitude import MagnitudeBin, discordance, magnitude_matched
 from .resampling import Interval, Null, interval, permutation_null
 from .screen import Perturbation, Perturbations, perturbations
+from .transformations import Transformed, transformation_study, transformations
 from .windows import Window, over_windows
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Null",
     "Perturbation",
     "Perturbations",
+    "Transformed",
     "Window",
     "discordance",
     "get_statistic",
@@ -24,5 +26,7 @@ __all__ = [
     "over_windows",
     "permutation_null",
     "perturbations",
+    "transformation_study",
+    "transformations",
     *_statistics,
 ]

@@ -44,7 +44,9 @@ UNFINISHED = (
     (
         "",
         ".*",
-        re.compile(r"\.(study\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"),
+        re.compile(
+            r"\.(study\.json|facts\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
+        ),
     ),
 )
 
@@ -118,9 +120,6 @@ def remember(
     document = {"format": FORMAT, **wanted._asdict()}
     write_atomically(folder / "study.json", json.dumps(document) + "\n")
     return wanted
-
-
-remember_suite = remember  # the name before
 
 
 def _check_same(folder: Path, known: Purpose, wanted: Purpose, keeps_size: bool) -> None:

@@ -33,6 +33,15 @@ SIZES: Mapping[str, Effort] = {
     "default": Effort(200, 2, 3),
     "paper": Effort(1000, 5, 3, 2000, 9999, 500),
 }
+TITLE = "Sensitivity and specificity"
+INTRODUCTION = (
+    "Do measures of similarity respond to what affects function, and to nothing else? Four "
+    "benchmarks after Ding, Denain and Steinhardt (2021): random starts and layers, deleted "
+    "principal components, seeds of fine-tuning, seeds of pretraining. In each, distances from "
+    "the best representation should be in the order of the differences in what representations "
+    "can do. Naive p-values assume that pairs are independent; permuted ones and intervals allow "
+    "for the seeds that models have in common."
+)
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     experiment(Job(benchmark, Models(), SIZES["default"], {})) for benchmark in BENCHMARKS
 )
@@ -100,6 +109,8 @@ def run(
         executor=executor,
         memory=memory,
         progress=progress,
+        title=TITLE,
+        about=INTRODUCTION,
         provenance={"models": source.folder} if source.folder else {"domains": list(domains)},
     )
     summary = summary_section(facts, tuple(judges["summary"](facts)) if "summary" in judges else ())

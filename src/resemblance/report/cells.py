@@ -1,0 +1,170 @@
+"""The cells of a table as a page shows them: numbers of a column with the same decimals, sorted by
+their values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from ..results.sections import Entry, Sign, Table
+from .numbers import decimals, digits, minus, number
+
+NUMBER = r"[-−]?(?:\d[\d.]*|∞)"
+# a number or an interval, with or without %
+NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
+
+
+class Cell(NamedTuple):
+    """A cell of a table: what is written, and the number by which it is sorted ("" for none, None
+    for a text); its shade from −1 to 1, and what is said besides."""
+
+    text: str
+    value: str | None
+    shade: float | None = None
+    is_framed: bool = False
+    sign: str = ""
+    note: str = ""
+
+    @property
+    def classes(self) -> str:
+        """What the style sheet knows it by."""
+        shade = "" if self.shade is None else "s neg" if self.shade < 0 else "s"
+        return " ".join(
+            filter(None, ("" if self.value is None else "n", shade, "best" * self.is_framed))
+        )
+
+
+class Heading(NamedTuple):
+    """A heading above columns: where they begin, how many there are, and its text."""
+
+    start: int
+    count: int
+    text: str
+
+
+class Row(NamedTuple):
+    """A row of a table; a marked one is highlighted."""
+
+    cells: tuple[Cell, ...]
+    is_marked: bool
+
+
+class Grid(NamedTuple):
+    """A table as a page shows it: which columns are numbers, headings above columns, and rows."""
+
+    table: Table
+    is_number: tuple[bool, ...]
+    headings: tuple[Heading, ...]
+    rows: tuple[Row, ...]
+
+
+def grid(table: Table) -> Grid:
+    """Return a table as a page shows it."""
+    columns = _columns(table)
+    signs = {(sign.row, sign.column): sign for sign in table.signs}
+    shades, framed, marked = _shades(table), set(table.framed), set(table.marked)
+    rows = tuple(
+        Row(_finished(row, i, shades, framed, signs), i in marked)
+        for i, row in enumerate(zip(*columns))
+    )
+    is_number = tuple(any(cell.value is not None for cell in column) for column in columns)
+    return Grid(table, is_number, _headings(table), rows)
+
+
+def _finished(
+    row: Sequence[Cell],
+    i: int,
+    shades: Sequence[Sequence[float | None]],
+    framed: set[tuple[int, int]],
+    signs: Mapping[tuple[int, int], Sign],
+) -> tuple[Cell, ...]:
+    """Return the cells of a row with their shades, frames and signs."""
+    cells = []
+    for j, cell in enumerate(row):
+        shade = shades[i][j] if shades else None
+        sign = signs.get((i, j), Sign(i, j))
+        shade = None if shade is None or not math.isfinite(shade) else round(shade, 2)
+        cells.append(Cell(*cell[:2], shade, (i, j) in framed, sign.text, sign.note))
+    return tuple(cells)
+
+
+def _headings(table: Table) -> tuple[Heading, ...]:
+    """Return what is above the headings of columns; equal neighbours share one."""
+    headings, start = [], 0
+    for name, columns in groupby(table.groups):
+        count = len(list(columns))
+        headings.append(Heading(start, count, name))
+        start += count
+    return tuple(headings)
+
+
+def _shades(table: Table) -> tuple[tuple[float | None, ...], ...]:
+    """Return the shade of every cell: as the table gives it, or by the values of a column, of which
+    the largest is 1 where any is beyond −1 or 1."""
+    if table.shades or not table.shaded:
+        return table.shades
+    largest = {j: max([1.0, *map(abs, _known(table, j))]) for j in table.shaded}
+    return tuple(
+        tuple(_share(entry, largest.get(j)) for j, entry in enumerate(row)) for row in table.rows
+    )
+
+
+def _share(entry: Entry, largest: float | None) -> float | None:
+    if largest is None or entry is None or isinstance(entry, str):
+        return None
+    return entry / largest
+
+
+def _known(table: Table, column: int) -> list[float]:
+    entries = [row[column] for row in table.rows]
+    return [float(e) for e in entries if not isinstance(e, str) and e is not None]
+
+
+def _columns(table: Table) -> list[list[Cell]]:
+    columns = [[row[i] for row in table.rows] for i in range(len(table.columns))]
+    return [_column(entries, i == 0, table.figures) for i, entries in enumerate(columns)]
+
+
+def _column(entries: Sequence[Entry], is_first: bool, figures: int | None) -> list[Cell]:
+    """Return the cells of a column: of numbers, of texts that are numbers, or of texts."""
+    values = [entry for entry in entries if entry is not None]
+    if values and not any(isinstance(entry, str) for entry in values):
+        return _numbers(entries, figures)
+    counts = None if is_first else _counts(entries)
+    return counts or [_words(entry) for entry in entries]
+
+
+def _words(entry: Entry) -> Cell:
+    return Cell(minus(entry) if isinstance(entry, str) else number(entry), None)
+
+
+def _counts(column: Sequence[Entry]) -> list[Cell] | None:
+    """Return a column of texts that are numbers, such as "97%" and "1.2 to 3.4", by the first; None
+    for any other."""
+    texts = ["" if entry is None else str(entry) for entry in column]
+    matches = [NUMBERS.fullmatch(text) for text in texts]
+    if not any(matches) or any(text and not match for text, match in zip(texts, matches)):
+        return None
+    return [
+        Cell(minus(text), match[1].replace("−", "-").replace("∞", "inf"))
+        if match
+        else Cell("–", "")
+        for text, match in zip(texts, matches)
+    ]
+
+
+def _numbers(column: Sequence[Entry], figures: int | None) -> list[Cell]:
+    values = [
+        None if entry is None or not math.isfinite(float(entry)) else float(entry)
+        for entry in column
+    ]
+    places = decimals([abs(v) for v in values if v is not None])
+    return [
+        Cell("–", "")
+        if v is None
+        else Cell(digits(v, places) if figures is None else number(v, figures), f"{v!r}")
+        for v in values
+    ]

@@ -1,0 +1,125 @@
+"""The colours of heat maps: dark blue for the end that matters, brown for what lies below 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..results.figures import HeatMap
+
+LEVELS = 100  # colours of a direction; the style sheet has a class for each
+
+
+def limits(heat: HeatMap) -> tuple[float, float]:
+    """Return the values at the ends of the colours: the span, or the extremes.
+
+    The diagonal of a square with equal names does not count where there is anything else.
+    """
+    if heat.span is not None:
+        return heat.span
+    is_square = heat.rows == heat.columns
+    pairs = [
+        v for i, row in enumerate(heat.values) for j, v in enumerate(row) if not is_square or i != j
+    ]
+    known = _known(pairs) or _known([v for row in heat.values for v in row])
+    return (min(known), max(known)) if known else (0.0, 1.0)
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [v for v in values if v is not None and math.isfinite(v)]
+
+
+def level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -> int | None:
+    """Return the colour of a value: from 0, the palest, to the darkest, negative for the other
+    direction of a diverging scale; None for no value."""
+    if value is None or not math.isfinite(value):
+        return None
+    return round((LEVELS - 1) * position(heat, value, ends))
+
+
+def position(heat: HeatMap, value: float, ends: tuple[float, float]) -> float:
+    """Return where a value is among the colours: 0 to 1, or −1 to 1 on a diverging scale.
+
+    A diverging scale has equal steps both ways: that few values are below 0 takes nothing from the
+    contrast of the others.
+    """
+    low, high = ends
+    if heat.is_diverging:
+        middle = 0.0 if low < 0 < high else (low + high) / 2
+        share = (value - middle) / (max(high - middle, middle - low) or 1.0)
+        share = -share if heat.is_reversed else share
+        return min(max(share, -1.0), 1.0)
+    share = min(max((value - low) / (high - low if high > low else 1.0), 0.0), 1.0)
+    return 1 - share if heat.is_reversed else share
+
+
+def css_class(step: int | None) -> str:
+    """Return the class of a colour in the style sheet."""
+    if step is None:
+        return "missing"
+    return f"q{step}" if step >= 0 else f"o{-step}"
+
+
+def style_sheet() -> str:
+    """Return the classes of all colours."""
+    ramps = (("q", colour_table(LEVELS)), ("o", colour_table(LEVELS, opposite=True)))
+    rules = [
+        f".{name}{i}{{fill:{rgb(colour)}}}"
+        for name, table in ramps
+        for i, colour in enumerate(table)
+    ]
+    ends = ((".ramp", "right", False), (".ramp.opposite", "left", True))
+    for name, side, opposite in ends:
+        steps = ", ".join(rgb(colour) for colour in colour_table(9, opposite=opposite))
+        rules.append(f"\n{name} {{ background: linear-gradient(to {side}, {steps}); }}")
+    return "".join([*rules, "\n.cells .missing { fill: url(#hatch); }"])
+
+
+def rgb(colour: np.ndarray) -> str:
+    """Write a colour for a style sheet."""
+    return "rgb({:.0f} {:.0f} {:.0f})".format(*(255 * colour))
+
+
+def is_dark(step: int | None) -> bool:
+    """Whether letters on a colour must be white."""
+    return step is not None and abs(step) > 0.45 * LEVELS
+
+
+def colour_table(size: int = 256, *, opposite: bool = False) -> np.ndarray:
+    """Return colours from pale sand by green to deep blue whose lightness falls evenly, (size, 3)
+    in 0..1.
+
+    Even in the perceptual space Oklab (Ottosson 2020), so that equal steps look equal, also in grey
+    and in print. With ``opposite``, from the same sand to brown.
+    """
+    t = np.linspace(0, 1, size)
+    chroma_end, hue_turn, fall = (0.075, -55, 0.575) if opposite else (0.06, 165, 0.685)
+    lightness = 0.975 - fall * t
+    chroma = 0.025 + 0.2 * t * (1 - t) + chroma_end * t
+    hue = np.radians(100 + hue_turn * t)
+    return _from_oklab(np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)], axis=1))
+
+
+def _from_oklab(lab: np.ndarray) -> np.ndarray:
+    """Return colours of Oklab as sRGB, cut to 0..1."""
+    to_cones = np.array(
+        [
+            [1, 0.3963377774, 0.2158037573],
+            [1, -0.1055613458, -0.0638541728],
+            [1, -0.0894841775, -1.2914855480],
+        ]
+    )
+    to_rgb = np.array(
+        [
+            [4.0767416621, -3.3077115913, 0.2309699292],
+            [-1.2684380046, 2.6097574011, -0.3413193965],
+            [-0.0041960863, -0.7034186147, 1.7076147010],
+        ]
+    )
+    linear = np.clip((lab @ to_cones.T) ** 3 @ to_rgb.T, 0, 1)
+    encoded: np.ndarray = np.where(
+        linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
+    )
+    return encoded

@@ -1,0 +1,328 @@
+"""Heat maps as inline SVG, and their numbers as data that the page reads; what is missing is
+hatched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..results.figures import Choice, HeatMap
+from .colours import LEVELS, css_class, is_dark, level, limits
+from .numbers import number
+from .svg import drawing, shortened, tag, text
+
+WIDTH = 480.0
+SCALE = 62.0  # room for the colour scale at the right
+FONT, SMALLEST_FONT = 11.0, 6.0
+CHARACTER = 0.56  # of the font size: mean width of a character
+LONGEST = 24  # characters of a name along an axis
+TALLEST = 2.5  # of the width of the cells
+STEPS = 32  # colours of a scale
+TINY = 1e-9  # of the span of the colours: smaller numbers are 0 but for rounding
+
+
+class Group(NamedTuple):
+    """Consecutive rows or columns of one model: its name, the first position, and one past the
+    last."""
+
+    name: str
+    start: int
+    stop: int
+
+
+class Name(NamedTuple):
+    """A name along an axis: its place in cells, its distance from them, and how it is written."""
+
+    place: float
+    name: str
+    offset: float
+    font: float
+    is_upright: bool  # against the direction of the axis
+    is_muted: bool = False
+
+
+class Names(NamedTuple):
+    """What is written along one axis, where a new model begins, and the room it takes."""
+
+    names: tuple[Name, ...]
+    borders: tuple[int, ...]
+    room: float
+
+
+class Cells(NamedTuple):
+    """Where the cells of a map are: left, top, width and height of all, and of one."""
+
+    left: float
+    width: float
+    height: float
+    pitch_x: float
+    pitch_y: float
+
+
+def heat_map(heat: HeatMap, data: str) -> str:
+    """Draw a heat map; ``data`` is the name of its numbers in the data of the page."""
+    return _frame(
+        heat, _squares(heat), limits(heat), class_="chart matrix", data_map=data, tabindex=0
+    )
+
+
+def empty_map(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """Draw the names and the scale of a heat map into which the page puts cells and numbers."""
+    heat = HeatMap("", "heat map", rows, columns, ())
+    return _frame(heat, [], (0.0, 1.0), class_="chart matrix", tabindex=0)
+
+
+def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attributes: Any) -> str:
+    """Draw names, borders between models, and the scale around cells."""
+    rows, columns = max(len(heat.rows), 1), max(len(heat.columns), 1)
+    left = axis_names(heat.rows, (WIDTH - 130) / max(rows, columns), turn=False)
+    bottom = axis_names(heat.columns, (WIDTH - 130) / columns, turn=True)
+    width = WIDTH - left.room - SCALE
+    height = min(max(width * rows / columns, 24.0), TALLEST * width)
+    cells = Cells(left.room, width, height, width / columns, height / rows)
+    transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
+    cursor = tag("path", class_="cursor")
+    parts = [tag("g", *inside, cursor, class_="cells", transform=transform)]
+    parts += _written(heat, cells, ends) if inside else []
+    parts += [*_left(left, cells), *_below(bottom, cells)]
+    parts += [*_borders(left, bottom, cells), *_scale(heat, cells, ends)]
+    label = f"Heat map: {heat.title}; arrow keys read single values"
+    return drawing(WIDTH, height + 8 + bottom.room, parts, label, **attributes)
+
+
+def _squares(heat: HeatMap) -> list[str]:
+    """Return the cells in units of cells, a path for every colour; equal neighbours are one."""
+    ends, paths = limits(heat), dict[str, list[str]]()
+    for i, row in enumerate(heat.values):
+        kinds = [css_class(level(heat, value, ends)) for value in row]
+        for start, stop in _runs(kinds):
+            width = stop - start
+            paths.setdefault(kinds[start], []).append(f"M{start} {i}h{width}v1h-{width}z")
+    return [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
+
+
+def _runs(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
+    """Yield the first position of every run of equal entries, and one past the last."""
+    starts = [i for i, kind in enumerate(kinds) if i == 0 or kinds[i - 1] != kind]
+    return zip(starts, [*starts[1:], len(kinds)])
+
+
+def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
+    """Write the numbers into the cells if all have room."""
+    tiny = TINY * abs(ends[1] - ends[0])
+    words = [[cell_text(value, tiny) for value in row] for row in heat.values]
+    longest = max((len(word) for row in words for word in row), default=0)
+    font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / (CHARACTER * max(longest, 1)))
+    if font < 7.5:
+        return []
+    parts = []
+    for i, row in enumerate(heat.values):
+        for j, value in enumerate(row):
+            x, y = cells.left + (j + 0.5) * cells.pitch_x, 4 + (i + 0.5) * cells.pitch_y + font / 3
+            kind = "count light" if is_dark(level(heat, value, ends)) else "count"
+            style = f"font-size:{font:.1f}px"
+            if words[i][j]:
+                parts.append(text(words[i][j], round(x, 1), round(y, 1), class_=kind, style=style))
+    return parts
+
+
+def cell_text(value: float | None, tiny: float) -> str:
+    """Write a number into a cell; what is only rounding on this scale is 0."""
+    if value is None or not math.isfinite(value):
+        return ""
+    if abs(value) < tiny:
+        return "0"
+    if value == int(value) and abs(value) >= 2:
+        return number(value)
+    return f"{value:.2f}".replace("-", "−") if 0.01 <= abs(value) < 10 else number(value)
+
+
+# -------------------------------------------------------------------------------------------- names
+
+
+def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
+    """Choose what fits along an axis with ``pitch`` per name: layers and models, models, or names
+    in small.
+
+    With ``turn`` the axis is horizontal, so names of cells stand upright, and those of models where
+    they do not fit.
+    """
+    groups = model_groups(names)
+    if all(group.stop - group.start == 1 for group in groups):
+        groups = ()
+    font = max(SMALLEST_FONT, min(FONT, 0.92 * pitch))
+    step = 1 if font <= 1.3 * pitch else math.ceil(1.1 * font / pitch)
+    places = range(0) if groups and font < 7.5 else range(0, len(names), step)
+    cells = [
+        shortened(names[i].rpartition("/")[2] if groups else names[i], LONGEST) for i in places
+    ]
+    written = [Name(i, name, 5, font, turn, bool(groups)) for i, name in zip(places, cells)]
+    depth = max((text_width(name, font) for name in cells), default=0) + 5
+    titles = []
+    for group in groups:
+        name, length = shortened(group.name, LONGEST), (group.stop - group.start) * pitch
+        is_upright = turn and text_width(name, FONT) > length
+        titles.append(Name((group.start + group.stop - 1) / 2, name, depth + 6, FONT, is_upright))
+    across = [text_width(t.name, FONT) if t.is_upright or not turn else FONT for t in titles]
+    room = depth + (6 + max(across) if across else 0) + 4
+    return Names((*written, *titles), tuple(g.start for g in groups[1:]), room)
+
+
+def model_groups(names: Sequence[str]) -> tuple[Group, ...]:
+    """Return the runs of names that share what is before their last slash; none unless all names
+    have one."""
+    if not all(0 < name.rfind("/") < len(name) - 1 for name in names):
+        return ()
+    models = [name.rpartition("/")[0] for name in names]
+    return tuple(Group(models[start], start, stop) for start, stop in _runs(models))
+
+
+def text_width(name: str, font: float) -> float:
+    """Estimate the length of a name."""
+    return len(name) * font * CHARACTER
+
+
+def _left(left: Names, cells: Cells) -> list[str]:
+    parts = []
+    for name in left.names:
+        y = 4 + (name.place + 0.5) * cells.pitch_y + name.font / 3
+        parts.append(_name(name, cells.left - name.offset, y, "end"))
+    return parts
+
+
+def _below(bottom: Names, cells: Cells) -> list[str]:
+    parts = []
+    for name in bottom.names:
+        x = cells.left + (name.place + 0.5) * cells.pitch_x
+        y = 4 + cells.height + name.offset
+        if name.is_upright:
+            x += name.font / 3
+            parts.append(_name(name, x, y, "end", transform=f"rotate(-90 {x:.1f} {y:.1f})"))
+        else:
+            parts.append(_name(name, x, y + name.font, "mid"))
+    return parts
+
+
+def _name(name: Name, x: float, y: float, anchor: str, **attributes: object) -> str:
+    kind = anchor if name.is_muted else f"{anchor} name"
+    style = f"font-size:{name.font:.1f}px"
+    return text(name.name, round(x, 1), round(y, 1), class_=kind, style=style, **attributes)
+
+
+def _borders(left: Names, bottom: Names, cells: Cells) -> list[str]:
+    """Draw lines between models."""
+    across = [
+        f"M{cells.left:.1f} {4 + i * cells.pitch_y:.2f}h{cells.width:.1f}" for i in left.borders
+    ]
+    down = [f"M{cells.left + j * cells.pitch_x:.2f} 4v{cells.height:.1f}" for j in bottom.borders]
+    d = "".join([*across, *down])
+    return [tag("path", d=d, class_="edge"), tag("path", d=d, class_="thread")] if d else []
+
+
+def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
+    """Draw the colours with their numbers, dark on top."""
+    x, tall = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
+    top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
+    steps = [top + (bottom - top) * (i + 0.5) / STEPS for i in range(STEPS)]
+    tall_step = tall / STEPS
+    parts = [
+        tag(
+            "path",
+            d=f"M{x:.1f} {4 + i * tall_step:.2f}h10v{tall_step + 0.25:.2f}h-10z",
+            class_=css_class(level(heat, value, ends)),
+        )
+        for i, value in enumerate(steps)
+    ]
+    few = 5 if tall > 90 else 3 if tall > 40 else 2
+    if not heat.values:
+        few = 3
+    for i in range(few):
+        value = top + (bottom - top) * i / (few - 1)
+        y = 4 + max(8.0, min(tall * i / (few - 1) + 3.5, tall))
+        parts.append(text(number(value), round(x + 14, 1), round(y, 1), class_="tick"))
+    return [tag("g", *parts, class_="scale")]
+
+
+# --------------------------------------------------------------------------------------------- data
+
+
+class PageData(NamedTuple):
+    """What the program of a page reads: numbers of maps and options of choices, and by name the
+    empty maps into which it puts cells."""
+
+    document: dict[str, Any]
+    frames: dict[str, str]
+
+
+def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
+    """Return the numbers of heat maps and choices by the places of these on a page; names that are
+    equal are there once."""
+    figures = list(figures)
+    choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
+    heats = {place: (figure, 6) for place, figure in figures if isinstance(figure, HeatMap)}
+    for place, choice in choices.items():
+        heats |= {f"{place}-{i}": (heat, 4) for i, heat in enumerate(choice.maps)}
+    axes = dict.fromkeys(names for heat, _ in heats.values() for names in (heat.rows, heat.columns))
+    numbers = {names: i for i, names in enumerate(axes)}
+    if not heats:
+        return PageData({}, {})
+    document = {
+        "levels": LEVELS,
+        "names": list(axes),
+        "maps": {place: _map_data(heat, numbers, n) for place, (heat, n) in heats.items()},
+        "choices": {place: _choice_data(choice) for place, choice in choices.items()},
+    }
+    frames = dict[str, str]()
+    for heat in (heat for choice in choices.values() for heat in choice.maps):
+        name = f"frame-{numbers[heat.rows]}-{numbers[heat.columns]}"
+        if name not in frames:
+            frames[name] = empty_map(heat.rows, heat.columns)
+    return PageData(document, frames)
+
+
+def _map_data(
+    heat: HeatMap, numbers: Mapping[tuple[str, ...], int], figures: int
+) -> dict[str, Any]:
+    titles = {
+        f"{i},{j}": words
+        for i, row in enumerate(heat.titles)
+        for j, words in enumerate(row)
+        if words
+    }
+    data: dict[str, Any] = {
+        "title": heat.title,
+        "rows": numbers[heat.rows],
+        "columns": numbers[heat.columns],
+        "span": [_brief(end, 6) for end in limits(heat)],
+        "values": _packed(heat, figures),
+    }
+    flags = {"titles": titles, "diverging": heat.is_diverging, "reversed": heat.is_reversed}
+    return data | {name: flag for name, flag in flags.items() if flag}
+
+
+def _choice_data(choice: Choice) -> dict[str, Any]:
+    words = list(dict.fromkeys(word for option in choice.options for word in option.choices))
+    numbers = {word: i for i, word in enumerate(words)}
+    options = [
+        ([numbers[word] for word in o.choices], o.maps, *((o.said,) if o.said else ()))
+        for o in choice.options
+    ]
+    return {"selectors": choice.selectors, "words": words, "options": options}
+
+
+def _packed(heat: HeatMap, figures: int) -> list[float | int | None]:
+    """Return the values in one row, of a symmetric map those from the diagonal up."""
+    size, values = len(heat.rows), heat.values
+    rows = [[_brief(value, figures) for value in row] for row in values]
+    is_same = size == len(heat.columns) and all(
+        rows[i][j] == rows[j][i] for i in range(size) for j in range(i)
+    )
+    return [v for i, row in enumerate(rows) for v in (row[i:] if is_same and size > 1 else row)]
+
+
+def _brief(value: float | None, figures: int) -> float | int | None:
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.{figures}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short

@@ -1,0 +1,83 @@
+"""Numbers as a person reads them, in tables, figures and terminals: the one place that writes
+them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+ROUNDING = 1e-12  # smaller numbers are 0 but for rounding errors
+THIN_SPACE = "\u202f"
+
+
+def number(value: float | None, figures: int = 3) -> str:
+    """Write a number in so many significant digits, a missing one as a dash."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    value = 0.0 if abs(value) < ROUNDING else value
+    is_whole = 10.0**figures <= abs(value) < 10.0 ** (2 * figures)
+    text = f"{value:.0f}" if is_whole else f"{value:.{figures}g}"
+    return text.replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
+
+
+def span(low: float, high: float, figures: int = 3) -> str:
+    """Write the two ends of an interval or of a range."""
+    return f"{number(low, figures)} to {number(high, figures)}"
+
+
+def count(value: int) -> str:
+    """Write a count, with thin spaces between thousands."""
+    return f"{value:,}".replace(",", THIN_SPACE)
+
+
+def counted(value: int, word: str) -> str:
+    """Write a count with its noun: "1 pair", "2 pairs"."""
+    return f"{count(value)} {word}{'' if value == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the unit that suits it."""
+    if seconds < 100:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def minus(text: str) -> str:
+    """Return a text with real minus signs before its numbers; hyphens in words, and between
+    numbers, stay."""
+    return re.sub(r"(?<![\w.)\]-])-(?=\.?\d)", "−", text)
+
+
+def decimals(sizes: Sequence[float]) -> int | None:
+    """Return how many decimals show numbers of a column; None if no one number of decimals shows
+    all of them.
+
+    That is so where a large number would leave a small one with less than two digits, as when
+    measures are mixed.
+    """
+    sizes = [0.0 if size < ROUNDING else size for size in sizes if math.isfinite(size)]
+    if all(size == int(size) and size < 1e7 for size in sizes):
+        return 0
+    largest = max(sizes)
+    if largest >= 1e7 or largest < 0.02:
+        return None
+    places = 0 if largest >= 1e4 else 1 if largest >= 100 else 2 if largest >= 10 else 3
+    if places < 3 and min((size for size in sizes if size), default=largest) < 10.0 ** (1 - places):
+        return None
+    while places and all(math.isclose(round(size, places - 1), size) for size in sizes):
+        places -= 1  # all would end in 0
+    return places
+
+
+def digits(value: float, places: int | None) -> str:
+    """Write a number with so many decimals, one that would then be 0 in three significant
+    digits."""
+    if not math.isfinite(value):
+        return "–"
+    value = 0.0 if abs(value) < ROUNDING else value
+    if places is None or (value != 0 and abs(value) < 0.5 * 10.0**-places):  # would be written as 0
+        return number(value)
+    return f"{value:,.{places}f}".replace(",", THIN_SPACE).replace("-", "−")

@@ -1,0 +1,202 @@
+"""Bars, boxes and dots with one row for each name, as inline SVG on one axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..results.figures import Bar, Bars, Box, Boxes, Strip, Strips
+from .numbers import counted, decimals, digits, number, span
+from .svg import (
+    NOTHING,
+    Axis,
+    apart,
+    axis_ticks,
+    drawing,
+    limit,
+    numbers_below,
+    reach,
+    room,
+    shortened,
+    tag,
+    text,
+    title,
+)
+
+WIDTH = 480.0
+ROW, BOX, STRIP = 21.0, 24.0, 24.0  # heights of a row
+NAMES, NUMBERS = 184.0, 46.0  # room at the left and at the right
+
+
+def bars(figure: Bars) -> str:
+    """Draw estimates below each other in their order, each with its interval and its number.
+
+    Raises ``ValueError`` for a negative value on a logarithmic axis.
+    """
+    shown = [bar for bar in figure.bars if math.isfinite(bar.value)]
+    if not shown:
+        return NOTHING
+    x = _bar_axis(figure, shown)
+    base = _base(figure, x)
+    tall = ROW * len(figure.bars)
+    parts = _columns(x, tall, figure.x, base)
+    if figure.threshold is not None:
+        parts.append(limit(figure.threshold, f"M{x(figure.threshold):.1f} 0V{tall:g}"))
+    places = decimals([abs(bar.value) for bar in shown])
+    for i, bar in enumerate(figure.bars):
+        parts.append(_bar(bar, x, ROW * i, digits(bar.value, places), base, _kind(bar, figure)))
+    return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.bars)}")
+
+
+def _bar_axis(figure: Bars, shown: Sequence[Bar]) -> Axis:
+    ends = [v for b in shown for v in (b.value, b.low, b.high) if v is not None]
+    ends = [v for v in ends if math.isfinite(v)]
+    level = [] if figure.threshold is None else [figure.threshold]
+    names = room((bar.name for bar in figure.bars), NAMES)
+    start, end = names, WIDTH - NUMBERS - 10
+    if figure.log_x:
+        return _log_axis(figure, [*ends, *level], start, end)
+    low, high = figure.span or reach([*ends, *level])
+    return Axis(*apart(min(low, *ends), max(high, *ends)), start, end)
+
+
+def _log_axis(figure: Bars, ends: Sequence[float], start: float, end: float) -> Axis:
+    if min(ends) < 0:
+        raise ValueError(f"bars {figure.name!r}: {min(ends):g} cannot be on a logarithmic axis")
+    positive = [v for v in ends if v > 0] or [1.0]
+    low, high = figure.span or (
+        10.0 ** math.floor(math.log10(min(positive))),
+        10.0 ** math.ceil(math.log10(max(positive))),
+    )
+    return Axis(low, high if high > low else 10 * low, start, end, True)
+
+
+def _base(figure: Bars, x: Axis) -> float:
+    """Return where bars begin."""
+    if figure.is_limit and figure.threshold is not None:
+        return figure.threshold
+    if figure.log_x:
+        return x.low
+    return figure.span[0] if figure.span else 0.0
+
+
+def _kind(bar: Bar, figure: Bars) -> str:
+    is_over = figure.is_limit and figure.threshold is not None and bar.value > figure.threshold
+    return "row over" if is_over else "row"
+
+
+def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
+    """Draw the lines of the axis, with one where bars begin, and the numbers below."""
+    width = (x.high - x.low) / 8
+    at = axis_ticks(x)
+    if base and not x.is_log:
+        at = [base, *(t for t in at if t > base + width / 2)]
+    parts = [
+        tag("path", d=f"M{x(t):.1f} 0V{tall:g}", class_="grid zero" if t == base else "grid")
+        for t in at
+    ]
+    middle = round((x.start + x.end) / 2, 1)
+    parts += numbers_below(x, at, tall + 16)
+    return [*parts, text(name, middle, tall + 36, class_="mid axis")]
+
+
+def _bar(bar: Bar, x: Axis, top: float, value: str, base: float, kind: str) -> str:
+    middle, has_value = top + ROW / 2, math.isfinite(bar.value)
+    ends = f", {span(bar.low, bar.high)}" if bar.low is not None and bar.high is not None else ""
+    parts = [title(bar.note or f"{bar.name}: {number(bar.value)}{ends}")]
+    parts += [text(shortened(bar.name), round(x.start - 12, 1), middle + 3.5, class_="end name")]
+    if has_value and x.low <= base <= x.high:
+        parts.append(tag("path", d=f"M{x(base):.1f} {middle:g}H{x(bar.value):.1f}", class_="stem"))
+    if has_value and bar.low is not None and bar.high is not None:
+        parts.append(_range(x(bar.low), x(bar.high), middle))
+    if has_value:
+        parts.append(tag("circle", cx=round(x(bar.value), 1), cy=middle, r=3.6, class_="dot"))
+    return tag("g", *parts, text(value, WIDTH - 4, middle + 3.5, class_="end name"), class_=kind)
+
+
+def _range(low: float, high: float, y: float) -> str:
+    ends = f"M{low:.1f} {y - 3:g}v6M{high:.1f} {y - 3:g}v6"
+    return tag("path", d=f"M{low:.1f} {y:g}H{high:.1f}{ends}", class_="range")
+
+
+# -------------------------------------------------------------------------------------------- boxes
+
+
+def boxes(figure: Boxes) -> str:
+    """Draw a box for every sample: quartiles, the farthest values within 1.5 of their span, and
+    every value as a point."""
+    values = [v for box in figure.boxes for v in box.values]
+    if not values:
+        return NOTHING
+    low, high = figure.span or (min(values), max(values))
+    ends = apart(min(low, *values), max(high, *values))
+    x = Axis(*ends, room((b.name for b in figure.boxes), NAMES), WIDTH - 16)
+    tall = BOX * len(figure.boxes)
+    parts = _columns(x, tall, figure.x, figure.span[0] if figure.span else 0.0)
+    parts += [_box(box, x, BOX * (i + 0.5), figure.x) for i, box in enumerate(figure.boxes)]
+    return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.boxes)}")
+
+
+def _box(box: Box, x: Axis, y: float, unit: str) -> str:
+    name = text(shortened(box.name), round(x.start - 12, 1), y + 3.5, class_="end name")
+    if not box.values:
+        return tag("g", title(f"{box.name}: no value"), name)
+    lower, median, upper = (float(q) for q in np.percentile(box.values, [25, 50, 75]))
+    slack = 1.5 * (upper - lower)
+    inside = [v for v in box.values if lower - slack <= v <= upper + slack]
+    least, most = min([*inside, lower]), max([*inside, upper])
+    mean = math.fsum(box.values) / len(box.values)
+    summary = f"median {number(median)}, mean {number(mean)}, {counted(len(box.values), 'value')}"
+    whisker = f"M{x(least):.1f} {y:g}H{x(lower):.1f}M{x(upper):.1f} {y:g}H{x(most):.1f}"
+    size = {"width": round(max(x(upper) - x(lower), 0.1), 1), "height": 14}
+    parts = [
+        title(f"{box.name}: {summary}"),
+        name,
+        tag("path", d=whisker, class_="whisker"),
+        tag("rect", x=round(x(lower), 1), y=y - 7, **size, class_="box"),
+        tag("path", d=f"M{x(median):.1f} {y - 7:g}v14", class_="median"),
+    ]
+    return tag("g", *parts, *_box_points(box, x, y, unit))
+
+
+def _box_points(box: Box, x: Axis, y: float, unit: str) -> list[str]:
+    """Draw every value, those that would hide each other at five heights."""
+    points = []
+    for i, value in enumerate(box.values):
+        where = f" in {box.points[i]}" if box.points else ""
+        words = title(f"{box.name}: {unit} {number(value, 4)}{where}")
+        height = y + (i % 5 - 2) * 2.4
+        points.append(tag("circle", words, cx=x(value), cy=height, r=2.2, class_="point"))
+    return points
+
+
+# ------------------------------------------------------------------------------------------- strips
+
+
+def strips(figure: Strips) -> str:
+    """Draw the values of every group as dots in a row; groups that are not used are grey."""
+    values = [v for strip in figure.strips for v in strip.values] or [0.0, 1.0]
+    low, high = apart(min(values), max(values))
+    slack = 0.06 * (high - low)
+    x = Axis(low - slack, high + slack, room((s.name for s in figure.strips), NAMES), WIDTH - 16)
+    tall = STRIP * len(figure.strips)
+    parts = _columns(x, tall, figure.x, 0.0)
+    parts += [
+        _strip(strip, x, STRIP * (i + 0.5), figure.x) for i, strip in enumerate(figure.strips)
+    ]
+    return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.strips)}")
+
+
+def _strip(strip: Strip, x: Axis, y: float, unit: str) -> str:
+    more = "" if strip.is_used else ", left out"
+    places = [x(v) for v in strip.values]
+    parts = [text(shortened(strip.name), round(x.start - 12, 1), y + 4, class_="end name")]
+    if places:
+        d = f"M{min(places):.1f} {y:.1f}H{max(places):.1f}"
+        parts.append(tag("path", d=d, class_="range"))
+    for place, value in zip(places, strip.values):
+        words = title(f"{strip.name}: {unit} {number(value)}{more}")
+        parts.append(tag("circle", words, cx=place, cy=y, r=4, class_="dot"))
+    return tag("g", *parts, class_="row" if strip.is_used else "row unused")

@@ -1,0 +1,167 @@
+"""Parts of drawings as inline SVG: elements, axes and round numbers on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+from .numbers import number
+
+CHARACTER = 5.8  # mean width of a character in the size of labels
+LONGEST = 28  # characters of a name
+NOTHING = '<p class="note">There is nothing to draw: nothing has a value.</p>'
+SLACK = 0.02  # of an axis: how far beyond its end a value is drawn that lies far outside
+
+
+class Axis(NamedTuple):
+    """From values to places: ``low`` is at ``start``, ``high`` at ``end``.
+
+    ``zero`` is where values of 0 are on a logarithmic axis.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+    zero: float | None = None
+
+    def __call__(self, value: float) -> float:
+        """Return where a value is; one far outside is a little beyond the end."""
+        if self.is_log and value <= 0:
+            return self.start if self.zero is None else self.zero
+        low, high, here = (
+            math.log10(v) if self.is_log else v for v in (self.low, self.high, value)
+        )
+        share = (here - low) / (high - low)
+        return self.start + min(max(share, -SLACK), 1 + SLACK) * (self.end - self.start)
+
+
+def tag(element: str, *children: str, **attributes: object) -> str:
+    """Return an SVG element; children are markup, attribute values are escaped (``class_`` is
+    class)."""
+    pairs = "".join(
+        f' {k.rstrip("_").replace("_", "-")}="{_attribute(v)}"' for k, v in attributes.items()
+    )
+    if not children:
+        return f"<{element}{pairs}/>"
+    return f"<{element}{pairs}>{''.join(children)}</{element}>"
+
+
+def _attribute(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+
+
+def text(content: object, x: float, y: float, **attributes: object) -> str:
+    """Return a text; its content is escaped."""
+    return tag("text", escape(str(content)), x=x, y=y, **attributes)
+
+
+def title(content: str) -> str:
+    """Return what the pointer reads at an element."""
+    return tag("title", escape(content))
+
+
+def drawing(width: float, height: float, parts: Iterable[str], label: str, **more: object) -> str:
+    """Return the SVG element around the parts of a figure; ``label`` is read aloud in its place."""
+    attributes: dict[str, object] = {"class_": "chart", "role": "img", "aria_label": label, **more}
+    return tag("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
+
+
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """Cut the middle out of a long name."""
+    half = longest // 2
+    return name if len(name) <= longest else f"{name[:half]}…{name[1 - half :]}"
+
+
+def room(names: Iterable[str], most: float = math.inf) -> float:
+    """Return how wide the longest of some names is, as far as it is shown."""
+    return min(most, 20 + CHARACTER * max((len(shortened(n)) for n in names), default=0))
+
+
+def reach(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of an axis for values: with 0, and with 1 for shares, where these are near,
+    and a little room."""
+    low, high = min(values), max(values)
+    low = 0.0 if 0 < low <= 0.6 * high else low
+    if low >= -1 and 0.75 <= high < 1:
+        high = 1.0
+    elif low < 0 and 0.6 * low <= high < 0:
+        high = 0.0
+    if apart(low, high) != (low, high):
+        return apart(low, high)
+    slack = 0.05 * (high - low)
+    return (low if low in (0, 1) else low - slack), (high if high in (0, 1) else high + slack)
+
+
+def apart(low: float, high: float) -> tuple[float, float]:
+    """Return two ends of an axis, moved apart if they are nearly the same."""
+    size = max(abs(low), abs(high))
+    if high - low > 1e-9 * size and size > 1e-290:
+        return low, high
+    slack = 0.5 * size if size > 1e-290 else 0.5
+    return low - slack, high + slack
+
+
+def log_axis(values: Sequence[float], start: float, end: float, name: str) -> Axis:
+    """Return a logarithmic axis for values; 0 has a place of its own.
+
+    Raises ``ValueError`` for a negative value.
+    """
+    if min(values) < 0:
+        raise ValueError(f"chart {name!r}: {min(values):g} cannot be on a logarithmic axis")
+    positive = [v for v in values if v > 0] or [1.0]
+    low, high = min(positive), max(positive)
+    zero, start = start, start + 34 if 0 in values else start
+    if high <= 1.001 * low:
+        low, high = low / 3, high * 3
+    return Axis(low, high, start, end, True, zero)
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers (1, 2 or 5 times a power of ten apart) from low to high, at most so
+    many."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return the powers of ten from low to high; with few of them also their multiples by 2 and
+    5."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    step = max(1, math.ceil(len(powers) / 8))
+    factors = (1, 2, 5) if len(powers) <= 3 else (1,)
+    candidates = [float(f"{f}e{p}") for p in powers if p % step == 0 for f in factors]
+    return [t for t in candidates if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
+
+
+def axis_ticks(axis: Axis, most: int = 8) -> list[float]:
+    """Return the round numbers of an axis, with 0 where it has a place of its own."""
+    if not axis.is_log:
+        return ticks(axis.low, axis.high, most)
+    zero = [0.0] if axis.zero is not None and axis.zero != axis.start else []
+    return [*zero, *log_ticks(axis.low, axis.high)]
+
+
+def numbers_below(axis: Axis, at: Iterable[float], y: float) -> list[str]:
+    """Return numbers below a horizontal axis; those that would touch the one before are left
+    out."""
+    parts, end = [], -math.inf
+    for tick in at:
+        place, half = axis(tick), CHARACTER * len(number(tick)) / 2
+        if place - half > end + 5:
+            parts.append(text(number(tick), round(place, 1), y, class_="mid"))
+            end = place + half
+    return parts
+
+
+def limit(at: float, d: str) -> str:
+    """Draw the line of a threshold, and a broad one that is not seen, which the pointer finds more
+    easily."""
+    wide = tag("path", d=d, class_="reach")
+    return tag("g", title(f"threshold {number(at)}"), wide, tag("path", d=d), class_="limit")
