@@ -16,12 +16,10 @@ from resemblance.documents import check_types, read_document
 from resemblance.report import write_resi_page
 from resemblance.report.findings_output import finding_tables
 from resemblance.report.findings_page import write_findings_page
-from resemblance.report.manifolds_output import manifold_tables
-from resemblance.report.manifolds_page import write_manifolds_page
+from resemblance.report.page import write_page
 from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
 from resemblance.results.result import load_result
-from resemblance.suites.manifolds import suite as manifolds
-from resemblance.suites.manifolds.grades import load_manifolds
+from resemblance.suites import manifolds
 from resemblance.suites.resi.evaluation import evaluate, load_resi
 
 ODD = (None, True, 5, -1.5, "x", "", [], {}, [1], {"a": 1}, [[]], 1e308)
@@ -126,9 +124,13 @@ def show_findings(findings, page):
     return finding_tables(findings)
 
 
-def show_manifolds(result, page):
-    write_manifolds_page(result, page)
-    return manifold_tables(result)
+def show_any(result, page):
+    write_page(result, page)
+    return finding_tables(result)
+
+
+def grade_manifolds(facts, page):
+    return facts.grades()
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,9 @@ def saved(tmp_path_factory):
     subjects = models("graphs", "sage", "node", settings, dead=("normal", 1))
     evaluate(subjects, measures=["cka", "procrustes"]).save(folder / "resi.json")
     FINDINGS.save(folder / "findings.json")
-    manifolds.run(measures=["cka", "mka"], size="small").save(folder / "manifolds.json")
+    facts = manifolds.collect(["cka", "mka"], "small")
+    facts.save(folder / "facts.json")
+    manifolds.result_of(facts).save(folder / "manifolds.json")
     return folder
 
 
@@ -148,7 +152,8 @@ def saved(tmp_path_factory):
     [
         ("resi", load_resi, show_resi, 60),
         ("findings", load_result, show_findings, 150),
-        ("manifolds", load_manifolds, show_manifolds, 40),
+        ("manifolds", load_result, show_any, 40),
+        ("facts", manifolds.load_facts, grade_manifolds, 40),
     ],
 )
 def test_a_result_that_was_tampered_with_is_refused_or_shown(
@@ -162,7 +167,7 @@ def test_a_result_that_was_tampered_with_is_refused_or_shown(
             found = load(file)
         except ValueError:
             refused += 1
-            with pytest.raises(ValueError, match=r"result\.json is not a result that can be read"):
+            with pytest.raises(ValueError, match=r"result\.json is not .* that can be read"):
                 load(file)
         else:
             show(found, tmp_path / "page.html")

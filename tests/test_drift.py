@@ -11,7 +11,7 @@ from conftest import GOLDEN
 from scipy.stats import wasserstein_distance
 
 import resemblance as rs
-from resemblance.drift.findings import find
+from resemblance.drift.diagnosis import diagnose
 from resemblance.drift.kinds import interval, margin
 from resemblance.views.distributions import effective_rank, participation_ratio
 
@@ -546,7 +546,7 @@ def test_intervals_of_findings_cover_what_happened_at_their_level():
         g = np.random.default_rng(seed)
         x = g.standard_normal((60, 3))
         y = x + np.r_[0.5, 0, 0] + 0.1 * g.standard_normal(x.shape)
-        found = find(x, y, None, seed).findings[0]
+        found = diagnose(x, y, None, seed).findings[0]
         true = 0.5 / np.sqrt(y.var(axis=0).sum())
         missed += not found.low <= true <= found.high
         widths.append((found.high - found.low) / 2)

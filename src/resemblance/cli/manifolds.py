@@ -140,7 +140,6 @@ def _result_of(study: Path) -> Result:
 
 
 def _write_report(result: Result, path: Path) -> Path:
-    from ..report.findings_page import write_findings_page
+    from ..report.page import write_page
 
-    write_findings_page(result, path)
-    return path
+    return write_page(result, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ from ..extras import need
 from ..results.claims import NO_DATA, Claim
 from ..results.headlines import size_words
 from ..results.result import Result
+from ..results.sections import Entry
 from ..significance import Place
+from .numbers import number
 from .output import csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
@@ -24,16 +26,37 @@ COLUMNS = (
 def emit_findings(findings: Result, kind: str, output: Path | None) -> None:
     """Write findings in one of the formats of the command line, to a file or to standard output.
 
-    JSON has everything; CSV and Parquet have a line per claim and per score, of the ``kind``
-    "claim" or "score".
+    JSON has everything. CSV has the shortest table of data and Parquet the longest, where there are
+    such tables, those with the same columns being one; else both have a line per claim and per
+    score, of the ``kind`` "claim" or "score". Every row says whether it is of a trial.
     """
-    if kind == "parquet":
-        frame = need("pandas").DataFrame(finding_records(findings), columns=COLUMNS)
-        write_parquet(frame.astype({"value": float, "rank": float}), output, index=False)
-    elif kind == "table":
+    if kind == "table":
         deliver_tables(finding_tables(findings), output)
+    elif kind == "json":
+        deliver(_as_json(findings), output)
+    elif kind == "csv":
+        deliver(csv_text(*_records(findings, min)), output)
     else:
-        deliver({"json": _as_json, "csv": _as_csv}[kind](findings), output)
+        columns, records = _records(findings, max)
+        frame = need("pandas").DataFrame(records, columns=columns)
+        if columns == COLUMNS:
+            frame = frame.astype({"value": float, "rank": float})
+        write_parquet(frame, output, index=False)
+
+
+def _records(
+    findings: Result, choose: Callable[..., tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the columns and records of the tables of data with the fewest rows (``min``) or the
+    most (``max``), or of all claims and scores."""
+    rows: dict[tuple[str, ...], list[tuple[Entry, ...]]] = {}
+    for table in (t for s in findings.sections for t in s.tables if t.is_data):
+        rows.setdefault(table.columns, []).extend(table.rows)
+    if not rows:
+        return COLUMNS, finding_records(findings)
+    columns = choose(rows, key=lambda columns: len(rows[columns]))
+    records = [{**dict(zip(columns, row)), "trial": findings.is_trial} for row in rows[columns]]
+    return (*columns, "trial"), records
 
 
 def claim_table(findings: Result) -> Any:
@@ -121,7 +144,21 @@ def finding_tables(findings: Result) -> list[Any]:
         ["", standing_table(findings)] if findings.ranks() and findings.suite != "joint" else []
     )
     places = ["", place_table(findings)] if findings.suite == "joint" else []
-    return [*headline_lines(findings), *claims, *standing, *places]
+    return [*headline_lines(findings), *claims, *_printed(findings), *standing, *places]
+
+
+def _printed(findings: Result) -> list[Any]:
+    """Return the tables that a terminal shows too."""
+    tables = [table for s in findings.sections for table in s.tables if table.is_printed]
+    parts: list[Any] = []
+    for table in tables:
+        rows = [
+            [entry if isinstance(entry, str) else number(entry) for entry in row]
+            for row in table.rows
+        ]
+        right = range(1, len(table.columns))
+        parts += ["", table.title, plain_table(table.columns, rows, right=right)]
+    return parts
 
 
 def finding_records(findings: Result) -> list[dict[str, Any]]:
@@ -153,7 +190,3 @@ def _as_json(findings: Result) -> str:
         json.dumps(findings.document(), ensure_ascii=False, indent=1, allow_nan=False, default=dict)
         + "\n"
     )
-
-
-def _as_csv(findings: Result) -> str:
-    return csv_text(COLUMNS, finding_records(findings))

@@ -34,6 +34,7 @@ class Table(NamedTuple):
     ``selectors``: names of selectors by which a reader chooses columns; ``choices``: for each
     column an entry for every selector, "" where a selector does not concern it. ``is_closed``: a
     reader opens it. ``is_data``: too long for a page, so that only files have it.
+    ``is_printed``: a terminal shows it too.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Table(NamedTuple):
     selectors: tuple[str, ...] = ()
     choices: tuple[tuple[str, ...], ...] = ()
     is_closed: bool = False
+    is_printed: bool = False
 
 
 class Section(NamedTuple):
