@@ -810,7 +810,7 @@ def test_duplicates_and_ties_are_no_losses():
 
 
 def test_a_loss_that_the_map_explains_is_not_called_none(pair):
-    from resemblance.report.drift_data import status
+    from resemblance.drift.sections import status
 
     x, _, g = pair
     y = x @ anisotropic(6, g)
