@@ -113,9 +113,9 @@ const said = selector => {
   if (!under) return "nothing is under the pointer";
   for (const kind of ["pointerover", "pointermove"])
     under.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: x, clientY: y }));
-  const readout = under.closest(".plate")?.querySelector(".readout")
-    ?? document.getElementById("maps-readout");
-  if (under.closest(".plate, #maps") && readout) return readout.textContent;
+  const readout = under.closest("figure, .plate")?.querySelector(".readout")
+    ?? (under.closest("#maps") && document.getElementById("maps-readout"));
+  if (readout) return readout.textContent;
   return under.closest(":has(> title)")?.querySelector(":scope > title").textContent ?? "";
 };
 const scrolls = e => e.scrollHeight > e.clientHeight + 1

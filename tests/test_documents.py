@@ -13,11 +13,8 @@ from test_page_of_resi import models
 from test_results import FINDINGS
 
 from resemblance.documents import check_types, read_document
-from resemblance.report import write_resi_page
-from resemblance.report.findings_output import finding_tables
-from resemblance.report.findings_page import write_findings_page
-from resemblance.report.page import write_page
-from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
+from resemblance.report import write_page, write_resi_page
+from resemblance.report.result_tables import result_tables
 from resemblance.results.result import load_result
 from resemblance.suites import manifolds
 from resemblance.suites.resi.evaluation import evaluate, load_resi
@@ -120,13 +117,8 @@ def show_resi(result, page):
 
 
 def show_findings(findings, page):
-    write_findings_page(findings, page)
-    return finding_tables(findings)
-
-
-def show_any(result, page):
-    write_page(result, page)
-    return finding_tables(result)
+    write_page(findings, page)
+    return result_tables(findings)
 
 
 def grade_manifolds(facts, page):
@@ -152,7 +144,7 @@ def saved(tmp_path_factory):
     [
         ("resi", load_resi, show_resi, 60),
         ("findings", load_result, show_findings, 150),
-        ("manifolds", load_result, show_any, 40),
+        ("manifolds", load_result, show_findings, 40),
         ("facts", manifolds.load_facts, grade_manifolds, 40),
     ],
 )

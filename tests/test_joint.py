@@ -17,8 +17,8 @@ from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
 from resemblance.significance import places
 from resemblance.subject import Subject
-from resemblance.suites.contests import read_contest
 from resemblance.suites.joint import joint
+from resemblance.suites.joint_studies import read_result
 from resemblance.suites.manifolds import suite as manifolds
 from resemblance.suites.resi.claims import claims
 from resemblance.suites.resi.evaluation import ResiResult, evaluate
@@ -244,22 +244,23 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
     (tmp_path / "resi").mkdir()
     result.save(tmp_path / "resi" / "result.json")
     manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
-    contests = [read_contest(tmp_path / name) for name in ("resi", "manifolds")]
-    assert [c.suite for c in contests] == ["resi", "manifolds"]
-    assert set(contests[1].ranks(set(MEASURES))) == {
+    studies = [read_result(tmp_path / name) for name in ("resi", "manifolds")]
+    assert [s.suite for s in studies] == ["resi", "manifolds"]
+    assert set(studies[1].ranks(MEASURES)) == {
         ("rings", "tau"),
         ("clusters", "tau"),
         ("swiss roll", "peak"),
     }
-    fewer = contests[0].ranks(set(MEASURES[:2]))
-    assert {rank for own in fewer.values() for rank in own.values()} <= {1.0, 2.0}
+    for study in studies:
+        fewer = study.ranks(MEASURES[:2])
+        assert {rank for ranks in fewer.values() for rank in ranks.values()} <= {1.0, 2.0}
     result = json.loads((tmp_path / "manifolds" / "result.json").read_text()) | {"size": "default"}
     (tmp_path / "manifolds" / "result.json").write_text(json.dumps(result))
     found = joint([tmp_path / "resi", tmp_path / "manifolds"])
     assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
     assert len(found["resi"].claims) == 4
     assert (
-        "Suite: models of your own; domains: graphs, vision; protocol: paper."
+        "Size of the study: models of your own; domains: graphs, vision; protocol: paper."
         in found["resi"].about
     )
 
@@ -366,7 +367,7 @@ def test_few_measures_decide_nothing(result):
 def test_what_is_no_study_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(ValueError, match=r"result\.json"):
-        read_contest(tmp_path)
+        read_result(tmp_path)
 
 
 def test_mistakes_are_named(two, tmp_path):

@@ -15,8 +15,11 @@ from scipy.stats import spearmanr
 
 import resemblance as rs
 from resemblance.comparison import Comparison, Failure, info_of
+from resemblance.report import colours, explain, maps, output, terminal, write_page
 from resemblance.report import data as report_data
-from resemblance.report import explain, figures, output, page, terminal, write_page
+from resemblance.report.numbers import number
+from resemblance.report.of_comparison import heat_map, result_of
+from resemblance.results.figures import HeatMap
 
 MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
 HOSTILE = [
@@ -114,17 +117,17 @@ def test_a_rectangle_has_no_diagonal(rectangle):
     assert not report_data.is_square(rectangle)
     assert report_data.off_diagonal(rectangle).all()
     assert report_data.summary(rectangle)[0].pairs == 8
-    assert [r.side for r in report_data.provenance(rectangle).inputs] == ["rows"] * 2 + [
-        "columns"
-    ] * 4
+    (table,) = result_of(rectangle)["inputs"].tables
+    assert [row[1] for row in table.rows] == ["rows"] * 2 + ["columns"] * 4
 
 
 def test_heat_map_has_values_definition_and_reasons(failing):
-    heat = report_data.heat_map(failing, "cka")
-    assert heat.values is failing.values["cka"]
-    assert heat.definition == rs.get_measure("cka").summary
-    assert set(heat.reasons) == {(i, 3) for i in range(4)} | {(3, i) for i in range(4)}
-    assert all("constant" in reason for reason in heat.reasons.values())
+    heat = heat_map(failing, failing.info("cka"))
+    assert np.array_equal(np.array(heat.values, dtype=float), failing["cka"], equal_nan=True)
+    assert heat.note == f"{rs.get_measure('cka').summary} Larger is more similar."
+    reasons = {(i, j): w for i, row in enumerate(heat.titles) for j, w in enumerate(row) if w}
+    assert set(reasons) == {(i, 3) for i in range(4)} | {(3, i) for i in range(4)}
+    assert all("constant" in reason for reason in reasons.values())
 
 
 def test_a_measure_outside_the_catalogue_has_no_definition():
@@ -173,7 +176,7 @@ def test_agreement_is_the_rank_correlation_of_differences(comparison):
     expected = spearmanr(1 - comparison["cka"][off], comparison["procrustes"][off]).statistic
     assert found.values[0, 2] == pytest.approx(expected)
     assert np.allclose(np.diag(found.values), 1)
-    assert found.rows == ("CKA", "PWCCA", "OrthProc", "GULP")
+    assert found.labels == ("CKA", "PWCCA", "OrthProc", "GULP")
 
 
 def test_agreement_needs_pairs_and_variation():
@@ -181,9 +184,10 @@ def test_agreement_needs_pairs_and_variation():
     few = rs.compare(similar_arrays("ab"), measures=["cka", "gulp"], progress=False)
     assert report_data.agreement(few) is None
     same = {name: similar_arrays("a")["a"] for name in "abcd"}
-    found = report_data.agreement(rs.compare(same, measures=["cka", "gulp"], progress=False))
-    assert np.isnan(found.values).all()
-    assert "same value" in found.reasons[0, 1]
+    three = rs.compare(same, measures=["cka", "gulp", "rsa"], progress=False)
+    assert np.isnan(report_data.agreement(three).values).all()
+    (figure,) = result_of(three)["agreement"].figures
+    assert "same value" in figure.titles[0][1]
 
 
 def test_failures_are_grouped_by_reason(failing):
@@ -193,13 +197,13 @@ def test_failures_are_grouped_by_reason(failing):
 
 
 def test_provenance_names_versions_and_inputs(comparison):
-    found = report_data.provenance(comparison)
-    settings = dict(found.settings)
-    assert settings["resemblance"] == rs.__version__
-    assert settings["samples"] == "30"
-    assert f"numpy {np.__version__}" in settings["libraries"]
-    assert [r.name for r in found.inputs] == list(comparison.rows)
-    assert found.inputs[0].fingerprint == comparison.provenance["rows"]["a/x"]["fingerprint"]
+    result = result_of(comparison)
+    assert result.provenance["resemblance"] == rs.__version__
+    assert result.provenance["samples"] == 30
+    assert result.provenance["libraries"]["numpy"] == np.__version__
+    (table,) = result["inputs"].tables
+    assert [row[0] for row in table.rows] == list(comparison.rows)
+    assert table.rows[0][-1] == comparison.provenance["rows"]["a/x"]["fingerprint"]
 
 
 @pytest.mark.parametrize(
@@ -212,8 +216,8 @@ def test_provenance_names_versions_and_inputs(comparison):
         (["a/1", "b/1", "a/2"], [("a", 0, 1), ("b", 1, 2), ("a", 2, 3)]),
     ],
 )
-def test_spans(names, expected):
-    assert list(report_data.spans(names)) == expected
+def test_groups_of_models(names, expected):
+    assert list(maps.model_groups(names)) == expected
 
 
 @pytest.mark.parametrize(
@@ -221,15 +225,15 @@ def test_spans(names, expected):
     [
         (0.123456, "0.1235"),
         (18315.6, "18316"),
-        (2e-5, "2e-05"),
+        (2e-5, "2e−5"),
         (None, "–"),
         (np.inf, "∞"),
-        (-np.inf, "-∞"),
+        (-np.inf, "−∞"),
         (0.0, "0"),
     ],
 )
-def test_number(value, text):
-    assert report_data.number(value) == text
+def test_numbers_in_four_digits(value, text):
+    assert number(value, 4) == text
 
 
 # ------------------------------------------------------------------------------------------ figures
@@ -239,117 +243,135 @@ def brightness(colour):
     return colour @ np.array([0.2126, 0.7152, 0.0722])
 
 
+def shades(comparison, measure):
+    """The colours of the map of a measure, as the style sheet has them."""
+    heat = heat_map(comparison, comparison.info(measure))
+    ends = colours.limits(heat)
+    tables = [colours.colour_table(colours.LEVELS, opposite=o) for o in (False, True)]
+    steps = [[colours.level(heat, value, ends) for value in row] for row in heat.values]
+    return np.array([[tables[step < 0][abs(step)] for step in row] for row in steps])
+
+
+def svg_of(comparison, measure, **options):
+    return maps.heat_map(heat_map(comparison, comparison.info(measure), **options), "place")
+
+
 def test_lightness_of_the_scale_falls_throughout():
-    table = figures.colour_table()
+    table = colours.colour_table()
     assert table.shape == (256, 3)
     assert ((table >= 0) & (table <= 1)).all()
     assert (np.diff(brightness(table)) < 0).all()
+    assert (np.diff(brightness(colours.colour_table(opposite=True))) < 0).all()
 
 
 @pytest.mark.parametrize("measure", ["cka", "procrustes"])
 def test_dark_is_similar_whatever_the_direction(comparison, measure):
-    shades = brightness(figures.colours(report_data.heat_map(comparison, measure)))
+    drawn = brightness(shades(comparison, measure))
     difference = comparison.difference(measure)
-    assert spearmanr(difference.ravel(), shades.ravel()).statistic > 0.99
-    assert np.diag(shades).max() < shades[~np.eye(5, dtype=bool)].min()
+    assert spearmanr(difference.ravel(), drawn.ravel()).statistic > 0.99
+    assert np.diag(drawn).max() < drawn[~np.eye(5, dtype=bool)].min()
 
 
 def test_a_value_below_0_changes_no_colour_of_the_others():
     values = np.array([[1, 0.6, 0.1], [0.6, 1, 0.3], [0.1, 0.3, 1]])
     few = values.copy()
     few[0, 2] = few[2, 0] = -0.026
-    maps = [
-        figures.colours(report_data.heat_map(made_up(v, measure="rsa"), "rsa"))
-        for v in (values, few)
-    ]
+    drawn = [shades(made_up(v, measure="rsa"), "rsa") for v in (values, few)]
     same = values == few
-    assert np.array_equal(maps[0][same], maps[1][same])
-    assert maps[1][0, 2, 0] > maps[1][0, 2, 2]  # brown, not blue
-    assert np.allclose(maps[0][0, 0], figures.colour_table()[-1])
-    whole = figures.shades(np.array([-1.0, 0.0, 1.0]), (-1, 1), larger_is_more_similar=False)
-    assert np.allclose(whole[0], figures.colour_table()[-1])
-    assert (np.diff(brightness(figures.colour_table(opposite=True))) < 0).all()
+    assert np.array_equal(drawn[0][same], drawn[1][same])
+    assert drawn[1][0, 2, 0] > drawn[1][0, 2, 2]  # brown, not blue
+    assert np.allclose(drawn[0][0, 0], colours.colour_table()[-1])
+
+
+def test_a_diverging_scale_turns_with_the_direction():
+    heat = HeatMap("m", "M", ("a",), ("b",), ((0.0,),), "", (-1.0, 1.0), True, True)
+    assert [colours.position(heat, v, (-1.0, 1.0)) for v in (-1.0, 0.0, 1.0)] == [1.0, 0.0, -1.0]
 
 
 def test_low_similarity_is_pale():
     """Values that fill a tenth of the range have a tenth of its colours."""
-    low = figures.colours(report_data.heat_map(made_up([[0.1, 0.01], [0.01, 0.1]]), "cka"))
+    low = shades(made_up([[0.1, 0.01], [0.01, 0.1]]), "cka")
     assert brightness(low).min() > 0.75
 
 
 @pytest.mark.parametrize(
     ("measure", "values", "options", "ends", "says"),
     [
-        ("cka", [[1, 0.02], [0.02, 1]], {}, ("0", "1"), ""),
-        ("rsa", [[1, -0.02], [-0.02, 1]], {}, ("−1", "1"), ""),
+        ("cka", [[1, 0.02], [0.02, 1]], {}, ("0", "1"), "similar."),
+        ("rsa", [[1, -0.02], [-0.02, 1]], {}, ("−1", "1"), "similar."),
         (
             "cka",
             [[0.06, 0.02], [0.02, 0.06]],
             {"stretch": True},
             ("0.02", "0.06"),
-            "colours span the values only",
+            "; colours span the values only.",
         ),
-        ("gulp", [[0, 3.25], [3.25, 0]], {}, ("0", "3.25"), "scale ends at the largest value"),
+        ("gulp", [[0, 3.25], [3.25, 0]], {}, ("0", "3.25"), "; scale ends at the largest value."),
     ],
 )
 def test_every_map_shows_the_numbers_of_its_scale(measure, values, options, ends, says):
-    svg = figures.draw(
-        report_data.heat_map(made_up(values, measure=measure), measure, **options)
-    ).svg
-    assert all(f">{end}</text>" in svg for end in ends)
-    notes = re.findall(r">([a-z][^<]{15,})</text>", svg)
-    assert notes == ([says] if says else [])
+    found = made_up(values, measure=measure)
+    svg = svg_of(found, measure, **options)
+    ticks = re.findall(r'class="tick">([^<]*)</text>', svg)
+    assert {ticks[0], ticks[-1]} == set(ends)
+    assert ticks[0] == ends[0 if measure == "gulp" else 1]  # what is similar is on top
+    assert heat_map(found, found.info(measure), **options).note.endswith(says)
 
 
-def test_labels_depend_on_the_room():
+def test_names_depend_on_the_room():
     names = [f"model {i}/layer {j}" for i in range(10) for j in range(6)]
-    roomy, tight = (figures.axis_labels(names, pitch, turn=False) for pitch in (12, 3.6))
-    assert len(roomy.texts) == 70
-    assert {t.name for t in roomy.texts} >= {"layer 5", "model 9"}
-    assert {t.name for t in tight.texts} == {f"model {i}" for i in range(10)}
-    assert roomy.lines == tight.lines == tuple(range(6, 60, 6))
-    flat = figures.axis_labels([n.replace("/", " ") for n in names], 3.6, turn=True)
-    assert len(flat.texts) == 60
-    crowded = figures.axis_labels([str(i) for i in range(400)], 0.55, turn=True)
-    assert 40 < len(crowded.texts) < 100
+    roomy, tight = (maps.axis_names(names, pitch, turn=False) for pitch in (16, 5.1))
+    assert len(roomy.names) == 70
+    assert {t.name for t in roomy.names} >= {"layer 5", "model 9"}
+    assert {t.name for t in tight.names} == {f"model {i}" for i in range(10)}
+    assert roomy.borders == tight.borders == tuple(range(6, 60, 6))
+    flat = maps.axis_names([n.replace("/", " ") for n in names], 5.1, turn=True)
+    assert len(flat.names) == 60
+    crowded = maps.axis_names([str(i) for i in range(400)], 0.8, turn=True)
+    assert 40 < len(crowded.names) < 100
 
 
 def test_one_layer_per_model_is_written_in_full():
-    labels = figures.axis_labels(["a/last", "b/last"], 40, turn=False)
-    assert [t.name for t in labels.texts] == ["a/last", "b/last"]
-    assert labels.lines == ()
+    labels = maps.axis_names(["a/last", "b/last"], 40, turn=False)
+    assert [t.name for t in labels.names] == ["a/last", "b/last"]
+    assert labels.borders == ()
 
 
 def test_long_names_lose_their_middle():
-    name = figures.shortened("transformer.encoder.layers.11.attention.output.dense")
-    assert len(name) == figures.LONGEST
-    assert name.startswith("transformer")
-    assert name.endswith("tput.dense")
+    (label,) = maps.axis_names(
+        ["transformer.encoder.layers.11.attention.output.dense"], 40, turn=False
+    ).names
+    assert len(label.name) == maps.LONGEST
+    assert label.name.startswith("transformer")
+    assert label.name.endswith("tput.dense")
 
 
 def test_a_drawing_is_a_plain_element(comparison):
-    figure = figures.draw(report_data.heat_map(comparison, "cka"))
-    assert figure.svg.startswith("<svg viewBox=")
-    assert figure.svg.rstrip().endswith("</svg>")
-    assert figure.svg.count("data:image/png") == 2  # cells and scale
-    assert "http" not in figure.svg
-    assert all(0 < part < 1 for part in figure.box)
+    svg = svg_of(comparison, "cka")
+    assert svg.startswith("<svg viewBox=")
+    assert svg.endswith("</svg>")
+    assert "http" not in svg
+    assert svg.count('class="edge"') == 1  # between the models a and b
     for text in ("a", "b", "x", "y", "z"):
-        assert f">{text}</text>" in figure.svg
+        assert f">{text}</text>" in svg
+
+
+def test_cells_are_where_their_values_are():
+    """Each run of equal neighbours is drawn once, in its row and columns."""
+    values = ((1.0, 1.0, 0.0), (0.0, None, 1.0))
+    heat = HeatMap("m", "M", ("a", "b"), ("x", "y", "z"), values, span=(0.0, 1.0))
+    paths = dict(re.findall(r'<path d="((?:M\d \d[^"]*))" class="(\w+)"', maps.heat_map(heat, "m")))
+    dark = f"q{colours.LEVELS - 1}"
+    assert {kind: d for d, kind in paths.items()} == {
+        dark: "M0 0h2v1h-2zM2 1h1v1h-1z",
+        "q0": "M2 0h1v1h-1zM0 1h1v1h-1z",
+        "missing": "M1 1h1v1h-1z",
+    }
 
 
 def test_small_matrices_show_their_numbers(comparison):
-    svg = figures.draw(report_data.heat_map(comparison, "cka")).svg
-    assert f">{comparison['cka'][0, 1]:.2f}</text>" in svg
-    assert figures.brief(1e-16, (0, 1)) == "0"
-
-
-def test_drawing_leaves_the_settings_of_matplotlib_alone(comparison):
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    figures.draw(report_data.heat_map(comparison, "cka"))
-    assert dict(matplotlib.rcParams) == before
+    assert f">{comparison['cka'][0, 1]:.2f}</text>" in svg_of(comparison, "cka")
+    assert maps.cell_text(1e-16, 1e-9) == "0"
 
 
 # --------------------------------------------------------------------------------------------- page
@@ -382,6 +404,14 @@ def embedded(text):
     )
 
 
+def unpacked(values, n):
+    """The matrix of which a page has the part from the diagonal up, if it is symmetric."""
+    if len(values) == n * n:
+        return [values[i * n : (i + 1) * n] for i in range(n)]
+    upper = dict(zip(zip(*np.triu_indices(n)), values))
+    return [[upper[min(i, j), max(i, j)] for j in range(n)] for i in range(n)]
+
+
 def test_page_loads_nothing(comparison, tmp_path):
     text = written(comparison, tmp_path)
     assert "http://" not in text
@@ -390,22 +420,23 @@ def test_page_loads_nothing(comparison, tmp_path):
     for tag, attributes in Page(text).tags:
         assert tag not in ("link", "iframe", "object", "embed")
         for name in ("src", "href"):
-            assert (attributes.get(name) or "#").startswith(("#", "data:image/png;base64"))
+            assert (attributes.get(name) or "#").startswith("#")
 
 
 def test_values_on_the_page_are_those_of_the_comparison(comparison, tmp_path):
     text = written(comparison, tmp_path)
     data = embedded(text)
-    assert data["rows"] == list(comparison.rows)
     for info in comparison.measures:
+        known = data["maps"][f"section-maps-{info.spec}"]
+        assert data["names"][known["rows"]] == list(comparison.rows)
         assert np.allclose(
-            data["maps"][info.spec]["values"], comparison.values[info.spec], rtol=1e-5, atol=1e-9
+            unpacked(known["values"], 5), comparison[info.spec], rtol=1e-5, atol=1e-9
         )
         assert info.label in text
     cells = [
-        attributes["data-value"]
+        attributes["data-v"]
         for tag, attributes in Page(text).tags
-        if tag == "td" and "data-value" in attributes
+        if tag == "td" and "data-v" in attributes
     ]
     upper = comparison["cka"][np.triu_indices(5, 1)]
     assert {str(upper.min()), str(float(np.median(upper))), str(upper.max())} <= set(cells)
@@ -414,14 +445,14 @@ def test_values_on_the_page_are_those_of_the_comparison(comparison, tmp_path):
 def test_failures_are_null_with_a_reason(failing, tmp_path):
     text = written(failing, tmp_path)
     assert "NaN" not in text.split('id="data">')[1].split("</script>")[0]
-    data = embedded(text)["maps"]["cka"]
-    assert data["values"][0][3] is None
-    assert "constant" in data["reasons"]["0,3"]
+    data = embedded(text)["maps"]["section-maps-cka"]
+    assert unpacked(data["values"], 4)[0][3] is None
+    assert "constant" in data["titles"]["0,3"]
     assert "7 values could not be computed" in " ".join(text.split())
 
 
 def test_a_page_without_failures_has_no_such_section(comparison, tmp_path):
-    assert 'id="failures"' not in written(comparison, tmp_path)
+    assert 'id="section-failures"' not in written(comparison, tmp_path)
 
 
 def test_names_are_text_and_never_markup(tmp_path):
@@ -430,7 +461,7 @@ def test_names_are_text_and_never_markup(tmp_path):
     tags = [tag for tag, _ in Page(text).tags]
     assert tags.count("script") == 2
     assert not {"b", "i", "u", "s"} & set(tags)
-    assert embedded(text)["rows"] == HOSTILE
+    assert HOSTILE in embedded(text)["names"]
     assert "{{ x }}" in text
 
 
@@ -442,14 +473,14 @@ def test_two_measures_agree_by_a_number_and_more_by_a_map(tmp_path):
     arrays = similar_arrays(["a", "b", "c", "d", "e"])
     two = rs.compare(arrays, measures=["cka", "gulp"], progress=False)
     text = written(two, tmp_path)
-    assert 'id="map-agreement"' not in text
+    assert 'id="section-agreement-agreement"' not in text
     value = report_data.agreement(two).values[0, 1]
     assert f"CKA and GULP: {value:.2f}.".replace("-", "−") in text
     same = dict.fromkeys("abcd", arrays["a"])
     text = written(rs.compare(same, measures=["cka", "gulp"], progress=False), tmp_path)
     assert "no correlation, for one of the two has the same value for all pairs" in text
     more = rs.compare(arrays, measures=["cka", "gulp", "rsa"], progress=False)
-    assert 'id="map-agreement"' in written(more, tmp_path)
+    assert 'id="section-agreement-agreement"' in written(more, tmp_path)
 
 
 def test_the_page_runs_and_loads_only_what_is_in_it(comparison, tmp_path):
@@ -461,7 +492,7 @@ def test_the_page_runs_and_loads_only_what_is_in_it(comparison, tmp_path):
 
 def test_pages_of_odd_shapes(rectangle, tmp_path):
     assert "2 representations (rows) and 4 (columns)" in written(rectangle, tmp_path)
-    assert "1 representations" in written(made_up([[1.0]]), tmp_path)
+    assert "1 representation of the same" in written(made_up([[1.0]]), tmp_path)
     assert "no value" in written(made_up(np.full((2, 2), np.nan)), tmp_path)
 
 
@@ -470,14 +501,12 @@ def test_a_large_page_stays_small(tmp_path):
     g = np.random.default_rng(0)
     large = made_up(g.uniform(size=(60, 60)), names)
     assert len(written(large, tmp_path)) < 5_000_000 / 24
-    assert page.plate_width(large) > page.plate_width(made_up(np.eye(3)))
 
 
-@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
-def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch, package):
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name == "jinja2" or name.startswith("jinja2.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r'pip install .*\[report\]"'):
         written(comparison, tmp_path)
 
@@ -495,8 +524,8 @@ def test_two_representations_are_a_line_per_measure():
     found = rs.compare(similar_arrays("ab"), measures=["cka", "pwcca"], progress=False)
     text = printed(terminal.comparison_tables(found))
     (line,) = [line for line in text.splitlines() if "pwcca" in line]
-    assert report_data.number(found["pwcca"][0, 1]) in line
-    assert report_data.number(found["pwcca"][1, 0]) in line
+    assert number(found["pwcca"][0, 1], 4) in line
+    assert number(found["pwcca"][1, 0], 4) in line
     assert "a, b" in text
     assert "b, a" in text
 
@@ -504,7 +533,7 @@ def test_two_representations_are_a_line_per_measure():
 def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
     text = printed(terminal.comparison_tables(comparison))
     assert "CKA  cka  (larger is more similar)" in text
-    assert report_data.number(comparison["gulp"][1, 2]) in text
+    assert number(comparison["gulp"][1, 2], 4) in text
     many = printed(terminal.comparison_tables(made_up(np.eye(30))))
     assert "most similar" in many
     assert many.count("\n") < 12
@@ -592,7 +621,8 @@ def test_what_the_pointer_reads(failing, tmp_path, look):
         similar_arrays(["a", "b", "c", "d", "e"]), measures=["cka", "gulp", "rsa"], progress=False
     )
     path = write_page(more, tmp_path / "page.html")
-    seen = look(path, tmp_path, ["#map-gulp svg image", "#map-agreement svg image"])
+    marks = [f"#section-{name} .cells" for name in ("maps-gulp", "agreement-agreement")]
+    seen = look(path, tmp_path, marks)
     assert seen.said[0] == f"c  and  c:  {more['gulp'][2, 2]:.4g}"  # the middle
     assert seen.said[1] == "GULP  and  GULP:  1"
     assert seen.hidden == []

@@ -22,8 +22,8 @@ from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.subject import Extraction
 from resemblance.suites.resi.evaluation import load_resi
+from resemblance.suites.resi.models import recipes
 from resemblance.suites.resi.suite import run, status
-from resemblance.suites.resi.tests import recipes
 from resemblance.suites.training import is_trained, place
 
 MEASURES = ["cka", "gulp"]

@@ -550,7 +550,7 @@ def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, c
     ]
     assert cli.run([*words, "-q"]) == 1
     told = capsys.readouterr().err
-    assert "too few models for any experiment (Few models: at most 1 are" in told
+    assert "too few models for any test (Few models: at most 1 are" in told
     assert "Left out: normal1 (no traits.json beside its arrays)." in told
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..results.sections import Entry, Sign, Table
 from .numbers import decimals, digits, minus, number
 
-NUMBER = r"[-−]?\d[\d.]*"
+NUMBER = r"[-−]?(?:\d[\d.]*|∞)"
 # a number or an interval, with or without %
 NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
 
@@ -125,14 +125,14 @@ def _known(table: Table, column: int) -> list[float]:
 
 def _columns(table: Table) -> list[list[Cell]]:
     columns = [[row[i] for row in table.rows] for i in range(len(table.columns))]
-    return [_column(entries, is_first=i == 0) for i, entries in enumerate(columns)]
+    return [_column(entries, i == 0, table.figures) for i, entries in enumerate(columns)]
 
 
-def _column(entries: Sequence[Entry], *, is_first: bool) -> list[Cell]:
+def _column(entries: Sequence[Entry], is_first: bool, figures: int | None) -> list[Cell]:
     """Return the cells of a column: of numbers, of texts that are numbers, or of texts."""
     values = [entry for entry in entries if entry is not None]
     if values and not any(isinstance(entry, str) for entry in values):
-        return _numbers(entries)
+        return _numbers(entries, figures)
     counts = None if is_first else _counts(entries)
     return counts or [_words(entry) for entry in entries]
 
@@ -149,15 +149,22 @@ def _counts(column: Sequence[Entry]) -> list[Cell] | None:
     if not any(matches) or any(text and not match for text, match in zip(texts, matches)):
         return None
     return [
-        Cell(minus(text), match[1].replace("−", "-")) if match else Cell("–", "")
+        Cell(minus(text), match[1].replace("−", "-").replace("∞", "inf"))
+        if match
+        else Cell("–", "")
         for text, match in zip(texts, matches)
     ]
 
 
-def _numbers(column: Sequence[Entry]) -> list[Cell]:
+def _numbers(column: Sequence[Entry], figures: int | None) -> list[Cell]:
     values = [
         None if entry is None or not math.isfinite(float(entry)) else float(entry)
         for entry in column
     ]
     places = decimals([abs(v) for v in values if v is not None])
-    return [Cell("–", "") if v is None else Cell(digits(v, places), f"{v!r}") for v in values]
+    return [
+        Cell("–", "")
+        if v is None
+        else Cell(digits(v, places) if figures is None else number(v, figures), f"{v!r}")
+        for v in values
+    ]

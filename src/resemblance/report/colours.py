@@ -9,7 +9,7 @@ import numpy as np
 
 from ..results.figures import HeatMap
 
-LEVELS = 24  # colours of a direction; the style sheet has a class for each
+LEVELS = 100  # colours of a direction; the style sheet has a class for each
 
 
 def limits(heat: HeatMap) -> tuple[float, float]:
@@ -70,8 +70,11 @@ def style_sheet() -> str:
         for name, table in ramps
         for i, colour in enumerate(table)
     ]
-    gradient = ", ".join(rgb(colour) for colour in colour_table(9))
-    return f"{''.join(rules)}\n.ramp {{ background: linear-gradient(to right, {gradient}); }}"
+    ends = ((".ramp", "right", False), (".ramp.opposite", "left", True))
+    for name, side, opposite in ends:
+        steps = ", ".join(rgb(colour) for colour in colour_table(9, opposite=opposite))
+        rules.append(f"\n{name} {{ background: linear-gradient(to {side}, {steps}); }}")
+    return "".join([*rules, "\n.cells .missing { fill: url(#hatch); }"])
 
 
 def rgb(colour: np.ndarray) -> str:

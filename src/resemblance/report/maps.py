@@ -18,6 +18,7 @@ FONT, SMALLEST_FONT = 11.0, 6.0
 CHARACTER = 0.56  # of the font size: mean width of a character
 LONGEST = 24  # characters of a name along an axis
 TALLEST = 2.5  # of the width of the cells
+STEPS = 32  # colours of a scale
 TINY = 1e-9  # of the span of the colours: smaller numbers are 0 but for rounding
 
 
@@ -223,14 +224,15 @@ def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
     """Draw the colours with their numbers, dark on top."""
     x, tall = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
     top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
-    steps = [top + (bottom - top) * (i + 0.5) / LEVELS for i in range(LEVELS)]
-    kinds = [css_class(level(heat, value, ends)) for value in steps]
-    if not heat.rows or not heat.values:  # the page fills it in
-        kinds = [f"q{LEVELS - 1 - i}" for i in range(LEVELS)]
-    step = tall / LEVELS
+    steps = [top + (bottom - top) * (i + 0.5) / STEPS for i in range(STEPS)]
+    tall_step = tall / STEPS
     parts = [
-        tag("path", d=f"M{x:.1f} {4 + i * step:.2f}h10v{step + 0.25:.2f}h-10z", class_=kind)
-        for i, kind in enumerate(kinds)
+        tag(
+            "path",
+            d=f"M{x:.1f} {4 + i * tall_step:.2f}h10v{tall_step + 0.25:.2f}h-10z",
+            class_=css_class(level(heat, value, ends)),
+        )
+        for i, value in enumerate(steps)
     ]
     few = 5 if tall > 90 else 3 if tall > 40 else 2
     if not heat.values:

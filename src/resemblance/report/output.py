@@ -1,4 +1,4 @@
-"""Write a comparison: as a table for a person, as JSON, CSV or Parquet for a program."""
+"""Write comparisons and results: as tables for a person, as JSON, CSV or Parquet for a program."""
 
 from __future__ import annotations
 
@@ -13,24 +13,115 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison, describe
+from ..extras import need
+from ..results.result import Result
+from ..results.sections import Table
 from ..store import COLUMNS, replacing, write_atomically
-from .tables import Table, fold, measured, printable, render
+from .tables import TextTable, fold, measured, printable, render
 
+RESULT_COLUMNS = (
+    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
+    "note", "trial",
+)  # fmt: skip
 FORMATS = ("table", "json", "csv", "parquet")
 USUAL_WIDTH = 80  # of a terminal that does not say its own
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
 
-def emit(comparison: Comparison, kind: str, output: Path | None) -> None:
-    """Write a comparison in one of ``FORMATS``, to a file or to standard output."""
+def emit(found: Comparison | Result, kind: str, output: Path | None, table: str = "") -> None:
+    """Write a comparison or a result in one of ``FORMATS``, to a file or to standard output.
+
+    JSON has everything. CSV and Parquet of a result have the rows of the tables of data where these
+    have the same columns, else a line per claim and per score, of the ``kind`` "claim" or "score";
+    with ``table`` they have the rows of the tables of this name or title.
+
+    Raises ``ValueError`` for a table that the result does not have.
+    """
+    if kind == "table":
+        deliver_tables(_tables_of(found), output)
+    elif kind == "json":
+        deliver(as_json(found), output)
+    else:
+        columns, records = _records_of(found, table)
+        if kind == "csv":
+            deliver(csv_text(columns, records), output)
+        else:
+            write_parquet(_frame_of(found, columns, records), output, index=False)
+
+
+def _tables_of(found: Comparison | Result) -> list[Any]:
+    from .result_tables import result_tables
     from .terminal import comparison_tables
 
-    if kind == "parquet":
-        write_parquet(comparison.to_pandas(), output)
-    elif kind == "table" and output is None:
-        show(comparison_tables(comparison))
-    else:
-        deliver({"table": as_table, "json": as_json, "csv": as_csv}[kind](comparison), output)
+    if isinstance(found, Comparison):
+        return comparison_tables(found)
+    return result_tables(found, is_whole=True)
+
+
+def _records_of(
+    found: Comparison | Result, table: str
+) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
+    if isinstance(found, Comparison):
+        names = sorted({remark.name for remark in found.remarks})
+        return [*COLUMNS, *names], found.records()
+    if table:
+        return table_records(found, table)
+    data = [t for section in found.sections for t in section.tables if t.is_data]
+    if len({t.columns for t in data}) == 1:
+        return _rows_of(found, data)
+    return RESULT_COLUMNS, result_records(found)
+
+
+def _frame_of(
+    found: Comparison | Result, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
+) -> Any:
+    if isinstance(found, Comparison):
+        return found.to_pandas()
+    frame = need("pandas").DataFrame(list(records), columns=list(columns))
+    return frame.astype({name: float for name in ("value", "rank") if name in frame})
+
+
+def result_records(result: Result) -> list[dict[str, Any]]:
+    """Return a record per claim and per score; what a record does not have is None. A trial has no
+    ranks."""
+    ranks, records = {} if result.is_trial else result.ranks(), list[dict[str, Any]]()
+    for section in result.sections:
+        where = {"section": section.name}
+        for claim in section.claims:
+            facts = claim._asdict()
+            records.append({**where, "kind": "claim", "name": facts.pop("number"), **facts})
+        for cell, scores in section.scores.items():
+            places = ranks.get(section.key(cell), {})
+            for measure, value in scores.items():
+                facts = {"measure": measure, "value": value, "rank": places.get(measure)}
+                records.append({**where, "kind": "score", "name": cell, **facts})
+    blank: dict[str, Any] = dict.fromkeys(RESULT_COLUMNS)
+    return [{**blank, **record, "trial": result.is_trial} for record in records]
+
+
+def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the columns and the rows of all tables of a name or title; every row says whether it
+    is of a trial.
+
+    Raises ``ValueError`` if there is none, or if their columns differ.
+    """
+    tables = [t for section in result.sections for t in section.tables]
+    matches = [t for t in tables if name.casefold() in (t.name.casefold(), t.title.casefold())]
+    if not matches:
+        names = ", ".join(dict.fromkeys(t.name for t in tables))
+        raise ValueError(f"the result has no table {name!r}; it has {names or 'none'}")
+    if any(t.columns != matches[0].columns for t in matches):
+        raise ValueError(f"the tables called {name!r} have different columns; name one of them")
+    return _rows_of(result, matches)
+
+
+def _rows_of(
+    result: Result, tables: Sequence[Table]
+) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the columns and the rows of tables with the same columns."""
+    columns = tables[0].columns
+    rows = [dict(zip(columns, row)) for t in tables for row in t.rows]
+    return (*columns, "trial"), [{**row, "trial": result.is_trial} for row in rows]
 
 
 def deliver(text: str, output: Path | None) -> None:
@@ -71,11 +162,9 @@ def as_text(parts: Sequence[Any]) -> str:
     return target.getvalue()
 
 
-def as_table(comparison: Comparison) -> str:
+def as_table(found: Comparison | Result) -> str:
     """Return the tables of a terminal as text, one line per row."""
-    from .terminal import comparison_tables
-
-    return as_text(comparison_tables(comparison))
+    return as_text(_tables_of(found))
 
 
 def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
@@ -86,18 +175,20 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
         frame.to_parquet(partial, **options)
 
 
-def as_json(comparison: Comparison) -> str:
-    """Return the records with the measures and the provenance; a missing value is null and has a
-    reason."""
-    head = describe(comparison.rows, comparison.columns, comparison.measures, comparison.provenance)
-    document = head | {"seconds": dict(comparison.seconds), "records": comparison.records()}
-    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+def as_json(found: Comparison | Result) -> str:
+    """Return everything as JSON; a missing value is null and has a reason."""
+    if isinstance(found, Result):
+        document = {**found.document(), "trial": found.is_trial}
+    else:
+        head = describe(found.rows, found.columns, found.measures, found.provenance)
+        document = head | {"seconds": dict(found.seconds), "records": found.records()}
+    text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=dict)
+    return text + "\n"
 
 
-def as_csv(comparison: Comparison) -> str:
+def as_csv(found: Comparison | Result) -> str:
     """Return the records as comma-separated values; a missing value is empty and has a reason."""
-    names = sorted({remark.name for remark in comparison.remarks})
-    return csv_text([*COLUMNS, *names], comparison.records())
+    return csv_text(*_records_of(found, ""))
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
@@ -164,7 +255,7 @@ def _width(stream: Any) -> int | None:
 def _lines(part: Any, width: int | None) -> Iterator[Any]:
     from rich.text import Text
 
-    if isinstance(part, Table):
+    if isinstance(part, TextTable):
         yield from (
             Text(line.text, style="bold" if line.is_heading else "") for line in render(part, width)
         )

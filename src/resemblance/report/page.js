@@ -4,7 +4,7 @@
   addEventListener("error", event => { root.dataset.errors = (root.dataset.errors ?? "") + event.message + "\n"; });
   root.classList.add("js");
   const make = (tag, attributes = {}, ...children) => {
-    const element = tag === "path" ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    const element = tag === "path" ? document.createElementNS(document.querySelector("svg").namespaceURI, tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     element.append(...children);
     return element;

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..catalogue import get_measure
+from ..comparison import Comparison
 from ..extras import need
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Boxes, Chart, Choice, Clouds, Figure, HeatMap, Strips
@@ -19,9 +20,10 @@ from ..results.sections import Section
 from ..store import write_atomically
 from .cells import Grid, grid
 from .charts import Key, chart, clouds
-from .colours import style_sheet
+from .colours import limits, style_sheet
 from .maps import heat_map, page_data
 from .numbers import duration, minus
+from .of_comparison import result_of
 from .rows import bars, boxes, strips
 from .standing import standing
 from .strip import strip
@@ -52,25 +54,35 @@ class Drawing(NamedTuple):
     parts: tuple[tuple[str, str], ...]
 
 
+class Colours(NamedTuple):
+    """What the colours of heat maps mean: the words at their ends, and what else there is."""
+
+    ends: tuple[tuple[str, str], ...]
+    has_negative: bool
+    has_gaps: bool
+
+
 class Chapter(NamedTuple):
     """What the page shows of a section; ``keys`` say how its lines are drawn."""
 
     section: Section
     place: str
     keys: tuple[tuple[str, Key], ...]
+    colours: Colours | None
     drawings: tuple[Drawing, ...]
     grids: tuple[Grid, ...]
 
 
 def write_page(
-    result: Result,
+    result: Result | Comparison,
     path: str | Path,
     *,
     title: str = "",
     introduction: str = "",
     facts: Mapping[str, str] | None = None,
+    stretch: bool = False,
 ) -> Path:
-    """Write a result to one HTML file and return its path.
+    """Write a result, or a comparison, to one HTML file and return its path.
 
     The page has what leads, then for every section what it is about, its claims, figures and
     tables, and why something has no value; at the end the mean ranks of the measures, times, and
@@ -80,14 +92,19 @@ def write_page(
 
     Parameters
     ----------
-    result : from the ``run`` of a suite, or ``load_result``.
+    result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare` or
+        :func:`resemblance.load` returned.
     path : the file to write; its folder must exist.
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
     facts : names and values to show at the top, such as accuracies.
+    stretch : let the colours of every map of a comparison span its values instead of the range of
+        its measure; the maps say so.
 
     Needs the extra ``report``.
     """
+    if isinstance(result, Comparison):
+        result = result_of(result, stretch=stretch)
     heading = title or result.title or f"The {result.suite} suite"
     content = _content(result, facts or {})
     html = _template().render(title=heading, introduction=introduction, **content)
@@ -181,7 +198,18 @@ def _chapter(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
         for j, figure in enumerate(section.figures)
     )
     grids = tuple(grid(table) for table in section.tables if not table.is_data)
-    return Chapter(section, place, tuple(keys.items()), drawings, grids)
+    return Chapter(section, place, tuple(keys.items()), _colours(section), drawings, grids)
+
+
+def _colours(section: Section) -> Colours | None:
+    """Return what the colours of the maps of a section mean; None where none says so."""
+    maps = [figure for figure in section.figures if isinstance(figure, HeatMap)]
+    maps += [heat for f in section.figures if isinstance(f, Choice) for heat in f.maps]
+    ends = tuple(dict.fromkeys(heat.ends for heat in maps if heat.ends is not None))
+    if not ends:
+        return None
+    has_negative = any(heat.is_diverging and limits(heat)[0] < 0 for heat in maps)
+    return Colours(ends, has_negative, any(None in row for heat in maps for row in heat.values))
 
 
 def _slug(name: str) -> str:

@@ -11,7 +11,7 @@ CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2
 ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """Rows of texts below a header.
 
     What does not fit a terminal is folded between words, then cut into parts that repeat the first
@@ -26,7 +26,7 @@ class Table(NamedTuple):
     as_blocks: bool = False
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line of a table as it is printed."""
 
     text: str
@@ -41,15 +41,15 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
-def render(table: Table, width: int | None = None) -> Iterator[Line]:
+def render(table: TextTable, width: int | None = None) -> Iterator[TextLine]:
     """Yield the lines of a table; without a width, one for every row."""
     clean = table._replace(
         header=tuple(map(printable, table.header)),
         rows=tuple(tuple(map(printable, row)) for row in table.rows),
     )
-    yield Line("")
+    yield TextLine("")
     yield from _laid_out(clean, width)
-    yield Line("")
+    yield TextLine("")
 
 
 def fold(text: str, width: int, *, cut: bool = True) -> list[str]:
@@ -82,7 +82,7 @@ def _cut(word: str, width: int) -> list[str]:
     return parts
 
 
-def _laid_out(table: Table, width: int | None) -> Iterator[Line]:
+def _laid_out(table: TextTable, width: int | None) -> Iterator[TextLine]:
     natural = _widths(table, folded=False)
     if width is None or INDENT + sum(natural) + GAP * (len(natural) - 1) <= width:
         yield from _grid(table, natural, GAP)
@@ -96,7 +96,7 @@ def _laid_out(table: Table, width: int | None) -> Iterator[Line]:
         yield from _parts(table, width)
 
 
-def _widths(table: Table, *, folded: bool) -> list[int]:
+def _widths(table: TextTable, *, folded: bool) -> list[int]:
     """Return the width of every column, or the least to which it can be folded."""
     found = []
     for i, name in enumerate(table.header):
@@ -111,7 +111,7 @@ def _widths(table: Table, *, folded: bool) -> list[int]:
     return found
 
 
-def _fitted(table: Table, width: int, gap: int) -> list[int] | None:
+def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
     """Return widths that fill the terminal, more for the columns that need it most; None if no word
     may be cut."""
     natural, widths = _widths(table, folded=False), _widths(table, folded=True)
@@ -126,12 +126,12 @@ def _fitted(table: Table, width: int, gap: int) -> list[int] | None:
     return widths
 
 
-def _grid(table: Table, widths: Sequence[int], gap: int) -> Iterator[Line]:
+def _grid(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[TextLine]:
     if table.has_header:
-        yield from (Line(text, True) for text in _row(table.header, widths, gap, table.right))
-        yield Line(" " * INDENT + "─" * (sum(widths) + gap * (len(widths) - 1)))
+        yield from (TextLine(text, True) for text in _row(table.header, widths, gap, table.right))
+        yield TextLine(" " * INDENT + "─" * (sum(widths) + gap * (len(widths) - 1)))
     for row in table.rows:
-        yield from map(Line, _row(row, widths, gap, table.right))
+        yield from map(TextLine, _row(row, widths, gap, table.right))
 
 
 def _row(
@@ -150,7 +150,7 @@ def _row(
         yield (" " * INDENT + (" " * gap).join(padded)).rstrip()
 
 
-def _blocks(table: Table, width: int) -> Iterator[Line]:
+def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
     """Yield a block for every row: its first two cells as a heading, the others below with their
     names."""
     names, gap = table.header[2:], NARROW_GAPS[0]
@@ -158,23 +158,23 @@ def _blocks(table: Table, width: int) -> Iterator[Line]:
     side = max(map(measured, names), default=0) + gap
     for position, row in enumerate(table.rows):
         if position:
-            yield Line("")
+            yield TextLine("")
         start = " " * INDENT + row[0]
-        yield Line(start + " " * (indent - measured(start)) + row[1], True)
+        yield TextLine(start + " " * (indent - measured(start)) + row[1], True)
         for name, cell in zip(names, row[2:]):
             told = fold(cell, max(width - indent - side, 1)) if cell else []
             for i, part in enumerate(told):
                 head = name if i == 0 else ""
-                yield Line(" " * indent + head + " " * (side - measured(head)) + part)
+                yield TextLine(" " * indent + head + " " * (side - measured(head)) + part)
 
 
-def _only(table: Table, kept: Sequence[int]) -> Table:
+def _only(table: TextTable, kept: Sequence[int]) -> TextTable:
     header, *rows = (tuple(row[i] for i in kept) for row in (table.header, *table.rows))
     right = frozenset(position for position, i in enumerate(kept) if i in table.right)
     return table._replace(header=header, rows=tuple(rows), right=right)
 
 
-def _parts(table: Table, width: int) -> Iterator[Line]:
+def _parts(table: TextTable, width: int) -> Iterator[TextLine]:
     """Yield as many columns at a time as fit beside the first, which is cut if it leaves no room
     for others."""
     gap, least = NARROW_GAPS[0], _widths(table, folded=True)
@@ -187,10 +187,10 @@ def _parts(table: Table, width: int) -> Iterator[Line]:
         yield from _grid(part, _fitted(part, width, gap) or _cut_to(part, width, gap), gap)
         others = others[taken:]
         if others:
-            yield Line("")
+            yield TextLine("")
 
 
-def _cut_to(table: Table, width: int, gap: int) -> list[int]:
+def _cut_to(table: TextTable, width: int, gap: int) -> list[int]:
     """Return widths for a terminal in which the longest words must be cut."""
     least, room = _widths(table, folded=True), width - INDENT - gap * (len(table.header) - 1)
     first = max(min(least[0], width // 2), room - sum(least[1:]), 1)

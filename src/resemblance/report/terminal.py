@@ -9,8 +9,9 @@ import numpy as np
 
 from ..comparison import Comparison, MeasureInfo, remark_notes, without_rounding
 from ..measure import INVARIANCES, Measure
-from .data import extremes, is_square, number, summary
-from .tables import Table
+from .data import extremes, is_square, summary
+from .numbers import number, span
+from .tables import TextTable
 
 MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
 LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
@@ -98,7 +99,7 @@ def summary_table(comparison: Comparison) -> Any:
     rows = []
     for m in found:
         most, least = map(_pair, extremes(comparison, m.name))
-        values = (number(v) for v in (m.smallest, m.median, m.largest))
+        values = (number(v, 4) for v in (m.smallest, m.median, m.largest))
         rows.append((m.label, m.name, *values, most, least, *(str(m.failed or "") for _ in failed)))
     return plain_table(header, rows, right=(2, 3, 4, 7))
 
@@ -177,7 +178,7 @@ def measure_record(measure: Measure) -> dict[str, Any]:
 
 def bounds(ends: tuple[float, float]) -> str:
     """Write a range."""
-    return f"{number(ends[0])} to {number(ends[1])}"
+    return span(*ends, 4)
 
 
 def plain_table(
@@ -187,10 +188,10 @@ def plain_table(
     right: Iterable[int] = (),
     header_row: bool = True,
     as_blocks: bool = False,
-) -> Table:
+) -> TextTable:
     """Return a table with one line, below its header; see
-    :class:`resemblance.report.tables.Table`."""
-    return Table(
+    :class:`resemblance.report.tables.TextTable`."""
+    return TextTable(
         tuple(header), tuple(tuple(row) for row in rows), frozenset(right), header_row, as_blocks
     )
 
@@ -204,7 +205,7 @@ def _direction(info: MeasureInfo) -> str:
 
 
 def _value(value: float) -> str:
-    return number(None if np.isnan(value) else float(value))
+    return number(float(value), 4)
 
 
 def _pair(pair: tuple[str, str] | None) -> str:

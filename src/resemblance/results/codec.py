@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from .figures import KINDS
+
+WORDS = ("nan", "inf", "-inf")  # what is written for numbers that JSON cannot hold
 
 
 def encode(value: Any) -> Any:
@@ -22,6 +26,16 @@ def encode(value: Any) -> Any:
     return value
 
 
+def spell(value: Any) -> Any:
+    """Return an encoded value in which numbers that JSON cannot hold are words: "nan", "inf" and
+    "-inf"."""
+    if isinstance(value, Mapping):
+        return {name: spell(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [spell(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def decode(kind: Any, value: Any) -> Any:
     """Return what was encoded as a value of its kind.
 
@@ -35,17 +49,28 @@ def decode(kind: Any, value: Any) -> Any:
         return tuple(decode(part, entry) for part, entry in zip(kinds, value, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {name: decode(parts[1], entry) for name, entry in value.items()}
+    if kind is float and value in WORDS:
+        return float(value)
     if hasattr(kind, "_fields"):
-        hints = get_type_hints(kind)
-        return kind(**{name: decode(hints[name], entry) for name, entry in value.items()})
+        hints = _hints(kind)
+        entries = {name: entry for name, entry in value.items() if name != "kind"}
+        return kind(**{name: decode(hints[name], entry) for name, entry in entries.items()})
     return value
 
 
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
+    records = [kind for kind in kinds if hasattr(kind, "_fields")]
+    if isinstance(value, dict) and len(records) == 1:
+        return decode(records[0], value)
     if isinstance(value, dict):
         name = value["kind"]
         if name not in KINDS:
             raise ValueError(f"there is no figure of the kind {name!r}")
-        return decode(KINDS[name], {key: part for key, part in value.items() if key != "kind"})
+        return decode(KINDS[name], value)
     nested = [kind for kind in kinds if get_origin(kind) is not None]
     return decode(nested[0], value) if isinstance(value, list) and nested else value

@@ -86,7 +86,8 @@ class HeatMap(NamedTuple):
     the scale has two colours that meet at 0, or in the middle of ``span`` if 0 is not inside it.
     ``is_reversed``: small values are dark, as where a distance of 0 means alike. ``titles``: what
     the pointer reads in each cell, such as why it has no value; "" for its number. ``subtitle``
-    stands after the title, in grey.
+    is written after the title, in grey. ``ends``: what pale and dark mean, such as "different" and
+    "alike".
     """
 
     name: str
@@ -100,6 +101,7 @@ class HeatMap(NamedTuple):
     is_reversed: bool = False
     titles: tuple[tuple[str, ...], ...] = ()
     subtitle: str = ""
+    ends: tuple[str, str] | None = None
 
 
 class Box(NamedTuple):

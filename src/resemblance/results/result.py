@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -12,12 +11,13 @@ from typing import Any
 
 from ..documents import check_types, read_document
 from ..notebook import card
-from ..significance import Places, places, rank_within
+from ..significance import Places, places
 from ..store import write_atomically
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
 from .figures import Chart, Choice, Figure, HeatMap, Line
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
+from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
 
 FORMAT = 3
@@ -98,20 +98,24 @@ class Result:
         return tuple(claim for section in self.sections for claim in section.claims)
 
     def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
-        """Return the scores of every cell, by section and cell."""
-        return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
+        """Return the scores of every cell, by test and cell; the test is its section, unless a rule
+        names another."""
+        return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
-    def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
+    def ranks(self, among: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, float]]:
         """Return the rank of every measure in every cell, 1 for the best; without a value it stands
-        behind all others.
+        behind all others, unless the rule of the cell says otherwise.
 
-        Cells in which no measure has a value are left out, for nobody can be ranked there.
+        ``among``: rank these measures only, among each other. Cells in which no measure has a value
+        are left out, for nobody can be ranked there.
         """
-        cells = {
-            c: {m: math.nan if v is None else v for m, v in s.items()}
-            for c, s in self.scores().items()
+        names = None if among is None else sorted(set(among))
+        ranks = {
+            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
+            for s in self.sections
+            for cell, scores in s.scores.items()
         }
-        return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
+        return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
     def places(self) -> Places:
         """Return where every measure stands over the cells, best first, and which cannot be told

@@ -86,6 +86,8 @@ def run_experiments(
     *,
     size: str,
     measures: Sequence[Measure] = (),
+    title: str = "",
+    about: str = "",
     provenance: Mapping[str, Any] | None = None,
     claims: Mapping[str, Judge] | None = None,
     executor: Executor | None = None,
@@ -97,6 +99,9 @@ def run_experiments(
     Finished parts and trained models are not computed again. Without a folder nothing is kept. A
     process that is killed loses the parts and models that it was working on. The result does not
     depend on the executor, or on what was there before.
+
+    ``title``, ``about``: the heading of the page, and the paragraph below it. ``claims``: by
+    section, what judges the claims of a paper; see :func:`claims_of`.
 
     Raises ``ValueError`` when another process is working in the folder, or it is a study of
     something else.
@@ -117,6 +122,8 @@ def run_experiments(
             {section.name: _seconds(values[name]) for name, section in sections.items()},
             environment() | dict(provenance or {}),
             facts_of(plan),
+            title=title,
+            about=about,
         )
         result.save(place / "result.json")
         log(place, f"{suite}: {len(sections)} sections, {len(result.claims)} claims")

@@ -44,7 +44,9 @@ UNFINISHED = (
     (
         "",
         ".*",
-        re.compile(r"\.(study\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"),
+        re.compile(
+            r"\.(study\.json|facts\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
+        ),
     ),
 )
 

@@ -241,7 +241,7 @@ def _grade_section(
         shades=tuple((None, *row) for row in goodness),
         framed=() if facts.is_trial else _best(goodness),
         hints=("", *(hint for _, _, hint in GRADES)),
-        is_printed=True,
+        is_leading=True,
     )
     about = (
         "Order: Kendall's τ of the measured differences with the known order, with its sign, and "
