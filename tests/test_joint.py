@@ -18,7 +18,6 @@ from resemblance.results.sections import Section
 from resemblance.significance import places
 from resemblance.subject import Subject
 from resemblance.suites.joint import joint
-from resemblance.suites.joint_studies import read_result
 from resemblance.suites.manifolds import suite as manifolds
 from resemblance.suites.resi import evaluate
 

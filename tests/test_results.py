@@ -18,14 +18,15 @@ import typer
 from conftest import assert_fits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from resemblance.report.findings_numbers import decimals, digits, number
-from resemblance.report.findings_page import line_keys, verdict, write_findings_page
+from resemblance.report.chapters import line_keys
 
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli.suites import SuiteCommands, suite_commands
-from resemblance.report import findings_figures, findings_output
-from resemblance.report.output import show
+from resemblance.report import charts, output, result_tables, rows, svg, write_page
+from resemblance.report.numbers import decimals, digits, number
+from resemblance.report.output import emit, show
+from resemblance.report.page import verdict
 from resemblance.results.claims import (
     NO_DATA,
     NOT,
@@ -36,9 +37,23 @@ from resemblance.results.claims import (
     NoData,
     judged,
 )
-from resemblance.results.figures import Bar, Bars, Chart, Line
+from resemblance.results.figures import (
+    Bar,
+    Bars,
+    Box,
+    Boxes,
+    Chart,
+    Choice,
+    Cloud,
+    Clouds,
+    HeatMap,
+    Line,
+    Option,
+    Strip,
+    Strips,
+)
 from resemblance.results.result import Result, load_result
-from resemblance.results.sections import Section, Table
+from resemblance.results.sections import Section, Sign, Table
 from resemblance.results.values import distinct, known
 from resemblance.suites.experiments import Experiment, chosen, claims_of, run_experiments
 
@@ -116,7 +131,7 @@ def tables(draw, name):
 
 
 @st.composite
-def charts(draw, name):
+def drawn_charts(draw, name):
     points = draw(st.lists(st.tuples(numbers, numbers), max_size=3))
     spans = tuple(draw(st.tuples(numbers, numbers)) for _ in points) if draw(st.booleans()) else ()
     lines = (Line(draw(words), tuple(points), spans), Line(draw(words), ()))
@@ -138,7 +153,7 @@ def charts(draw, name):
 def sections(draw, name):
     bars = st.builds(Bar, words, numbers, st.none() | numbers, st.none() | numbers)
     figures = (
-        draw(charts("c")),
+        draw(drawn_charts("c")),
         Bars("b", draw(words), "x", tuple(draw(st.lists(bars, max_size=2)))),
     )
     scores = draw(
@@ -168,8 +183,8 @@ def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, 
     findings.save(tmp_path / "result.json")
     read = load_result(tmp_path / "result.json")
     assert read == findings
-    write_findings_page(read, tmp_path / "page.html")
-    findings_output.emit_findings(read, "csv", tmp_path / "found.csv")
+    write_page(read, tmp_path / "page.html")
+    emit(read, "csv", tmp_path / "found.csv")
     assert (
         Tags((tmp_path / "page.html").read_text(encoding="utf-8")).words.count("How it was made")
         == 2
@@ -328,7 +343,7 @@ class Tags(HTMLParser):
 
 
 def written(findings, folder, **options):
-    write_findings_page(findings, folder / "page.html", **options)
+    write_page(findings, folder / "page.html", **options)
     return (folder / "page.html").read_text(encoding="utf-8")
 
 
@@ -492,14 +507,14 @@ def test_a_line_keeps_its_colour_and_few_of_many_are_shown():
 
 
 def test_places_are_those_of_the_values():
-    x = findings_figures.x_axis([0.0, 0.01, 1.0], CHART._replace(log_x=True))
+    x = charts.x_axis([(v, 0.0) for v in (0.0, 0.01, 1.0)], CHART._replace(log_x=True))
     assert x(0.0) < x(0.01) < x(0.1) < x(1.0)
     assert x(0.1) - x(0.01) == pytest.approx(x(1.0) - x(0.1))
-    x = findings_figures.x_axis([2.0, 4.0], CHART)
+    x = charts.x_axis([(2.0, 0.0), (4.0, 0.0)], CHART)
     assert x(3.0) == pytest.approx((x(2.0) + x(4.0)) / 2)
-    assert math.isfinite(findings_figures.x_axis([3.0], CHART)(3.0))
+    assert math.isfinite(charts.x_axis([(3.0, 0.0)], CHART)(3.0))
     with pytest.raises(ValueError, match="chart 'noise': -1 cannot be on a logarithmic axis"):
-        findings_figures.x_axis([-1.0, 1.0], CHART._replace(log_x=True))
+        charts.x_axis([(-1.0, 0.0), (1.0, 0.0)], CHART._replace(log_x=True))
 
 
 @pytest.mark.parametrize(
@@ -512,7 +527,7 @@ def test_places_are_those_of_the_values():
     ],
 )
 def test_ticks_are_round(low, high, found):
-    ticks = findings_figures.ticks(low, high)
+    ticks = svg.ticks(low, high)
     assert len(ticks) <= 7
     if high > 1e-5:
         assert ticks == pytest.approx(found)
@@ -520,39 +535,35 @@ def test_ticks_are_round(low, high, found):
 
 
 def test_logarithmic_ticks():
-    assert findings_figures.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
-    assert findings_figures.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
+    assert svg.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
+    assert svg.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
 
 
 def test_points_without_a_value_are_not_drawn():
     line = Line("a", ((0.0, math.nan), (1.0, 0.5), (2.0, None)), ((0, 1), (0.4, math.nan), (0, 1)))
-    assert findings_figures.known(line) == Line("a", ((1.0, 0.5),), ((0.5, 0.5),))
-    keys = {"a": findings_figures.Key(0, True)}
-    drawn = findings_figures.chart(CHART._replace(lines=(line,)), keys)
+    assert charts.known(line) == Line("a", ((1.0, 0.5),), ((0.5, 0.5),))
+    keys = {"a": charts.Key(0, True)}
+    drawn = charts.chart(CHART._replace(lines=(line,)), keys)
     assert "nan" not in drawn
-    assert "There is nothing to draw" in findings_figures.chart(
-        CHART._replace(lines=(Line("a", ()),)), keys
-    )
+    assert "There is nothing to draw" in charts.chart(CHART._replace(lines=(Line("a", ()),)), keys)
 
 
 def test_figures_say_their_values():
-    keys = {"CKA": findings_figures.Key(0, True), "RSA": findings_figures.Key(11, False)}
-    drawn = findings_figures.chart(CHART, keys)
+    keys = {"CKA": charts.Key(0, True), "RSA": charts.Key(11, False)}
+    drawn = charts.chart(CHART, keys)
     assert "<title>CKA: drift 0.4 at noise 0.5</title>" in drawn
     assert "<title>threshold 0.5</title>" in drawn
     assert drawn.count('class="band"') == 1
     assert 'class="m m11 d1 off joined"' in drawn
-    assert findings_figures.chart(CLOUD, keys).count('class="span"') == 1
-    assert "<title>CKA: 0.5, 0.4 to 0.6</title>" in findings_figures.bars(BARS)
-    assert findings_figures.bars(BARS).count('class="range"') == 1
+    assert charts.chart(CLOUD, keys).count('class="span"') == 1
+    assert "<title>CKA: 0.5, 0.4 to 0.6</title>" in rows.bars(BARS)
+    assert rows.bars(BARS).count('class="range"') == 1
 
 
 @pytest.mark.parametrize("joined", [True, False])
 def test_very_many_points_are_one_path(joined):
     line = Line("CKA", tuple((i / 500, 0.5) for i in range(500)))
-    drawn = findings_figures.chart(
-        CHART._replace(lines=(line,), joined=joined), {"CKA": findings_figures.Key(0, True)}
-    )
+    drawn = charts.chart(CHART._replace(lines=(line,), joined=joined), {"CKA": charts.Key(0, True)})
     assert drawn.count("marks") == (not joined)
 
 
@@ -603,15 +614,187 @@ def test_a_number_that_would_be_0_has_its_digits():
     assert number(-1e-15) == digits(1e-15, None) == "0"
 
 
+def test_bars_of_a_limit_begin_at_it_on_a_logarithmic_axis():
+    drifts = (Bar("small", 0.5), Bar("large", 50.0, 20.0, 90.0), Bar("none", 0.0), Bar("far", 1e9))
+    figure = Bars(
+        "d", "D", "times", drifts, span=(0.1, 100), log_x=True, threshold=1, is_limit=True
+    )
+    drawn = rows.bars(figure)
+    stems = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)" class="stem"', drawn)
+    (at,) = {start for start, _ in stems}
+    small, large, none, far = (float(end) for _, end in stems)
+    assert none < small < float(at) < large < far < rows.WIDTH
+    assert re.findall(r'class="(row[^"]*)"', drawn) == ["row", "row over"] * 2
+    wrong = figure._replace(bars=(Bar("a", -1.0),))
+    with pytest.raises(ValueError, match="bars 'd': -1 cannot be on a logarithmic axis"):
+        rows.bars(wrong)
+
+
+def test_boxes_have_quartiles_whiskers_and_every_value():
+    box = Box("CKA", (1.0, 2.0, 3.0, 4.0, 20.0), ("a", "b", "c", "d", "e"))
+    drawn = rows.boxes(Boxes("b", "B", "rank", (box, Box("none", ())), span=(1.0, 20.0)))
+    assert "<title>CKA: median 3, mean 6, 5 values</title>" in drawn
+    assert "<title>CKA: rank 20 in e</title>" in drawn
+    assert "<title>none: no value</title>" in drawn
+    assert drawn.count('class="point"') == 5
+    whisker, upper = re.search(r'M[\d.]+ 12H([\d.]+)M[\d.]+ 12H([\d.]+)"', drawn).groups()
+    farthest = max(float(x) for x in re.findall(r'cx="([\d.]+)"', drawn))
+    assert float(whisker) < float(upper) < farthest  # 20 is beyond 1.5 times the span
+
+
+def test_strips_say_what_was_left_out():
+    used, not_used = Strip("standard", (0.9, 0.95)), Strip("random", (0.3,), is_used=False)
+    drawn = rows.strips(Strips("s", "S", "accuracy", (used, not_used)))
+    assert "<title>standard: accuracy 0.95</title>" in drawn
+    assert "<title>random: accuracy 0.3, left out</title>" in drawn
+    assert drawn.count('class="row unused"') == 1
+
+
+def test_clouds_are_on_one_scale():
+    near, far = Cloud("near", ((1.0, 0.0),)), Cloud("far", ((2.0, 0.0), (0.0, 0.0)), (0, 13))
+    drawn = charts.clouds(Clouds("c", "C", (near, far)))
+    xs = [float(x) for svg in drawn for x in re.findall(r'd="M([\d.]+) ', svg)]
+    assert xs == pytest.approx([325.0, 430.0, 220.0])
+    assert re.findall(r'class="(p [^"]*)"', "".join(drawn)) == ["p new", "p p0", "p p1"]
+    (moved,) = charts.clouds(Clouds("c", "C", (near._replace(origins=((0.0, 0.0),)),)))
+    assert 'd="M220.0 220.0L430.0 220.0" class="way"' in moved
+
+
+def test_a_diagonal_and_labels_where_there_is_room():
+    points = ((1.0, 1.0), (1.01, 1.0), (3.0, 2.0))
+    line = Line("CKA", points, titles=("A: first", "B: second", "C: third"))
+    figure = CLOUD._replace(lines=(line,), is_labelled=True, has_diagonal=True)
+    drawn = charts.chart(figure, {"CKA": charts.Key(0, True)})
+    assert "<title>B: second</title>" in drawn
+    assert re.findall(r'class="tick">([^<]*)<', drawn) == ["B", "C"]
+    assert drawn.count('class="diagonal"') == 1
+
+
 # ------------------------------------------------------------------------------------- in a browser
+
+
+def square(name, values, **options):
+    names = tuple("abc"[: len(values)])
+    return HeatMap(name, name, names, names, values, **options)
+
+
+KINDS = (
+    Boxes("boxes", "Boxes", "rank", (Box("CKA", (1.0, 2.0, 4.0), ("x", "y", "z")),)),
+    Strips("strips", "Strips", "accuracy", (Strip("standard", (0.9, 0.95)),)),
+    square("map", ((0.0, 0.5, None), (0.5, 0.0, -1.0), (None, -1.0, 0.0)), is_diverging=True,
+           titles=(("", "", "constant"), ("", "", ""), ("constant", "", ""))),
+    Clouds("clouds", "Clouds", (Cloud("one", ((1.0, 0.0), (0.0, 1.0)), (0, 1)),)),
+    Choice(
+        "choice", "Choice", ("models", "measure"),
+        (Option(("bert", "CKA"), (0, 1), "CKA: 0.5"), Option(("bert", "RSA"), (0, 2)),
+         Option(("gcn", "RSA"), (3,))),
+        (square("expected", ((0.0, 1.0), (1.0, 0.0)), is_reversed=True),
+         square("by CKA", ((0.0, 0.25), (0.25, 0.0))),
+         square("by RSA", ((0.0, 0.75), (0.5, 0.0))),
+         square("other", ((0.0, 0.125, 1.0), (0.125, 0.0, 1.0), (1.0, 1.0, 0.0)))),
+    ),
+)  # fmt: skip
+CHOSEN = Table(
+    "scores", "Scores", ("measure", "a", "b", "c"), 
+    (("CKA", 0.5, -0.25, 3.0), ("RSA", 0.75, None, 1)),
+    groups=("", "first", "first", "second"), shaded=(1, 2, 3), marked=(0,), framed=((1, 1),),
+    signs=(Sign(1, 2, "†", "too few"),), hints=("", "a hint", "", ""),
+    selectors=("quality", "domain"), 
+    choices=(("", ""), ("JSD", "vision"), ("AUPRC", ""), ("", "graphs")),
+)  # fmt: skip
+KINDS_RESULT = Result("toy", "full", (Section("kinds", "Kinds", "", (CHOSEN,), KINDS),))
+
+
+def test_every_kind_of_figure_is_read_as_it_was_saved_and_shown(tmp_path):
+    KINDS_RESULT.save(tmp_path / "result.json")
+    read = load_result(tmp_path / "result.json")
+    assert read == KINDS_RESULT
+    page = Tags(written(read, tmp_path))
+    said = " ".join(page.words)
+    assert all(figure.title in said for figure in KINDS)
+    names = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(names) == len(set(names))
+    assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
+
+
+def test_cells_are_shaded_framed_and_signed(tmp_path):
+    text = written(KINDS_RESULT, tmp_path)
+    assert '<td class="n s" data-v="0.5" style="--v:0.5">0.50</td>' in text
+    assert '<td class="n s neg" data-v="-0.25" style="--v:0.25">' in text
+    assert '<td class="n s best" data-v="0.75" style="--v:0.75">' in text
+    assert '<td class="n s" data-v="3.0" style="--v:1.0">3</td>' in text  # the largest
+    assert 'title="too few">–<sup class="hang">†</sup></td>' in text
+    assert text.count('<tr class="tied">') == 1
+    assert '<th scope="col" class="n" title="a hint">a</th>' in text
+
+
+def test_marks_of_every_kind_of_figure_are_read(tmp_path, look):
+    write_page(KINDS_RESULT, tmp_path / "page.html")
+    place = "#section-kinds-{}"
+    marks = {
+        f"{place.format('boxes')} .point": "CKA: rank 1 in x",
+        f"{place.format('strips')} .dot": "standard: accuracy 0.9",
+        f"{place.format('map')} .cells": "b  and  b:  0",
+        f"{place.format('map')} .missing": "b  and  b:  0",  # its middle is that of the map
+        f"{place.format('clouds')} .p": "points: one",
+        f"{place.format('choice')} .maps .cells .q99": "a  and  a:  expected 0, by CKA 0",
+    }
+    seen = look(tmp_path / "page.html", tmp_path, list(marks))
+    assert dict(zip(marks, seen.said, strict=True)) == marks
+    assert seen.hidden == []
+    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+
+
+def test_maps_and_columns_can_be_chosen(open_page, tmp_path):
+    act = """<script>
+    const figure = document.querySelector("figure.choice"), told = [];
+    const pick = (list, value) => {
+      list.value = value; list.dispatchEvent(new Event("change")); };
+    const tell = () => told.push([...figure.querySelectorAll(".maps .part")].map(p => p.textContent)
+      .join("+") + "=" + figure.querySelector(".readout").textContent);
+    const lists = figure.querySelectorAll("select");
+    const words = list => [...list.options].map(o => o.textContent);
+    tell();
+    pick(lists[1], [...lists[1].options][1].value); tell();
+    pick(lists[0], [...lists[0].options][1].value); tell();
+    told.push(words(lists[1]).join());
+    const columns = document.querySelectorAll("form.columns select");
+    const table = document.querySelector("table.sorted");
+    const open = () => told.push([...table.tHead.rows[1].cells].filter(c => !c.hidden)
+      .map(c => c.textContent).join());
+    open();
+    pick(columns[0], "AUPRC"); open();
+    pick(columns[1], "graphs"); pick(columns[0], "*"); open();
+    told.push([...table.tHead.rows[0].cells].map(c => c.hidden ? 0 : c.colSpan).join());
+    document.body.dataset.told = JSON.stringify(told);
+    const svg = document.querySelector("figure.map svg"), key = name =>
+      svg.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+    key("ArrowDown"); key("ArrowRight"); key("ArrowRight");
+    document.body.dataset.key = document.querySelector("figure.map .readout").textContent;
+    </script>"""
+    path = tmp_path / "page.html"
+    text = written(KINDS_RESULT, tmp_path).replace("</body>", act + "</body>")
+    path.write_text(text, encoding="utf-8")
+    page = Tags(open_page(path))
+    assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
+    (body,) = page.all("body")
+    assert json.loads(body["data-told"]) == [
+        "expected+by CKA=CKA: 0.5",
+        "expected+by RSA=",
+        "other=",
+        "RSA",
+        "measure,a",
+        "measure,b",
+        "measure,b,c",
+        "1,1,1",
+    ]
+    assert body["data-key"] == "b  and  c:  −1"
 
 
 def test_what_the_pointer_reads(tmp_path, look):
     long = Table("long", "Long", ("measure", "n"), tuple((f"m{i}", i) for i in range(200)))
     more = Section("more", "More", "about", (long,))
-    write_findings_page(
-        replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html"
-    )
+    write_page(replace(FINDINGS, sections=(*FINDINGS.sections, more)), tmp_path / "page.html")
     chart = "figure:nth-of-type({}) .chart"
     marks = {
         f"{chart.format(1)} .m0 .marks": "CKA: drift 0.1 at noise 0",
@@ -628,7 +811,7 @@ def test_what_the_pointer_reads(tmp_path, look):
 
 
 def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
-    write_findings_page(FINDINGS, tmp_path / "page.html")
+    write_page(FINDINGS, tmp_path / "page.html")
     assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
 
 
@@ -655,7 +838,7 @@ def test_labels_are_spelled_out(tmp_path):
 
 def test_ranks_begin_at_1(tmp_path):
     ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
-    svg = findings_figures.bars(ranked)
+    svg = rows.bars(ranked)
     ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
     assert ticks == [1, 2, 4, 6, 8, 10]
     starts = {float(x) for x in re.findall(r'd="M([\d.]+) [\d.]+H[\d.]+" class="stem"', svg)}
@@ -922,15 +1105,61 @@ def test_results_in_every_format(call, tmp_path):
     )
     assert call("results", "-o", "found.parquet") == (0, "", "")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
-    assert list(frame.columns) == list(findings_output.COLUMNS)
+    assert list(frame.columns) == list(output.RESULT_COLUMNS)
     assert (len(frame), frame["value"].dtype) == (len(rows), float)
     assert call("results", "-o", "found.csv")[0] == 0
     assert len((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
 
 
+def test_the_rows_of_one_table_as_csv_and_parquet(tmp_path):
+    emit(FINDINGS, "csv", tmp_path / "t.csv", "deletion")
+    rows_read = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
+    assert [(r["measure"], r["p"], r["trial"]) for r in rows_read] == [
+        ("CKA", "0.5", "False"),
+        ("RSA", "1e-07", "False"),
+        ("GULP", "", "False"),
+    ]
+    plain = replace(
+        FINDINGS,
+        sections=(Section("s", "S", "", (TABLE._replace(rows=((("CKA", 8, 0.5, 1.0, "a")),)),)),),
+    )
+    emit(plain, "parquet", tmp_path / "t.parquet", "Spectral Deletion")  # its title
+    assert pandas.read_parquet(tmp_path / "t.parquet").measure.tolist() == ["CKA"]
+    with pytest.raises(ValueError, match="the result has no table 'x'; it has deletion"):
+        emit(plain, "csv", None, "x")
+    both = (TABLE, Table("other", TABLE.title, ("a",), ()))
+    with pytest.raises(ValueError, match="have different columns; name one of them"):
+        emit(Result("toy", "s", (Section("s", "S", "", both),)), "csv", None, TABLE.title)
+
+
+def test_tables_of_data_are_what_csv_and_parquet_have(tmp_path):
+    def data(name, columns, *rows):
+        return Table(name, name, columns, rows, is_data=True)
+
+    grades = data("grades", ("measure", "grade"), ("CKA", 0.5))
+    values = [data(f"v{i}", ("a", "b"), (i, 0.5), (i, 0.25)) for i in (1, 2)]
+    found = Result("toy", "full", (Section("s", "S", "", (*values, grades, TABLE)),))
+    emit(found, "csv", tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "measure,grade,trial\nCKA,0.5,False\n"
+    emit(found, "parquet", tmp_path / "t.parquet")
+    assert pandas.read_parquet(tmp_path / "t.parquet").values.tolist() == [
+        [i, b, False] for i in (1, 2) for b in (0.5, 0.25)
+    ]
+    page = Tags(written(found, tmp_path))
+    assert "grades" not in page.words
+
+
+def test_a_terminal_shows_leading_tables():
+    table = TABLE._replace(is_leading=True, groups=("", "spectrum", "", "", ""))
+    text = told_by(Result("toy", "s", (Section("s", "S", "", (table,)),)))
+    assert "Spectral deletion" in text
+    assert re.search(r"measure +spectrum k +p +value +mixed\n", text)
+    assert re.search(r"RSA +16 +1e−7 +−0.04 +2.5\n", text)
+
+
 def test_findings_without_scores_or_claims_in_every_format(tmp_path):
     for kind in ("table", "csv", "json", "parquet"):
-        findings_output.emit_findings(NOTHING, kind, tmp_path / f"none.{kind}")
+        emit(NOTHING, kind, tmp_path / f"none.{kind}")
     assert len(pandas.read_parquet(tmp_path / "none.parquet")) == 0
     assert (tmp_path / "none.table").read_text() == "toy, small\n\n"
 
@@ -952,12 +1181,12 @@ def ran(size="default", suite="stability", scores=SURE, **more):
 
 def told_by(findings):
     target = io.StringIO()
-    show(findings_output.finding_tables(findings), target)
+    show(result_tables.result_tables(findings), target)
     return target.getvalue()
 
 
 def page_of(findings, tmp_path):
-    write_findings_page(findings, tmp_path / "page.html")
+    write_page(findings, tmp_path / "page.html")
     return (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -992,9 +1221,9 @@ def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_p
         assert "95 %" not in words
     first = [line.split()[0] for line in told.splitlines() if line[1:4] in ("CKA", "RSA", "IMD")]
     assert first == ["CKA", "IMD", "RSA"]
-    records = findings_output.finding_records(found)
+    records = output.result_records(found)
     assert {(r["trial"], r["rank"]) for r in records} == {(True, None)}
-    assert {r["trial"] for r in findings_output.finding_records(ran())} == {False}
+    assert {r["trial"] for r in output.result_records(ran())} == {False}
 
 
 def test_a_measure_that_plays_no_part_is_named(tmp_path):

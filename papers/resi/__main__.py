@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from papers.published import DOMAINS, PAPERS
-from resemblance.report.output import show
 from resemblance.report import write_page
+from resemblance.report.output import show
 from resemblance.report.result_tables import claim_table, without_data
 from resemblance.report.terminal import plain_table
 from resemblance.results.result import Result

@@ -10,9 +10,13 @@ from typing import Annotated
 import typer
 
 from ..measure import FAMILIES
+from ..report.numbers import number
 from ..report.output import show
+from ..report.terminal import plain_table
 from ..results.result import Result
+from ..sources.files import read_files
 from ..sources.trained import DOMAINS
+from ..stability import transformation_study
 from ..suites.manifolds import suite as manifolds
 from ..suites.resi import models as resi_models
 from ..suites.resi import suite as resi
@@ -24,6 +28,29 @@ from ..suites.sensitivity import suite as sensitivity
 from ..suites.stability import suite as stability
 from .options import check_choice, examples
 from .suites import SuiteCommands, run_command, suite_commands
+
+COLUMNS = (
+    "transformation",
+    "regime",
+    "features",
+    "feature split",
+    "basis split",
+    "CKA",
+    "CKA without itself",
+)
+NOTE = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
+
+
+def add_commands(commands: typer.Typer) -> None:
+    """Add the commands of every suite."""
+    for suite in (RESI, SENSITIVITY, MANIFOLDS, STABILITY):
+        of_suite = suite_commands(suite)
+        for name, command, calls in MORE.get(suite.name, ()):
+            of_suite.command(name, epilog=examples(*calls))(command)
+        commands.add_typer(of_suite, name=suite.name)
+
+
+# ---------------------------------------------------------------------------- options of one suite
 
 
 def _resi_options(
@@ -49,9 +76,17 @@ def _resi_options(
     return {"models": models, "protocol": protocol, "permute": permute, "failures": failures}
 
 
-def _resi_families(
+def _run_resi(study: Path, **options: object) -> Result:
+    if "models" in options and options.keys() & {"size", "domains"}:
+        raise ValueError(
+            "--models brings models along; --size and --domain are for models to be trained"
+        )
+    result: Result = resi.run(study, **options)  # type: ignore[arg-type]
+    return result
+
+
+def _read_resi(
     study: Path,
-    result: Result,
     family: Annotated[
         list[str] | None,
         typer.Option(help="Only measures of this family, ranked among themselves (repeatable)."),
@@ -59,22 +94,32 @@ def _resi_families(
 ) -> Result:
     for name in family or ():
         check_choice("family", name, FAMILIES)
-    return result_of(load_facts(study).only(family)) if family else result
+    return result_of(load_facts(study).only(family)) if family else read_result(study)
+
+
+def _own_models(
+    models: Annotated[
+        Path, typer.Argument(help="A folder of models of your own; nothing is trained.")
+    ],
+) -> dict[str, object]:
+    return {"models": models}
+
+
+# --------------------------------------------------------------------------------------- the suites
 
 
 RESI = SuiteCommands(
     "resi",
     "The ReSi benchmark: do measures of similarity find what they should? Six tests on models of "
     "three domains.",
-    resi.run,
+    _run_resi,
     tuple(resi.SIZES),
     lambda options: [PRESETS[str(options["protocol"])]],
     size="mini",
     trial="slice",
     domains=tuple(DOMAINS),
     options=_resi_options,
-    read=read_result,
-    choose=_resi_families,
+    read=_read_resi,
     plan=lambda purpose: resi_models.recipes(purpose.size, purpose.domains or tuple(DOMAINS)),
     packages=("jinja2", "pandas", "pyarrow"),
     extra="resi",
@@ -100,8 +145,7 @@ SENSITIVITY = SuiteCommands(
 )
 STABILITY = SuiteCommands(
     "stability",
-    "The stability suite: what the paper of Shesha says of stability, similarity and drift, run "
-    "and judged.",
+    "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
     stability.run,
     tuple(stability.SIZES),
     lambda options: stability.MEASURES,
@@ -109,24 +153,7 @@ STABILITY = SuiteCommands(
 )
 
 
-def add_commands(commands: typer.Typer) -> None:
-    """Add the commands of every suite."""
-    for suite in (RESI, SENSITIVITY, MANIFOLDS, STABILITY):
-        of_suite = suite_commands(suite)
-        for name, command, calls in MORE.get(suite.name, ()):
-            of_suite.command(name, epilog=examples(*calls))(command)
-        commands.add_typer(of_suite, name=suite.name)
-
-
 # ---------------------------------------------------------------------------- commands of one suite
-
-
-def _own_models(
-    models: Annotated[
-        Path, typer.Argument(help="A folder of models of your own; nothing is trained.")
-    ],
-) -> dict[str, object]:
-    return {"models": models}
 
 
 def evaluate_command() -> Callable[..., int]:
@@ -150,20 +177,15 @@ def transformations_command(
 ) -> None:
     """Transform a representation as the paper transforms encoders, and print the stability and
     similarity of each."""
-    from ..report.numbers import number
-    from ..report.terminal import plain_table
-    from ..sources.files import read_files
-    from ..suites.stability.suite import transformation_study, transformation_table
-
     representations = read_files([str(array)])
     if len(representations) != 1:
         raise ValueError(f"{array} has {len(representations)} arrays; give one")
     study = transformation_study(representations.popitem()[1], seed=seed, k=splits)
-    table = transformation_table(study)
     rows = [
-        [entry if isinstance(entry, str) else number(entry) for entry in row] for row in table.rows
+        [entry if isinstance(entry, str) else number(float(entry)) for entry in row]
+        for row in study
     ]
-    show([plain_table(table.columns, rows, right=range(2, len(table.columns))), "", table.note])
+    show([plain_table(COLUMNS, rows, right=range(2, len(COLUMNS))), "", NOTE])
 
 
 MORE: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]] = {

@@ -19,8 +19,9 @@ from ..report.output import emit, show
 from ..report.result_tables import result_tables
 from ..results.result import Result
 from ..subject import Recipe
-from ..suites.status import StudyStatus, read, status
-from ..suites.study import Purpose
+from ..suites import load_result
+from ..suites.status import StudyStatus, status
+from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (
@@ -51,10 +52,9 @@ class SuiteCommands(NamedTuple):
     ``size`` is the default, ``trial`` the one for trying out. ``measures``: the usual ones, for the
     suite's own options. ``experiments``, ``domains``: what a run can be restricted to. ``options``:
     a function whose parameters are options of this suite alone; it checks them, and returns what
-    ``run`` takes. ``read``: reads the result of a study. ``choose``: the same as ``options`` for
-    ``report``, which begins with the folder and the result and returns the part of it to show.
-    ``plan``: the models that a study needs. ``packages``: that a run needs, and
-    the ``extra`` that installs them.
+    ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
+    ``report``. ``plan``: the models that a study needs. ``packages``: that a run needs, and the
+    ``extra`` that installs them.
     """
 
     name: str
@@ -67,8 +67,7 @@ class SuiteCommands(NamedTuple):
     experiments: Sequence[str] = ()
     domains: Sequence[str] = ()
     options: Callable[..., dict[str, object]] = _no_options
-    read: Callable[[Path], Result] = read
-    choose: Callable[..., Result] = lambda study, result: result
+    read: Callable[..., Result] = load_result
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
     packages: Sequence[str] = ("jinja2",)
     extra: str = "report"
@@ -172,7 +171,7 @@ def _carry_out(
     try:
         with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
             result = suite.run(study, executor=executor, progress=progress, **options)
-        page = _write_page(result, study / "index.html")
+        page = write_page(result, study / "index.html")
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: what is done is kept in {study}; the same command continues from there",
@@ -190,16 +189,13 @@ def _carry_out(
 def _nothing_to_rank(result: Result) -> str:
     """Say why models of a user's own are too few, and which folders were left out."""
     reasons = [
-        f"{section.name}: {what}: {reason}"
+        f"{section.name}: {reason}"
         for section in result.sections
-        for what, reason in section.reasons.items()
+        if section.name != "failures"
+        for reason in section.reasons.values()
     ]
-    why = "; ".join([*result.remarks, *reasons]) or "there are none"
-    return f"too few models for any experiment ({why})"
-
-
-def _write_page(result: Result, path: Path) -> Path:
-    return write_page(result, path)
+    why = "; ".join(dict.fromkeys([*result.remarks, *reasons])) or "there are none"
+    return f"too few models for any test ({why})"
 
 
 # ------------------------------------------------------------------------------------ after a run
@@ -255,28 +251,29 @@ def _results_command(suite: SuiteCommands) -> Callable[..., None]:
 
 
 def _report_command(suite: SuiteCommands) -> Callable[..., None]:
-    own = parameters_of(suite.choose, skipped=2)
+    own = parameters_of(suite.read, skipped=1)
 
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
         study, output = words["study"], words["output"]
         check_page(output)
-        result = result_of(suite, study)
         check_targets("html", (), None, output, None)
-        part = suite.choose(study, result, **{p.name: words[p.name] for p in own})
-        print(f"Open {_write_page(part, output or study / 'index.html').resolve()}")
+        result = result_of(suite, study, **{p.name: words[p.name] for p in own})
+        print(f"Open {write_page(result, output or study / 'index.html').resolve()}")
 
     help = "Default: index.html in the study."
     output = option("output", Path | None, help, "--output", "-o")
     return with_parameters(command, study_argument(suite.name), output, *own)
 
 
-def result_of(suite: SuiteCommands, study: Path) -> Result:
+def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
     """Return the result of a study; ``ValueError`` when there is none yet, or it is a study of
     another suite."""
+    if (study / "study.json").exists():
+        _check_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
-    result = suite.read(study)
+    result = suite.read(study, **options)
     _check_suite(suite, study, result.suite)
     return result
 

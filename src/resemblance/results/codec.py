@@ -64,6 +64,9 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
+    records = [kind for kind in kinds if hasattr(kind, "_fields")]
+    if isinstance(value, dict) and len(records) == 1:
+        return decode(records[0], value)
     if isinstance(value, dict):
         name = value["kind"]
         if name not in KINDS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from .sections import Section, Table
 
 FORMAT = 3
 READABLE = (1, 2, 3)  # 1 had no figures but charts and bars, 2 no titles and no signs
+FORMER = {"sweeps": "manifolds"}  # an entry that only the former result of a suite has
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,15 +162,26 @@ class Result:
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
     remedy = "remove it and run the suite again: what was computed is kept"
-    return read_document(Path(path), _result_of, "a result", remedy)
+    result = read_document(Path(path), _result_of, "a result", remedy)
+    if isinstance(result, str):
+        raise ValueError(
+            f"{path} was written by an earlier version: `resemblance {result} run "
+            f"{Path(path).parent}` makes it anew from what was computed"
+        )
+    return result
 
 
-def _result_of(document: dict[str, Any]) -> Result:
-    if document.pop("format") not in READABLE:
+def _result_of(document: dict[str, Any]) -> Result | str:
+    """Return a result, or the suite of one from before all suites had the same."""
+    for entry, suite in FORMER.items():
+        if entry in document:
+            return suite
+    if document["format"] not in READABLE:
         raise ValueError("it has another format")
-    document["sections"] = decode(tuple[Section, ...], document["sections"])
-    document["remarks"] = tuple(document.get("remarks", ()))
-    result = Result(**document)
+    entries = {f.name: document[f.name] for f in fields(Result) if f.name in document}
+    entries["sections"] = decode(tuple[Section, ...], entries["sections"])
+    entries["remarks"] = tuple(entries.get("remarks", ()))
+    result = Result(**entries)
     check_types(result, Result)
     return result
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ..comparison import environment
 from ..results.result import Result
+from . import SUITES, load_result
 from .joint_ranks import joint_ranks
 from .joint_sections import introduction, lead_of, sections_of, words_of
-from .joint_studies import read_result
 
 
 def joint(folders: Iterable[str | Path]) -> Result:
@@ -32,7 +32,7 @@ def joint(folders: Iterable[str | Path]) -> Result:
     a result, a suite without a cell that tells measures apart, and when fewer than two measures
     take part in all.
     """
-    studies = [read_result(folder) for folder in folders]
+    studies = [_read(folder) for folder in folders]
     ranks = joint_ranks(studies)
     remarks = tuple(
         f"Left out of the ranking: {words_of(study)}, which is a trial."
@@ -51,3 +51,10 @@ def joint(folders: Iterable[str | Path]) -> Result:
         title="One ranking of measures",
         about=introduction(ranks),
     )
+
+
+def _read(folder: str | Path) -> Result:
+    result = load_result(folder)
+    if result.suite not in SUITES:
+        raise ValueError(f"{folder} is of {result.suite!r}; known: {', '.join(SUITES)}")
+    return result

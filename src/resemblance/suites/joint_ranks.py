@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import rankdata
 
 from ..catalogue import get_measure
 from ..grounding import spearman
+from ..results.result import Result
 from ..results.values import distinct
 from ..significance import DECIMALS, Places, places
-from .joint_studies import CellRanks, Study
+
+CellRanks: TypeAlias = Mapping[tuple[str, str], Mapping[str, float]]  # by test, and cell of it
 
 
 class JointRanks(NamedTuple):
@@ -24,7 +26,7 @@ class JointRanks(NamedTuple):
     were.
     """
 
-    studies: tuple[Study, ...]
+    studies: tuple[Result, ...]
     is_trial: bool
     labels: Mapping[str, str]
     cells: Mapping[str, CellRanks]
@@ -38,7 +40,7 @@ class JointRanks(NamedTuple):
         return float(spearman(*sides).value)
 
 
-def joint_ranks(studies: Sequence[Study]) -> JointRanks:
+def joint_ranks(studies: Sequence[Result]) -> JointRanks:
     """Return the ranks of the measures that all studies have, without trials unless there are too
     few other studies; ``ValueError`` when there is nothing to rank."""
     _check(studies)
@@ -52,7 +54,7 @@ def joint_ranks(studies: Sequence[Study]) -> JointRanks:
     return JointRanks(ranked, is_trial, _labels(ranked, among), cells, tied, places(cells))
 
 
-def _check(studies: Sequence[Study]) -> None:
+def _check(studies: Sequence[Result]) -> None:
     suites = [study.suite for study in studies]
     if len(suites) < 2:
         raise ValueError("a joint ranking needs the studies of at least two suites")
@@ -80,7 +82,7 @@ def _ordered(suite: str, ranks: CellRanks) -> CellRanks:
     return cells
 
 
-def _labels(studies: Sequence[Study], among: set[str]) -> dict[str, str]:
+def _labels(studies: Sequence[Result], among: set[str]) -> dict[str, str]:
     labels = {spec: label for s in studies for spec, label in s.labels.items() if spec in among}
     return distinct({spec: _label(spec, label) for spec, label in labels.items()})
 

@@ -11,12 +11,12 @@ from itertools import combinations, zip_longest
 from ..results.claims import VERDICTS
 from ..results.figures import Bar, Bars
 from ..results.headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words
+from ..results.result import Result
 from ..results.sections import Entry, Section, Table
 from ..results.values import known
 from ..significance import Place, summarize
 from . import SUITES
 from .joint_ranks import JointRanks
-from .joint_studies import Study
 
 STANDING, STANDING_TITLE = "standing", "All suites together"
 REPEATED = ("domains", "protocol")  # facts of a study that its section repeats
@@ -28,7 +28,7 @@ def sections_of(ranks: JointRanks) -> tuple[Section, ...]:
     return (first, _agreement(ranks), *(_of_suite(study, ranks) for study in ranks.studies))
 
 
-def words_of(study: Study) -> str:
+def words_of(study: Result) -> str:
     """Return a study in words: "stability, small: for trying out"."""
     return f"{study.suite}, {size_words(study.suite, study.size) if study.size else OWN}"
 
@@ -184,7 +184,7 @@ def _agreement(ranks: JointRanks) -> Section:
     return Section("agreement", "Agreement of the suites", about, (table,))
 
 
-def _of_suite(study: Study, ranks: JointRanks) -> Section:
+def _of_suite(study: Result, ranks: JointRanks) -> Section:
     tests: dict[str, dict[Hashable, Mapping[str, float]]] = defaultdict(dict)
     for cell, of_cell in ranks.cells[study.suite].items():
         tests[cell[0]][cell] = of_cell
@@ -204,7 +204,7 @@ def _of_suite(study: Study, ranks: JointRanks) -> Section:
     return Section(study.suite, title, _about_suite(study, ranks), (table,), claims=study.claims)
 
 
-def _about_suite(study: Study, ranks: JointRanks) -> str:
+def _about_suite(study: Result, ranks: JointRanks) -> str:
     cells, tied = len(ranks.cells[study.suite]), ranks.tied[study.suite]
     more = f" (in {tied} more all measures are equal)" if tied else ""
     facts = [f"{name}: {study.facts[name]}" for name in REPEATED if name in study.facts]

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ..results.result import Result, load_result
 from ..sources.folders import TRAITS
 from ..store import open_to_read, reading
 from ..subject import Recipe
+from . import load_result
 from .study import Purpose, is_running, purpose
 from .training import model_folder
 
@@ -37,18 +37,10 @@ class StudyStatus(NamedTuple):
     last: str
 
 
-def read(folder: Path) -> Result:
-    """Return the result of a study."""
-    return load_result(folder / "result.json")
-
-
 def status(
-    folder: str | Path,
-    plan: Callable[[Purpose], Sequence[Recipe]] | None = None,
-    read: Callable[[Path], Result] = read,
+    folder: str | Path, plan: Callable[[Purpose], Sequence[Recipe]] | None = None
 ) -> StudyStatus:
-    """Return how far a study is; ``plan`` says which models are needed for its purpose, ``read``
-    reads its result.
+    """Return how far a study is; ``plan`` says which models are needed for its purpose.
 
     Raises ``ValueError`` for a folder that is no study.
     """
@@ -66,7 +58,9 @@ def status(
         sum(1 for _ in path.glob("parts/*/*.json")),
         comparisons,
         itself,
-        sum(map(len, read(path).scores().values())) if (path / "result.json").exists() else 0,
+        sum(map(len, load_result(path).scores().values()))
+        if (path / "result.json").exists()
+        else 0,
         lines[-1] if lines else "",
     )
 

@@ -4,14 +4,13 @@ measures, times and failures."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...results.claims import Claim
 from ...results.figures import Chart, Clouds
 from ...results.result import Result
 from ...results.sections import Entry, Section, Table
 from ...results.values import known
+from ..study import Judge
 from . import curves
 from .curves import Style, along, chart, over_k, tau_chart
 from .grades import CLUSTERS, Grade, ManifoldFacts, Measurement
@@ -84,10 +83,9 @@ WORDS = {
     "swiss_roll": "Swiss roll", "rings": "rings", "clusters": "clusters",
     "perturbed": "perturbed spots", "lost": "lost correspondence", "moved": "moved spots",
 }  # fmt: skip
-Claims = Mapping[str, Callable[[Any], Iterable[Claim]]]
 
 
-def check_claims(claims: Claims | None) -> None:
+def check_claims(claims: Mapping[str, Judge] | None) -> None:
     """Raise ``ValueError`` for claims of a section that no result has."""
     unknown = [name for name in claims or () if name not in EXPERIMENTS]
     if unknown:
@@ -98,7 +96,9 @@ def check_claims(claims: Claims | None) -> None:
 
 
 def result_of(
-    facts: ManifoldFacts, claims: Claims | None = None, usual: Iterable[str] | None = None
+    facts: ManifoldFacts,
+    claims: Mapping[str, Judge] | None = None,
+    usual: Iterable[str] | None = None,
 ) -> Result:
     """Return what was measured as tables, figures and scores, with the verdicts of ``claims`` by
     section.
@@ -161,7 +161,7 @@ def _experiment(
     facts: ManifoldFacts,
     drawn: Mapping[str, Style],
     grades: Sequence[Grade],
-    claims: Claims,
+    claims: Mapping[str, Judge],
 ) -> Section:
     return Section(
         name,

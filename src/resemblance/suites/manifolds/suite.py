@@ -20,10 +20,10 @@ from ...representation import Representation
 from ...results.result import Result
 from ...results.values import known
 from ...suggestions import did_you_mean
-from ..study import Progress, check_folder, remember_suite
+from ..study import Judge, Progress, log, study_folder
 from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, Variant, cases, clouds
 from .grades import Entrant, ManifoldFacts, Measurement, Sweep
-from .sections import Claims, check_claims, result_of
+from .sections import check_claims, result_of
 
 MEASURES: tuple[str, ...] = (
     "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka", "cka[kernel=rbf]",
@@ -66,7 +66,7 @@ def run(
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
-    claims: Claims | None = None,
+    claims: Mapping[str, Judge] | None = None,
 ) -> Result:
     """Put measures through the manifold suite, and continue where an earlier run in the same folder
     stopped.
@@ -99,46 +99,33 @@ def run(
 
     Reference: Islam et al. 2025, Sections 5.1 to 5.3 and appendix; Barannikov et al. 2022.
     """
-    check_claims(claims)
-    place = None if folder is None else Path(folder)
-    facts = collect(
-        place, measures=measures, size=size, executor=executor, memory=memory, progress=progress
-    )
-    result = result_of(facts, claims, (m.spec for m in get_measures(MEASURES)))
-    if place is not None:
-        facts.save(place / "facts.json")
-        result.save(place / "result.json")
-    return result
-
-
-def collect(
-    folder: str | Path | None = None,
-    *,
-    measures: Iterable[str | Measure] | None = None,
-    size: str = "default",
-    executor: Executor | None = None,
-    memory: int | str = "2GB",
-    progress: Progress | None = None,
-) -> ManifoldFacts:
-    """Compare all clouds by all measures and return what was measured, of which :func:`run` makes
-    its result; parameters as there."""
     if size not in SIZES:
         raise ValueError(
             f"manifolds.run: size cannot be {size!r}{did_you_mean(size, tuple(SIZES))}"
         )
-    entrants = tuple(get_measures(measures if measures is not None else MEASURES))
-    database = None if folder is None else _database(Path(folder), size)
+    check_claims(claims)
+    entrants = get_measures(MEASURES if measures is None else measures)
+    with study_folder(folder, "manifolds", size) as (place, _):
+        options = {"save": place / "comparisons.db", "executor": executor, "memory": memory}
+        facts = collect(entrants, size, progress, **options)
+        result = result_of(facts, claims, usual=[m.spec for m in get_measures(MEASURES)])
+        facts.save(place / "facts.json")
+        result.save(place / "result.json")
+        log(place, f"manifolds: {len(facts.points)} comparisons, {len(result.claims)} claims")
+    return result
+
+
+def collect(
+    measures: Iterable[str | Measure],
+    size: str = "default",
+    progress: Progress | None = None,
+    **options: Any,
+) -> ManifoldFacts:
+    """Compare all clouds by measures and return what was measured, of which :func:`run` makes its
+    result; ``options`` are those of :func:`resemblance.compare`."""
+    entrants = get_measures(measures)
     plan = [(case, _measures_of(case, entrants, SIZES[size])) for case in cases(SIZES[size])]
-    options = {"save": database, "executor": executor, "memory": memory}
-    done = list(_compared(plan, progress, options))
-    return _facts(size, entrants, done)
-
-
-def _database(folder: Path, size: str) -> Path:
-    check_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    remember_suite(folder, "manifolds", size)
-    return folder / "comparisons.db"
+    return _facts(size, entrants, list(_compared(plan, progress, options)))
 
 
 # ----------------------------------------------------------------------------------------- measures

@@ -22,7 +22,7 @@ from ..training import is_trained, subjects_of, train
 from .evaluation import assess, options_of, pooled_name
 from .facts import FACTS, RESULT, Evaluation
 from .models import SIZES, recipes
-from .sections import Judges, read_result, result_of
+from .sections import Judges, result_of
 
 __all__ = ["SIZES", "run", "status"]
 
@@ -130,7 +130,7 @@ def _complete(folder: Path, plan: Sequence[Recipe], purpose: Purpose) -> list[Re
 
 def status(folder: str | Path) -> StudyStatus:
     """Return how far a study is, also while another process is working on it."""
-    return study_status(folder, lambda purpose: recipes(purpose.size, purpose.domains), read_result)
+    return study_status(folder, lambda purpose: recipes(purpose.size, purpose.domains))
 
 
 def publish(folder: Path, facts: Evaluation, result: Result) -> None:

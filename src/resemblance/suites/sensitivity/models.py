@@ -11,7 +11,7 @@ from ...sources.trained import DOMAINS, check_domains, source
 from ...subject import Recipe
 
 
-class Size(NamedTuple):
+class ModelCounts(NamedTuple):
     """How many models of each kind a domain has.
 
     ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
@@ -23,10 +23,10 @@ class Size(NamedTuple):
     grid: tuple[int, int]
 
 
-SIZES: Mapping[str, Size] = {
-    "small": Size(2, 3, (2, 2)),
-    "default": Size(5, 20, (4, 5)),
-    "paper": Size(10, 100, (10, 10)),
+SIZES: Mapping[str, ModelCounts] = {
+    "small": ModelCounts(2, 3, (2, 2)),
+    "default": ModelCounts(5, 20, (4, 5)),
+    "paper": ModelCounts(10, 100, (10, 10)),
 }
 
 
