@@ -8,12 +8,12 @@ import sys
 
 import numpy as np
 import pytest
-from resemblance.report.findings_output import finding_tables
 
 import resemblance as rs
 from resemblance.comparison import info_of
+from resemblance.report import write_page
 from resemblance.report.output import show
-from resemblance.report.page import write_page
+from resemblance.report.result_tables import result_tables
 from resemblance.representation import Undefined
 from resemblance.results.figures import Bars, Boxes, Choice, HeatMap, Strips
 from resemblance.significance import places
@@ -267,7 +267,7 @@ def test_few_cells_and_trials_have_no_intervals(tmp_path):
         assert ranks.marked == ()
         assert {(b.low, b.high) for b in figure(found, "ranking", Bars).bars} == {(None, None)}
         assert "before" not in [section.name for section in found.sections]
-        assert "95 %" not in printed(*finding_tables(found))
+        assert "95 %" not in printed(*result_tables(found))
     # as they were given, in no order
     assert [row[0] for row in table(trial, "ranking").rows] == ["b", "a"]
     assert [bar.name for bar in figure(trial, "ranking", Bars).bars] == ["b", "a"]
@@ -281,7 +281,7 @@ def test_few_cells_and_trials_have_no_intervals(tmp_path):
 def test_the_page_and_the_terminal_say_what_was_evaluated(facts, result, tmp_path):
     left_out = {"odd": "no traits.json beside its arrays"}
     whole = result_of(facts._replace(size="mini", left_out=left_out))
-    page, lines = written(whole, tmp_path), printed(*finding_tables(whole))
+    page, lines = written(whole, tmp_path), printed(*result_tables(whole))
     for words in (
         "mini: small stand-in models; not the paper",
         "14: sage, bert",

@@ -493,7 +493,7 @@ def test_facts_that_an_earlier_version_kept_as_the_result_are_read(tmp_path):
     (old / "result.json").write_text(json.dumps({**document, "format": 2}))
     assert same(load_facts(old), facts)
     assert result_of(load_facts(old)).ranks() == result_of(facts).ranks()
-    with pytest.raises(ValueError, match="that can be read .*run the suite again"):
+    with pytest.raises(ValueError, match=r"that can be read .*run the suite again"):
         load_result(old / "result.json")
 
 
@@ -544,7 +544,7 @@ def test_every_number_of_the_scores_is_in_the_data_tables():
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])
 def test_what_is_no_result_is_refused(tmp_path, text):
     (tmp_path / "facts.json").write_text(text)
-    with pytest.raises(ValueError, match="not a result.*resemblance resi run"):
+    with pytest.raises(ValueError, match=r"not a result.*resemblance resi run"):
         load_facts(tmp_path)
 
 

@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from papers.published import DOMAINS, PAPERS
+from resemblance.report import write_page
 from resemblance.report.output import show
-from resemblance.report.page import write_page
+from resemblance.report.result_tables import claim_table, without_data
 from resemblance.report.terminal import plain_table
 from resemblance.results.result import Result
 from resemblance.suites.resi import SIZES, load_facts, result_of, run
@@ -57,9 +58,7 @@ def _report(options: argparse.Namespace) -> None:
     page = options.output or options.study / "paper.html"
     result = judged_result(options.study)
     write_page(result, page)
-    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in result.claims]
-    header = ("claim", "verdict", "what is claimed", "the paper", "this run")
-    show([plain_table(header, rows, as_blocks=True), f"Open {page.resolve()}"])
+    show([claim_table(result), *without_data(result.claims), f"Open {page.resolve()}"])
 
 
 def _compare(options: argparse.Namespace) -> None:

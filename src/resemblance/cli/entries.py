@@ -22,7 +22,7 @@ from ..suites.resi import models as resi_models
 from ..suites.resi import suite as resi
 from ..suites.resi.facts import load_facts
 from ..suites.resi.grading import FAILURES, PERMUTATIONS, PRESETS, PROTOCOLS
-from ..suites.resi.sections import result_of
+from ..suites.resi.sections import read_result, result_of
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
 from ..suites.stability import suite as stability
@@ -94,8 +94,7 @@ def _read_resi(
 ) -> Result:
     for name in family or ():
         check_choice("family", name, FAMILIES)
-    facts = load_facts(study)
-    return result_of(facts.only(family) if family else facts)
+    return result_of(load_facts(study).only(family)) if family else read_result(study)
 
 
 def _own_models(
@@ -121,7 +120,7 @@ RESI = SuiteCommands(
     domains=tuple(DOMAINS),
     options=_resi_options,
     read=_read_resi,
-    plan=lambda purpose: resi_models.recipes(purpose.size, purpose.domains),
+    plan=lambda purpose: resi_models.recipes(purpose.size, purpose.domains or tuple(DOMAINS)),
     packages=("jinja2", "pandas", "pyarrow"),
     extra="resi",
 )

@@ -17,8 +17,9 @@ from ..measure import Measure
 from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import result_tables
-from ..results.result import Result, load_result
+from ..results.result import Result
 from ..subject import Recipe
+from ..suites import load_result
 from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
@@ -41,11 +42,6 @@ from .progress import bars
 
 def _no_options() -> dict[str, object]:
     return {}
-
-
-def read_result(study: Path) -> Result:
-    """Return the result in the folder of a study."""
-    return load_result(study / "result.json")
 
 
 class SuiteCommands(NamedTuple):
@@ -71,7 +67,7 @@ class SuiteCommands(NamedTuple):
     experiments: Sequence[str] = ()
     domains: Sequence[str] = ()
     options: Callable[..., dict[str, object]] = _no_options
-    read: Callable[..., Result] = read_result
+    read: Callable[..., Result] = load_result
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
     packages: Sequence[str] = ("jinja2",)
     extra: str = "report"
@@ -210,7 +206,7 @@ def _status_command(suite: SuiteCommands) -> Callable[..., None]:
         """Say how far a study is."""
         check_choice("format", words["format"], ("table", "json"))
         study = words["study"]
-        known = status(study, suite.plan)
+        known = status(study, suite.plan, suite.read)
         _check_suite(suite, study, known.suite)
         print(json.dumps(known._asdict()) if words["format"] == "json" else _words(study, known))
 

@@ -65,7 +65,7 @@ def grouped_tables(result: Result) -> Iterator[Any]:
                 yield f"\n{group}"
                 yield _as_text(table, columns)
         if tables:
-            yield from (f"{name}: {reason}" for name, reason in section.reasons.items())
+            yield from (f"{name}: {words}" for name, words in section.terms.items())
 
 
 def _as_text(table: Table, columns: Sequence[int] = ()) -> TextTable:

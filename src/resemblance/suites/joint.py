@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..comparison import environment
-from ..results.result import Result, load_result
-from . import SUITES
+from ..results.result import Result
+from . import SUITES, load_result
 from .joint_ranks import joint_ranks
 from .joint_sections import introduction, lead_of, sections_of, words_of
 
@@ -32,7 +32,7 @@ def joint(folders: Iterable[str | Path]) -> Result:
     a result, a suite without a cell that tells measures apart, and when fewer than two measures
     take part in all.
     """
-    studies = [read_result(folder) for folder in folders]
+    studies = [_read(folder) for folder in folders]
     ranks = joint_ranks(studies)
     remarks = tuple(
         f"Left out of the ranking: {words_of(study)}, which is a trial."
@@ -53,16 +53,8 @@ def joint(folders: Iterable[str | Path]) -> Result:
     )
 
 
-def read_result(folder: str | Path) -> Result:
-    """Return the result of the study in a folder; ``ValueError`` for a folder without one, or with
-    that of no suite."""
-    file = Path(folder) / "result.json"
-    if not file.exists():
-        raise ValueError(
-            f"{folder} has no results yet: run a suite there, such as: resemblance resi run "
-            f"{folder}"
-        )
-    result = load_result(file)
+def _read(folder: str | Path) -> Result:
+    result = load_result(folder)
     if result.suite not in SUITES:
-        raise ValueError(f"{file} is of {result.suite!r}; known: {', '.join(SUITES)}")
+        raise ValueError(f"{folder} is of {result.suite!r}; known: {', '.join(SUITES)}")
     return result

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ..results.result import load_result
 from ..sources.folders import TRAITS
 from ..store import open_to_read, reading
 from ..subject import Recipe
+from . import load_result
 from .study import Purpose, is_running, purpose
 from .training import model_folder
 
@@ -58,7 +58,9 @@ def status(
         sum(1 for _ in path.glob("parts/*/*.json")),
         comparisons,
         itself,
-        _count_scores(path / "result.json"),
+        sum(map(len, load_result(path).scores().values()))
+        if (path / "result.json").exists()
+        else 0,
         lines[-1] if lines else "",
     )
 
@@ -72,10 +74,6 @@ def _count_trained(folder: Path, recipes: Sequence[Recipe]) -> int:
 
 def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-
-
-def _count_scores(path: Path) -> int:
-    return sum(map(len, load_result(path).scores().values())) if path.exists() else 0
 
 
 def _count_comparisons(path: Path) -> tuple[int, int]:

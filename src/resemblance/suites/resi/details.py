@@ -114,8 +114,7 @@ def log_shade(value: float | None, least: float, most: float) -> float | None:
 
 
 def failures_section(standings: Standings) -> Section:
-    """Return the failed comparisons by measure and reason, the most frequent first, and the tests
-    that could not be made."""
+    """Return the failed comparisons by measure and reason, the most frequent first."""
     by_reason: dict[tuple[str, str], list[FailedComparisons]] = defaultdict(list)
     for failed in standings.facts.failed:
         by_reason[failed.measure, failed.reason].append(failed)
@@ -132,10 +131,7 @@ def failures_section(standings: Standings) -> Section:
         if rows
         else "Every comparison has a value."
     )
-    absent = {
-        f"{TESTS.get(a.test, a.test)} on {family_of(a)}": a.reason for a in standings.facts.absent
-    }
-    return Section("failures", "Failures", about, (table,) if rows else (), reasons=absent)
+    return Section("failures", "Failures", about, (table,) if rows else ())
 
 
 def _places(rows: Sequence[FailedComparisons]) -> str:

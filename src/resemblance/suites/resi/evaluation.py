@@ -114,7 +114,7 @@ def assess(
     progress: Progress | None = None,
 ) -> Evaluation:
     """Return the facts behind :func:`evaluate`, whose parameters it has."""
-    options = _options(protocol, permute, failures)
+    options = options_of(protocol, permute, failures)
     prepared = six_tests(subjects)
     wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
     show = progress or (lambda stage, done, total: None)
@@ -126,7 +126,11 @@ def assess(
     return _evaluation(prepared, wanted, compared, scores, options)
 
 
-def _options(protocol: str, permute: str | None, failures: str | None) -> Options:
+def options_of(protocol: str, permute: str | None, failures: str | None) -> Options:
+    """Return the rules that a protocol has where nothing else is given.
+
+    Raises ``ValueError`` for words that do not exist or do not go together.
+    """
     check_choice("protocol", protocol, PROTOCOLS)
     options = Options(protocol, permute or PERMUTED[protocol], failures or UNRANKED[protocol])
     check_choice("permute", options.permute, PERMUTATIONS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,7 +122,8 @@ class Evaluation(NamedTuple):
 
     def families(self) -> tuple[ModelFamily, ...]:
         """Return the families of models in the order in which they were evaluated."""
-        return tuple(dict.fromkeys(map(family_of, (*self.scores, *self.maps, *self.absent))))
+        rows: Sequence[AboutModels] = [*self.scores, *self.maps, *self.absent]
+        return tuple(dict.fromkeys(map(family_of, rows)))
 
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, atomically."""
@@ -130,7 +131,10 @@ class Evaluation(NamedTuple):
         write_atomically(Path(path), json.dumps(document, allow_nan=False, ensure_ascii=False))
 
 
-def family_of(row: Score | Matrices | Absence | FailedComparisons) -> ModelFamily:
+AboutModels = Score | Matrices | Absence | FailedComparisons
+
+
+def family_of(row: AboutModels) -> ModelFamily:
     """Return the models that a score, a map, an absent test or failed comparisons are about."""
     return ModelFamily(row.domain, row.dataset, row.architecture, row.pooling)
 
@@ -185,9 +189,9 @@ def _words(value: Any) -> Any:
 def _check(facts: Evaluation) -> None:
     """Raise ``ValueError`` for parts that do not fit each other."""
     specs = {m.spec for m in facts.measures}
-    rows = (*facts.scores, *facts.absent, *facts.maps, *facts.failed)
-    measured = {spec for m in facts.maps for spec in m.values}
-    named = {row.measure for row in (*facts.scores, *facts.failed)} | measured
+    rows: Sequence[AboutModels] = [*facts.scores, *facts.absent, *facts.maps, *facts.failed]
+    named = {spec for m in facts.maps for spec in m.values}
+    named |= {s.measure for s in facts.scores} | {f.measure for f in facts.failed}
     for what, unknown in (
         ("tests", {row.test for row in rows} - set(TESTS)),
         ("measures", named - specs),

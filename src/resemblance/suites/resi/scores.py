@@ -11,11 +11,11 @@ import numpy as np
 from ...results.sections import Section, Sign, Table
 from ...results.values import known
 from ...significance import stars
-from .cases import TESTS
+from .cases import TESTS, Absence
 from .facts import family_of
 from .grading import ModelFamily, Score
 from .standings import Standings, measure_signs
-from .words import QUALITIES, READING, letter, quality_word
+from .words import QUALITIES, letter, quality_word
 
 UNMEASURED = "this measure was not evaluated here"
 COLUMNS = (
@@ -88,15 +88,14 @@ def scores_section(standings: Standings) -> Section:
         f"permuting {facts.permute}, not corrected for the many tests of this table."
     )
     absences = {mark: f"no score: {reason}" for reason, mark in reasons.items()}
-    terms = {TESTS[test]: sentence for test, sentence in READING.items()}
-    return Section("scores", "Scores by test", about, (table,), reasons=absences, terms=terms)
+    return Section("scores", "Scores by test", about, (table,), terms=absences)
 
 
 def score_columns(standings: Standings) -> tuple[ScoreColumn, ...]:
     """Return the columns of the table: by test, then by domain and models, each in all
     qualities."""
     facts = standings.facts
-    rows = (*facts.scores, *facts.absent)
+    rows: Sequence[Score | Absence] = [*facts.scores, *facts.absent]
     present = {(row.test, family_of(row)) for row in rows}
     families = sorted(facts.families(), key=lambda f: standings.domains.index(f.domain))
     return tuple(

@@ -176,6 +176,7 @@ def _ranking_table(standings: Standings) -> Table:
         marked=tuple(i for i, spec in enumerate(standings.order) if spec in tied),
         signs=measure_signs(standings, standings.order),
         hints=tuple(hints.get(column, "") for column in columns),
+        is_leading=True,
     )
 
 

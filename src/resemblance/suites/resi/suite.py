@@ -19,7 +19,7 @@ from ..status import StudyStatus
 from ..status import status as study_status
 from ..study import Progress, Purpose, check_folder, log, study_folder
 from ..training import is_trained, subjects_of, train
-from .evaluation import assess, pooled_name
+from .evaluation import assess, options_of, pooled_name
 from .facts import FACTS, RESULT, Evaluation
 from .models import SIZES, recipes
 from .sections import Judges, result_of
@@ -28,10 +28,10 @@ __all__ = ["SIZES", "run", "status"]
 
 
 def run(
-    folder: str | Path,
+    folder: str | Path | None = None,
     *,
-    size: str = "mini",
-    domains: Sequence[str] = tuple(DOMAINS),
+    size: str | None = None,
+    domains: Sequence[str] | None = None,
     models: str | Path | None = None,
     measures: Iterable[str | Measure] | None = None,
     protocol: str = "paper",
@@ -54,10 +54,11 @@ def run(
 
     Parameters
     ----------
-    folder : the study. It remembers its size; another size needs another folder.
-    size : ``"mini"``, ``"standard"`` or ``"slice"``: how many and how large models are trained.
-        ``suite`` is its former name.
-    domains : some of "graphs", "language", "vision".
+    folder : the study; it keeps its size, and another size needs another folder. Without it nothing
+        is kept.
+    size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: how many and how large models are
+        trained. ``suite`` is its former name.
+    domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
         trained ones.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
@@ -72,36 +73,44 @@ def run(
     """
     for package in ("pandas", "pyarrow"):
         check(package)
-    folder, show = Path(folder), progress or (lambda stage, done, total: None)
-    check_folder(folder)
-    size = _former(suite) if suite is not None else size
-    source = None if models is None else str(Path(models).resolve())
-    plan = () if source else recipes(size, domains)
-    subjects = read_subjects(source, verify=True) if source else ()
-    purpose = Purpose("resi") if source else Purpose("resi", size, tuple(domains))
-    with study_folder(
-        folder, *purpose[:2], domains=purpose.domains, models=source, keeps_size=True
-    ) as (folder, purpose):
-        if not source:
-            train(folder, plan, executor, show)
-            subjects = subjects_of(folder, _complete(folder, plan, purpose))
-        log(folder, f"comparing {len(subjects)} subjects")
+    show = progress or (lambda stage, done, total: None)
+    if folder is not None:
+        check_folder(Path(folder))
+    options_of(protocol, permute, failures)
+    wanted = _purpose(_former(suite) if suite is not None else size, domains, models)
+    plan = () if wanted.models else recipes(wanted.size, wanted.domains)
+    subjects = read_subjects(wanted.models, verify=True) if wanted.models else ()
+    with study_folder(folder, **wanted._asdict(), keeps_size=True) as (place, purpose):
+        if not wanted.models:
+            train(place, plan, executor, show)
+            subjects = subjects_of(place, _complete(place, plan, purpose))
+        log(place, f"comparing {len(subjects)} subjects")
         facts = assess(
             subjects,
             measures=measures,
             protocol=protocol,
             permute=permute,
             failures=failures,
-            save=folder / "comparisons.db",
+            save=place / "comparisons.db",
             executor=executor,
             memory=memory,
             progress=show,
         )
-        left = folders_left_out(source) if source else {}
+        left = folders_left_out(wanted.models) if wanted.models else {}
         facts = facts._replace(size=purpose.size, left_out=left)
         result = result_of(facts, claims)
-        publish(folder, facts, result)
+        publish(place, facts, result)
     return result
+
+
+def _purpose(size: str | None, domains: Sequence[str] | None, models: str | Path | None) -> Purpose:
+    if models is None:
+        return Purpose("resi", size or "mini", tuple(dict.fromkeys(domains or DOMAINS)))
+    if size or domains:
+        raise ValueError(
+            "run: models brings models along; size and domains are for models to be trained"
+        )
+    return Purpose("resi", models=str(Path(models).resolve()))
 
 
 def _former(suite: str) -> str:
