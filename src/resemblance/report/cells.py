@@ -41,7 +41,7 @@ class Heading(NamedTuple):
     """A heading above columns: where they begin, how many there are, and its text."""
 
     start: int
-    count: int
+    width: int
     text: str
 
 
@@ -95,9 +95,9 @@ def _headings(table: Table) -> tuple[Heading, ...]:
     """Return what is above the headings of columns; equal neighbours share one."""
     headings, start = [], 0
     for name, columns in groupby(table.groups):
-        count = len(list(columns))
-        headings.append(Heading(start, count, name))
-        start += count
+        width = len(list(columns))
+        headings.append(Heading(start, width, name))
+        start += width
     return tuple(headings)
 
 

@@ -193,12 +193,12 @@ def _failures(comparison: Comparison) -> Table:
 
 def _inputs(comparison: Comparison) -> Table:
     sides = ("rows",) if is_square(comparison) else ("rows", "columns")
-    rows = [
+    rows: list[tuple[Entry, ...]] = [
         (name, side, e["n_features"], e["dtype"], e["computed_in"], e["fingerprint"])
         for side in sides
         for name, e in comparison.provenance[side].items()
     ]
-    columns = ("name", "side", "features", "dtype", "computed in", "fingerprint")
+    columns: tuple[str, ...] = ("name", "side", "features", "dtype", "computed in", "fingerprint")
     if len(sides) == 1:  # that it is the rows says nothing
         columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
     title = counted(len(rows), "representation")

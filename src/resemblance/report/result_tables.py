@@ -51,7 +51,7 @@ def leading_tables(result: Result) -> Iterator[Any]:
 
 def _as_text(table: Table) -> TextTable:
     shown = grid(table)
-    above = [heading.text for heading in shown.headings for _ in range(heading.count)]
+    above = [heading.text for heading in shown.headings for _ in range(heading.width)]
     above = above or [""] * len(table.columns)
     names = [f"{group} {name}".strip() for group, name in zip(above, table.columns)]
     rows = [[cell.text + cell.sign for cell in row.cells] for row in shown.rows]

@@ -8,6 +8,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from .figures import KINDS
 
+FIGURES = frozenset(KINDS.values())
+
 
 def encode(value: Any) -> Any:
     """Return a value as JSON can hold it: named tuples as objects, figures with their kind."""
@@ -37,7 +39,8 @@ def decode(kind: Any, value: Any) -> Any:
         return {name: decode(parts[1], entry) for name, entry in value.items()}
     if hasattr(kind, "_fields"):
         hints = get_type_hints(kind)
-        return kind(**{name: decode(hints[name], entry) for name, entry in value.items()})
+        fields = {key: part for key, part in value.items() if key != "kind" or kind not in FIGURES}
+        return kind(**{name: decode(hints[name], part) for name, part in fields.items()})
     return value
 
 
@@ -46,6 +49,6 @@ def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
         name = value["kind"]
         if name not in KINDS:
             raise ValueError(f"there is no figure of the kind {name!r}")
-        return decode(KINDS[name], {key: part for key, part in value.items() if key != "kind"})
+        return decode(KINDS[name], value)
     nested = [kind for kind in kinds if get_origin(kind) is not None]
     return decode(nested[0], value) if isinstance(value, list) and nested else value
