@@ -61,7 +61,7 @@ SOURCES_MAY_IMPORT = {
     "subject",
     "sources",
 }
-MAY_USE_SOURCES = {"suites", "cli", "stability"}
+MAY_USE_SOURCES = {"suites", "report", "cli", "stability"}
 HEAVY = {
     "torch",
     "numba",

@@ -16,7 +16,6 @@ from resemblance.cli import run as command
 from resemblance.results import headlines
 from resemblance.results.claims import NO_DATA, NOT, PARTLY, REPRODUCED
 from resemblance.results.result import load_result
-from resemblance.stability import transformations
 from resemblance.suites.experiments import Setting
 from resemblance.suites.stability import (
     chance,
@@ -38,7 +37,7 @@ from resemblance.suites.stability.suite import (
     transformation_study,
     transformation_table,
 )
-from resemblance.suites.stability.transformations import regime
+from resemblance.suites.stability.transformations import regime, transformations
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 

@@ -13,8 +13,9 @@ import pytest
 
 from resemblance import Representation
 from resemblance.sources.folders import read_subjects, write_subject
+from resemblance.sources.trained import source
 from resemblance.subject import Extraction, Recipe, Subject
-from resemblance.suites.resi.tests import SUITES, recipes, source
+from resemblance.suites.resi.tests import SUITES, recipes
 from resemblance.suites.sensitivity import models as sensitivity_models
 from resemblance.suites.training import (
     is_trained,

@@ -15,10 +15,11 @@ import typer
 from ..extras import check, install_hint
 from ..measure import FAMILIES
 from ..report.output import show
+from ..sources.trained import DOMAINS
 from ..suites.published import PAPERS
 from ..suites.resi.evaluation import PRESETS, ResiResult, load_resi
 from ..suites.resi.grading import FAILURES, PERMUTATIONS, PROTOCOLS
-from ..suites.resi.tests import DOMAINS, SUITES
+from ..suites.resi.tests import SUITES
 from ..tiles import parse_bytes
 from .errors import complain
 from .options import (

@@ -16,10 +16,11 @@ from ..measure import Measure
 from ..results.headlines import OWN, TRIAL, few_models, size_words
 from ..results.headlines import headline as headline_of
 from ..significance import Duel, Places, duels, places
+from ..sources.trained import DOMAINS
 from ..suites.resi.evaluation import PRESETS, ResiResult
 from ..suites.resi.groups import Group
 from ..suites.resi.ranking import ranking
-from ..suites.resi.tests import DOMAINS, TESTS
+from ..suites.resi.tests import TESTS
 
 
 class Name(NamedTuple):

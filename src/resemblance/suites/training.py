@@ -15,8 +15,8 @@ from ..compare import as_finished
 from ..documents import read_document
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
+from ..sources.trained import source
 from ..subject import Recipe, Subject
-from .resi.tests import source
 from .study import Progress
 
 NEEDS = {

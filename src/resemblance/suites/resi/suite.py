@@ -15,12 +15,13 @@ from ...documents import check_types
 from ...extras import check
 from ...measure import Measure
 from ...sources.folders import TRAITS, folders_left_out, read_subjects
+from ...sources.trained import DOMAINS
 from ...store import open_to_read, reading, write_atomically
 from ...subject import Recipe
 from ..study import FORMAT, Progress, alone, check_folder, clean, is_running, read_study
 from ..training import is_trained, log, place, subjects_of, train
 from .evaluation import ResiResult, evaluate, load_resi, pooled_name
-from .tests import DOMAINS, recipes
+from .tests import recipes
 
 
 def run(

@@ -3,18 +3,18 @@ make."""
 
 from __future__ import annotations
 
-import importlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation
-from ...subject import DEFAULTS, TRANSFER, Recipe, Subject
+from ...sources.trained import ARCHITECTURES, DOMAINS, source
+from ...subject import DEFAULTS, Recipe, Subject
 from .grading import Case
 from .groups import Group, choose_groups
 
@@ -25,14 +25,6 @@ TESTS: Mapping[str, str] = {
     "shortcut": "Shortcut affinity",
     "augmentation": "Augmentation",
     "layers": "Layer monotonicity",
-}
-DOMAINS = ("graphs", "language", "vision")
-ARCHITECTURES: Mapping[
-    str, tuple[str, tuple[str, ...]]
-] = {  # the data set of a domain, and what is trained on it
-    "graphs": ("stdlib", ("gcn", "sage", "gat", "pgnn")),
-    "language": ("docstrings", ("bert", "albert", "llama")),
-    "vision": ("digits", ("resnet", "vgg", "vit")),
 }
 EVERY = {
     "labels": (0.25, 0.5, 0.75, 1.0),
@@ -96,18 +88,6 @@ def recipes(suite: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
             raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
     return tuple(
         chain.from_iterable(_recipes(SUITES[suite], domain) for domain in dict.fromkeys(domains))
-    )
-
-
-def source(domain: str, setting: str = "normal") -> Any:
-    """Return the module that trains the models of a domain: ``fit(recipe)`` and ``extract(recipe,
-    state)``.
-
-    Pretrained and fine-tuned models have a module of their own, where ``fit(recipe, start)`` takes
-    the weights of the pretrained model too.
-    """
-    return importlib.import_module(
-        f"resemblance.sources.trained.{domain}.{'transfer' if setting in TRANSFER else 'train'}"
     )
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from ...sources.trained import ARCHITECTURES, DOMAINS, source
 from ...sources.trained.graphs import train as graphs
 from ...sources.trained.language import train as language
 from ...sources.trained.vision import train as vision
 from ...subject import Recipe
-from ..resi.tests import ARCHITECTURES, DOMAINS, source
 
 
 class Size(NamedTuple):

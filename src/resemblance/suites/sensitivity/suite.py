@@ -14,9 +14,9 @@ from ...measure import Measure
 from ...results.headlines import OWN, few_models
 from ...results.result import Result, load_result
 from ...sources.folders import folders_left_out
+from ...sources.trained import DOMAINS
 from ...suggestions import did_you_mean
 from ..experiments import Experiment, chosen, run_experiments
-from ..resi.tests import DOMAINS
 from ..study import Progress
 from . import claims, deletion, figures, finetuning, layers, pretraining
 from .frame import Benchmark, experiment

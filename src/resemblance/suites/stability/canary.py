@@ -16,11 +16,11 @@ from ...compare import compare
 from ...measure import Measure
 from ...representation import Representation
 from ...results.values import known
+from ...sources.trained import source
 from ...sources.trained.common import State
 from ...stability.comparing import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
-from ..resi.tests import source
 from .canary_facts import DRIFTS, PROCRUSTES, SQUARED
 from .canary_findings import conclude
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights

@@ -16,10 +16,11 @@ from ...results.figures import Bar, Bars, Chart, Line
 from ...results.sections import Entry, Section, Table
 from ...results.values import known
 from ...sources.folders import read_subject
+from ...sources.trained import ARCHITECTURES, DOMAINS
 from ...stability import basis_split, feature_split
 from ...subject import Recipe
 from ..experiments import Experiment, Part, Setting, measured
-from ..resi.tests import ARCHITECTURES, DOMAINS, recipes
+from ..resi.tests import recipes
 from ..training import place
 from .cells import SMALL
 from .correlating import bootstrapped, stream

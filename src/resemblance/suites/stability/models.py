@@ -10,10 +10,11 @@ import numpy as np
 
 from ...representation import Representation
 from ...sources.folders import read_subject
+from ...sources.trained import DOMAINS
 from ...sources.trained.common import State
 from ...subject import Recipe, Subject
 from ..experiments import Part, Setting
-from ..resi.tests import DOMAINS, recipes
+from ..resi.tests import recipes
 from ..training import NEEDS, place
 
 
