@@ -60,7 +60,7 @@ class Result:
         if self.is_trial:
             silent = tuple(s._replace(claims=without_verdicts(s.claims)) for s in self.sections)
             object.__setattr__(self, "sections", silent)
-        _check_names("the findings", self.sections)
+        _check_names("the result", self.sections)
         for section in self.sections:
             _check(section)
 
