@@ -1028,6 +1028,23 @@ def test_the_rows_of_one_table_as_csv_and_parquet(tmp_path):
         emit(Result("toy", "s", (Section("s", "S", "", both),)), "csv", None, TABLE.title)
 
 
+def test_tables_of_data_are_what_csv_and_parquet_have(tmp_path):
+    def data(name, columns, *rows):
+        return Table(name, name, columns, rows, is_data=True)
+
+    grades = data("grades", ("measure", "grade"), ("CKA", 0.5))
+    values = [data(f"v{i}", ("a", "b"), (i, 0.5), (i, 0.25)) for i in (1, 2)]
+    found = Result("toy", "full", (Section("s", "S", "", (*values, grades, TABLE)),))
+    emit(found, "csv", tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "measure,grade,trial\nCKA,0.5,False\n"
+    emit(found, "parquet", tmp_path / "t.parquet")
+    assert pandas.read_parquet(tmp_path / "t.parquet").values.tolist() == [
+        [i, b, False] for i in (1, 2) for b in (0.5, 0.25)
+    ]
+    page = Tags(written(found, tmp_path))
+    assert "grades" not in page.words
+
+
 def test_a_terminal_shows_leading_tables():
     table = TABLE._replace(is_leading=True, groups=("", "spectrum", "", "", ""))
     text = told_by(Result("toy", "s", (Section("s", "S", "", (table,)),)))

@@ -15,6 +15,7 @@ from typing import Any
 from ..comparison import Comparison, describe
 from ..extras import need
 from ..results.result import Result
+from ..results.sections import Table
 from ..store import COLUMNS, replacing, write_atomically
 from .tables import TextTable, fold, measured, printable, render
 
@@ -30,9 +31,10 @@ FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 def emit(found: Comparison | Result, kind: str, output: Path | None, table: str = "") -> None:
     """Write a comparison or a result in one of ``FORMATS``, to a file or to standard output.
 
-    JSON has everything. CSV and Parquet of a result have a line per claim and per score, of the
-    ``kind`` "claim" or "score"; with ``table`` they have the rows of the tables of this name or
-    title.
+    JSON has everything. CSV of a result has the shortest table of data and Parquet the longest,
+    those with the same columns being one; without such tables both have a line per claim and per
+    score, of the ``kind`` "claim" or "score". With ``table`` they have the rows of the tables of
+    this name or title.
 
     Raises ``ValueError`` for a table that the result does not have.
     """
@@ -41,7 +43,7 @@ def emit(found: Comparison | Result, kind: str, output: Path | None, table: str 
     elif kind == "json":
         deliver(as_json(found), output)
     else:
-        columns, records = _records_of(found, table)
+        columns, records = _records_of(found, table, kind)
         if kind == "csv":
             deliver(csv_text(columns, records), output)
         else:
@@ -56,12 +58,20 @@ def _tables_of(found: Comparison | Result) -> list[Any]:
 
 
 def _records_of(
-    found: Comparison | Result, table: str
+    found: Comparison | Result, table: str, kind: str
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     if isinstance(found, Comparison):
         names = sorted({remark.name for remark in found.remarks})
         return [*COLUMNS, *names], found.records()
-    return table_records(found, table) if table else (RESULT_COLUMNS, result_records(found))
+    if table:
+        return table_records(found, table)
+    data: dict[tuple[str, ...], list[Table]] = {}
+    for part in (t for section in found.sections for t in section.tables if t.is_data):
+        data.setdefault(part.columns, []).append(part)
+    if not data:
+        return RESULT_COLUMNS, result_records(found)
+    ordered = sorted(data.values(), key=lambda tables: sum(len(t.rows) for t in tables))
+    return _rows_of(found, ordered[0 if kind == "csv" else -1])
 
 
 def _frame_of(
@@ -92,8 +102,7 @@ def result_records(result: Result) -> list[dict[str, Any]]:
 
 
 def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the columns and the rows of all tables of a name or title; every row says whether it
-    is of a trial.
+    """Return the columns and the rows of all tables of a name or title.
 
     Raises ``ValueError`` if there is none, or if their columns differ.
     """
@@ -102,10 +111,18 @@ def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict
     if not matches:
         names = ", ".join(dict.fromkeys(t.name for t in tables))
         raise ValueError(f"the result has no table {name!r}; it has {names or 'none'}")
-    columns = matches[0].columns
-    if any(t.columns != columns for t in matches):
+    if any(t.columns != matches[0].columns for t in matches):
         raise ValueError(f"the tables called {name!r} have different columns; name one of them")
-    rows = [dict(zip(columns, row)) for t in matches for row in t.rows]
+    return _rows_of(result, matches)
+
+
+def _rows_of(
+    result: Result, tables: Sequence[Table]
+) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the columns and the rows of tables with the same columns; every row says whether it is
+    of a trial."""
+    columns = tables[0].columns
+    rows = [dict(zip(columns, row)) for t in tables for row in t.rows]
     return (*columns, "trial"), [{**row, "trial": result.is_trial} for row in rows]
 
 
@@ -173,7 +190,7 @@ def as_json(found: Comparison | Result) -> str:
 
 def as_csv(found: Comparison | Result) -> str:
     """Return the records as comma-separated values; a missing value is empty and has a reason."""
-    return csv_text(*_records_of(found, ""))
+    return csv_text(*_records_of(found, "", "csv"))
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
