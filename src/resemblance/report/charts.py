@@ -99,9 +99,10 @@ def known(line: Line) -> Line:
     titles = tuple(line.titles[i] for i in places) if line.titles else ()
     spans: tuple[Point, ...] = ()
     if line.intervals:
-        given = [line.intervals[i] for i in places]
+        intervals = [line.intervals[i] for i in places]
         spans = tuple(
-            span if _is_finite(span) else (point[1], point[1]) for span, point in zip(given, points)
+            span if _is_finite(span) else (point[1], point[1])
+            for span, point in zip(intervals, points)
         )
     return line._replace(points=points, intervals=spans, titles=titles)
 

@@ -13,7 +13,7 @@ from ..results.figures import HeatMap
 from ..results.result import Result
 from ..results.sections import Entry, Section, Sign, Table
 from .data import (
-    Agreement,
+    MeasureAgreement,
     MeasureRow,
     agreement,
     colour_scale,
@@ -157,7 +157,7 @@ def _entries(values: np.ndarray) -> tuple[tuple[float | None, ...], ...]:
     )
 
 
-def _agreement(together: Agreement) -> Section:
+def _agreement(together: MeasureAgreement) -> Section:
     """Return how far the measures agree: of two a sentence, of more a map."""
     labels, values = together
     title = "Do the measures agree?"

@@ -167,12 +167,12 @@ class Strips(NamedTuple):
 class Option(NamedTuple):
     """One selection: an entry for every selector, and the positions of its maps in the choice.
 
-    ``said``: a line below the maps, such as the score that they lead to.
+    ``note``: a line below the maps, such as the score that they lead to.
     """
 
     choices: tuple[str, ...]
     maps: tuple[int, ...]
-    said: str = ""
+    note: str = ""
 
 
 class Choice(NamedTuple):

@@ -72,12 +72,12 @@ class Result:
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        words = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         return {
             "suite": self.suite,
             "size": self.size,
             "sections": str(len(self.sections)),
-            "claims": f"{len(self.claims)} ({told})" if told else "0",
+            "claims": f"{len(self.claims)} ({words})" if words else "0",
             "measures": str(
                 len({measure for scores in self.scores().values() for measure in scores})
             ),
