@@ -145,7 +145,7 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     """Choose what fits along an axis with ``pitch`` per name: layers and models, models, or names
     in small.
 
-    With ``turn`` the axis is horizontal, so names of cells stand upright, and those of models where
+    With ``turn`` the axis is horizontal, so names of cells are upright, and those of models where
     they do not fit.
     """
     groups = model_groups(names)

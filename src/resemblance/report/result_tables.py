@@ -1,5 +1,4 @@
-"""A result as tables for a terminal: what was run, what leads, the claims, and where the measures
-stand."""
+"""A result as tables for a terminal: what was run, what leads, the claims, and the mean ranks."""
 
 from __future__ import annotations
 

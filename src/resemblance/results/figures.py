@@ -176,7 +176,7 @@ class Option(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Matrices of which a reader selects those to see, by one or more selectors with names.
+    """Matrices from which a reader selects, by one or more selectors with names.
 
     ``maps``: every matrix once, however many options show it. A selector offers what the options
     have that agree with the selectors before it. Without a program, and in print, the options of

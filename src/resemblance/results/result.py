@@ -26,15 +26,15 @@ READABLE = (1, 2, 3)  # 1 had no figures but charts and bars, 2 no titles and no
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
+    """Everything that a run found: what tables, pages and joint rankings are made of.
 
-    ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call
-    a measure. ``seconds``: the processor time of every section. ``facts``: by name, what it is of:
-    data sets, models, seeds. ``lead``: of a joint ranking, who leads and where suites disagree;
-    others work that out. ``remarks``: what a reader must know before the numbers, such as studies
-    that were left out. ``title`` and ``about``: the heading of its page and the paragraph below it.
-    ``counts``: by name, numbers that a page shows large, such as how many models there are.
-    ``tone``: "good", "warning" or "bad" colours what leads; "" is neutral.
+    ``suite``: what was run, such as "sensitivity", "joint", "drift" or "compare". ``labels``: by
+    specification, what papers call a measure. ``seconds``: the processor time of every section.
+    ``facts``: by name, the data sets, models and seeds. ``lead``: what a page says first; by
+    default which measure leads. ``remarks``: what a reader must know before the numbers, such as
+    studies that were left out. ``title`` and ``about``: the heading of its page and the paragraph
+    below it. ``counts``: by name, numbers that a page shows large, such as how many models there
+    are. ``tone``: "good", "warning" or "bad" colours the lead; "" is neutral.
 
     A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
@@ -101,10 +101,10 @@ class Result:
         return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
     def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
-        """Return the rank of every measure in every cell, 1 for the best; without a value it stands
-        behind all others.
+        """Return the rank of every measure in every cell, 1 for the best; one without a value is
+        ranked behind all others.
 
-        Cells in which no measure has a value are left out, for nobody can be ranked there.
+        Cells in which no measure has a value are left out: nothing can be ranked there.
         """
         cells = {
             c: {m: math.nan if v is None else v for m, v in s.items()}
@@ -113,12 +113,12 @@ class Result:
         return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
 
     def places(self) -> Places:
-        """Return where every measure stands over the cells, best first, and which cannot be told
-        from the leader."""
+        """Return the mean rank of every measure over the cells, best first, and which measures
+        cannot be distinguished from the leader."""
         return places({self.suite: self.ranks()})
 
     def headline(self) -> str:
-        """Say which measure leads, and which cannot be told from it; of a trial, that it is one."""
+        """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""
         if self.is_trial:
             return TRIAL
         return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
