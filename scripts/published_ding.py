@@ -1,4 +1,4 @@
-"""Make src/resemblance/suites/data/ding_published.csv.gz from the tables of Ding et al. 2021 as
+"""Make papers/data/ding_published.csv.gz from the tables of Ding et al. 2021 as
 they were read.
 
 Run once: ``python scripts/published_ding.py tables.json``. The argument holds the rows of Table 1
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "src/resemblance/suites/data/ding_published.csv.gz"
+TARGET = Path(__file__).parents[1] / "papers/data/ding_published.csv.gz"
 FIELDS = (
     "table",
     "title",

@@ -1,4 +1,4 @@
-"""Make src/resemblance/suites/data/mka_published.csv.gz from the tables of the MKA paper as
+"""Make papers/data/mka_published.csv.gz from the tables of the MKA paper as
 they were read.
 
 Run once: ``python scripts/published_mka.py tables.json``. The argument holds, per table, its title,
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "src/resemblance/suites/data/mka_published.csv.gz"
+TARGET = Path(__file__).parents[1] / "papers/data/mka_published.csv.gz"
 FIELDS = (
     "table",
     "title",

@@ -22,6 +22,7 @@ LAYERS = [
         "extras",
         "compiled",
         "modules",
+        "moved",
         "progress",
         "suggestions",
         "documents",
@@ -46,6 +47,7 @@ LAYERS = [
     {"results"},
     {"drift"},
     {"suites"},
+    {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
     {"cli"},
     {"__main__"},
@@ -114,6 +116,32 @@ def test_imports_go_one_way(path):
     if not path.name.startswith(OLD_PAGES):
         allowed -= NEVER.get(mine, set())
     assert imports <= allowed, f"{mine} may not import {sorted(imports - allowed)}"
+
+
+SUITES = {p.name for p in (ROOT / "suites").iterdir() if (p / "suite.py").exists()}
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The modules of this package that a file imports, by their dotted names without its own."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            package = path.relative_to(ROOT).parts[: -node.level]
+            base = (*package, *(node.module.split(".") if node.module else ()))
+            modules |= {".".join((*base, alias.name)) for alias in node.names}
+    return modules
+
+
+def imported_suites(path: Path) -> set[str]:
+    names = [module.split(".") for module in imported_modules(path)]
+    return {name[1] for name in names if name[0] == "suites" and name[1] in SUITES}
+
+
+def test_no_suite_imports_another():
+    assert {"resi", "sensitivity", "manifolds", "stability"} == SUITES
+    for suite in SUITES:
+        for path in (ROOT / "suites" / suite).rglob("*.py"):
+            assert imported_suites(path) <= {suite}, path
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 import resemblance as rs
 from resemblance import cli
+from resemblance.cli import comparing
 from resemblance.extras import install_hint
 from resemblance.store import Store
 
@@ -213,10 +214,10 @@ def test_processes_give_the_same(call):
 
 
 def test_presets_and_own_measures_mix():
-    chosen = cli.chosen_measures(["resi, mean_cca", "own.py:size_difference"])
+    chosen = cli.options.chosen_measures(["resi, mean_cca", "own.py:size_difference"])
     assert [m.spec for m in chosen[:24]] == [m.spec for m in rs.preset("resi")]
     assert [m.label for m in chosen[24:]] == ["MeanCCA", "SizeDiff"]
-    assert cli.chosen_measures(None) is None
+    assert cli.options.chosen_measures(None) is None
 
 
 # ------------------------------------------------------------------------------------------- inputs
@@ -426,7 +427,7 @@ def test_a_defect_of_the_library_has_its_own_exit_code(call, monkeypatch):
     def broken(*args, **named):
         raise TypeError("a defect")
 
-    monkeypatch.setattr(cli, "compare", broken)
+    monkeypatch.setattr(comparing, "compare", broken)
     code, out, err = call("compare", "a.npy", "b.npy", "-m", "cka")
     assert (code, out) == (70, "")
     first, second = err.splitlines()
@@ -481,7 +482,7 @@ def test_parameters_of_a_measure_of_ones_own(call):
 )
 def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, package, extra):
     without(monkeypatch, package)
-    monkeypatch.setattr(cli, "compare", None)
+    monkeypatch.setattr(comparing, "compare", None)
     code, _, err = call("compare", "a.npy", "b.npy", *words.split())
     assert code == 2
     assert err == f"error: {package} is not installed: {install_hint(extra, package)}\n"
@@ -561,7 +562,7 @@ def test_an_interruption_says_what_was_saved(call, monkeypatch):
         rs.compare(representations, measures=["cka"], save=save, progress=False)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "compare", interrupted)
+    monkeypatch.setattr(comparing, "compare", interrupted)
     code, _, err = call("compare", "a.npy", "b.npy", "--save", "r.db")
     assert (code, err) == (
         130,
@@ -814,7 +815,7 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_write", interrupt)
+    monkeypatch.setattr(comparing, "_write", interrupt)
     code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--save", "r.db")
     assert code == 130
     assert (

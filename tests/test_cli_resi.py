@@ -14,10 +14,11 @@ import pytest
 from conftest import assert_fits
 from test_study_of_resi import OWN, bring
 
+from papers.resi import __main__ as papers
 from resemblance import cli
-from resemblance.report import resi_data
+from resemblance.results.result import load_result
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
-from resemblance.suites.resi.evaluation import load_resi
+from resemblance.suites.resi import load_facts, result_of
 
 
 @pytest.fixture(scope="module")
@@ -60,35 +61,38 @@ def test_run_prints_the_ranking_and_where_the_page_is(study, capsys):
     )
     assert code == 0
     assert "mean rank" in out
-    assert "Label randomization" in out  # the accuracies of the groups
     assert f"Open {study / 'index.html'}" in out
     assert "comparing:" in err
     assert (study / "index.html").stat().st_size > 10_000
 
 
 def test_a_measure_of_ones_own_stands_beside_the_others(study):
-    result = load_resi(study / "result.json")
-    assert {s.label for s in result.scores} == {"CKA", "GULP", "Jaccard", "SizeDiff"}
+    result = load_result(study / "result.json")
+    assert set(result.labels.values()) == {"CKA", "GULP", "Jaccard", "SizeDiff"}
     assert all("size_difference" in ranks for ranks in result.ranks().values())
     assert "SizeDiff" in (study / "index.html").read_text()
 
 
 def test_results_in_every_format(study, capsys, tmp_path):
-    result = load_resi(study / "result.json")
+    scores = load_facts(study).scores
     _, table, _ = run(capsys, "results", study)
     assert "Layer monotonicity" in table
-    assert "Shortcut affinity on synthetic" in table  # there is none, and it says why
+    assert "no score: no models of the setting 'shortcut'" in " ".join(table.split())
     _, text, _ = run(capsys, "results", study, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(rows) == len(result.scores)
-    for row, score in zip(rows, result.scores):
+    by_cell = {(*list(row.values())[:6], row["measure"]): row for row in rows}
+    assert len(rows) == len(by_cell) == len(scores)
+    for score in scores:
+        row = by_cell[*score.cell, score.measure]
         assert float(row["value"]) == score.value
         assert row["label"] == score.label
     _, text, _ = run(capsys, "results", study, "--format", "json")
-    assert [s["value"] for s in json.loads(text)["scores"]] == [s.value for s in result.scores]
+    tables = [t for s in json.loads(text)["sections"] for t in s["tables"] if t["is_data"]]
+    assert sorted(row[8] for t in tables for row in t["rows"]) == sorted(s.value for s in scores)
     code, _, _ = run(capsys, "results", study, "-o", tmp_path / "scores.parquet")
     assert code == 0
-    assert len(pandas.read_parquet(tmp_path / "scores.parquet")) == len(result.scores)
+    frame = pandas.read_parquet(tmp_path / "scores.parquet")
+    assert sorted(frame["value"]) == sorted(s.value for s in scores)
 
 
 def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(capsys, tmp_path):
@@ -99,12 +103,9 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
     words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1, "--quiet")
     code, out, err = run(capsys, "run", tmp_path / "study", *words)
     assert (code, out) == (1, "")
-    assert err.startswith(
-        "error: too few models for any test (model1: no traits.json beside its arrays; accuracy: "
-    )
-    assert load_resi(tmp_path / "study" / "result.json").left_out == {
-        "model1": "no traits.json beside its arrays"
-    }
+    assert err.startswith("error: too few models for any experiment (Few models: ")
+    assert "Left out: model1 (no traits.json beside its arrays).; accuracy: " in err
+    assert load_facts(tmp_path / "study").left_out == {"model1": "no traits.json beside its arrays"}
 
 
 def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
@@ -129,13 +130,14 @@ def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
 
 def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
     folder = Path(shutil.copytree(study, tmp_path / "study"))
-    result = json.loads((folder / "result.json").read_text()) | {"suite": "slice"}
-    (folder / "result.json").write_text(json.dumps(result))
+    facts = load_facts(study)._replace(size="slice")
+    facts.save(folder / "facts.json")
+    result_of(facts).save(folder / "result.json")
     _, out, err = run(capsys, "results", folder)
     assert "Trial run: the scores mean nothing." in out
     assert err == ""
     _, out, err = run(capsys, "results", folder, "--format", "json")
-    assert (json.loads(out)["suite"], json.loads(out)["trial"]) == ("slice", True)
+    assert (json.loads(out)["size"], json.loads(out)["trial"]) == ("slice", True)
     assert err == "Trial run: the scores mean nothing.\n"
     run(capsys, "results", folder, "-o", tmp_path / "scores.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
@@ -147,8 +149,8 @@ def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
 def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(study, capsys):
     _, text, _ = run(capsys, "status", study, "--format", "json")
     found = json.loads(text)
-    shown = resi_data.headline(load_resi(study / "result.json")).comparisons
-    assert found["comparisons"] - found["alone"] == shown
+    shown = load_result(study / "result.json").counts["comparisons"]
+    assert f"{found['comparisons'] - found['alone']:,}".replace(",", "\u202f") == shown
     _, out, _ = run(capsys, "status", study)
     assert (
         f"{found['comparisons']} comparisons, {found['alone']} of them of a representation with "
@@ -177,20 +179,39 @@ def test_the_difference_of_measure_and_measures_is_explained(capsys):
         assert "Replaces" in said
 
 
-def test_status_report_and_published(study, capsys, tmp_path):
+def test_status_and_report(study, capsys, tmp_path):
     _, out, _ = run(capsys, "status", study)
     assert "not running" in out
-    assert f"{len(load_resi(study / 'result.json').scores)} scores" in out
+    ranked = sum(map(len, load_result(study / "result.json").scores().values()))
+    assert f"{ranked} scores" in out
     _, out, _ = run(capsys, "status", study, "--format", "json")
     assert json.loads(out)["running"] is False
     code, out, _ = run(capsys, "report", study, "-o", tmp_path / "page.html")
     assert code == 0
     assert str(tmp_path / "page.html") in out
     assert (tmp_path / "page.html").exists()
-    code, out, _ = run(capsys, "compare-published", study)
-    assert code == 0
+
+
+def test_ranks_of_a_study_and_the_published_ones(study, capsys):
+    papers.main(["compare", str(study)])
+    out = capsys.readouterr().out
     assert "CKA" in out
     assert "Spearman correlation of the two orders" in out
+    papers.main(["compare", str(study), "--paper", "mka"])
+    assert "jaccard" in capsys.readouterr().out.lower()
+    papers.main(["compare", str(study), "--domain", "vision"])
+    said = "no measure of this study has a published rank in the domain vision"
+    assert said in capsys.readouterr().out
+    with pytest.raises(ValueError, match="gone has no results yet: resemblance resi run gone"):
+        papers.main(["compare", "gone"])
+
+
+def test_the_conclusions_of_the_paper_are_judged_on_a_study(study, capsys, tmp_path):
+    papers.main(["report", str(study), "-o", str(tmp_path / "paper.html")])
+    assert "No data on 4 claims" in capsys.readouterr().out
+    page = (tmp_path / "paper.html").read_text()
+    assert "No measure is the best everywhere" in page
+    assert "published mean rank" in page
 
 
 def test_a_report_of_some_families(study, capsys, tmp_path):
@@ -201,32 +222,43 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
     assert "GULP" not in page
-    result = load_resi(study / "result.json").only(["neighbours", "statistic"])
+    facts = load_facts(study).only(["neighbours", "statistic"])
     assert (
-        {m.label for m in result.measures}
-        == {s.label for s in result.scores}
+        {m.label for m in facts.measures}
+        == {s.label for s in facts.scores}
         == {"Jaccard", "SizeDiff"}
     )
-    assert all(set(m.values) == {"jaccard", "size_difference"} for m in result.maps)
-    assert {rank for ranks in result.ranks().values() for rank in ranks.values()} <= {1.0, 1.5, 2.0}
+    assert all(set(m.values) == {"jaccard", "size_difference"} for m in facts.maps)
+    ranks = result_of(facts).ranks()
+    assert {rank for of_cell in ranks.values() for rank in of_cell.values()} <= {1.0, 1.5, 2.0}
     with pytest.raises(
         ValueError, match="no measure of topology in this result; it has neighbours"
     ):
-        load_resi(study / "result.json").only(["topology"])
+        load_facts(study).only(["topology"])
+    code, _, err = run(capsys, "report", study, "--family", "odd", "-o", tmp_path / "page.html")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--family cannot be 'odd'" in err
 
 
-def test_the_paper_of_mka_has_other_measures(study, capsys):
-    code, out, _ = run(capsys, "compare-published", study, "--paper", "mka")
-    assert code == 0
-    assert "jaccard" in out.lower()
+def test_a_study_of_an_earlier_version_is_read(study, capsys, tmp_path):
+    """Its result.json was what facts.json is now."""
+    folder = Path(shutil.copytree(study, tmp_path / "study"))
+    document = json.loads((folder / "facts.json").read_text().replace('"nan"', "null"))
+    document["suite"] = document.pop("size")
+    (folder / "facts.json").unlink()
+    (folder / "result.json").write_text(json.dumps({**document, "format": 2}))
+    for words in (["results", folder], ["report", folder], ["status", folder]):
+        assert run(capsys, *words)[0] == 0
+    _, before, _ = run(capsys, "results", study, "--format", "csv")
+    _, after, _ = run(capsys, "results", folder, "--format", "csv")
+    assert after == before
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("report", "x", "--family", "odd"), "--family cannot be 'odd'"),
-        (("compare-published", "x", "--paper", "odd"), "--paper cannot be 'odd'"),
-        (("run", "x", "--suite", "tiny"), "--suite cannot be 'tiny'"),
+        (("run", "x", "--size", "tiny"), "--size cannot be 'tiny'"),
+        (("run", "x", "--suite", "tiny"), "--size cannot be 'tiny'"),
         (("run", "x", "--domain", "sound"), "--domain cannot be 'sound'"),
         (("run", "x", "--protocol", "code"), "--protocol cannot be 'code'"),
         (("run", "x", "--failures", "first"), "--failures cannot be 'first'"),
@@ -237,7 +269,6 @@ def test_the_paper_of_mka_has_other_measures(study, capsys):
         (("results", "gone"), "gone has no results yet: resemblance resi run gone"),
         (("report", "gone"), "no results yet"),
         (("status", "gone"), "gone is not a study"),
-        (("compare-published", "gone"), "no results yet"),
     ],
 )
 def test_mistakes_are_one_line(words, message, capsys, tmp_path, monkeypatch):
@@ -254,13 +285,13 @@ def test_models_that_change_are_compared_again(tmp_path, capsys):
     models = bring(tmp_path / "models", noise_walk())
     words = ("run", tmp_path / "study", "--models", models, "-m", "cka", "--jobs", 1, "--quiet")
     assert run(capsys, *words)[0] == 0
-    before = [s.value for s in load_resi(tmp_path / "study" / "result.json").scores]
+    before = [s.value for s in load_facts(tmp_path / "study").scores]
     layer = next(models.rglob("*.npy"))
     np.save(layer, np.random.default_rng(1).normal(size=np.load(layer).shape))
     assert run(capsys, *words)[0] == 0
-    assert [s.value for s in load_resi(tmp_path / "study" / "result.json").scores] != before
+    assert [s.value for s in load_facts(tmp_path / "study").scores] != before
 
 
-@pytest.mark.parametrize("words", ["results", "compare-published"])
-def test_the_tables_fit_the_terminal(study, capsys, words):
-    assert_fits(lambda: cli.run(["resi", words, str(study)]), capsys)
+def test_the_tables_fit_the_terminal(study, capsys):
+    assert_fits(lambda: cli.run(["resi", "results", str(study)]), capsys)
+    assert_fits(lambda: papers.main(["compare", str(study)]), capsys)

@@ -13,15 +13,11 @@ from test_page_of_resi import models
 from test_results import FINDINGS
 
 from resemblance.documents import check_types, read_document
-from resemblance.report import write_page, write_resi_page
-from resemblance.report.manifolds_output import manifold_tables
-from resemblance.report.manifolds_page import write_manifolds_page
-from resemblance.report.resi_terminal import headline_lines, ranking_table, score_tables
+from resemblance.report import write_page
 from resemblance.report.result_tables import result_tables
 from resemblance.results.result import load_result
 from resemblance.suites.manifolds import suite as manifolds
-from resemblance.suites.manifolds.grades import load_manifolds
-from resemblance.suites.resi.evaluation import evaluate, load_resi
+from resemblance.suites.resi import assess, load_facts, result_of
 
 ODD = (None, True, 5, -1.5, "x", "", [], {}, [1], {"a": 1}, [[]], 1e308)
 
@@ -114,20 +110,13 @@ def damaged(document, chance):
     return document
 
 
-def show_resi(result, page):
-    write_resi_page(result, page)
-    list(score_tables(result))
-    return headline_lines(result), ranking_table(result)
+def shown(result, page):
+    write_page(result, page)
+    return result_tables(result, is_whole=True)
 
 
-def show_findings(findings, page):
-    write_page(findings, page)
-    return result_tables(findings)
-
-
-def show_manifolds(result, page):
-    write_manifolds_page(result, page)
-    return manifold_tables(result)
+def facts_shown(facts, page):
+    return shown(result_of(facts), page)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +125,9 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     settings = [("normal", 0.0, 4), ("labels", 0.5, 2), ("labels", 1.0, 2)]
     subjects = models("graphs", "sage", "node", settings, dead=("normal", 1))
-    evaluate(subjects, measures=["cka", "procrustes"]).save(folder / "resi.json")
+    facts = assess(subjects, measures=["cka", "procrustes"])
+    facts.save(folder / "facts.json")
+    result_of(facts).save(folder / "resi.json")
     FINDINGS.save(folder / "findings.json")
     manifolds.run(measures=["cka", "mka"], size="small").save(folder / "manifolds.json")
     return folder
@@ -145,9 +136,10 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "load", "show", "count"),
     [
-        ("resi", load_resi, show_resi, 60),
-        ("findings", load_result, show_findings, 150),
-        ("manifolds", load_manifolds, show_manifolds, 40),
+        ("facts", lambda file: load_facts(file.parent), facts_shown, 60),
+        ("resi", load_result, shown, 60),
+        ("findings", load_result, shown, 150),
+        ("manifolds", load_result, shown, 40),
     ],
 )
 def test_a_result_that_was_tampered_with_is_refused_or_shown(
@@ -161,7 +153,7 @@ def test_a_result_that_was_tampered_with_is_refused_or_shown(
             found = load(file)
         except ValueError:
             refused += 1
-            with pytest.raises(ValueError, match=r"result\.json is not a result that can be read"):
+            with pytest.raises(ValueError, match=r"result\.json is not a result .*can be read"):
                 load(file)
         else:
             show(found, tmp_path / "page.html")

@@ -10,19 +10,16 @@ import pytest
 from conftest import assert_fits
 
 import resemblance as rs
+from papers.resi import CLAIMS
 from resemblance import cli
-from resemblance.comparison import info_of
-from resemblance.results.claims import NO_DATA, NOT, REPRODUCED, Claim
+from resemblance.results.claims import NO_DATA, NOT, Claim
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
 from resemblance.significance import places
 from resemblance.subject import Subject
-from resemblance.suites.contests import read_contest
 from resemblance.suites.joint import joint
 from resemblance.suites.manifolds import suite as manifolds
-from resemblance.suites.resi.claims import claims
-from resemblance.suites.resi.evaluation import ResiResult, evaluate
-from resemblance.suites.resi.grading import Score
+from resemblance.suites.resi import evaluate
 
 MEASURES = (
     "cka",
@@ -237,126 +234,32 @@ def subjects(domain):
 
 @pytest.fixture(scope="module")
 def result():
-    return evaluate([*subjects("graphs"), *subjects("vision")], measures=MEASURES)
+    models = [*subjects("graphs"), *subjects("vision")]
+    return evaluate(models, measures=MEASURES, claims=CLAIMS)
 
 
 def test_every_kind_of_study_can_be_read(result, tmp_path):
     (tmp_path / "resi").mkdir()
     result.save(tmp_path / "resi" / "result.json")
     manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
-    contests = [read_contest(tmp_path / name) for name in ("resi", "manifolds")]
-    assert [c.suite for c in contests] == ["resi", "manifolds"]
-    assert set(contests[1].ranks(set(MEASURES))) == {
+    studies = [read_result(tmp_path / name) for name in ("resi", "manifolds")]
+    assert [s.suite for s in studies] == ["resi", "manifolds"]
+    assert set(studies[1].ranks(MEASURES)) == {
         ("rings", "tau"),
         ("clusters", "tau"),
         ("swiss roll", "peak"),
     }
-    fewer = contests[0].ranks(set(MEASURES[:2]))
-    assert {rank for own in fewer.values() for rank in own.values()} <= {1.0, 2.0}
+    for study in studies:
+        fewer = study.ranks(MEASURES[:2])
+        assert {rank for ranks in fewer.values() for rank in ranks.values()} <= {1.0, 2.0}
     result = json.loads((tmp_path / "manifolds" / "result.json").read_text()) | {"size": "default"}
     (tmp_path / "manifolds" / "result.json").write_text(json.dumps(result))
     found = joint([tmp_path / "resi", tmp_path / "manifolds"])
     assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
     assert len(found["resi"].claims) == 4
     assert (
-        "Suite: models of your own; domains: graphs, vision; protocol: paper."
+        "Size of the study: models of your own; domains: graphs, vision; protocol: paper."
         in found["resi"].about
-    )
-
-
-NAMES = (
-    *MEASURES[2:],
-    "mka",
-    "cka",
-    "procrustes",
-    "rsa",
-    "svcca",
-    "pwcca",
-    "jaccard",
-    "imd",
-    "rtd",
-    "gulp",
-)
-ORDERS = {"graphs": 1, "language": 1, "vision": 1}
-
-
-def made_up(quality):
-    """A result of 12 cells in each of three domains; ``quality``: score of the measure at a place,
-    domain and cell."""
-    infos = [info_of(rs.get_measure(name)) for name in NAMES]
-    scores = [
-        Score(
-            "labels", "auprc", domain, f"set{cell}", "net", "mean", m.spec, m.label, value, (value,)
-        )
-        for domain in ORDERS
-        for cell in range(12)
-        for place, m in enumerate(infos)
-        for value in [float(quality(place, domain, cell))]
-    ]
-    return ResiResult(
-        "paper", "models", "last", tuple(infos), tuple(scores), (), (), (), (), {}, {}
-    )
-
-
-def verdicts(quality):
-    return {c.number: c.verdict for c in claims(made_up(quality))}
-
-
-def test_claims_of_resi_can_hold():
-    random = np.random.default_rng(0)
-    orders = {domain: random.permutation(np.arange(3, len(NAMES))) for domain in ORDERS}
-
-    def differs(place, domain, cell):  # statistics last, MKA first, the others as the domain has it
-        return (
-            place - 5
-            if place < 3
-            else 20
-            if place == 3 and cell % 3 == 0
-            else orders[domain][place - 3]
-        )
-
-    found = verdicts(differs)
-    assert {found[n] for n in ("R1", "R2", "R3")} == {REPRODUCED}
-    assert verdicts(lambda place, domain, cell: 20 if place == 3 else place)["K1"] == REPRODUCED
-
-
-def test_claims_of_resi_can_fail():
-    found = verdicts(lambda place, domain, cell: -place)
-    assert [found[n] for n in ("R1", "R2", "R3")] == [NOT, NOT, NOT]
-    assert verdicts(lambda place, domain, cell: -20 if place == 3 else place)["K1"] == NOT
-
-
-def test_variants_do_not_count_twice():
-    result = made_up(lambda place, domain, cell: -place)
-    twin = info_of(rs.get_measure("cka[estimator=debiased]"))
-    better = tuple(
-        s._replace(measure=twin.spec, label=twin.label, value=9.0, parts=(9.0,))
-        for s in result.scores
-        if s.measure == "cka"
-    )
-    both = type(result)(
-        **{
-            **vars(result),
-            "measures": (*result.measures, twin),
-            "scores": (*result.scores, *better),
-        }
-    )
-    assert [c.ours for c in claims(both)[:3]] == [c.ours for c in claims(result)[:3]]
-
-
-def test_noise_is_no_dependence_on_the_domain():
-    found = []
-    for seed in range(10):
-        random = np.random.default_rng(seed)
-        found.append(
-            verdicts(lambda place, domain, cell, random=random: place + 3 * random.normal())["R2"]
-        )
-    assert found.count(REPRODUCED) <= 2
-
-
-def test_few_measures_decide_nothing(result):
-    assert {c.number: c.verdict for c in claims(result)} == dict.fromkeys(
-        ("R1", "R2", "R3", "K1"), NO_DATA
     )
 
 
@@ -366,7 +269,7 @@ def test_few_measures_decide_nothing(result):
 def test_what_is_no_study_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(ValueError, match=r"result\.json"):
-        read_contest(tmp_path)
+        read_result(tmp_path)
 
 
 def test_mistakes_are_named(two, tmp_path):

@@ -1,37 +1,31 @@
-"""The report of a benchmark: the data behind it, the page, and the page in a browser."""
+"""The result of the ReSi suite: its sections, its page, and the page in a browser."""
 
 from __future__ import annotations
 
 import io
-import json
 import re
 import sys
-from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import resemblance as rs
 from resemblance.comparison import info_of
-from resemblance.report import (
-    resi_cells,
-    resi_data,
-    resi_figures,
-    resi_page,
-    resi_terminal,
-    write_resi_page,
-)
+from resemblance.report import write_page
 from resemblance.report.output import show
+from resemblance.report.result_tables import result_tables
 from resemblance.representation import Undefined
+from resemblance.results.figures import Bars, Boxes, Choice, HeatMap, Strips
 from resemblance.significance import places
 from resemblance.subject import Subject
-from resemblance.suites.published import RankRow
-from resemblance.suites.resi.evaluation import Failed, ResiResult, evaluate
+from resemblance.suites.resi import assess, result_of
+from resemblance.suites.resi.cases import TESTS, Absence
+from resemblance.suites.resi.facts import Evaluation, FailedComparisons
 from resemblance.suites.resi.grading import Score
-from resemblance.suites.resi.groups import Group
+from resemblance.suites.resi.groups import ModelGroup
+from resemblance.suites.resi.matrices import brief, limits
 from resemblance.suites.resi.ranking import ranking
-from resemblance.suites.resi.tests import Absence
+from resemblance.suites.resi.words import QUALITIES, common_start, letter
 
 HOSTILE = "<script>alert(1)</script>"
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
@@ -85,13 +79,18 @@ def models(
 
 
 @pytest.fixture(scope="module")
-def result():
+def facts():
     """Two domains, two poolings, a failure, absent tests, a measure of the user."""
     settings = [("normal", 0.0, 4), ("labels", 0.5, 3), ("labels", 1.0, 3)]
     subjects = models("graphs", "sage", "node", settings, dead=("normal", 1))
     for pooling in ("cls", "mean"):
         subjects += models("language", "bert", pooling, [("normal", 0.0, 4)])
-    return evaluate(subjects, measures=MEASURES)
+    return assess(subjects, measures=MEASURES)
+
+
+@pytest.fixture(scope="module")
+def result(facts):
+    return result_of(facts)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +99,7 @@ def page(result, tmp_path_factory):
 
 
 def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", **parts):
-    """A result with these scores: by measure, one value per architecture, all in one domain."""
+    """Facts with these scores: by measure, one value per architecture, all in one domain."""
     infos = tuple(
         info_of(m)._replace(spec=s, label=s) for m, s in zip([MEASURES[0]] * len(values), values)
     )
@@ -126,7 +125,7 @@ def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", 
     ]
     empty = {"groups": (), "absent": (), "maps": (), "failed": (), "seconds": {}, "provenance": {}}
     options = {"protocol": "paper", "permute": "models", "failures": "last"}
-    return ResiResult(**{**options, "measures": infos, "scores": tuple(scores), **empty, **parts})
+    return Evaluation(**{**options, "measures": infos, "scores": tuple(scores), **empty, **parts})
 
 
 def printed(*parts):
@@ -136,58 +135,79 @@ def printed(*parts):
 
 
 def written(result, folder, **options):
-    write_resi_page(result, folder / "resi.html", **options)
+    write_page(result, folder / "resi.html", **options)
     return (folder / "resi.html").read_text(encoding="utf-8")
+
+
+def table(result, section, name=None):
+    return next(t for t in result[section].tables if name in (None, t.name))
+
+
+def figure(result, section, kind):
+    return next((f for f in result[section].figures if isinstance(f, kind)), None)
+
+
+def rows_of(table):
+    """The rows of a table by their first entry, as dictionaries."""
+    return {row[0]: dict(zip(table.columns, row)) for row in table.rows}
 
 
 # -------------------------------------------------------------------------------------------- ranks
 
 
 def test_measures_are_called_by_label_and_those_of_a_user_stand_out(result):
-    names = resi_data.names_of(result)
-    assert names["cka"] == ("cka", "CKA", False)
-    assert names["mine"] == ("mine", "Mine", True)
-    twins = evaluate([], measures=["cka", "cka[estimator=debiased]"])
-    assert [n.text for n in resi_data.names_of(twins).values()] == [
-        "cka",
-        "cka[estimator=debiased]",
-    ]
-    assert [n.is_added for n in resi_data.names_of(twins).values()] == [False, True]
+    assert result.labels == {"cka": "CKA", "procrustes": "OrthProc", "mine": "Mine"}
+    signs = {sign.note.split(":")[0]: sign for sign in table(result, "ranking").signs}
+    assert signs["mine"].text == "added"
+    assert signs["cka"].text == ""
+    assert signs["procrustes"].note.startswith(
+        "procrustes: " + rs.get_measure("procrustes").summary[:20]
+    )
+    twins = result_of(assess([], measures=["cka", "cka[estimator=debiased]"]))
+    assert list(twins.labels.values()) == ["CKA", "CKA [estimator=debiased]"]
+    assert [sign.text for sign in table(twins, "ranking").signs] == ["", "added"]
 
 
-def test_headline_counts_models_and_every_comparison_once(result):
-    found = resi_data.headline(result)
-    assert found.models == 10 + 4
-    assert (found.measures, found.cells) == (3, len(result.ranks()))
+def test_counts_are_of_models_and_of_every_comparison_once(result):
     graphs = (
         9 * 8 // 2 + 3
     ) + 4 * 6  # three groups of three, the fourth normal model with three, layers
     language = 2 * (6 + 4 * 6)  # two poolings
-    assert found.comparisons == 3 * (graphs + language)
+    assert result.counts == {
+        "models": str(10 + 4),
+        "measures": "3",
+        "ranked cells": str(len(result.ranks())),
+        "comparisons": str(3 * (graphs + language)),
+    }
 
 
-def test_standings_are_those_of_the_ranking(result):
-    rows = {row.name.spec: row for row in resi_data.standings(result)}
-    found = {p.measure: p for p in places({"resi": result.ranks()}).rows}
-    for expected in ranking(result.ranks()):
-        row, place = rows[expected.measure], found[expected.measure]
-        assert (row.mean, row.median, row.cells) == (
-            expected.mean,
-            expected.median,
-            len(expected.ranks),
-        )
-        assert (row.low, row.high, row.is_tied) == (place.low, place.high, place.is_tied)
-        assert row.behind == (place.behind_low, place.behind_high)
+def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
+    rows, labels = rows_of(table(result, "ranking")), result.labels
+    found = {p.measure: p for p in places({"resi": facts.ranks()}).rows}
+    for expected in ranking(facts.ranks()):
+        row, place = rows[labels[expected.measure]], found[expected.measure]
+        assert row["mean rank"] == expected.mean
+        assert (row["median"], row["cells"]) == (expected.median, len(expected.ranks))
+        assert row["95 % interval"] == f"{place.low:.2f} to {place.high:.2f}"
+        assert row["behind"] == f"{place.behind_low:.2f} to {place.behind_high:.2f}"
+    tied = [labels[p.measure] for p in found.values() if p.is_tied]
+    assert [list(rows)[i] for i in table(result, "ranking").marked] == tied
     for domain in ("graphs", "language"):
-        for expected in ranking(result.ranks(), domain):
-            assert rows[expected.measure].by_domain[domain] == expected.mean
-    means = [row.mean for row in resi_data.standings(result)]
+        for expected in ranking(facts.ranks(), domain):
+            assert rows[labels[expected.measure]][domain] == expected.mean
+    means = [row["mean rank"] for row in rows.values()]
     assert means == sorted(means)
+    bars = figure(result, "ranking", Bars)
+    for bar in bars.bars:
+        place = next(p for p in found.values() if labels[p.measure] == bar.name)
+        assert (bar.low, bar.high) == (place.low, place.high)
+        assert bar.value == pytest.approx(rows[bar.name]["mean rank"])
 
 
 def test_a_measure_without_a_rank_stands_last():
     found = made_up({"a": [0.1, 0.2], "b": [np.nan, np.nan]}, failures="unranked")
-    assert [(r.name.spec, r.mean, r.cells) for r in resi_data.standings(found)] == [
+    rows = rows_of(table(result_of(found), "ranking"))
+    assert [(name, row["mean rank"], row["cells"]) for name, row in rows.items()] == [
         ("a", 1.0, 2),
         ("b", None, 0),
     ]
@@ -221,110 +241,147 @@ def test_a_measure_without_a_rank_stands_last():
     ],
 )
 def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
-    assert words in resi_data.verdict(made_up(values))
+    assert words in result_of(made_up(values)).headline()
 
 
 def test_intervals_that_overlap_do_not_make_a_tie():
     """In every cell b is just behind a, and both vary much from cell to cell: only the difference
     is sure."""
     others = {key: [0.9, 0.1, 0.1] * 4 for key in "cde"}
-    found = made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others})
-    rows = {row.name.spec: row for row in resi_data.standings(found)}
-    assert rows["a"].high > rows["b"].low
-    assert [spec for spec, row in rows.items() if row.is_tied and spec in "ab"] == ["a"]
-    assert rows["b"].behind == (1.0, 1.0)
-    assert "b" not in resi_data.verdict(found).partition("; ")[2].split()
+    result = result_of(made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others}))
+    bars = {bar.name: bar for bar in figure(result, "ranking", Bars).bars}
+    assert bars["a"].high > bars["b"].low
+    ranks = table(result, "ranking")
+    tied = [ranks.rows[i][0] for i in ranks.marked]
+    assert [name for name in tied if name in "ab"] == ["a"]
+    assert rows_of(ranks)["b"]["behind"] == "1.00 to 1.00"
+    assert "b" not in result.headline().partition("; ")[2].split()
 
 
 def test_few_cells_and_trials_have_no_intervals(tmp_path):
-    few = made_up({"a": [0.5] * 4, "b": [0.1] * 4})
-    trial = made_up({"b": [0.1] * 9, "a": [0.5] * 9}, suite="slice")
+    few = result_of(made_up({"a": [0.5] * 4, "b": [0.1] * 4}))
+    trial = result_of(made_up({"b": [0.1] * 9, "a": [0.5] * 9}, size="slice"))
     for found in (few, trial):
-        assert {
-            (row.low, row.high, row.behind, row.is_tied) for row in resi_data.standings(found)
-        } == {(None, None, None, False)}
-        assert resi_data.before(found) == {}
-        assert "95 %" not in printed(resi_terminal.ranking_table(found))
-    assert [row.name.spec for row in resi_data.standings(trial)] == [
-        "b",
-        "a",
-    ]  # as they were given, in no order
-    assert [box.name.spec for box in resi_data.boxes(trial, trial.scores[0].domain)] == ["b", "a"]
-    assert not any(e.is_best for _, entries in resi_cells.score_table(trial).rows for e in entries)
+        ranks = table(found, "ranking")
+        assert ranks.columns == ("measure", "mean rank", "median", "cells", "vision")
+        assert ranks.marked == ()
+        assert {(b.low, b.high) for b in figure(found, "ranking", Bars).bars} == {(None, None)}
+        assert "before" not in [section.name for section in found.sections]
+        assert "95 %" not in printed(*result_tables(found))
+    # as they were given, in no order
+    assert [row[0] for row in table(trial, "ranking").rows] == ["b", "a"]
+    assert [bar.name for bar in figure(trial, "ranking", Bars).bars] == ["b", "a"]
+    assert [box.name for box in figure(trial, "distribution", Boxes).boxes] == ["b", "a"]
+    assert table(trial, "scores").framed == ()
     page = written(trial, tmp_path)
     assert "Trial run: the scores mean nothing." in page
     assert "leads" not in page
-    assert 'id="verdict"' not in page
-    assert 'id="duels"' not in page
 
 
-def test_the_page_and_the_terminal_say_what_was_evaluated(result, tmp_path):
-    whole = replace(result, suite="mini", left_out={"odd": "no traits.json beside its arrays"})
-    page, lines = written(whole, tmp_path), resi_terminal.headline_lines(whole)
+def test_the_page_and_the_terminal_say_what_was_evaluated(facts, result, tmp_path):
+    left_out = {"odd": "no traits.json beside its arrays"}
+    whole = result_of(facts._replace(size="mini", left_out=left_out))
+    page, lines = written(whole, tmp_path), printed(*result_tables(whole))
     for words in (
         "mini: small stand-in models; not the paper",
         "14: sage, bert",
         "Left out: odd (no traits.json",
     ):
         assert words in page
-        assert words in "\n".join(lines)
-    assert resi_data.remarks(result)[0].startswith(
-        "Few models: at most 9 are compared with each other"
+        assert words in " ".join(lines.split())
+    assert result.remarks[0].startswith("Few models: at most 9 are compared with each other")
+    assert result.size == "models of your own"
+    assert result_of(facts._replace(size="mini")).remarks == ()
+
+
+def test_boxes_have_every_rank_and_the_best_median_first():
+    values = {"a": [0.2] * 9, "b": [0.5] * 9, "c": [0.9] * 8 + [0.1]}
+    result = result_of(made_up(values))
+    (boxes,) = result["distribution"].figures
+    assert (boxes.name, boxes.span) == ("vision", (1.0, 3.0))
+    assert [box.name for box in boxes.boxes] == ["c", "b", "a"]
+    assert sorted(boxes.boxes[0].values) == [1.0] * 8 + [3.0]
+
+
+def test_every_point_of_a_box_says_its_test_and_models(facts, result):
+    boxes = next(f for f in result["distribution"].figures if f.name == "language")
+    specs = {label: spec for spec, label in result.labels.items()}
+    for box in boxes.boxes:
+        ranks = {
+            cell: own[specs[box.name]]
+            for cell, own in facts.ranks().items()
+            if cell[2] == "language"
+        }
+        assert list(box.values) == list(ranks.values())
+        assert len(set(box.points)) == len(box.points) == len(ranks)
+        assert all(cell[4] in text and cell[5] in text for cell, text in zip(ranks, box.points))
+
+
+def test_one_before_the_other_in_shares_of_samples_and_in_cells():
+    result = result_of(made_up({"a": [0.9, 0.1, 0.3] * 3, "b": [0.5, 0.5, 0.3] * 3}))
+    heat = figure(result, "before", HeatMap)
+    i, j = heat.rows.index("a"), heat.columns.index("b")
+    assert heat.values[i][j] == pytest.approx(100 - heat.values[j][i])
+    assert heat.values[i][i] is None
+    said = heat.titles[i][j]
+    assert re.fullmatch(
+        r"a before b in \d+% of the samples of the cells; ranked before it in 3 of 9 cells "
+        r"\(3 tied\)",
+        said,
     )
-    assert resi_data.facts(result)["suite"] == "models of your own"
-    assert resi_data.remarks(replace(result, suite="mini")) == ()
-
-
-def test_boxes_have_quartiles_and_whiskers():
-    own = {
-        "a": [0.9] * 8 + [0.1],
-        "b": [0.5] * 9,
-        "c": [0.2] * 9,
-    }  # a: eight times first, once third
-    (a, b, c) = resi_data.boxes(made_up(own), "vision")
-    assert a[1:7] == (1.0, pytest.approx(11 / 9), 1.0, 1.0, 1.0, 1.0)
-    assert sorted(a.ranks) == [1.0] * 8 + [3.0]
-    assert (b.median, c.median) == (2.0, 3.0)
-    assert resi_data.boxes(made_up(own), "elsewhere") == ()
-
-
-def test_wins_count_cells():
-    found = resi_data.wins(made_up({"a": [0.9, 0.1, 0.3], "b": [0.5, 0.5, 0.3]}))
-    assert found["a", "b"] == (1, 1, 3)
+    assert said.startswith(f"a before b in {heat.values[i][j]:.0f}%")
 
 
 # ------------------------------------------------------------------------------------------- scores
 
 
-def test_the_table_has_every_score_and_a_reason_for_every_empty_cell(result):
-    table = resi_cells.score_table(result)
-    scores = {(*s.cell, s.measure): s for s in result.scores}
-    found = 0
-    for name, entries in table.rows:
-        for column, entry in zip(table.columns, entries, strict=True):
-            score = scores.get((column.test, column.quality, *column.family, name.spec))
-            if entry.value is None:
-                assert table.notes[entry.mark] == entry.reason
-                assert entry.reason
-                assert score is None or np.isnan(score.value)
-            else:
-                found += 1
-                assert entry.value == score.value
-                assert bool(entry.reason) == bool(score.failed)
-    assert found == sum(np.isfinite(s.value) for s in result.scores)
-    assert "no models of the setting 'shortcut'" in table.notes.values()
-    assert table.is_partial
+def cells_of(facts, result):
+    """Every cell of the table of scores: score or None, entry, and its signs."""
+    scores = {(*s.cell, s.measure): s for s in facts.scores}
+    specs = {label: spec for spec, label in result.labels.items()}
+    shown = table(result, "scores")
+    signs = {(s.row, s.column): s for s in shown.signs}
+    words = {(TESTS[t], w): (t, q) for t, known in QUALITIES.items() for q, w in known.items()}
+    for r, row in enumerate(shown.rows):
+        for c, entry in list(enumerate(row))[1:]:
+            what, _, family = shown.hints[c].partition(": ")
+            test, quality = words[tuple(what.split(", "))]
+            score = scores.get((test, quality, *family.split(" · "), specs[row[0]]))
+            yield score, entry, signs.get((r, c))
+
+
+def test_the_table_has_every_score_and_a_reason_for_every_empty_cell(facts, result):
+    reasons, seen = result["scores"].reasons, 0
+    for score, entry, sign in cells_of(facts, result):
+        if entry is None:
+            assert reasons[sign.text] == f"no score: {sign.note}"
+            assert sign.note
+            assert score is None or np.isnan(score.value)
+        else:
+            seen += 1
+            assert entry == score.value
+            assert ("†" in sign.text if sign else False) == bool(score.failed)
+            assert (sign.note if sign else "") == (score.reason or "" if score.failed else "")
+    assert seen == sum(np.isfinite(s.value) for s in facts.scores)
+    assert "no score: no models of the setting 'shortcut'" in reasons.values()
+    assert table(result, "scores").note.startswith("† some comparisons failed")
 
 
 def test_columns_shown_at_first_are_one_per_test_and_domain(result):
-    shown = [c for c in resi_cells.score_table(result).columns if c.is_shown]
-    assert [(c.test, c.family.domain, c.family.pooling) for c in shown[:3]] == [
-        ("accuracy", "graphs", "node"),
-        ("accuracy", "language", "cls"),
-        ("output", "graphs", "node"),
+    shown = table(result, "scores")
+    first = {k: next(c[k] for c in shown.choices if c[k]) for k in range(len(shown.selectors))}
+    columns = [
+        (group, hint)
+        for group, hint, choices in list(zip(shown.groups, shown.hints, shown.choices))[1:]
+        if all(choice in ("", first[k]) for k, choice in enumerate(choices))
     ]
-    assert len(shown) == 6 * 2
-    assert {c.quality for c in shown} == {"spearman_accuracy", "spearman_jsd", "auprc", "spearman"}
+    assert columns[:3] == [
+        ("Accuracy correlation", "Accuracy correlation, Spearman: graphs · toy · sage · node"),
+        ("Accuracy correlation", "Accuracy correlation, Spearman: language · toy · bert · cls"),
+        ("Output correlation", "Output correlation, JSD: graphs · toy · sage · node"),
+    ]
+    assert len(columns) == 6 * 2
+    assert not any("conformity" in hint or "disagreement" in hint for _, hint in columns)
 
 
 def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
@@ -333,49 +390,86 @@ def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
         ("last", {("b", 0), ("a", 1), ("b", 1)}),
         ("unranked", {("a", 0), ("a", 1), ("b", 1)}),
     ):
-        table = resi_cells.score_table(made_up(values, failed={("a", 0)}, failures=failures))
-        marked = {
-            (n.spec, i) for n, entries in table.rows for i, e in enumerate(entries) if e.is_best
-        }
-        assert marked == best
-    entry = {n.spec: e for n, e in table.rows}["a"][0]
-    assert (entry.value, entry.stars, entry.mark, entry.reason) == (
-        0.9,
-        "*",
-        "†",
-        "2 comparisons failed",
-    )
+        result = result_of(made_up(values, failed={("a", 0)}, failures=failures))
+        shown = table(result, "scores")
+        assert {(shown.rows[row][0], column - 1) for row, column in shown.framed} == best
+    row = next(i for i, entries in enumerate(shown.rows) if entries[0] == "a")
+    sign = next(s for s in shown.signs if (s.row, s.column) == (row, 1))
+    assert (shown.rows[row][1], sign.text, sign.note) == (0.9, "*†", "2 comparisons failed")
 
 
 def test_empty_cells_share_a_letter_when_they_share_a_reason():
-    reason = Failed("b", "accuracy", "vision", "toy", "net0", "mean", 3, "all rows are equal")
+    reason = FailedComparisons(
+        "b", "accuracy", "vision", "toy", "net0", "mean", 3, "all rows are equal"
+    )
     found = made_up({"a": [np.nan, 0.1], "b": [np.nan, 0.2]}, failed={("b", 0)}, failures="last")
-    table = resi_cells.score_table(ResiResult(**{**vars(found), "failed": (reason,)}))
-    marks = {n.spec: e[0].mark for n, e in table.rows}
-    assert {table.notes[marks["a"]], table.notes[marks["b"]]} == {"no value", "all rows are equal"}
-    assert [resi_cells._letter(i) for i in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
+    result = result_of(found._replace(failed=(reason,)))
+    assert set(result["scores"].reasons.values()) == {
+        "no score: no value",
+        "no score: all rows are equal",
+    }
+    assert [letter(i) for i in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
 
 
-def test_exhibits_are_differences_with_short_labels(result):
-    found = {(e.test, e.family.pooling): e for e in resi_cells.exhibits(result)}
-    (part,) = found["labels", "node"].parts
-    (given,) = [m for m in result.maps if (m.test, m.domain) == ("labels", "graphs")]
-    assert np.array_equal(part.measured["cka"], 1 - np.array(given.values["cka"]), equal_nan=True)
-    assert np.array_equal(part.measured["mine"], np.array(given.values["mine"]))
-    assert part.labels[0] == "normal-0/seed0"
-    assert part.expected["auprc"][0, 0] == 0
-    layers = found["layers", "cls"]
-    assert [p.title for p in layers.parts] == [f"normal-0/seed{i}" for i in range(4)]
-    assert layers.parts[0].labels == ("l3", "l2", "l1", "last")
-    assert layers.parts[0].expected["spearman"].tolist()[0] == [0, 1, 2, 3]
+# ----------------------------------------------------------------------------------------- matrices
 
 
-def test_an_example_is_the_measure_that_does_best(result):
-    exhibit = next(e for e in resi_cells.exhibits(result) if e.test == "accuracy")
-    part, quality, measure = resi_cells.example(exhibit)
-    known = part.scores["spearman_accuracy"]
-    assert quality == "spearman_accuracy"
-    assert known[measure] == max(known.values())
+def maps_of(result, test, **wanted):
+    """The maps and the line of the first option of a test with these choices."""
+    choice = figure(result, test, Choice)
+    for option in choice.options:
+        choices = dict(zip(choice.selectors, option.choices))
+        if all(choices[name] == value for name, value in wanted.items()):
+            return [choice.maps[i] for i in option.maps], option.said
+    raise AssertionError(wanted)
+
+
+def test_maps_are_differences_with_short_labels(facts, result):
+    (given,) = [m for m in facts.maps if (m.test, m.domain) == ("labels", "graphs")]
+    (expected, measured), _ = maps_of(result, "labels", measure="CKA")
+    difference = 1 - np.array(given.values["cka"])
+    shown = np.array(measured.values, float)
+    assert np.allclose(shown, difference, rtol=1e-3, atol=1e-12, equal_nan=True)
+    assert measured.rows[0] == "normal-0/seed0"
+    assert (expected.title, measured.title) == ("expected", "measured by CKA")
+    assert expected.values[0][0] == 0
+    assert expected.is_reversed
+    assert measured.is_reversed  # what is alike is dark
+    assert measured.span == tuple(float(f"{end:.17g}") for end in limits(difference))
+    options = figure(result, "layers", Choice).options
+    bert = [o for o in options if o.choices[0].endswith("bert · cls")]
+    assert list(dict.fromkeys(o.choices[1] for o in bert)) == [
+        f"normal-0/seed{i}" for i in range(4)
+    ]
+    (expected, _), _ = maps_of(result, "layers", quality="Spearman", measure="CKA")
+    assert expected.rows == ("l3", "l2", "l1", "last")
+    assert expected.values[0] == (0, 1, 2, 3)
+
+
+def test_every_case_part_quality_and_measure_can_be_chosen(facts, result):
+    for test in TESTS:
+        maps = [m for m in facts.maps if m.test == test]
+        if not maps:
+            assert figure(result, test, Choice) is None
+            continue
+        choice = figure(result, test, Choice)
+        assert len(choice.options) == sum(len(m.values) * len(m.expected) for m in maps)
+        assert len({o.choices for o in choice.options}) == len(choice.options)
+        assert len(choice.maps) < len(choice.options) * 2  # none is there twice
+        assert len(set(choice.maps)) == len(choice.maps)
+
+
+def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts, result):
+    choice = figure(result, "accuracy", Choice)
+    scores = {
+        result.labels[s.measure]: s.value
+        for s in facts.scores
+        if s.test == "accuracy" and s.domain == "graphs"
+    }
+    option = choice.options[choice.static[0]]
+    assert scores[option.choices[3]] == max(scores.values())
+    said = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
+    assert option.said == said
 
 
 @pytest.mark.parametrize(
@@ -388,49 +482,47 @@ def test_an_example_is_the_measure_that_does_best(result):
     ],
 )
 def test_common_start(names, start):
-    assert resi_data.common_start(names) == start
+    assert common_start(names) == start
 
 
-def test_matrices_are_packed_without_loss_of_four_digits(result):
-    data = resi_page.matrices(resi_cells.exhibits(result), ["cka", "procrustes", "mine"])
-    exhibits = resi_cells.exhibits(result)
-    for case, exhibit in zip(data["cases"], exhibits, strict=True):
-        for given, part in zip(case["parts"], exhibit.parts, strict=True):
-            upper = part.measured["cka"][np.triu_indices(len(part.labels))]
-            packed = np.array(data["values"][given["values"]]["0"], float)
-            assert np.allclose(packed, upper, rtol=1e-3, atol=1e-12, equal_nan=True)
-    places = {(c["test"], c["family"]): c["parts"][0]["values"] for c in data["cases"]}
-    family = "language · toy · bert · cls"
-    assert (
-        places["accuracy", family] == places["output", family]
-    )  # what was measured twice is there once
-    assert json.loads(json.dumps(data, allow_nan=False)) is not None
-
-
-def test_an_asymmetric_matrix_is_packed_whole():
-    assert resi_page._packed(np.array([[0, 1], [2.00001, np.nan]])) == [0, 1, 2, None]
-    assert resi_page._packed(np.array([[0, 0.12345], [0.12345, 0]])) == [0, 0.1235, 0]
+def test_the_colours_of_a_map_are_of_different_representations():
+    values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
+    assert limits(values) == (0.2, 0.6)
+    assert limits(np.array([[1.0]])) == (0.0, 1.0)
+    assert [brief(v) for v in (2.00001, 0.12345, np.nan, np.inf)] == [2, 0.1235, None, None]
 
 
 # ------------------------------------------------------------------ groups, failures, times, claims
 
 
-def test_groups_become_panels_and_poolings_with_accuracies_of_their_own_more():
-    def group(name, value, criterion="clean"):
-        return Group("labels", "vision", "toy", "net", name, 0.5, (value,), criterion, True, "")
+def test_groups_become_strips_and_poolings_with_accuracies_of_their_own_more():
+    def group(name, value, kept=True, note=""):
+        return ModelGroup(
+            "labels", "vision", "toy", "net", name, 0.5, (value,), "clean", kept, note
+        )
 
     found = made_up(
-        {}, groups=(group("normal", 1), group("50%", 0.5), group("normal", 0.9), group("50%", 0.4))
+        {"a": [0.5]},
+        groups=(
+            group("normal", 1),
+            group("50%", 0.5),
+            group("normal", 0.9),
+            group("50%", 0.4, False, "left out: why"),
+        ),
     )
-    assert [[g.accuracies[0] for g in p.groups] for p in resi_data.panels(found)] == [
-        [1, 0.5],
-        [0.9, 0.4],
-    ]
+    figures = [f for f in result_of(found)["labels"].figures if isinstance(f, Strips)]
+    assert [[s.values[0] for s in f.strips] for f in figures] == [[1, 0.5], [0.9, 0.4]]
+    assert [f.x for f in figures] == ["accuracy on clean inputs"] * 2
+    assert figures[1].note == "50%: left out: why."
+    assert [s.is_used for s in figures[1].strips] == [True, False]
+    rows = table(result_of(found), "labels", "groups").rows
+    assert rows[3] == ("Label randomization", "vision net", "50%", 0.4, 0.4, 0.4, "clean",
+                       "left out: why")  # fmt: skip
 
 
 def test_failures_are_grouped_by_measure_and_reason():
     def failed(measure, test, count, reason="r"):
-        return Failed(measure, test, "vision", "toy", "net", "mean", count, reason)
+        return FailedComparisons(measure, test, "vision", "toy", "net", "mean", count, reason)
 
     some = (
         failed("a", "accuracy", 2),
@@ -438,17 +530,10 @@ def test_failures_are_grouped_by_measure_and_reason():
         failed("a", "layers", 1, "s"),
         failed("b", "labels", 9),
     )
-    rows = resi_data.failure_rows(
-        ResiResult(**{**vars(made_up({"a": [1.0], "b": [1.0]})), "failed": some})
-    )
-    assert [(r.name.spec, r.reason, r.comparisons) for r in rows] == [
-        ("b", "r", 9),
-        ("a", "r", 5),
-        ("a", "s", 1),
-    ]
-    assert rows[1].places == (
-        "vision · toy · net · mean: Accuracy correlation, Output correlation",
-    )
+    result = result_of(made_up({"a": [1.0], "b": [1.0]})._replace(failed=some))
+    rows = table(result, "failures").rows
+    assert [row[:3] for row in rows] == [("b", 9, "r"), ("a", 5, "r"), ("a", 1, "s")]
+    assert rows[1][3] == "vision · toy · net · mean: Accuracy correlation, Output correlation"
 
 
 def test_times_are_milliseconds_and_the_fastest_comes_first():
@@ -456,157 +541,53 @@ def test_times_are_milliseconds_and_the_fastest_comes_first():
         {"a": [1.0], "b": [1.0]},
         seconds={"vision": {"a": 0.002, "b": 0.001}, "graphs": {"a": 0.004}},
     )
-    assert [(n.spec, t) for n, t in resi_data.times(found)] == [
-        ("b", {"vision": 1.0}),
-        ("a", {"vision": 2.0, "graphs": 4.0}),
-    ]
+    times = table(result_of(found), "times")
+    assert times.columns == ("measure", "vision", "graphs")
+    assert times.rows == (("b", 1.0, None), ("a", 2.0, 4.0))
+    assert times.shades == ((None, 0.0, None), (None, 0.5, 1.0))
 
 
 def test_only_measures_of_the_catalogue_have_claims(result):
-    found = {c.name.spec: c for c in resi_data.claims(result)}
-    assert found["cka"].found == rs.get_measure("cka")
-    assert found["mine"].found is None
+    rows = rows_of(table(result, "measures"))
+    assert (rows["OrthProc"]["symmetric"], rows["OrthProc"]["metric"]) == ("●", "●")
+    assert rows["OrthProc"]["samples"].startswith("≥ ")
+    assert (rows["Mine"]["symmetric"], rows["Mine"]["metric"]) == ("●", "?")
+    assert rows["Mine"]["range"] == "0 to inf"
     namesake = made_up({"cka": [1.0]})  # its label is not that of the catalogue
-    assert resi_data.claims(namesake)[0].found is None
+    assert rows_of(table(result_of(namesake), "measures"))["cka"]["metric"] == "?"
 
 
-# ------------------------------------------------------------------------------------------ figures
+def test_inputs_are_listed_with_their_fingerprints(facts, result):
+    inputs = table(result, "inputs")
+    known = facts.provenance["representations"]
+    assert {row[0]: row[5] for row in inputs.rows} == {
+        name: identity["fingerprint"] for name, identity in known.items()
+    }
+    assert all(str(family) in result["inputs"].about for family in facts.families())
 
 
-def test_ticks_are_round():
-    assert resi_figures.ticks(0.31, 0.93) == [0.4, 0.6, 0.8]
-    assert resi_figures.ticks(1, 24) == [5, 10, 15, 20]
-    assert resi_figures.ticks(0.5, 0.5) == [0.5]
+def test_an_earlier_claim_is_judged_where_it_is_handed_in(facts):
+    from resemblance.results.claims import REPRODUCED, Claim
 
+    def judge(evaluation):
+        return [Claim("X1", "it holds", "1", str(len(evaluation.scores)), REPRODUCED)]
 
-def test_alike_is_the_last_colour_and_nothing_has_none():
-    values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
-    last = resi_figures.LEVELS - 1
-    assert resi_figures.limits(values) == (0.2, 0.6)
-    assert resi_figures.levels(values).tolist() == [
-        [last, last, -1],
-        [last, last, 0],
-        [-1, 0, last],
-    ]
-    assert resi_figures.levels(np.zeros((2, 2))).tolist() == [[last, last]] * 2
-    assert resi_figures.limits(np.array([[1.0]])) == (0.0, 1.0)
-
-
-def test_figures_escape_names():
-    name = resi_data.Name("s", HOSTILE, True)
-    box = resi_data.Box(name, 1, 1, 1, 1, 1, 1, (1.0,))
-    svg = resi_figures.boxes([box], 3, HOSTILE) + resi_figures.matrix(
-        [HOSTILE], np.zeros((1, 1)), HOSTILE
-    )
-    assert "<script" not in svg
-    assert "&lt;script&gt;" in svg
-
-
-def test_labels_of_a_crowded_scatter_do_not_overlap():
-    rows = [RankRow(label, 5.0, 5.0 + i / 1000, 1, 1) for i, label in enumerate("abc")]
-    svg = resi_figures.scatter(rows)
-    assert svg.count("<circle") == 3
-    assert [label for label in "abc" if f">{label}</text>" in svg] == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.126, "0.13"),
-        (-0.126, "−0.13"),
-        (-0.001, "0.00"),
-        (None, "–"),
-        (12345.6, "12\u202f345.60"),
-    ],
-)
-def test_two_decimals(value, text):
-    assert resi_page.two(value) == text
+    judged = result_of(facts._replace(size="mini"), {"ranking": judge})
+    assert [c.ours for c in judged["ranking"].claims] == [str(len(facts.scores))]
+    assert result_of(facts).claims == ()
 
 
 # --------------------------------------------------------------------------------------------- page
 
 
-class Page(HTMLParser):
-    """The tags of a page, and its tables by id: rows of (text, attributes) of their cells."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.tables, self.rows, self.cell = [], {}, None, None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.tags.append((tag, found))
-        if tag == "table":
-            self.rows = self.tables.setdefault(found.get("id"), [])
-        elif tag == "tr" and self.rows is not None:
-            self.rows.append([])
-        elif tag in ("td", "th") and self.rows:
-            self.cell = ["", found]
-            self.rows[-1].append(self.cell)
-
-    def handle_endtag(self, tag):
-        self.cell = None if tag in ("td", "th") else self.cell
-        self.rows = None if tag == "table" else self.rows
-
-    def handle_data(self, data):
-        if self.cell is not None:
-            self.cell[0] += data
-
-
-def test_numbers_on_the_page_are_the_scores(result, page):
-    head, columns, *rows = Page(page).tables["scores"]
-    scores = {(*s.cell, s.measure): s for s in result.scores}
-    qualities = {(t, w): q for t, known in resi_cells.QUALITIES.items() for q, w in known.items()}
-    seen = 0
-    for (_, naming), *cells in rows:
-        for (_, about), (text, attributes) in zip(columns, cells, strict=True):
-            quality = qualities[about["data-test"], about["data-word"]]
-            assert quality == about["data-quality"]
-            family = about["data-family"].split(" · ")
-            score = scores.get(
-                (about["data-test"], quality, *family, naming["title"].split(":")[0])
-            )
-            if attributes["data-v"] == "":
-                assert attributes["title"]
-                assert text.startswith("–")
-            else:
-                assert float(attributes["data-v"]) == score.value
-                assert text.startswith(resi_page.two(score.value))
-                seen += 1
-    assert seen == sum(np.isfinite(s.value) for s in result.scores)
-    assert head[0][0] == "measure"
-
-
-def test_ranks_on_the_page_are_those_of_the_result(result, page):
-    rows = Page(page).tables["ranking"][1:]
-    found = {row[0][1]["title"].split(":")[0]: float(row[1][1]["data-v"]) for row in rows}
-    assert found == {r.measure: r.mean for r in ranking(result.ranks())}
-    times = {row[0][1]["title"].split(":")[0]: row[1:] for row in Page(page).tables["seconds"][1:]}
-    assert float(times["cka"][0][1]["data-v"]) == 1000 * result.seconds["graphs"]["cka"]
-
-
-def test_the_page_loads_nothing(page):
-    assert not re.search(
-        r"https?:|//cdn|@import|url\((?!#)", page.replace("http://www.w3.org/2000/svg", "")
-    )
-    for tag, attributes in Page(page).tags:
-        assert tag not in ("link", "iframe", "object", "embed", "img", "base")
-        assert attributes.get("href", "#").startswith("#")
-        assert "src" not in attributes
-
-
-def test_what_is_linked_is_there(page):
-    tags = Page(page).tags
-    names = {a["id"] for _, a in tags if "id" in a}
-    assert {a["href"][1:] for tag, a in tags if tag == "a"} <= names
-    assert len([a for _, a in tags if "id" in a]) == len(names)
-
-
-def test_measures_of_the_user_stand_out(page):
-    assert page.count('<span class="chip">added</span>') == page.count(
-        'title="mine: not one of the'
-    )
+def test_numbers_of_the_result_are_on_the_page(result, page):
+    for row in table(result, "scores").rows:
+        for value in filter(None, row[1:]):
+            assert f'data-v="{value!r}"' in page
+    for row in table(result, "ranking").rows:
+        assert f'data-v="{row[1]!r}"' in page
+    for row in table(result, "times").rows:
+        assert f'data-v="{row[1]!r}"' in page
 
 
 def test_names_are_text_and_never_markup(tmp_path):
@@ -617,72 +598,48 @@ def test_names_are_text_and_never_markup(tmp_path):
         [("normal", 0.0, 3), ("labels", 1.0, 2)],
         name=HOSTILE + "{setting}-seed{seed}",
     )
-    found = evaluate(subjects, measures=["cka", seldom])
+    found = result_of(assess(subjects, measures=["cka", seldom]))
     text = written(found, tmp_path, title=HOSTILE)
-    assert text.count("<script") == 2  # the data and the program of the page
-    assert text.count("</script") == 2
-    data = json.loads(
-        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
-    )
-    assert data["measures"][1][0] == HOSTILE
+    assert HOSTILE not in text
+    assert text.count("<script") == text.count("</script")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
-def test_a_page_without_failures_and_absent_tests(tmp_path):
-    text = written(made_up({"a": [0.5, 0.2], "b": [0.1, 0.3]}), tmp_path)
-    assert "Every comparison has a value." in text
-    assert "Tests that could not be made" not in text
-    assert 'class="footnotes"' not in text
+def test_a_result_without_failures_and_absent_tests():
+    result = result_of(made_up({"a": [0.5, 0.2], "b": [0.1, 0.3]}))
+    assert result["failures"].about == "Every comparison has a value."
+    assert result["failures"].reasons == {}
+    assert result["scores"].reasons == {}
+    assert table(result, "scores").note == ""
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        made_up({}),
-        made_up({"a": [0.5]}),
-        made_up({"a": [0.5, 0.4]}),
-        made_up({"a": [0.5], "b": [np.nan]}),
-        made_up({"a": [np.nan, np.nan], "b": [np.nan, np.nan]}),
-        made_up({"a": [0.5], "b": [np.nan]}, failures="unranked"),
-        made_up({"a": [0.5, 0.4], "b": [0.2, 0.6]}, protocol="resi-code"),
-        made_up(
-            {"a": [0.5]},
-            groups=(Group("labels", "v", "d", "a", "50%", 0.5, (), "none", True, "unknown"),),
-        ),
-        made_up(
-            {"a": [0.5]},
-            absent=(Absence("layers", "v", "d", "a", "p", "no model with at least 3 layers"),),
-        ),
-    ],
-    ids=[
-        "nothing",
-        "one cell",
-        "one measure",
-        "one value",
-        "no value",
-        "unranked",
-        "code",
-        "unchecked",
-        "absent",
-    ],
-)
-def test_pages_of_odd_results(found, tmp_path):
-    page = Page(written(found, tmp_path))
-    assert len(page.tables["ranking"]) == 1 + len(found.measures)
-    assert all(
-        a["title"] for row in page.tables["scores"][2:] for _, a in row if a.get("data-v") == ""
-    )
+ODD = {
+    "nothing": made_up({}),
+    "one cell": made_up({"a": [0.5]}),
+    "one measure": made_up({"a": [0.5, 0.4]}),
+    "one value": made_up({"a": [0.5], "b": [np.nan]}),
+    "no value": made_up({"a": [np.nan, np.nan], "b": [np.nan, np.nan]}),
+    "unranked": made_up({"a": [0.5], "b": [np.nan]}, failures="unranked"),
+    "code": made_up({"a": [0.5, 0.4], "b": [0.2, 0.6]}, protocol="resi-code"),
+    "unchecked": made_up(
+        {"a": [0.5]},
+        groups=(ModelGroup("labels", "v", "d", "a", "50%", 0.5, (), "none", True, "unknown"),),
+    ),
+    "absent": made_up(
+        {"a": [0.5]},
+        absent=(Absence("layers", "v", "d", "a", "p", "no model with at least 3 layers"),),
+    ),
+}
 
 
-def test_published_ranks_stand_beside_ours(tmp_path):
-    found, rows = (
-        made_up({"a": [0.5, 0.2]}),
-        [RankRow("A", 1.5, 2.25, 1, 2), RankRow("B", 2.5, 1.25, 2, 1)],
-    )
-    assert 'id="published"' not in written(found, tmp_path)
-    assert 'id="published"' not in written(found, tmp_path, published=[])
-    table = Page(written(found, tmp_path, published=rows)).tables["ours"]
-    assert [cell[0] for cell in table[1]] == ["A", "1.50", "2.25", "1", "2"]
+@pytest.mark.parametrize("name", ODD)
+def test_pages_of_odd_results(name, tmp_path):
+    facts = ODD[name]
+    result = result_of(facts)
+    assert len(table(result, "ranking").rows) == len(facts.measures)
+    assert written(result, tmp_path)
+    for _, entry, sign in cells_of(facts, result):
+        assert entry is not None or sign.note
 
 
 def test_equal_results_are_equal_pages_and_nothing_else_is_left(result, page, tmp_path):
@@ -701,126 +658,11 @@ def test_jinja_that_is_missing_names_the_extra(result, tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------ browser
 
 
-def first_column(dom, table):
-    rows = filter(None, Page(dom).tables[table])
-    return [row[0][1]["title"].split(":")[0] for row in rows if row[0][1].get("scope") == "row"]
-
-
-def test_the_page_in_a_browser(result, open_page, tmp_path):
-    write_resi_page(result, tmp_path / "resi.html")
-    dom = open_page(tmp_path / "resi.html", "#sort=ranking:1:descending")
-    tags = Page(dom).tags
-    assert "data-errors" not in tags[0][1]
-    assert tags[0][1]["data-ready"] == "yes"
-    best_first = [row.name.spec for row in resi_data.standings(result)]
-    assert first_column(dom, "ranking") == best_first[::-1]
-    (sorted_by,) = [a for tag, a in tags if tag == "th" and "aria-sort" in a]
-    assert (sorted_by["aria-sort"], sorted_by["data-col"]) == ("descending", "1")
-    assert (
-        len([tag for tag, a in tags if a.get("class") == "chart matrix" and "tabindex" in a]) == 2
-    )
-    assert [a for tag, a in tags if tag == "div" and a.get("id") == "maps" and "hidden" not in a]
-
-
-def test_every_choice_can_be_made(result, page, open_page, tmp_path):
-    """Choose every option of every list, then read a cell: the last choice is what is shown."""
-    choose = """<script>
-    for (const list of document.querySelectorAll("select"))
-      for (let i = 0; i < list.options.length; i++) {
-      list.selectedIndex = i; list.dispatchEvent(new Event("change")); }
-    const map = document.querySelector("#maps svg");
-    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"])
-      map.dispatchEvent(new KeyboardEvent("keydown", { key }));
-    </script>"""
-    (tmp_path / "resi.html").write_text(
-        page.replace("</body>", choose + "</body>"), encoding="utf-8"
-    )
-    dom = open_page(tmp_path / "resi.html")
-    tags = Page(dom).tags
-    assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
-    shown = {
-        (a["data-quality"], a["data-family"])
-        for _, a in tags
-        if "data-quality" in a and "hidden" not in a
-    }
-    assert {quality for quality, _ in shown} == {
-        "spearman_accuracy",
-        "spearman_disagreement",
-        "conformity",
-    }
-    assert len({family for _, family in shown}) == 3  # "all" is the last choice for language
-    exhibit = resi_cells.exhibits(result)[-1]
-    part = exhibit.parts[-1]
-    found = re.search(
-        r'id="maps-readout"[^>]*><b>(.*?)</b>: expected (.*?), measured by (.*?)</p>', dom
-    )
-    last = resi_data.standings(result)[-1].name
-    value = f"{last.text} {float(f'{part.measured[last.spec][2, 1]:.3g}'):g}"
-    assert found.groups() == (f"{part.labels[2]} and {part.labels[1]}", "1", value)
-
-
-def test_a_hostile_page_in_a_browser_runs_nothing_else(open_page, tmp_path):
-    subjects = models(HOSTILE, HOSTILE, HOSTILE, [("normal", 0.0, 3)], name=HOSTILE + "seed{seed}")
-    write_resi_page(
-        evaluate(subjects, measures=["cka", seldom]), tmp_path / "resi.html", title=HOSTILE
-    )
-    dom = open_page(tmp_path / "resi.html")
-    tags = Page(dom).tags
-    assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
-    assert [tag for tag, _ in tags].count("script") == 2
-
-
-@pytest.mark.parametrize(
-    ("values", "fragment", "order"),
-    [
-        ({}, "", []),
-        ({"a": [0.2], "b": [np.nan], "c": [-0.5]}, "#sort=scores:1", ["c", "a", "b"]),
-        ({"a": [0.2], "b": [np.nan], "c": [-0.5]}, "#sort=scores:1:descending", ["a", "c", "b"]),
-    ],
-)
-def test_sorting_puts_what_has_no_value_last(values, fragment, order, open_page, tmp_path):
-    write_resi_page(made_up(values), tmp_path / "resi.html")
-    dom = open_page(tmp_path / "resi.html", fragment)
-    root = Page(dom).tags[0][1]
-    assert (root.get("data-ready"), root.get("data-errors")) == ("yes", None)
-    assert first_column(dom, "scores") == order
-
-
-def test_what_the_pointer_reads(result, tmp_path, look):
-    rows = [RankRow("A", 1.5, 2.25, 1, 2), RankRow("B", 2.5, 1.25, 2, 1)]
-    write_resi_page(result, tmp_path / "resi.html", published=rows)
-    marks = {
-        "#ranking .interval circle": r"\S+: mean rank [\d.]+, 95 % interval [\d.]+ to [\d.]+",
-        "#distribution path.median": r"\S+: median rank [\d.]+, mean [\d.]+, \d+ cells?",
-        "#distribution circle.point": r"\S+: rank [\d.]+ in .+ correlation.*, "
-        r"graphs · toy · sage · node",
-        "#maps svg path": r".+ and .+: expected [\d.]+, measured by \S+ .+",
-        "#groups circle.dot": r".+: accuracy 0\.\d{3}.*",
-        "#duels rect": r"\S+ before \S+ in \d+% of the samples of the cells; "
-        r"ranked before it in \d+ of \d+ cells \(\d+ tied\)",
-        "#published circle.dot": "A: mean rank 1.50 here, 2.25 published",
-    }
-    seen = look(tmp_path / "resi.html", tmp_path, list(marks))
-    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
-        assert re.fullmatch(expected, said), (mark, said)
-    assert seen.hidden == []
-
-
-def test_no_row_of_a_long_table_is_out_of_sight(tmp_path, look):
-    write_resi_page(made_up({f"m{i}": [0.1 * i] for i in range(60)}), tmp_path / "resi.html")
+def test_the_page_in_a_browser_has_no_errors_and_hides_no_row(result, tmp_path, look):
+    write_page(result, tmp_path / "resi.html")
     assert look(tmp_path / "resi.html", tmp_path).hidden == []
-
-
-def test_every_point_of_a_box_says_its_measure_test_and_models(result):
-    for box in resi_data.boxes(result, "language"):
-        ranks = {
-            cell: own[box.name.spec]
-            for cell, own in result.ranks().items()
-            if cell[2] == "language"
-        }
-        assert list(box.ranks) == list(ranks.values())
-        assert len(set(box.cells)) == len(box.cells) == len(ranks)
-        assert all(cell[4] in text and cell[5] in text for cell, text in zip(ranks, box.cells))
+    write_page(result_of(made_up({f"m{i}": [0.1 * i] for i in range(60)})), tmp_path / "long.html")
+    assert look(tmp_path / "long.html", tmp_path).hidden == []
 
 
 def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
@@ -828,30 +670,18 @@ def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
     assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
 
 
-def test_labels_are_spelled_out(result, page):
+def test_labels_are_spelled_out(page):
     assert "<dt>OrthProc</dt><dd>Orthogonal Procrustes distance" in page
-    assert f'title="procrustes: {rs.get_measure("procrustes").summary[:20]}' in page
 
 
-def test_matrices_show_the_numbers_of_their_colours():
-    values = np.array([[0, 0.2, 0.4], [0.2, 0, 0.6], [0.4, 0.6, 0]])
-    svg = resi_figures.matrix(["a", "b", "c"], values, "differences")
-    assert [number for number in ("0.2", "0.4", "0.6") if f">{number}</text>" in svg] == [
-        "0.2",
-        "0.4",
-        "0.6",
-    ]
-
-
-def test_what_a_notebook_shows(result):
+def test_what_a_notebook_shows(facts, result):
     text = repr(result)
     assert len(text) < 1000
-    assert text == (
-        "<Result of ReSi: protocol paper, measures 3, scores "
-        f"{len(result.scores)}, domains graphs and language, failed comparisons "
-        f"{sum(f.comparisons for f in result.failed)}>"
+    assert text.startswith("<Result: suite resi, size models of your own, sections ")
+    assert repr(facts) == (
+        f"<Evaluation by the protocol paper: 3 measures, {len(facts.scores)} scores>"
     )
-    assert "<td style='text-align:left'>graphs and language</td>" in result._repr_html_()
+    assert "<td style='text-align:left'>resi</td>" in result._repr_html_()
 
 
 def test_a_subject_is_printed_as_what_it_is():

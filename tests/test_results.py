@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Annotated
 
 import pandas
 import pytest
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli.findings import suite_commands
+from resemblance.cli.suites import SuiteCommands, suite_commands
 from resemblance.report import charts, output, result_tables, rows, svg, write_page
 from resemblance.report.chapters import line_keys
 from resemblance.report.numbers import decimals, digits, number
@@ -54,7 +55,7 @@ from resemblance.results.figures import (
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section, Sign, Table
 from resemblance.results.values import distinct, known
-from resemblance.suites.experiments import Experiment, chosen, run_experiments
+from resemblance.suites.experiments import Experiment, chosen, claims_of, run_experiments
 
 CLAIMS = (
     Claim("S1", "Stability is recovered.", "ρ > 0.99", "ρ = 0.997", REPRODUCED),
@@ -896,8 +897,9 @@ def sums(setting, part):
 def concluded(setting, found):
     scores = {"cell": {m.spec: float(i) for i, m in enumerate(setting.measures)}}
     rows = tuple((part["n"], value) for part, value in found)
+    claims = (*CLAIMS[:1], *claims_of(setting, "sums", found))
     return Section(
-        "sums", "Sums", "of numbers", (Table("t", "T", ("n", "sum"), rows),), (), CLAIMS[:1], scores
+        "sums", "Sums", "of numbers", (Table("t", "T", ("n", "sum"), rows),), (), claims, scores
     )
 
 
@@ -908,7 +910,16 @@ OTHER = SUMS._replace(
 
 
 def run_toy(
-    folder, *, measures=None, size="default", only=None, executor=None, memory="2GB", progress=None
+    folder,
+    *,
+    measures=None,
+    size="default",
+    only=None,
+    power=1,
+    claims=None,
+    executor=None,
+    memory="2GB",
+    progress=None,
 ):
     """Run the toy suite."""
     found = (rs.cka, rs.rsa) if measures is None else measures
@@ -920,26 +931,42 @@ def run_toy(
         folder,
         size=size,
         measures=found,
+        provenance={"power": power},
+        claims=claims,
+        title="Toys",
+        about="Toys first.",
         executor=executor,
         progress=progress,
     )
 
 
+def power_of_toys(power: Annotated[int, typer.Option(help="Of toys.")] = 1) -> dict[str, object]:
+    """The option that only toys have."""
+    if power < 0:
+        raise ValueError("--power must not be negative")
+    return {"power": power}
+
+
+def one_section(result: Result, section: Annotated[str, typer.Option(help="Only this.")] = ""):
+    """The part of a result that is to be shown."""
+    sections = tuple(s for s in result.sections if section in ("", s.name))
+    return replace(result, sections=sections)
+
+
 @pytest.fixture
 def call(capsys, monkeypatch, tmp_path):
     commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    toy = suite_commands(
+    toy = SuiteCommands(
         "toy",
-        "toys",
         "A toy.",
-        ("small", "default"),
         run_toy,
-        (SUMS, OTHER),
-        ("cka", "rsa"),
-        title="Toys",
-        introduction="Toys first.",
+        ("small", "default"),
+        lambda options: ("cka", "rsa"),
+        experiments=("sums", "other"),
+        options=power_of_toys,
+        choose=one_section,
     )
-    commands.add_typer(toy, name="toy")
+    commands.add_typer(suite_commands(toy), name="toy")
     monkeypatch.setattr(cli, "commands", commands)
     monkeypatch.chdir(tmp_path)
 
@@ -955,13 +982,13 @@ def test_run_prints_and_writes_and_continues(call, tmp_path):
     assert code == 0
     assert re.search(r"S1 +reproduced", out)
     assert re.search(r"\n RSA +1\.0\n", out)
-    assert f"Open {tmp_path / 'toys' / 'index.html'}" in out
+    assert f"Open {tmp_path / 'toy' / 'index.html'}" in out
     assert "experiments: 6 of 6" in err
-    page = (tmp_path / "toys" / "index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "toy" / "index.html").read_text(encoding="utf-8")
     assert "<h1>Toys</h1>" in page
     assert "Toys first." in page
     assert call("run", "--jobs", 2, "--quiet") == (0, "", "")
-    found = load_result(tmp_path / "toys" / "result.json")
+    found = load_result(tmp_path / "toy" / "result.json")
     assert [s.name for s in found.sections] == ["sums", "other"]
 
 
@@ -976,15 +1003,91 @@ def test_run_with_some_experiments_and_measures_of_ones_own(call, tmp_path):
     assert list(load_result(tmp_path / "here" / "result.json").labels) == ["svcca", "cka"]
 
 
+def test_the_old_name_of_the_size_is_read_and_not_shown(call, tmp_path):
+    assert call("run", "here", "--suite", "small", "-q", "-j", 1)[0] == 0
+    assert load_result(tmp_path / "here" / "result.json").size == "small"
+    code, _, err = call("run", "--suite", "tiny")
+    assert (code, err) == (2, "error: --size cannot be 'tiny'; known: small, default\n")
+    assert "--suite" not in call("run", "--help")[1]
+
+
+def test_a_suite_has_options_of_its_own(call, tmp_path):
+    assert call("run", "--power", 3, "-q", "-j", 1)[0] == 0
+    assert load_result(tmp_path / "toy" / "result.json").provenance["power"] == 3
+    code, _, err = call("run", "--power", -1)
+    assert (code, err) == (2, "error: --power must not be negative\n")
+    assert call("report", "--section", "other", "-o", "part.html")[0] == 0
+    assert "Sums of" not in (tmp_path / "part.html").read_text(encoding="utf-8")
+
+
+JUDGES = """
+from resemblance.results.claims import Claim
+
+def judge(facts):
+    return [Claim("T1", "sums are even", "yes", str(facts[-1][1]), "reproduced")]
+
+def broken(facts):
+    return [1 / 0]
+
+CLAIMS, BROKEN, WRONG = {"sums": judge}, {"sums": broken}, [judge]
+"""
+
+
+def test_claims_are_judged_by_a_file_of_ones_own(call, tmp_path):
+    (tmp_path / "judges.py").write_text(JUDGES)
+    for jobs in (1, 2):
+        assert call("run", "--claims", "judges.py:CLAIMS", "-q", "-j", jobs)[0] == 0
+        claims = load_result(tmp_path / "toy" / "result.json")["sums"].claims
+        assert [(c.number, c.ours) for c in claims][1:] == [("T1", "3.0")]
+    assert call("run", "-q", "-j", 1)[0] == 0
+    assert len(load_result(tmp_path / "toy" / "result.json")["sums"].claims) == 1
+    code, _, err = call("run", "--claims", "judges.py:BROKEN", "-q", "-j", 1)
+    assert code == 3
+    assert "judges.py:8, in broken: return [1 / 0]" in err
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ("judges", "--claims must be FILE.py:NAME; got judges"),
+        ("gone.py:CLAIMS", "gone.py does not exist"),
+        ("judges.py:CLAIM", "has no claims 'CLAIM'; did you mean 'CLAIMS'?"),
+        ("judges.py:WRONG", "must be a mapping from names of sections to functions"),
+    ],
+)
+def test_mistakes_in_claims_are_one_line(call, tmp_path, claims, message):
+    (tmp_path / "judges.py").write_text(JUDGES)
+    code, out, err = call("run", "--claims", claims, "-q")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_status_says_how_far_a_study_is(call):
+    code, _, err = call("status")
+    assert code == 2
+    assert "toy is not a study: it has no study.json" in err
+    call("run", "--size", "small", "-q", "-j", 1)
+    _, out, _ = call("status")
+    assert out.startswith("toy: toy, small, not running\n6 finished parts of experiments\n")
+    assert "last: 2" in out
+    _, out, _ = call("status", "--format", "json")
+    assert {"suite": "toy", "size": "small", "parts": 6, "scores": 4}.items() <= json.loads(
+        out
+    ).items()
+    assert call("status", "--format", "csv")[0] == 2
+
+
 def test_an_interrupt_says_that_it_can_be_continued(call):
     code, out, err = call("run", "-m", "procrustes", "-j", 1, "-q")
     assert (code, out) == (130, "")
-    assert "interrupted: what is done is kept in toys; the same command continues from there" in err
+    assert "interrupted: what is done is kept in toy; the same command continues from there" in err
 
 
 def test_results_in_every_format(call, tmp_path):
-    (tmp_path / "toys").mkdir()
-    FINDINGS.save(tmp_path / "toys" / "result.json")
+    (tmp_path / "toy").mkdir()
+    FINDINGS.save(tmp_path / "toy" / "result.json")
     _, out, _ = call("results")
     assert re.search(r"S3 +not reproduced +Procrustes has false alarms. +44 % +12 %", out)
     assert re.search(r"\n CKA +1\.0 *\n", out)
@@ -998,7 +1101,7 @@ def test_results_in_every_format(call, tmp_path):
     assert (row["value"], float(row["rank"])) == ("", 3.0)
     _, out, _ = call("results", "--format", "json")
     assert json.loads(out) == json.loads(
-        (tmp_path / "toys" / "result.json").read_text(encoding="utf-8")
+        (tmp_path / "toy" / "result.json").read_text(encoding="utf-8")
     )
     assert call("results", "-o", "found.parquet") == (0, "", "")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
@@ -1139,11 +1242,11 @@ def test_the_footer_names_a_command_that_exists(tmp_path):
 
 
 def test_the_report_is_written_again(call, tmp_path):
-    (tmp_path / "toys").mkdir()
-    FINDINGS.save(tmp_path / "toys" / "result.json")
-    assert call("report") == (0, f"Open {tmp_path / 'toys' / 'index.html'}\n", "")
+    (tmp_path / "toy").mkdir()
+    FINDINGS.save(tmp_path / "toy" / "result.json")
+    assert call("report") == (0, f"Open {tmp_path / 'toy' / 'index.html'}\n", "")
     assert call("report", "-o", "page.html")[0] == 0
-    texts = [(tmp_path / p).read_text(encoding="utf-8") for p in ("page.html", "toys/index.html")]
+    texts = [(tmp_path / p).read_text(encoding="utf-8") for p in ("page.html", "toy/index.html")]
     assert texts[0] == texts[1]
 
 
@@ -1169,10 +1272,10 @@ def test_a_mistake_is_one_line(words, message, call, tmp_path):
 
 
 def test_a_study_of_another_suite_is_a_mistake(call, tmp_path):
-    (tmp_path / "toys").mkdir()
-    replace(FINDINGS, suite="other").save(tmp_path / "toys" / "result.json")
+    (tmp_path / "toy").mkdir()
+    replace(FINDINGS, suite="other").save(tmp_path / "toy" / "result.json")
     code, _, err = call("results")
-    assert (code, err) == (2, "error: toys is a study of other, not of toy\n")
+    assert (code, err) == (2, "error: toy is a study of other, not of toy\n")
     code, _, err = call("report", "-o", "nowhere/page.html")
     assert (code, err.count("\n")) == (2, 1)
 
@@ -1196,8 +1299,8 @@ def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, 
         for i, v in enumerate((REPRODUCED, NO_DATA, NOT, NO_DATA))
     ]
     more = Section("more", "More", "about", claims=tuple(long))
-    (tmp_path / "toys").mkdir()
-    replace(FINDINGS, sections=(*FINDINGS.sections, more)).save(tmp_path / "toys" / "result.json")
+    (tmp_path / "toy").mkdir()
+    replace(FINDINGS, sections=(*FINDINGS.sections, more)).save(tmp_path / "toy" / "result.json")
     shown = assert_fits(lambda: cli.run(["toy", "results"]), capsys)
     assert "No data on 3 claims: S4, 1, 3." in shown
     _, piped, _ = call("results")

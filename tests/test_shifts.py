@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
+from resemblance.sources.trained.common import SEVERITIES
 from resemblance.sources.trained.digits import split_digits
 from resemblance.sources.trained.graphs import rewiring
 from resemblance.sources.trained.language import stress
-from resemblance.sources.trained.severities import SEVERITIES
 from resemblance.sources.trained.snapshot import load_snapshot
 from resemblance.sources.trained.vision.corruptions import CORRUPTIONS, corrupt
 

@@ -144,7 +144,7 @@ def test_the_memory_of_a_run_is_in_its_setting(tmp_path):
     watch = SUMS._replace(parts=lambda setting: seen.append(setting.memory) or sizes(setting))
     run(tmp_path, watch, memory="1MB")
     assert set(seen) == {"1MB"}
-    assert experiments.Setting(tmp_path, "small", ()).memory == "2GB"
+    assert experiments.RunConfig(tmp_path, "small", ()).memory == "2GB"
 
 
 def test_a_part_that_occurs_twice_is_computed_once(tmp_path):
@@ -179,7 +179,7 @@ def test_workers_find_the_same(tmp_path):
         )
         found = run(tmp_path / "pool", local, measures=(rs.cka,), executor=executor)
         with pytest.raises(
-            ValueError, match=r'experiment nothing, part {"n": \d.*: what it found cannot be kept'
+            ValueError, match=r'experiment nothing, part {"n": \d.*: its value cannot be kept'
         ):
             run(
                 tmp_path / "wrong",
@@ -258,7 +258,7 @@ def nothing(setting, part):
 def test_what_json_cannot_hold_names_the_experiment_and_the_part(value, tmp_path):
     experiment = SUMS._replace(compute=lambda setting, part: {"deep": [1.0, {"value": value}]})
     with pytest.raises(
-        ValueError, match=r'experiment sums, part {"n": 3.*: what it found cannot be kept: '
+        ValueError, match=r'experiment sums, part {"n": 3.*: its value cannot be kept: '
     ):
         run(tmp_path, experiment)
     assert parts(tmp_path) == []

@@ -21,9 +21,9 @@ from resemblance import cli
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.subject import Extraction
-from resemblance.suites.resi.evaluation import load_resi
-from resemblance.suites.resi.suite import run, status
-from resemblance.suites.resi.tests import recipes
+from resemblance.suites.resi import load_facts, run, status
+from resemblance.suites.resi.models import recipes
+from resemblance.suites.resi.ranking import RANKED
 from resemblance.suites.training import is_trained, place
 
 MEASURES = ["cka", "gulp"]
@@ -55,7 +55,7 @@ def bring(folder, subjects):
 
 
 def scores(folder):
-    return [repr(s) for s in load_resi(folder / "result.json").scores]
+    return [repr(s) for s in load_facts(folder).scores]
 
 
 # -------------------------------------------------------------------------- models that are trained
@@ -65,7 +65,7 @@ def scores(folder):
 def finished(tmp_path_factory):
     """A study of the smallest suite in one domain, run to its end."""
     folder = tmp_path_factory.mktemp("finished") / "study"
-    run(folder, suite="slice", domains=["vision"], measures=MEASURES)
+    run(folder, size="slice", domains=["vision"], measures=MEASURES)
     return folder
 
 
@@ -84,15 +84,16 @@ def test_a_finished_study_holds_all_it_promises(finished):
     assert all(is_trained(finished, recipe) for recipe in plan)
     found = status(finished)
     assert run(
-        finished, suite="slice", domains=["vision", "vision"], measures=MEASURES
-    ).scores  # no model twice
-    assert (found.suite, found.trained, found.planned, found.running) == (
+        finished, size="slice", domains=["vision", "vision"], measures=MEASURES
+    ).scores()  # no model twice
+    assert (found.size, found.trained, found.planned, found.running) == (
         "slice",
         len(plan),
         len(plan),
         False,
     )
-    assert found.scores == len(load_resi(finished / "result.json").scores)
+    counting = [s for s in load_facts(finished).scores if s.quality in RANKED]
+    assert found.scores == len(counting)
     table = pandas.read_parquet(finished / "comparisons.parquet")
     assert set(table["measure"]) == set(MEASURES)
     assert len(set(table["test"])) == 6
@@ -109,7 +110,7 @@ def test_a_finished_study_holds_all_it_promises(finished):
 def test_running_again_does_nothing_again(study):
     before, cells = modified(study), status(study).comparisons
     expected = scores(study)
-    run(study, suite="slice", domains=["vision"], measures=MEASURES)
+    run(study, size="slice", domains=["vision"], measures=MEASURES)
     assert modified(study) == before
     assert status(study).comparisons == cells
     assert scores(study) == expected
@@ -119,10 +120,10 @@ def test_a_new_measure_is_all_that_is_computed(study, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     before, cells = modified(study), status(study).comparisons
     own = cli.options.own_measure(tmp_path / "own.py", "size_difference")
-    result = run(study, suite="slice", domains=["vision"], measures=[*MEASURES, own])
+    result = run(study, size="slice", domains=["vision"], measures=[*MEASURES, own])
     assert modified(study) == before
     assert status(study).comparisons == cells * 3 // 2
-    assert "SizeDiff" in {s.label for s in result.scores}
+    assert result.labels["size_difference"] == "SizeDiff"
     assert all("size_difference" in ranks for ranks in result.ranks().values())
 
 
@@ -138,8 +139,8 @@ def test_an_edited_measure_is_computed_again(study, tmp_path):
             None,
         )
         own = cli.options.own_measure(file, "size_difference")
-        result = run(study, suite="slice", domains=["vision"], measures=[own])
-        values.append(max(result.maps[0].values["size_difference"][0]))
+        run(study, size="slice", domains=["vision"], measures=[own])
+        values.append(max(load_facts(study).maps[0].values["size_difference"][0]))
     assert values[1] == pytest.approx(2 * values[0])
     assert values[2] == values[0]
 
@@ -159,7 +160,7 @@ def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
     (place(study, plan[5]).with_name(".partial-seed9-1")).mkdir()
     damaged = [r for r in plan if not is_trained(study, r)]
     assert damaged == list(plan[:5])
-    run(study, suite="slice", domains=["vision"], measures=MEASURES)
+    run(study, size="slice", domains=["vision"], measures=MEASURES)
     after = modified(study)
     changed = {p for p in after if p.name == "traits.json" and after[p] != before.get(p)}
     assert changed == {place(study, r) / "traits.json" for r in plan[:5]}
@@ -172,7 +173,7 @@ def command(folder, *more):
         "resi",
         "run",
         str(folder),
-        "--suite",
+        "--size",
         "slice",
         "--domain",
         "vision",
@@ -235,7 +236,7 @@ def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
         "resi",
         "run",
         str(study),
-        "--suite",
+        "--size",
         "slice",
         "--domain",
         "vision",
@@ -263,13 +264,13 @@ def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
 
 def test_a_study_is_of_one_suite(study, capsys):
     with pytest.raises(ValueError, match="is a study of slice; use another folder for mini"):
-        run(study, suite="mini")
+        run(study, size="mini")
     with pytest.raises(ValueError, match="is not a study"):
         status(study.parent)
 
 
 SUITES = [
-    ["resi", "run", "--suite", "slice", "--domain", "vision", "-m", "cka", "-j", "1", "-q"],
+    ["resi", "run", "--size", "slice", "--domain", "vision", "-m", "cka", "-j", "1", "-q"],
     ["stability", "run", "--size", "small", "--only", "chance", "-j", "1", "-q"],
     ["sensitivity", "run", "--size", "small", "--only", "layers", "-j", "1", "-q"],
     ["manifolds", "run", "--size", "small", "-m", "cka", "-j", "1", "-q"],
@@ -315,7 +316,7 @@ def test_only_what_we_left_unfinished_is_removed(study):
     for file in (*ours, *theirs):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x")
-    run(study, suite="slice", domains=["vision"], measures=MEASURES)
+    run(study, size="slice", domains=["vision"], measures=MEASURES)
     assert not [file for file in ours if file.exists()]
     assert [file for file in theirs if file.exists()] == theirs
 
@@ -326,7 +327,7 @@ def test_a_run_that_was_killed_at_its_start_can_be_continued(tmp_path):
     for name in (".lock", ".study.json-77"):
         (study / name).touch()
     models = bring(tmp_path / "models", noise_walk(models=2))
-    assert run(study, models=models, measures=["cka"]).scores
+    assert run(study, models=models, measures=["cka"]).scores()
 
 
 @pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
@@ -342,12 +343,21 @@ def test_a_path_that_cannot_be_written_is_found_before_the_work(tmp_path, capsys
 
 def test_models_of_ones_own_make_the_tests(tmp_path):
     models = bring(tmp_path / "models", [*tight_groups(setting="labels"), *noise_walk(models=2)])
-    result = run(tmp_path / "study", models=models, measures=MEASURES)
-    values = {(s.test, s.quality): s.value for s in result.scores if s.measure == "cka"}
+    run(tmp_path / "study", models=models, measures=MEASURES)
+    facts = load_facts(tmp_path / "study")
+    values = {(s.test, s.quality): s.value for s in facts.scores if s.measure == "cka"}
     assert values["labels", "auprc"] == pytest.approx(1)
     assert values["layers", "spearman"] > 0.9
-    again = run(tmp_path / "study", models=models, measures=MEASURES)
-    assert repr(again.scores) == repr(result.scores)
+    run(tmp_path / "study", models=models, measures=MEASURES)
+    assert repr(load_facts(tmp_path / "study").scores) == repr(facts.scores)
+
+
+def test_the_former_name_of_the_size_is_read_for_one_version(tmp_path):
+    with (
+        pytest.warns(DeprecationWarning, match="is now run"),
+        pytest.raises(ValueError, match="no size 'tiny'"),
+    ):
+        run(tmp_path / "study", suite="tiny")
 
 
 def test_layers_without_a_list_come_in_natural_order(tmp_path):
@@ -505,4 +515,4 @@ def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, c
     with pytest.raises(ValueError, match="use another folder"):
         run(tmp_path / "study", models="models", measures=["cka"])
     assert cli.run(["resi", "run", "s", "--models", "models", "--suite", "slice"]) == 2
-    assert "--models brings models along" in capsys.readouterr().err
+    assert "models brings models along" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binom
 
 import resemblance as rs
+from resemblance.results.result import load_result
 from resemblance.significance import duels, places, rank_within, stars, summarize
 from resemblance.sources.synthetic import (
     graded_outputs,
@@ -20,11 +21,13 @@ from resemblance.sources.synthetic import (
     noise_walk,
     tight_groups,
 )
-from resemblance.suites.resi.evaluation import evaluate, load_resi
+from resemblance.suites.resi import assess, evaluate, load_facts, result_of
+from resemblance.suites.resi.cases import TESTS, six_tests
+from resemblance.suites.resi.facts import FORMAT
 from resemblance.suites.resi.grading import Score
 from resemblance.suites.resi.groups import choose_groups, separated
-from resemblance.suites.resi.ranking import cell_ranks, ranking, resi_code_ranks
-from resemblance.suites.resi.tests import SUITES, TESTS, recipes, six_tests
+from resemblance.suites.resi.models import SIZES, recipes
+from resemblance.suites.resi.ranking import cell_ranks, ranking
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
@@ -42,7 +45,7 @@ def by_quality(result, test):
 @pytest.mark.parametrize("protocol", ["paper", "resi-code"])
 @pytest.mark.parametrize("setting", ["labels", "shortcut", "augmentation"])
 def test_tight_groups_are_found_without_fault(setting, protocol):
-    result = evaluate(tight_groups(setting=setting), measures=MEASURES, protocol=protocol)
+    result = assess(tight_groups(setting=setting), measures=MEASURES, protocol=protocol)
     values = by_quality(result, setting)
     assert len(values) == 2 * len(MEASURES)
     assert list(values.values()) == pytest.approx([1] * len(values))
@@ -51,14 +54,14 @@ def test_tight_groups_are_found_without_fault(setting, protocol):
 def test_a_similarity_without_bounds_is_ranked_like_one_with_bounds():
     """ENSD has no largest value, so its differences are negative: the authors' code never forms
     them."""
-    result = evaluate(
+    result = assess(
         tight_groups(setting="labels"), measures=["ensd", "cknna", "cka"], protocol="resi-code"
     )
     assert list(by_quality(result, "labels").values()) == pytest.approx([1] * 6)
 
 
 def test_groups_without_structure_are_at_chance():
-    result = evaluate(independent_noise(setting="labels"), measures=MEASURES)
+    result = assess(independent_noise(setting="labels"), measures=MEASURES)
     for (quality, _), value in by_quality(result, "labels").items():
         # Of the pairs with a member of a group of 5, 10 of 60 are inside; two pairs are in either
         # order by chance.
@@ -67,7 +70,7 @@ def test_groups_without_structure_are_at_chance():
 
 @pytest.mark.parametrize("protocol", ["paper", "resi-code"])
 def test_a_walk_of_noise_has_monotone_layers(protocol):
-    result = evaluate(noise_walk(models=2), measures=MEASURES, protocol=protocol)
+    result = assess(noise_walk(models=2), measures=MEASURES, protocol=protocol)
     scores = [s for s in result.scores if s.test == "layers"]
     assert {s.quality for s in scores} == {"spearman", "conformity"}
     for s in scores:
@@ -77,7 +80,7 @@ def test_a_walk_of_noise_has_monotone_layers(protocol):
 
 
 def test_representations_that_differ_as_outputs_do():
-    result = evaluate(graded_outputs(), measures=MEASURES)
+    result = assess(graded_outputs(), measures=MEASURES)
     for test in ("accuracy", "output"):
         for s in (s for s in result.scores if s.test == test):
             assert s.value > 0.9
@@ -88,7 +91,7 @@ def test_representations_that_differ_as_outputs_do():
 
 
 def test_what_cannot_be_tested_says_why():
-    result = evaluate(noise_walk(), measures=["cka"])
+    result = assess(noise_walk(), measures=["cka"])
     assert {a.test for a in result.absent} == set(TESTS) - {"layers"}
     assert all(a.reason for a in result.absent)
     assert "at least 3" in next(a.reason for a in result.absent if a.test == "accuracy")
@@ -114,7 +117,7 @@ def with_constant(subjects):
 
 
 def test_failed_comparisons_are_counted_and_ranked_last():
-    result = evaluate(
+    result = assess(
         with_constant(tight_groups(setting="labels")), measures=["cka", "magnitude_difference"]
     )
     scores = {(s.quality, s.measure): s for s in result.scores}
@@ -178,7 +181,7 @@ def golden_scores():
     ("make", "key"),
     [
         (lambda s: cell_ranks(s, failures="unranked"), "intended_ranks"),
-        (resi_code_ranks, "reference_ranks_fig3"),
+        (lambda s: cell_ranks(s, protocol="resi-code"), "reference_ranks_fig3"),
     ],
 )
 def test_ranks_over_cells_as_in_the_golden_table(make, key):
@@ -260,7 +263,7 @@ def test_ranks_worked_out_by_hand():
 def test_ranks_by_the_authors_code_worked_out_by_hand():
     """Of each architecture the first pooling only; without a value no rank, and so fewer measures
     to be behind."""
-    assert resi_code_ranks(worked()) == {
+    assert cell_ranks(worked(), protocol="resi-code") == {
         ("labels", "auprc", "language", "text", "bert", "cls"): {"a": 1, "b": 2, "c": 2},
         ("labels", "auprc", "language", "text", "albert", "cls"): {"c": 1, "b": 2},
     }
@@ -412,7 +415,7 @@ def test_strengths_that_look_alike_are_different_groups():
 
 def test_a_subject_without_traits_can_be_evaluated():
     bare = replace(noise_walk()[0], traits={})
-    assert evaluate([bare], measures=["cka"]).scores[0].test == "layers"
+    assert assess([bare], measures=["cka"]).scores[0].test == "layers"
 
 
 def test_outputs_with_different_classes_are_no_test():
@@ -431,12 +434,12 @@ def test_a_cell_without_any_value_is_not_ranked():
 
 def test_the_protocol_of_the_code_has_its_own_way_with_failures():
     subjects = with_constant(tight_groups(setting="labels"))
-    result = evaluate(subjects, measures=["cka", "magnitude_difference"], protocol="resi-code")
+    result = assess(subjects, measures=["cka", "magnitude_difference"], protocol="resi-code")
     assert (result.failures, result.permute) == ("unranked", "pairs")
     ranked = {s.cell for s in result.scores if s.quality == "auprc"}
     assert ranked <= set(result.ranks())
     with pytest.raises(ValueError, match="ranks no failures last"):
-        evaluate(subjects, measures=["cka"], protocol="resi-code", failures="last")
+        assess(subjects, measures=["cka"], protocol="resi-code", failures="last")
 
 
 def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
@@ -462,25 +465,87 @@ def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
 # ------------------------------------------------------------------------------- results and suites
 
 
-def test_a_result_is_the_same_after_saving(tmp_path):
+def same(facts, others):
+    """Whether facts are the same: they hold NaN, which is not equal to itself."""
+    return all(repr(a) == repr(b) for a, b in zip(facts, others, strict=True))
+
+
+def test_facts_are_the_same_after_saving(tmp_path):
     subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk())
-    result = evaluate(subjects, measures=["cka", "uniformity_difference"])
-    result.save(tmp_path / "result.json")
-    again = load_resi(tmp_path / "result.json")
-    assert again.ranks() == result.ranks()
-    for name in ("groups", "absent", "failed", "measures", "provenance"):
-        assert getattr(again, name) == getattr(result, name)
-    for name in ("scores", "maps"):  # hold NaN, which is not equal to itself
-        assert repr(getattr(again, name)) == repr(getattr(result, name))
-    assert again.seconds == result.seconds
-    assert json.loads((tmp_path / "result.json").read_text())["format"] == 2
+    facts = assess(subjects, measures=["cka", "uniformity_difference"])
+    facts.save(tmp_path / "facts.json")
+    again = load_facts(tmp_path)
+    assert again.ranks() == facts.ranks()
+    assert same(again, facts)
+    assert json.loads((tmp_path / "facts.json").read_text())["format"] == FORMAT
+
+
+def test_facts_that_an_earlier_version_kept_as_the_result_are_read(tmp_path):
+    """It wrote null for NaN, and called the size a suite."""
+    subjects = with_constant(tight_groups(setting="labels"))
+    facts = assess(subjects, measures=["cka", "uniformity_difference"])._replace(size="slice")
+    facts.save(tmp_path / "facts.json")
+    document = json.loads((tmp_path / "facts.json").read_text().replace('"nan"', "null"))
+    assert "null" in json.dumps(document["maps"])
+    document["suite"] = document.pop("size")
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "result.json").write_text(json.dumps({**document, "format": 2}))
+    assert same(load_facts(old), facts)
+    assert result_of(load_facts(old)).ranks() == result_of(facts).ranks()
+    with pytest.raises(ValueError, match=r"that can be read .*run the suite again"):
+        load_result(old / "result.json")
+
+
+def test_a_result_ranks_as_the_facts_do(tmp_path):
+    """Among all measures or some, by every protocol and with every kind of failure."""
+    subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk(models=3))
+    measures = ["cka", "jaccard", "magnitude_difference", "uniformity_difference"]
+    for options in ({}, {"failures": "unranked"}, {"protocol": "resi-code"}):
+        facts = assess(subjects, measures=measures, **options)
+        result_of(facts).save(tmp_path / "result.json")
+        result = load_result(tmp_path / "result.json")
+        for specs in (None, measures[:2], measures[1:]):
+            expected = facts.ranks() if specs is None else facts.among(specs).ranks()
+            ranks = {tuple(cell.split("/")): r for (_, cell), r in result.ranks(specs).items()}
+            assert ranks == expected
+            assert [test for test, _ in result.ranks(specs)] == [cell[0] for cell in expected]
+
+
+def test_names_with_slashes_do_not_mix_cells():
+    names = [("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c")]
+    subjects = [
+        replace(s, traits={**s.traits, "dataset": dataset, "architecture": architecture})
+        for s in noise_walk()
+        for dataset, architecture in names
+    ]
+    assert len(evaluate(subjects, measures=["cka", "jaccard"]).ranks()) == len(names)
+
+
+def test_every_number_of_the_scores_is_in_the_data_tables():
+    facts = assess(graded_outputs(), measures=MEASURES)
+    tables = [t for s in result_of(facts).sections for t in s.tables if t.is_data]
+    rows = [dict(zip(t.columns, row)) for t in tables for row in t.rows]
+    found = {(*list(row.values())[:6], row["measure"]): row for row in rows}
+    ranks = facts.ranks()
+    assert len(rows) == len(facts.scores)
+    for s in facts.scores:
+        row = found[*s.cell, s.measure]
+        assert (row["value"], row["p_value"], row["pairs"], row["failed"], row["reason"]) == (
+            s.value,
+            s.p_value,
+            s.pairs,
+            s.failed,
+            s.reason,
+        )
+        assert row["rank"] == ranks.get(s.cell, {}).get(s.measure)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])
 def test_what_is_no_result_is_refused(tmp_path, text):
-    (tmp_path / "result.json").write_text(text)
-    with pytest.raises(ValueError, match="not a result"):
-        load_resi(tmp_path / "result.json")
+    (tmp_path / "facts.json").write_text(text)
+    with pytest.raises(ValueError, match=r"not a result.*resemblance resi run"):
+        load_facts(tmp_path)
 
 
 def test_wrong_words_are_refused():
@@ -489,15 +554,15 @@ def test_wrong_words_are_refused():
             evaluate(noise_walk(), measures=["cka"], **wrong)
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_suites_train_what_the_tests_need(suite):
-    plan = recipes(suite)
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes_train_what_the_tests_need(size):
+    plan = recipes(size)
     assert len({r.name for r in plan}) == len(plan)
     assert len({r.fingerprint for r in plan}) == len(plan)
     for domain in ("graphs", "language", "vision"):
         own = [r for r in plan if r.domain == domain]
         assert {r.setting for r in own} >= {"normal", "labels", "shortcut", "augmentation"}
-        if suite != "slice":
+        if size != "slice":
             assert (
                 len(
                     [
@@ -510,8 +575,8 @@ def test_suites_train_what_the_tests_need(suite):
             )
 
 
-def test_unknown_suites_and_domains():
-    with pytest.raises(ValueError, match="no suite 'tiny'"):
+def test_unknown_sizes_and_domains():
+    with pytest.raises(ValueError, match="no size 'tiny'"):
         recipes("tiny")
     with pytest.raises(ValueError, match="no domain 'sound'"):
         recipes("mini", ["sound"])

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import assert_fits
+from resemblance.suites.sensitivity.beside import beside
+from resemblance.suites.sensitivity.summary import CLAIMS as SUMMARY
 
 import resemblance as rs
 from resemblance import cli
@@ -20,11 +22,9 @@ from resemblance.results.result import load_result
 from resemblance.sources.folders import read_subjects
 from resemblance.suites.published import published
 from resemblance.suites.sensitivity import claims
-from resemblance.suites.sensitivity.beside import beside
 from resemblance.suites.sensitivity.grading import without_rounding
 from resemblance.suites.sensitivity.subjects import Family, families, functionalities
 from resemblance.suites.sensitivity.suite import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
-from resemblance.suites.sensitivity.summary import CLAIMS as SUMMARY
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
 TESTED = [*THREE, "magnitude_difference"]
@@ -550,7 +550,7 @@ def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, c
     ]
     assert cli.run([*words, "-q"]) == 1
     told = capsys.readouterr().err
-    assert "too few models for any experiment (Few models: at most 1 are" in told
+    assert "too few models for any test (Few models: at most 1 are" in told
     assert "Left out: normal1 (no traits.json beside its arrays)." in told
 
 

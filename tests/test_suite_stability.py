@@ -1,522 +1,95 @@
-"""The stability suite on made data: the numbers of the paper to the printed precision, and claims
-that can fail."""
+"""The stability suite without training: deletion, its commands, and what disturbed weights mean."""
 
 from __future__ import annotations
 
-import math
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import assert_fits
+from disturbed_world import WATCHED, world
 
 import resemblance as rs
 from resemblance.cli import run as command
 from resemblance.results import headlines
-from resemblance.results.claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from resemblance.results.claims import REPRODUCED, Claim
 from resemblance.results.result import load_result
-from resemblance.suites.experiments import Setting
-from resemblance.suites.stability import (
-    chance,
-    encoders,
-    invariances,
-    models,
-    null_model,
-    quadrants,
-    recovery,
-    spectral,
-)
-from resemblance.suites.stability import suite as stability
-from resemblance.suites.stability.correlating import bootstrapped, correlated, stream
-from resemblance.suites.stability.printed import printed
-from resemblance.suites.stability.protocol import harmonic, mixture, split_score, without_leading
-from resemblance.suites.stability.suite import (
-    EXPERIMENTS,
-    run,
-    transformation_study,
-    transformation_table,
-)
-from resemblance.suites.stability.transformations import regime, transformations
+from resemblance.suites.experiments import RunConfig
+from resemblance.suites.stability import detection, perturbed, spectral, weight_changes, weights
+from resemblance.suites.stability.spectral import DeletionCurve, harmonic
+from resemblance.suites.stability.suite import EXPERIMENTS, SIZES, run
+from resemblance.suites.stability.weights import CANARY as WEIGHTS
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
 
-def setting(size="default", measures=()):
-    return Setting(Path("nowhere"), size, tuple(rs.get_measure(m) for m in measures))
-
-
-def concluded(experiment, found, size="default", measures=()):
-    return experiment.conclude(setting(size, measures), found)
-
-
-def verdicts(section, number):
-    return [claim.verdict for claim in section.claims if claim.number == number]
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A small run whose claims are judged all the same, which a trial's are not."""
     folder = tmp_path_factory.mktemp("study")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headlines, "TRIALS", {})
-        yield (
-            folder,
-            run(folder, size="small", measures=MEASURES, only=["chance", "spectral", "quadrants"]),
-        )
+    return folder, run(folder, size="small", measures=MEASURES, only=["spectral"])
 
 
-# ----------------------------------------------------------------- the numbers of the paper: S1, S2
-
-
-def test_the_scores_of_all_mixtures_are_those_of_the_authors_script():
-    theirs = [row.value for row in printed("test1")]
-    scores = [
-        split_score(mixture(a, 320 + i), 320 + i) for i, a in enumerate(np.linspace(0, 1, 21))
-    ]
-    np.testing.assert_allclose(scores, theirs, atol=1e-12)
-    array = (
-        ".0037 .0002 .0109 .0037 .0060 .0276 .0492 .1023 .1845 .2700 .3642 .4568 .5399 .5919 "
-        ".6276 .6549 .6841 .6949"
-    )
-    assert [f"{s:.4f}"[1:] for s in scores] == [*array.split(), ".7051", ".7119", ".7080"]
-    assert correlated(np.arange(21), np.array(scores)) == pytest.approx(0.9896, abs=5e-5)
-
-
-def test_the_claims_of_recovery_hold_for_these_scores_and_fail_for_others():
-    theirs = [row.value for row in printed("test1")]
-    shares = np.linspace(0, 1, 21)
-
-    def section(scores):
-        rest = {"ours": 0.0, "default": 0.0, "basis": 0.0}
-        noise = np.random.default_rng(0).standard_normal(21)
-        found = [
-            ({"share": float(a)}, {"author": s, **rest, "formula": float(n)})
-            for a, s, n in zip(shares, scores, noise)
-        ]
-        return concluded(recovery.RECOVERY, found)
-
-    assert verdicts(section(theirs), "S1") == [REPRODUCED, REPRODUCED]
-    assert verdicts(section(theirs[::-1]), "S1") == [NOT, NOT]
-    assert verdicts(section([*theirs[:-1], 0.5]), "S1") == [NOT, NOT]
-
-
-def test_a_split_is_that_of_the_library_with_other_halves():
-    points = mixture(0.7, 1)
-    assert rs.stability.feature_split(points, rdm="correlation") == pytest.approx(
-        split_score(points, 1), abs=0.01
-    )
-    assert split_score(points, count(3), k=2) == pytest.approx(
-        np.mean([split_score(points, seed, k=1) for seed in (3, 4)]), abs=1e-12
-    )
-
-
-def test_independent_noise_and_the_random_baseline(small):
-    section = small[1]["chance"]
-    assert verdicts(section, "S2") == [REPRODUCED, REPRODUCED]
-    assert verdicts(section, "S12") == [REPRODUCED]
-    first = section.tables[0].rows
-    assert [round(value, 4) for _, value, _ in first] == [0.0027, 0.0192, 0.0060]
-    assert {row[0]: row[2] for row in section.tables[1].rows}["linear_regression"] == pytest.approx(
-        1
-    )
-
-
-def test_claims_about_noise_can_fail():
-    pair = {"author": 0.1, "debiased": 0.1, "biased": 0.5, "ours": 0.0, "basis": 0.0}
-    one = {"feature_split": 0.0, "variance_ratio": 0.0192, "z_score": 0.006}
-    found = [({"what": "pair"}, pair), *(({"what": "baseline"}, one),) * 2]
-    section = concluded(chance.CHANCE, found)
-    assert verdicts(section, "S2") == [NOT, NOT]
-    assert verdicts(section, "S12") == [PARTLY]
-
-
-def test_z_score_is_that_of_its_definition():
-    points, labels = np.array([[0.0], [2.0], [10.0], [12.0]]), np.array([0, 0, 1, 1])
-    assert chance.z_score(points, labels) == pytest.approx((10 - 1) / (10 + 1))
-
-
-# ------------------------------------------------------------------------- spectral deletion: S3-S6
-
-
-def test_every_recorded_cell_of_table_11_and_every_tenth_value_of_the_script():
-    found = {
-        k: spectral._compute(
-            setting(), {"what": "table 11", "removed": k, "seed": 420, "splits": 50}
-        )
-        for k in (0, 1, 10, 30, 50)
-    }
-    cells = printed("11")
-    assert len(cells) == 20
-    for cell in cells:
-        assert found[int(cell.at)][cell.quantity] == pytest.approx(cell.value, abs=5.1e-4), cell
-    points = harmonic(520)
-    for cell in printed("test3", "cka"):
-        left = without_leading(points, int(cell.at))
-        assert rs.cka(points, left, estimator="debiased") == pytest.approx(cell.value, abs=1e-10)
-    for cell in printed("test3", "shesha")[::10]:
-        k = int(cell.at)
-        assert split_score(without_leading(points, k), 520 + k) == pytest.approx(
-            cell.value, abs=1e-10
-        )
-
-
-def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(small):
+def test_deletion_grades_measures_and_says_what_it_cannot(small):
     section = small[1]["spectral"]
-    assert verdicts(section, "S3") == [REPRODUCED, REPRODUCED]
-    assert verdicts(section, "S4") == [REPRODUCED, NO_DATA, NOT]
-    assert next(c.note for c in section.claims if c.verdict == NO_DATA).startswith(
-        "the run lacks some numbers of"
-    )
-    assert verdicts(section, "S5") == [REPRODUCED, PARTLY]
-    assert verdicts(section, "S6") == [NO_DATA]
-    assert set(verdicts(small[1]["quadrants"], "S7")) == {NO_DATA}
-    assert (
-        "same value whatever" in section.reasons["linear_regression"]
-    )  # 200 samples of 256 features fit anything
     assert section.scores["order"] == {
         "cka[estimator=debiased]": pytest.approx(1),
         "linear_regression": None,
     }
+    # 200 samples of 256 features fit anything
+    assert "same value whatever" in section.reasons["linear_regression"]
+    assert [line.name for line in section.figures[0].lines] == ["cka[estimator=debiased]"]
+    assert not section.claims
 
 
-def falling(start, step):
-    """Rows in which every value falls in a straight line."""
-    value = lambda k: max(start - step * k, -0.1)  # noqa: E731
-    return {
-        k: dict.fromkeys(
-            ("shesha", "cka", "pwcka", "procrustes", "cka_biased", "whitened"), value(k)
-        )
-        for k in range(51)
-    }
+def test_a_failed_comparison_is_named_and_leaves_no_score():
+    curve = DeletionCurve((0, 1), (1.0, None), (0.0, None), ("", "too hard"))
+    section = spectral.conclude({"cka": curve}, {"cka": "CKA"})
+    assert section.scores == {"order": {"cka": None}}
+    assert section.reasons == {"cka": "1 removed: too hard"}
 
 
-def test_claims_about_deletion_can_fail_and_can_hold():
-    rows = [
-        ({"what": what, "removed": k}, v)
-        for what in ("table 11", "script", "whitening")
-        for k, v in falling(1, 0.01).items()
-    ]
-    rows += [
-        ({"what": "table 12", "as": how, "removed": 30}, falling(1, 0.01)[30])
-        for how in spectral.PREPROCESSINGS
-    ]
-    rows = [(p, v) for p, v in rows if p["what"] != "script" or p["removed"] < 50]
-    section = concluded(spectral.SPECTRAL, rows)
-    assert verdicts(section, "S3") == [NOT, NOT]
-    assert verdicts(section, "S4")[0] == NO_DATA  # nothing ever falls below a half
-    section = concluded(spectral.SPECTRAL, [(p, falling(1, 0.022)[p["removed"]]) for p, _ in rows])
-    assert verdicts(section, "S4") == [NOT, REPRODUCED, NOT]
-    assert verdicts(section, "S6") == [PARTLY]
+def test_claims_are_made_from_the_facts_of_a_section():
+    def judge(curves):
+        return [Claim("1", "both run", "2", str(len(curves)), REPRODUCED)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(headlines, "TRIALS", {})
+        result = run(size="small", measures=MEASURES, only=["spectral"], claims={"spectral": judge})
+    assert [(c.ours, c.verdict) for c in result.claims] == [("2", REPRODUCED)]
 
 
-def test_deletion_leaves_what_it_should():
-    points = harmonic(5)
-    np.testing.assert_allclose(without_leading(points, 0), points, atol=1e-12)
-    left = without_leading(points, 3)
-    whole, rest = (np.linalg.svd(p - p.mean(axis=0), compute_uv=False) for p in (points, left))
-    np.testing.assert_allclose(rest[:190], whole[3:193], atol=1e-10)
-    np.testing.assert_allclose(left.mean(axis=0), points.mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(
-        np.linalg.svd(points, compute_uv=False), 100 / np.arange(1, 201), atol=1e-9
-    )
-
-
-# ------------------------------------------------------------- quadrants, invariances, null: S7-S14
-
-
-def test_pairs_of_every_quadrant_are_those_of_the_authors_script():
-    theirs = {q: printed("test4", q) for q in ("shesha", "cka")}
-    for position, name in enumerate(quadrants.QUADRANTS):
-        part = next(p for p in quadrants._parts(setting()) if p["quadrant"] == name)
-        found = quadrants._compute(setting(), part)
-        assert found["stability"] == pytest.approx(theirs["shesha"][15 * position].value, abs=1e-10)
-        assert found["similarity"] == pytest.approx(theirs["cka"][15 * position].value, abs=1e-10)
-
-
-def test_claims_about_quadrants_hold_for_the_recorded_pairs_and_fail_for_others():
-    values = [[row.value for row in printed("test4", q)] for q in ("shesha", "cka")]
-
-    def section(stabilities, similarities):
-        names = [name for name in quadrants.QUADRANTS for _ in range(15)]
-        found = [
-            ({"quadrant": n}, {"stability": a, "similarity": b})
-            for n, a, b in zip(names, stabilities, similarities)
-        ]
-        return concluded(quadrants.QUADRANT_PAIRS, found)
-
-    assert {c.verdict for c in section(*values).claims} == {REPRODUCED}
-    swapped = section(*values[::-1])
-    assert verdicts(swapped, "S7") == verdicts(swapped, "S10") == [NOT]
-    assert verdicts(swapped, "S11") == [REPRODUCED]  # a correlation is symmetric
-    assert verdicts(section([0.9] * 45 + [0.1] * 15, values[1]), "S11") == [NOT]
-
-
-def test_rotations_of_unequal_axes_change_the_feature_split_and_not_the_basis_split():
-    found = invariances._compute(setting(), {"share": None, "seed": 320, "splits": 5})
-    assert abs(found["before"]) < 0.02 < 0.97 < found["after"]
-    assert found["basis_before"] == pytest.approx(found["basis_after"], abs=1e-9)
-
-
-def test_claims_about_invariances():
-    changes = invariances._compute(setting(), {"share": 0.9, "seed": 320, "splits": 5})
-    own = {"before": 0.0, "after": 0.98, "basis_before": 0.98, "basis_after": 0.98}
-
-    def section(changes, own):
-        found = [({"share": share}, changes) for share in invariances.SHARES]
-        return concluded(invariances.INVARIANCES, [*found, ({"share": None}, own)])
-
-    held = section({**changes, "rotation": 0.001}, own)
-    assert verdicts(held, "S14") == [PARTLY, REPRODUCED, PARTLY, REPRODUCED]
-    assert (
-        verdicts(section({**changes, "rotation": 0.0031}, own), "S14")[0] == NOT
-    )  # it is not below 0.003
-    worse = {
-        **changes,
-        "rotation": 0.1,
-        "scaling": 0.1,
-        "constant": 0.1,
-        "noise": [0.1, 0.2, 0.3, 0.4, 0.5],
-    }
-    assert verdicts(section(worse, own), "S14") == [NOT, NOT, NOT, NOT]
-    invariant = section({**changes, "rotation": 0.0, "shift": 0.0}, {**own, "after": 0.0})
-    assert verdicts(invariant, "S14")[0] == verdicts(invariant, "S14")[2] == REPRODUCED
-
-
-def test_the_null_model_is_that_of_table_67():
-    made = null_model.simulate()
-    x, snr, y = made["magnitude"], made["snr"], made["coherence"]
-    assert [f"{correlated(*pair):.3f}" for pair in ((x, y), (snr, y), (x, y, snr))] == [
-        "0.639",
-        "0.999",
-        "0.292",
-    ]
-    value, low, high = bootstrapped(x, y, draws=200, random=np.random.default_rng(320))
-    assert (value, low, high) == (
-        pytest.approx(0.639, abs=5e-4),
-        pytest.approx(0.612, abs=0.01),
-        pytest.approx(0.664, abs=0.01),
-    )
-
-
-def test_claims_about_the_null_model():
-    def section(shift, size="default"):
-        found = [
-            ({"what": name}, {"found": [v + shift for v in value], "curve": [[1.0, 0.5, 0.4, 0.6]]})
-            for name, value in null_model.PRINTED.items()
-        ]
-        return concluded(null_model.NULL_MODEL, found, size)
-
-    assert verdicts(section(0.0), "S13") == [REPRODUCED] * 3
-    assert verdicts(section(0.003), "S13") == [PARTLY] * 3
-    assert verdicts(section(-0.1), "S13") == [NOT] * 3
-    assert verdicts(section(0.0, "small"), "S13") == [NO_DATA] * 3  # 100 bootstraps
-
-
-def test_correlations_of_ranks():
-    x = np.arange(50.0)
-    assert correlated(x, x**3) == pytest.approx(1)
-    assert math.isnan(correlated(x, np.ones(50)))
-    assert (
-        abs(correlated(2 * x + np.sin(7 * x), x + np.cos(5 * x), x)) < 0.3
-    )  # what they share is given
-    low, high = bootstrapped(x, x, draws=20, random=stream("a"))[1:]
-    assert low == high == pytest.approx(1)
-
-
-# ---------------------------------------------------------------------------------- transformations
-
-
-def test_transformations_are_those_of_table_14_and_each_is_there_once():
-    points = np.random.default_rng(0).standard_normal((40, 70)) * 1.5 ** np.arange(70)
-    made = transformations(points)
-    assert [n for n in made if n.startswith("pca")] == [
-        f"pca_{k:03d}" for k in (5, 10, 15, 25, 35, 39)
-    ]
-    assert [n for n in made if n.startswith("randproj")] == [
-        "randproj_016",
-        "randproj_032",
-        "randproj_064",
-        "randproj_070",
-    ]
-    assert {
-        "topvar_050",
-        "randfeat_050",
-        "noise_005",
-        "noise_100",
-        "original",
-        "zscore",
-        "l2norm",
-    } <= set(made)
-    assert len(made) == len({array.tobytes() for array in made.values()}) == 20
-    np.testing.assert_array_equal(made["topvar_050"], points[:, 20:])
-    np.testing.assert_allclose(np.linalg.norm(made["l2norm"], axis=1), 1)
-    np.testing.assert_allclose(made["zscore"].std(axis=0), 1)
-    centred = points - points.mean(axis=0)
-    np.testing.assert_allclose(made["pca_039"] @ made["pca_039"].T, centred @ centred.T, rtol=1e-8)
-    assert made["noise_100"].std() > made["noise_005"].std()
-    again = transformations(points, seed=1)
-    assert not np.array_equal(again["randproj_016"], made["randproj_016"])
-    np.testing.assert_array_equal(again["pca_005"], made["pca_005"])
-
-
-def test_constant_features_and_zero_rows_stay_finite():
-    points = np.random.default_rng(0).standard_normal((20, 8))
-    points[:, 3], points[4] = 2.0, 0.0
-    points[:, 3] = 0.0
-    for name, made in transformations(points).items():
-        assert np.isfinite(made).all(), name
-
-
-@pytest.mark.parametrize("shape", [(9, 20), (20, 4)])
-def test_too_small_for_transformations(shape):
-    with pytest.raises(
-        ValueError, match="transformations: X must have at least 10 samples and 5 features"
-    ):
-        transformations(np.ones(shape))
-
-
-def test_values_that_are_no_numbers_are_named():
-    points = np.random.default_rng(0).standard_normal((20, 8))
-    points[3, 2] = np.inf
-    with pytest.raises(
-        ValueError, match=r"X \(20, 8\) has NaN or infinite values in 1 samples, the first 3"
-    ):
-        transformations(points)
-
-
-def test_parts_name_what_they_are_computed_with():
-    for experiment in (
-        recovery.RECOVERY,
-        chance.CHANCE,
-        spectral.SPECTRAL,
-        quadrants.QUADRANT_PAIRS,
-        encoders.ENCODERS,
-    ):
-        for part in experiment.parts(setting("default", MEASURES)):
-            named = [
-                part[key] for key in ("uses", "measures", "statistics", "measure") if key in part
-            ]
-            assert named, (experiment.name, part)
-            every = [[one] if isinstance(one[0], str) else one for one in named]
-            assert all(isinstance(version, int) for own in every for _, version in own)
-
-
-@pytest.mark.parametrize("bad", [np.full((20, 8), np.nan), np.zeros(20), [["a"] * 8] * 20])
-def test_arrays_that_are_none(bad):
-    with pytest.raises((ValueError, TypeError)):
-        transformations(bad)
-
-
-def test_a_study_of_transformations():
-    found = {t.name: t for t in transformation_study(mixture(0.9, 0)[:60, :40], k=6)}
-    original = found["original"]
-    assert original.stability == rs.stability.feature_split(
-        mixture(0.9, 0)[:60, :40], k=6, seed=320
-    )
-    assert original.similarity > original.without_self  # it is 1 to itself
-    assert found["l2norm"].similarity == found["l2norm"].without_self  # which is no reference
-    assert (
-        abs(found["pca_039" if "pca_039" in found else "pca_040"].stability)
-        < 0.2
-        < found["original"].stability
-    )
-    assert {t.regime for t in found.values()} == {"compression", "preserving"}
-    table = transformation_table(tuple(found.values()))
-    assert len(table.rows) == len(found)
-
-
-def test_claims_about_encoders_hold_and_fail():
-    random = np.random.default_rng(3)
-
-    def section(make):
-        rows = []
-        for i in range(400):
-            name = "noise_005" if i % 2 else "pca_005"
-            x, y = make(random, name)
-            rows.append([f"{name}{i}", regime(name), 10, x, -x, y, y])
-        return concluded(
-            encoders.ENCODERS,
-            [({"domain": "vision", "model": "m", "base": "last layer", "seed": 0}, rows)],
-            "small",
-        )
-
-    made = [
-        (
-            {"domain": encoders.MADE, "base": "last layer", "seed": 0},
-            [["pca_005", "compression", 5, 0, 0, 1, 1]] * 5,
-        )
-    ]
-    assert verdicts(concluded(encoders.ENCODERS, made, "small"), "T15") == [NO_DATA, NO_DATA]
-    independent = section(lambda r, _: r.standard_normal(2))
-    assert verdicts(independent, "T15")[0] == REPRODUCED
-    same = section(lambda r, _: np.repeat(r.standard_normal(1), 2))
-    assert verdicts(same, "T15") == [NOT, PARTLY]
-    opposed = section(
-        lambda r, name: (
-            r.standard_normal(1)[0] * np.array([1.0, 1.0 if name == "noise_005" else -1.0])
-        )
-    )
-    assert verdicts(opposed, "T15")[1] == REPRODUCED
-
-
-def test_models_of_what_is_not_installed_are_named(monkeypatch):
-    monkeypatch.setattr(
-        models, "find_spec", lambda name: None if name == "transformers" else object()
-    )
-    assert {r.domain for r in encoders._models(setting())} == {"graphs", "vision"}
-    assert encoders._absent(setting()) == {"models of language": "transformers is not installed"}
-    assert {p["domain"] for p in encoders._parts(setting())} == {encoders.MADE, "graphs", "vision"}
-    assert len(encoders._models(setting())) == 4
-
-
-# ---------------------------------------------------------------------------------------- the suite
-
-
-def test_findings_are_read_as_they_were_saved_and_a_second_run_computes_nothing(small, monkeypatch):
-    folder, findings = small
-    assert load_result(folder / "result.json") == findings
-    for module, experiment in (
-        (spectral, spectral.SPECTRAL),
-        (quadrants, quadrants.QUADRANT_PAIRS),
-    ):
-        assert experiment.compute is module._compute
+def test_the_result_is_read_as_it_was_saved_and_a_second_run_computes_nothing(small):
+    folder, result = small
+    assert load_result(folder / "result.json") == result
     before = {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")}
-    again = run(folder, size="small", measures=MEASURES, only=["chance", "spectral", "quadrants"])
-    assert again == findings
+    assert run(folder, size="small", measures=MEASURES, only=["spectral"]) == result
     assert {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")} == before
 
 
-def test_every_experiment_has_a_name_of_its_own_and_parts_at_every_size():
-    assert len({e.name for e in EXPERIMENTS}) == len(EXPERIMENTS)
-    for size in stability.SIZES:
+def test_experiments_have_names_of_their_own_and_parts_at_every_size():
+    measures = tuple(rs.get_measure(m) for m in MEASURES)
+    assert [e.name for e in EXPERIMENTS] == ["spectral", "canary"]
+    for size in SIZES:
         for experiment in EXPERIMENTS:
-            parts = experiment.parts(setting(size, MEASURES))
+            parts = experiment.parts(RunConfig(Path("nowhere"), size, measures))
             assert 0 < len({str(p) for p in parts}) == len(parts)
 
 
 @pytest.mark.parametrize(
-    "options", [{"size": "smal"}, {"only": ["recover"]}, {"measures": ["ckaa"]}, {"memory": "much"}]
+    "options", [{"size": "smal"}, {"only": ["spectra"]}, {"measures": ["ckaa"]}, {"memory": "much"}]
 )
 def test_what_does_not_exist(options):
-    with pytest.raises(ValueError, match=r"smal|recover|ckaa|much"):
+    with pytest.raises(ValueError, match=r"smal|spectra|ckaa|much"):
         run(**{"size": "small", **options})
-
-
-def test_a_published_table_that_does_not_exist():
-    with pytest.raises(
-        ValueError, match="no published table '13'; known: test1, 11, 12, test3, test4"
-    ):
-        printed("13")
 
 
 def test_commands(small, capsys, tmp_path):
     assert command(["stability", "results", str(small[0])]) == 0
-    assert "S12" in capsys.readouterr().out
+    assert "LinReg" in capsys.readouterr().out
     assert command(["stability", "report", str(small[0]), "-o", str(tmp_path / "page.html")]) == 0
     assert "Spectral deletion" in (tmp_path / "page.html").read_text()
     capsys.readouterr()
-    np.save(tmp_path / "x.npy", mixture(0.9, 0)[:30, :20])
+    np.save(tmp_path / "x.npy", harmonic(0)[:30, :20])
     assert command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]) == 0
     assert "randproj_016" in capsys.readouterr().out
     np.save(tmp_path / "y.npy", np.ones((30, 3)))
@@ -526,8 +99,254 @@ def test_commands(small, capsys, tmp_path):
 
 def test_the_tables_fit_the_terminal(small, tmp_path, capsys):
     assert_fits(lambda: command(["stability", "results", str(small[0])]), capsys)
-    np.save(tmp_path / "x.npy", mixture(0.9, 0)[:30, :20])
+    np.save(tmp_path / "x.npy", harmonic(0)[:30, :20])
     assert_fits(
         lambda: command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]),
         capsys,
     )
+
+
+@pytest.fixture
+def state(rng):
+    """Weights of all kinds: a matrix, a convolution, a vector, an embedding, one number, a buffer
+    and a counter."""
+    return {
+        "head.weight": (3 * rng.standard_normal((60, 80))).astype(np.float32),
+        "stem.weight": rng.standard_normal((8, 3, 3, 3)).astype(np.float32),
+        "head.bias": rng.standard_normal(500).astype(np.float32),
+        "word_embeddings.weight": rng.standard_normal((40, 10)).astype(np.float32),
+        "temperature": np.array([2.0], np.float32),
+        "norm.running_var": np.ones(8, np.float32),
+        "norm.num_batches_tracked": np.array(7),
+    }
+
+
+def same(a, b):
+    return all(np.array_equal(a[name], b[name]) and a[name].dtype == b[name].dtype for name in a)
+
+
+def test_noise_has_the_stated_deviation_and_is_drawn_again_alike(state):
+    changed = perturbed.noisy(state, 0.25, 0, "model")
+    assert same(changed, perturbed.noisy(state, 0.25, 0, "model"))
+    assert not same(changed, perturbed.noisy(state, 0.25, 0, "other"))
+    for name in ("head.weight", "head.bias"):
+        added = (changed[name] - state[name]).astype(float)
+        assert added.std() == pytest.approx(0.25 * state[name].std(), rel=0.1)
+        assert abs(added.mean()) < 4 * added.std() / added.size**0.5
+    for name in ("temperature", "norm.running_var", "norm.num_batches_tracked"):
+        assert np.array_equal(changed[name], state[name])
+    assert {name: value.dtype for name, value in changed.items()} == {
+        n: v.dtype for n, v in state.items()
+    }
+
+
+def test_no_noise_changes_no_bit_and_the_original_is_left_alone(state):
+    before = {name: value.copy() for name, value in state.items()}
+    assert same(state, perturbed.noisy(state, 0.0, 0, "model"))
+    perturbed.adapted(state, 2, 0.1, 0, "model")
+    perturbed.rounded(state, 4)
+    assert same(state, before)
+
+
+@pytest.mark.parametrize("bits", [8, 4, 2])
+def test_rounding_errs_by_half_a_step_and_only_once(state, bits):
+    once = perturbed.rounded(state, bits)
+    for name in ("head.weight", "stem.weight", "head.bias"):
+        step = np.abs(state[name]).max() / (2 ** (bits - 1) - 1)
+        assert np.abs(once[name] - state[name]).max() <= step / 2 * (1 + 1e-5)
+        assert len(np.unique(once[name])) <= 2**bits - 1
+    assert same(once, perturbed.rounded(once, bits))
+    assert np.array_equal(perturbed.rounded({"w": np.zeros(5)}, bits)["w"], np.zeros(5))
+    with pytest.raises(ValueError, match="at least 2"):
+        perturbed.rounded(state, 1)
+
+
+@pytest.mark.parametrize("rank", [1, 5, 100])
+def test_an_adapter_of_rank_r_has_rank_r(state, rank):
+    changed = perturbed.adapted(state, rank, 0.1, 0, "model")
+    for name, matrix in (("head.weight", (60, 80)), ("stem.weight", (8, 27))):
+        added = (changed[name].astype(float) - state[name]).reshape(matrix)
+        strengths = np.linalg.svd(added, compute_uv=False)
+        full = min(rank, *matrix)
+        assert strengths[full - 1] > 1e-3
+        assert (strengths[full:] < 1e-4).all()
+        assert (added**2).mean() == pytest.approx(4 * rank * 0.1**2 * 2 / matrix[1], rel=0.8)
+    for name in ("head.bias", "word_embeddings.weight"):
+        assert np.array_equal(changed[name], state[name])
+    with pytest.raises(ValueError, match="rank"):
+        perturbed.adapted(state, 0, 0.1, 0, "model")
+
+
+def test_shuffled_weights_are_the_same_numbers_elsewhere(state):
+    changed = perturbed.shuffled(state, 0, "model")
+    for name in ("head.weight", "head.bias"):
+        assert not np.array_equal(changed[name], state[name])
+        assert np.array_equal(np.sort(changed[name], axis=None), np.sort(state[name], axis=None))
+
+
+def test_area_under_the_curve():
+    positive = np.array([False, False, True, True])
+    assert detection.auc(np.array([1, 2, 3, 4]), positive) == 1
+    assert detection.auc(np.array([4, 3, 2, 1]), positive) == 0
+    assert detection.auc(np.ones(4), positive) == 0.5
+    assert detection.auc(np.array([1, 3, 2, 4]), positive) == 0.75
+    assert np.isnan(detection.auc(np.ones(4), np.ones(4, bool)))
+
+
+def test_the_curve_has_the_area_and_squaring_does_not_change_it(rng):
+    values, positive = rng.integers(10, size=60).astype(float), rng.random(60) < 0.4
+    points = np.array(detection.roc(values, positive))
+    assert np.trapezoid(points[:, 1], points[:, 0]) == pytest.approx(
+        detection.auc(values, positive)
+    )
+    assert points[0].tolist() == [0, 0]
+    assert points[-1].tolist() == [1, 1]
+    assert detection.roc(values**2, positive) == detection.roc(values, positive)
+    with pytest.raises(ValueError, match="positive and negative"):
+        detection.roc(values, np.zeros(60, bool))
+
+
+def test_significance_of_a_loss():
+    assert detection.loss_p_value(5, 0) == pytest.approx(1 / 32)
+    assert detection.loss_p_value(0, 0) == 1
+    assert detection.loss_p_value(10, 10) > 0.5
+    assert detection.first_above([0.0, 0.1, 0.2], [0, 3, 9], 2) == 0.1
+    assert detection.first_above([0.0, 0.1], [0, 1], 5) == float("inf")
+
+
+def _section(done, measures=WATCHED):
+    return WEIGHTS.conclude(RunConfig(Path("nowhere"), "small", tuple(measures)), done)
+
+
+def test_calibrated_thresholds_are_exactly_the_same_for_a_root_and_a_square(rng):
+    disturbance = dict(zip([k / 20 for k in range(11)] + [0.01, 1.0], np.sort(rng.random(13))))
+    disturbance[0.0] = 0.0
+    values = {
+        f: world(*(lambda a, f=f: f(disturbance[a]) for _ in range(3)))
+        for f in (np.sqrt, np.square, np.float64)
+    }
+    found = [
+        (
+            weight_changes.rates(models, weight_changes.CKA, weight_changes.calibrated),
+            [
+                weight_changes.first_alarm(m, weight_changes.CKA, weight_changes.calibrated)
+                for m in models
+            ],
+        )
+        for models in map(weight_changes.disturbed_models, values.values())
+    ]
+    assert found[0] == found[1] == found[2]
+    assert found[0][0].caught > 0
+    models = weight_changes.disturbed_models(world(lambda a: a**2, lambda a: a**2, lambda a: a))
+    fixed = [
+        weight_changes.rates(models, s, weight_changes.scaled).false_alarms
+        for s in (WATCHED[2].spec, WATCHED[3].spec)
+    ]
+    assert fixed[0] > fixed[1]
+
+
+def test_a_measure_without_values_has_no_score_and_raises_no_alarm():
+    done = world(lambda a: None, lambda a: a**2, lambda a: a)
+    section = _section(done)
+    (cell,) = (c for c in section.scores if "noise" in c)
+    assert section.scores[cell][weight_changes.RDM] is None
+    assert f"{cell}: {weight_changes.RDM}" in section.reasons
+    assert f"vision/digits/resnet/normal/seed0: {weight_changes.RDM}" in section.reasons
+    assert section.scores[cell][weight_changes.CKA] > 0.8
+    assert np.isnan(
+        weight_changes.rates(
+            weight_changes.disturbed_models(done), weight_changes.RDM, weight_changes.scaled
+        )[0]
+    )
+
+
+def test_failing_where_it_is_hard_does_not_pay():
+    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    for _, value in done[:2]:
+        hard = next(p for p in value["points"] if p["level"] == 0.3)
+        hard["differences"][weight_changes.CKA] = hard["drifts"][weight_changes.CKA] = None
+        value["reasons"][f"{weight_changes.CKA}, 0.3"] = "too hard"
+    section, models = _section(done), weight_changes.disturbed_models(done)
+    (cell,) = (c for c in section.scores if "noise" in c)
+    assert section.scores[cell][weight_changes.CKA] is None
+    assert section.reasons[f"{cell}: {weight_changes.CKA}"].endswith("seed0, 0.3: too hard")
+    assert section.scores[cell][weight_changes.RDM] > 0.8
+    assert np.isnan(weight_changes.rates(models, weight_changes.CKA, weight_changes.scaled).caught)
+    assert weight_changes.pooled(models, weight_changes.CKA)[0].size == 0
+    for _, value in done[
+        :2
+    ]:  # unchanged weights are left out: a measure without a value for them loses nothing
+        value["points"][0]["differences"][weight_changes.RDM] = None
+    assert _section(done).scores[cell] == section.scores[cell]
+
+
+def test_a_similarity_without_a_bound_has_a_scale():
+    bounded = weight_changes.disturbed_models(world(lambda a: a**2, lambda a: a, lambda a: a))
+    shifted = weight_changes.disturbed_models(world(lambda a: a**2 - 0.9, lambda a: a, lambda a: a))
+    for before, after in zip(bounded, shifted):
+        points = after.of("noise")
+        assert weight_changes.scale(after, weight_changes.RDM) == pytest.approx(1)
+        np.testing.assert_allclose(
+            weight_changes.shares(after, points, weight_changes.RDM),
+            weight_changes.shares(before, before.of("noise"), weight_changes.RDM),
+            atol=1e-12,
+        )
+    of = [
+        weight_changes.rates(models, weight_changes.RDM, weight_changes.scaled)
+        for models in (bounded, shifted)
+    ]
+    assert of[0] == of[1]
+
+
+def test_differences_are_rounded_relative_to_the_largest():
+    values = np.array([0.0, 1.0, 1.0 + 1e-12, 2.0, np.nan])
+    for unit in (1.0, 2.0**-60, 2.0**60):
+        kept = weights.trimmed(unit * values)
+        assert kept[1] == kept[2] == unit
+        assert kept[3] == 2 * unit
+        assert np.isnan(kept[4])
+    assert weights.trimmed(np.zeros(3)).tolist() == [0, 0, 0]
+
+
+def test_few_losses_are_told_by_rank_and_no_quality_counts_twice():
+    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    models = weight_changes.disturbed_models(done)
+    assert weight_changes.lost(models, "noise", 0.02) == (30, 30)
+    assert weight_changes.lost(models, "rounding", 0.02) == (3, 3)
+    assert weight_changes.detection(models, weight_changes.RDM, "noise", 0.02) == 1
+    assert np.isnan(weight_changes.detection(models, weight_changes.RDM, "rounding", 0.02))
+    section = _section(done)
+    assert list(section.scores) == [
+        "vision/resnet, noise: AUC",
+        "vision/resnet, rounding: Spearman",
+    ]
+    assert (
+        section.reasons["vision/resnet, rounding: AUC"]
+        == "3 copies lost more than 2 points, 3 did not"
+    )
+
+
+def test_the_first_loss_is_corrected_for_the_number_of_tests():
+    assert detection.holm([0.01, 0.04, 0.03], 0.05) == [True, False, False]
+    assert detection.holm([0.01, 0.02, 0.03], 0.05) == [True, True, True]
+    assert not any(detection.holm([0.04] * 16, 0.05))
+    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    for _, value in done[:5]:
+        if len(value["points"]) > 2:
+            value["points"][1].update(lost=5, gained=0)  # p = 0.03, one of ten
+    model = weight_changes.disturbed_models(done)[0]
+    assert model.of("noise", 1)[1].harmed
+    assert weight_changes.first_harm(model) > 0.3
+
+
+def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
+    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    mine = rs.cka.where(kernel="rbf")
+    for _, value in done:
+        for where in (value["unchanged"], *(p["differences"] for p in value["points"])):
+            where[mine.spec] = where[weight_changes.RDM]
+    section = _section(done, (mine, *WATCHED))
+    assert section.tables[0].columns[3:5] == ("RDM drift", "CKA, debiased")
+    assert section.tables[0].columns[-1] == mine.label
+    for figure in (section.figures[0], next(f for f in section.figures if f.name == "canary_roc")):
+        assert mine.label in [line.name for line in figure.lines]

@@ -15,7 +15,7 @@ from resemblance import Representation
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.sources.trained import source
 from resemblance.subject import Extraction, Recipe, Subject
-from resemblance.suites.resi.tests import SUITES, recipes
+from resemblance.suites.resi.models import SIZES, recipes
 from resemblance.suites.sensitivity import models as sensitivity_models
 from resemblance.suites.training import (
     is_trained,
@@ -42,7 +42,7 @@ def finetuned(seed=3, pretrain=0, **options):
 # ------------------------------------------------------------------------------------------ recipes
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", SIZES)
 def test_recipes_of_the_resi_benchmark_stay_as_they_are(suite):
     text = "".join(f"{r.name} {r.fingerprint}\n" for r in recipes(suite))
     assert hashlib.sha256(text.encode()).hexdigest() == PLANS[suite]

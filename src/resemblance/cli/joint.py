@@ -11,7 +11,6 @@ from ..extras import check
 from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import headline_lines, leading_tables
-from ..results.result import Result
 from ..suites.joint import joint
 from .options import check_targets, choose_format, warn_of_trial
 
@@ -36,20 +35,11 @@ def joint_command(
     kind = choose_format(format, output)
     check_targets(kind, (), output, html, None)
     check("jinja2")
-    found = joint(studies)
-    write_page(found, html, title="One ranking of measures", introduction=_introduction(found))
-    warn_of_trial(found.is_trial, kind)
+    ranking = joint(studies)
+    write_page(ranking, html)
+    warn_of_trial(ranking.is_trial, kind)
     if kind == "table" and output is None:
-        show([*headline_lines(found), *leading_tables(found)])
+        show([*headline_lines(ranking), *leading_tables(ranking)])
         print(f"Open {html.resolve()}")
     else:
-        emit(found, kind, output)
-
-
-def _introduction(found: Result) -> str:
-    suites = [section.title for section in found.sections[2:]]
-    return (
-        f"Each suite asks in its own way whether a measure can be trusted: {'; '.join(suites)}. "
-        "Here the measures that took part in all of them are ranked together, with what their "
-        "papers concluded and whether it holds."
-    )
+        emit(ranking, kind, output)

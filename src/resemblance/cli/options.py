@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +22,7 @@ from ..extras import check
 from ..measure import Measure
 from ..modules import load_module
 from ..report.output import FORMATS
+from ..results.claims import Claim
 from ..results.headlines import TRIAL
 from ..suggestions import did_you_mean
 from .errors import OWN_MODULE, OwnFileError
@@ -52,16 +53,17 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     return get_measures(_own_measure_or_spec(spec) for spec in specs)
 
 
-def beside(
-    chosen: list[Measure] | None, own: Sequence[str] | None, usual: Iterable[str | Measure]
+def with_own_measures(
+    replacements: list[Measure] | None, own: Sequence[str] | None, usual: Iterable[str | Measure]
 ) -> list[Measure] | None:
-    """Return the usual measures, or those chosen in their place, with those of the user beside
-    them.
+    """Return the usual measures, or their replacements, and those of the user.
 
-    ``None``, for the usual ones, when there is neither a choice nor a measure of the user.
+    ``None``, for the usual ones, when there are neither replacements nor measures of the user.
     """
     more = chosen_measures(own)
-    return chosen if more is None else get_measures([*(usual if chosen is None else chosen), *more])
+    if more is None:
+        return replacements
+    return get_measures([*(usual if replacements is None else replacements), *more])
 
 
 def _own_measure_or_spec(spec: str) -> Measure | str:
@@ -80,6 +82,34 @@ def own_measure(path: Path, name: str) -> Measure:
     Raises ``ValueError`` when the file is not there or has no such measure, ``OwnFileError`` when
     it fails.
     """
+    value = _defined(path, name, "measure", Measure)
+    if not isinstance(value, Measure):
+        raise ValueError(
+            f"{name} in {path} is not a measure: decorate it with @resemblance.measure(...)"
+        )
+    return value
+
+
+def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
+    """Return what judges claims, by the name of a section, from a user's FILE.py:NAME, which is
+    run.
+
+    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
+    """
+    match = re.fullmatch(r"(.+\.py):(\w+)", text)
+    if match is None:
+        raise ValueError(f"--claims must be FILE.py:NAME; got {text}")
+    value = _defined(Path(match[1]), match[2], "claims", Mapping)
+    if not isinstance(value, Mapping) or not all(map(callable, value.values())):
+        raise ValueError(
+            f"{match[2]} in {match[1]} must be a mapping from names of sections to functions that "
+            "judge the facts of a section"
+        )
+    return value
+
+
+def _defined(path: Path, name: str, what: str, kind: type) -> object:
+    """Return what has a name in a user's file, which is run."""
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
     file = os.path.realpath(path)
@@ -92,15 +122,12 @@ def own_measure(path: Path, name: str) -> Measure:
         raise OwnFileError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}"
         ) from error
-    found = getattr(loaded, name, None)
-    if isinstance(found, Measure):
-        return found
-    if found is not None:
-        raise ValueError(
-            f"{name} in {path} is not a measure: decorate it with @resemblance.measure(...)"
-        )
-    known = [key for key, value in vars(loaded).items() if isinstance(value, Measure)]
-    raise ValueError(f"{path} has no measure {name!r}{did_you_mean(name, known)}")
+    names = vars(loaded)
+    if names.get(name) is None:
+        known = [key for key, value in names.items() if isinstance(value, kind)]
+        raise ValueError(f"{path} has no {what} {name!r}{did_you_mean(name, known)}")
+    value: object = names[name]
+    return value
 
 
 def _line(error: Exception, file: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .findings import Found
+from .diagnosis import Diagnosis
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class MovedClass:
 
 
 def moved_samples(
-    x: np.ndarray, y: np.ndarray, found: Found, chosen: np.ndarray, ids: Any, labels: Any
+    x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, rows: np.ndarray, ids: Any, labels: Any
 ) -> list[Moved]:
     """How far every sample moved."""
     before, after = (
-        np.linalg.norm(part, axis=1) / radius(y) for part in (y - x, _unexplained(found))
+        np.linalg.norm(part, axis=1) / radius(y) for part in (y - x, _unexplained(diagnosis))
     )
     return [
         Moved(
@@ -68,12 +68,12 @@ def moved_samples(
             float(q),
             None if labels is None else labels[i],
         )
-        for i, p, q in zip(chosen, before, after)
+        for i, p, q in zip(rows, before, after)
     ]
 
 
 def moved_classes(
-    x: np.ndarray, y: np.ndarray, found: Found, classes: np.ndarray | None, names: Any
+    x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, classes: np.ndarray | None, names: Any
 ) -> tuple[MovedClass, ...]:
     """How far every class moved, those first that came closest to another one or went farthest from
     it."""
@@ -81,7 +81,7 @@ def moved_classes(
         return ()
     means = [
         np.array([data[classes == c].mean(axis=0) for c in known])
-        for data in (x, y, _unexplained(found))
+        for data in (x, y, _unexplained(diagnosis))
     ]
     shift, rest = (
         np.linalg.norm(part, axis=1) / radius(y) for part in (means[1] - means[0], means[2])
@@ -108,8 +108,8 @@ def radius(x: np.ndarray) -> float:
     return float(np.sqrt(x.var(axis=0).sum())) or 1.0
 
 
-def _unexplained(found: Found) -> np.ndarray:
-    return found.fit.target - found.scale * found.fit.predicted
+def _unexplained(diagnosis: Diagnosis) -> np.ndarray:
+    return diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
 
 
 def _nearest(means: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:

@@ -85,10 +85,10 @@ def interval(
     values: np.ndarray, seed: int, *labels: str, level: float = LEVEL, size: int | None = None
 ) -> tuple[float, float]:
     """Bootstrap interval of the mean of one number per sample, or of ``size`` of them."""
-    chosen = generator(seed, "interval", *labels).integers(
+    draws = generator(seed, "interval", *labels).integers(
         len(values), size=(DRAWS, size or len(values))
     )
-    low, high = np.quantile(values[chosen].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(values[draws].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

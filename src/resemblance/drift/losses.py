@@ -32,12 +32,12 @@ def collapse_of(
     ]
     noise = margin(parts)
     low, high = (1 - after / before * float(np.exp(e)) for e in (noise, -noise))
-    kept: Parts = ()
+    remains: Parts = ()
     said = f"effective rank from {before:.3g} to {after:.3g}"
     if low > FLOOR["collapse"]:
-        kept, more = _narrowed(x, y) if linear is None else _kept(x, y, linear, seed)
+        remains, more = _narrowed(x, y) if linear is None else _remaining(x, y, linear, seed)
         said += more
-    return Finding("collapse", bool(kept), 1 - after / before, low, high, said), kept
+    return Finding("collapse", bool(remains), 1 - after / before, low, high, said), remains
 
 
 def _effective(x: np.ndarray) -> float:
@@ -45,7 +45,7 @@ def _effective(x: np.ndarray) -> float:
     return float(np.exp(-(share * np.log(share)).sum()))
 
 
-def _kept(x: np.ndarray, y: np.ndarray, linear: Fit, seed: int) -> tuple[Parts, str]:
+def _remaining(x: np.ndarray, y: np.ndarray, linear: Fit, seed: int) -> tuple[Parts, str]:
     a = x - x.mean(axis=0)
     lost = held_out("linear", regress, y, x, seed).residual - linear.residual
     left, gains, right = np.linalg.svd(regress(a, y - y.mean(axis=0)), full_matrices=False)
@@ -64,33 +64,33 @@ def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
     return (u @ (u.T @ (x - x.mean(axis=0))),), f"; {after} of {before} components are left"
 
 
-def neighbours_of(found: Lost, k: int, beyond: str, seed: int) -> Finding:
+def neighbours_of(lost: Lost, k: int, beyond: str, seed: int) -> Finding:
     """Neighbours that are lost when everything is embedded again; named if they are lost beyond the
     chosen map too."""
-    least = min((found.reembedded, found.mapped), key=lambda lost: float(lost.mean()))
-    low, high = interval(found.reembedded, seed, "neighbours")
+    least = min((lost.reembedded, lost.mapped), key=lambda shares: float(shares.mean()))
+    low, high = interval(lost.reembedded, seed, "neighbours")
     named = interval(least, seed, "neighbours")[0] > FLOOR["neighbours"]
     old = (
         ""
-        if found.old_index is None
-        else f", {percent(found.old_index.mean())} by new queries on old vectors"
+        if lost.old_index is None
+        else f", {percent(lost.old_index.mean())} by new queries on old vectors"
     )
-    among = "" if found.among == found.mapped_among else f" among {found.mapped_among:,} samples"
+    among = "" if lost.among == lost.mapped_among else f" among {lost.mapped_among:,} samples"
     said = (
-        f"of the {k} nearest (Euclidean; {len(found.reembedded):,} queries among {found.among:,} "
-        f"samples) {percent(found.reembedded.mean())} are lost when everything is embedded "
-        f"again{old}, and {percent(found.mapped.mean())}{among} beyond what {beyond}"
+        f"of the {k} nearest (Euclidean; {len(lost.reembedded):,} queries among {lost.among:,} "
+        f"samples) {percent(lost.reembedded.mean())} are lost when everything is embedded "
+        f"again{old}, and {percent(lost.mapped.mean())}{among} beyond what {beyond}"
     )
     most = max(
-        (found.reembedded, found.old_index),
-        key=lambda lost: 0.0 if lost is None else float(lost.mean()),
+        (lost.reembedded, lost.old_index),
+        key=lambda shares: 0.0 if shares is None else float(shares.mean()),
     )
     explained = (
         not named
         and most is not None
         and interval(most, seed, "neighbours")[0] > FLOOR["neighbours"]
     )
-    amount = float(found.reembedded.mean())
+    amount = float(lost.reembedded.mean())
     return Finding("neighbours", bool(named), amount, low, high, said, explained=explained)
 
 

@@ -132,8 +132,8 @@ def variances(x: np.ndarray) -> np.ndarray:
     """Shares of the variance of the principal components, largest first, without negligible
     ones."""
     a = x - x.mean(axis=0)
-    found = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
-    return np.asarray(found[found > NEGLIGIBLE * found.sum()] / found.sum())
+    sizes = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
+    return np.asarray(sizes[sizes > NEGLIGIBLE * sizes.sum()] / sizes.sum())
 
 
 def components(x: np.ndarray) -> int:

@@ -39,9 +39,9 @@ class Version(NamedTuple):
     unit: float
     width: int
 
-    def take(self, chosen: np.ndarray) -> np.ndarray:
+    def take(self, indices: np.ndarray) -> np.ndarray:
         """These rows, shape (..., width)."""
-        return self._placed(self.rows.take(chosen))
+        return self._placed(self.rows.take(indices))
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the index of the first row and the rows of one block after the other."""
@@ -83,9 +83,9 @@ def noise_draws(draws: int, queries: int, n: int, d: int) -> int:
 
 
 def nearest(
-    points: np.ndarray, own: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
+    points: np.ndarray, selves: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
 ) -> np.ndarray:
-    """Indices of the k rows nearest to every point, itself (the row ``own``) left out, shape
+    """Indices of the k rows nearest to every point, itself (the row of ``selves``) left out, shape
     (len(points), k)."""
     twice = 2 * (points - centre)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
@@ -94,26 +94,26 @@ def nearest(
         with np.errstate(over="ignore"):
             squares = (b**2).sum(axis=1)
         for some in (slice(i, i + POINTS) for i in range(0, len(points), POINTS)):
-            close = _closeness(twice[some], b, squares, own[some] - start)
+            close = _closeness(twice[some], b, squares, selves[some] - start)
             _merge(best[some], rows[some], close, start)
     return rows
 
 
 def _closeness(
-    twice: np.ndarray, block: np.ndarray, squares: np.ndarray, own: np.ndarray
+    twice: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray
 ) -> np.ndarray:
     """Minus the squared distances, up to a constant of every point; what overflows is far away."""
     with np.errstate(over="ignore", invalid="ignore"):
         close = twice @ block.T
         close -= squares
     np.nan_to_num(close, copy=False, nan=-np.inf, neginf=-np.inf)
-    inside = np.flatnonzero((own >= 0) & (own < len(block)))
-    close[inside, own[inside]] = -np.inf
+    inside = np.flatnonzero((selves >= 0) & (selves < len(block)))
+    close[inside, selves[inside]] = -np.inf
     return np.asarray(close)
 
 
 def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) -> None:
-    """Keep, in place, the k largest of those kept before and those of another block."""
+    """Keep, in place, the k largest of those before and those of another block."""
     k = best.shape[1]
     columns = (
         np.argpartition(close, -k, axis=1)[:, -k:]
@@ -122,18 +122,18 @@ def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) ->
     )
     values = np.concatenate([best, np.take_along_axis(close, columns, axis=1)], axis=1)
     where = np.concatenate([rows, columns + start], axis=1)
-    kept = np.argpartition(values, -k, axis=1)[:, -k:]
+    largest = np.argpartition(values, -k, axis=1)[:, -k:]
     best[:], rows[:] = (
-        np.take_along_axis(values, kept, axis=1),
-        np.take_along_axis(where, kept, axis=1),
+        np.take_along_axis(values, largest, axis=1),
+        np.take_along_axis(where, largest, axis=1),
     )
 
 
-def lost(points: np.ndarray, true: np.ndarray, found: np.ndarray, take: Take) -> np.ndarray:
-    """Share of the rows found that are farther from every point than the farthest of its true
+def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
+    """Share of the nearest rows that are farther from every point than the farthest of its true
     neighbours.
 
-    ``true`` and ``found``, both (len(points), k), are indices of rows; ``take`` gives them in the
+    ``true`` and ``nearest``, both (len(points), k), are indices of rows; ``take`` gives them in the
     version that decides.
     """
     shares = np.empty(len(points))
@@ -141,7 +141,7 @@ def lost(points: np.ndarray, true: np.ndarray, found: np.ndarray, take: Take) ->
         near, limit = take(true[some]), distances(points[some], take(true[some])).max(axis=1)
         sizes = (points[some] ** 2).sum(axis=1) + (near**2).sum(axis=2).max(axis=1)
         limit += 64 * np.finfo(np.float64).eps * sizes
-        shares[some] = (distances(points[some], take(found[some])) > limit[:, None]).mean(axis=1)
+        shares[some] = (distances(points[some], take(nearest[some])) > limit[:, None]).mean(axis=1)
     return shares
 
 
@@ -159,15 +159,15 @@ class Search(NamedTuple):
     y: Version
     queries: np.ndarray  # rows
     k: int
-    tick: Callable[[float], None]  # told of how many points the neighbours were found
+    tick: Callable[[float], None]  # called with how many points were looked up
 
     def among(self, points: np.ndarray, blocks: Blocks, centre: np.ndarray) -> np.ndarray:
         """Indices of the rows nearest to the points, one point for every sample that is looked up,
         or several."""
-        own = np.tile(self.queries, len(points) // len(self.queries))
-        found = nearest(points, own, blocks, centre, self.k)
+        selves = np.tile(self.queries, len(points) // len(self.queries))
+        rows = nearest(points, selves, blocks, centre, self.k)
         self.tick(len(points))
-        return found
+        return rows
 
 
 def neighbours_lost(
@@ -209,8 +209,8 @@ def neighbours_lost(
         if frame is not None
     ]
     mine, renewed = (
-        np.concatenate([np.zeros(0), *(lost(a, true, r, x.take) for r in found)])
-        for found in (rest, again)
+        np.concatenate([np.zeros(0), *(lost(a, true, r, x.take) for r in rows)])
+        for rows in (rest, again)
     )
     return Lost(
         lost(a, true, old, x.take) if same else None,
@@ -241,15 +241,15 @@ def _beyond(
     map."""
     centre = current.mean(axis=0)
     if whole is not None:
-        found = search.among(b, _mapped(search.x, whole, drawn, mapped), centre)
-        return lost(b, new, found, search.y.take)
-    own = np.searchsorted(drawn, search.queries)
-    points = current[own]
-    true, found = (
-        nearest(points, own, [(0, rows)], centre, search.k) for rows in (current, mapped)
+        rows = search.among(b, _mapped(search.x, whole, drawn, mapped), centre)
+        return lost(b, new, rows, search.y.take)
+    selves = np.searchsorted(drawn, search.queries)
+    points = current[selves]
+    true, near = (
+        nearest(points, selves, [(0, rows)], centre, search.k) for rows in (current, mapped)
     )
     search.tick(len(points))
-    return lost(points, true, found, current.__getitem__)
+    return lost(points, true, near, current.__getitem__)
 
 
 def _mapped(

@@ -21,10 +21,10 @@ class Rows(NamedTuple):
     source: np.ndarray
     precision: str
 
-    def take(self, chosen: np.ndarray) -> np.ndarray:
+    def take(self, indices: np.ndarray) -> np.ndarray:
         """These rows in double precision, shape (..., d) for indices of any shape."""
-        rows = np.asarray(self.source[chosen.ravel()]).astype(self.precision).astype(np.float64)
-        return rows.reshape(*chosen.shape, self.source.shape[1])
+        rows = np.asarray(self.source[indices.ravel()]).astype(self.precision).astype(np.float64)
+        return rows.reshape(*indices.shape, self.source.shape[1])
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the index of the first row and the rows, in their precision, of one block after the

@@ -73,12 +73,12 @@ def _displaced(x: Representation, y: Representation) -> float:
 
 
 def _size(x: Representation) -> float:
-    found = scalar(size(x))
-    if found**2 == 0:
+    length = scalar(size(x))
+    if length**2 == 0:
         raise Undefined(
             "the reference, or half of it, is constant (all its rows are equal): it has no radius"
         )
-    return found
+    return length
 
 
 def _subspace(x: Representation, y: Representation) -> float:
@@ -219,9 +219,9 @@ def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
 
 def _spanned(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:
     u, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    kept = s**2 > NEGLIGIBLE * (s**2).sum()
-    length = tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * max(1, int(kept.sum())))
-    return u[:, kept], vt[kept], length
+    spanned = s**2 > NEGLIGIBLE * (s**2).sum()
+    length = tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * max(1, int(spanned.sum())))
+    return u[:, spanned], vt[spanned], length
 
 
 def table(
@@ -265,11 +265,11 @@ def _limit(row: _Row, rules: Rules, noise: list[float], halves: list[float]) -> 
     return max([1e-6, *(float(np.quantile(values, 0.95)) for values in (noise, halves) if values)])
 
 
-def _add(found: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None:
+def _add(values: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None:
     with comparing(*pair):
         for row in rows:
             try:
-                found[row.name].append(_value(row, pair))
+                values[row.name].append(_value(row, pair))
             except Undefined:
                 continue
 
@@ -308,16 +308,16 @@ def _is_defined(row: _Row, reference: Representation) -> bool:
     return True
 
 
-def neighbour_rows(found: Lost | None, rules: Rules) -> tuple[Drift, ...]:
+def neighbour_rows(lost: Lost | None, rules: Rules) -> tuple[Drift, ...]:
     """The losses of neighbours as drifts; ``None`` when all samples of the current version are one
     point."""
-    if found is None:
+    if lost is None:
         why = "all samples of the current version are one point: none is nearer than another"
         return tuple(
             Drift(*about, None, None, None, None, True, side, True, True, why)
             for about, side in LOOKED_UP
         )
-    parts = (found.reembedded, found.noise_reembedded), (found.old_index, found.noise_old_index)
+    parts = (lost.reembedded, lost.noise_reembedded), (lost.old_index, lost.noise_old_index)
     return tuple(
         _looked_up(about, side, *part, rules) for (about, side), part in zip(LOOKED_UP, parts)
     )

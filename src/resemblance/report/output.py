@@ -54,7 +54,9 @@ def _tables_of(content: Comparison | Result) -> list[Any]:
     from .result_tables import result_tables
     from .terminal import comparison_tables
 
-    return comparison_tables(content) if isinstance(content, Comparison) else result_tables(content)
+    if isinstance(content, Comparison):
+        return comparison_tables(content)
+    return result_tables(content, is_whole=True)
 
 
 def _records_of(
@@ -93,7 +95,7 @@ def result_records(result: Result) -> list[dict[str, Any]]:
             facts = claim._asdict()
             records.append({**where, "kind": "claim", "name": facts.pop("number"), **facts})
         for cell, scores in section.scores.items():
-            places = ranks.get((section.name, cell), {})
+            places = ranks.get(section.key(cell), {})
             for measure, value in scores.items():
                 facts = {"measure": measure, "value": value, "rank": places.get(measure)}
                 records.append({**where, "kind": "score", "name": cell, **facts})
@@ -180,7 +182,7 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
 def as_json(content: Comparison | Result) -> str:
     """Return everything as JSON; a missing value is null and has a reason."""
     if isinstance(content, Result):
-        document = content.document()
+        document = {**content.document(), "trial": content.is_trial}
     else:
         head = describe(content.rows, content.columns, content.measures, content.provenance)
         document = head | {"seconds": dict(content.seconds), "records": content.records()}

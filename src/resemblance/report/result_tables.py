@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..results.claims import NO_DATA, Claim
@@ -16,13 +16,18 @@ from .tables import TextTable
 from .terminal import plain_table
 
 
-def result_tables(result: Result) -> list[Any]:
+def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
     """Return what a terminal shows: what was run and what leads, the leading tables, the claims and
-    the mean ranks of the measures; of each only what there is."""
+    the mean ranks of the measures; of each only what there is.
+
+    ``is_whole``: also tables whose columns are in groups, a part for each group.
+    """
     parts: list[Any] = headline_lines(result)
     if any(claim.verdict != NO_DATA for claim in result.claims) and not result.is_trial:
         parts.append(claim_table(result))
     parts += [*without_data(result.claims), *leading_tables(result)]
+    if is_whole:
+        parts += grouped_tables(result)
     if result.ranks() and not any(section.name == "ranking" for section in result.sections):
         parts += ["", standing_table(result)]
     return parts
@@ -48,14 +53,37 @@ def leading_tables(result: Result) -> Iterator[Any]:
                 yield _as_text(table)
 
 
-def _as_text(table: Table) -> TextTable:
+def grouped_tables(result: Result) -> Iterator[Any]:
+    """Yield the tables whose columns are in groups, group by group with its name, and what its
+    words mean."""
+    for section in result.sections:
+        tables = [t for t in section.tables if any(t.groups) and not t.is_leading]
+        for table in tables:
+            for group in dict.fromkeys(filter(None, table.groups)):
+                columns = [i for i, name in enumerate(table.groups) if i == 0 or name == group]
+                yield f"\n{group}"
+                yield _as_text(table, columns)
+        if tables:
+            yield from (f"{name}: {words}" for name, words in section.terms.items())
+
+
+def _as_text(table: Table, columns: Sequence[int] = ()) -> TextTable:
+    """Return a table, or some of its columns, without the names of their groups."""
     shown = grid(table)
     above = [heading.text for heading in shown.headings for _ in range(heading.width)]
-    above = above or [""] * len(table.columns)
+    above = [""] * len(table.columns) if columns or not above else above
     names = [f"{group} {name}".strip() for group, name in zip(above, table.columns)]
-    rows = [[cell.text + cell.sign for cell in row.cells] for row in shown.rows]
-    right = [i for i, is_number in enumerate(shown.is_number) if is_number]
-    return plain_table(names, rows, right=right)
+    columns = columns or range(len(names))
+    rows = [[row.cells[i].text + row.cells[i].sign for i in columns] for row in shown.rows]
+    right = [position for position, i in enumerate(columns) if shown.is_number[i]]
+    return plain_table([_choice(table, i, names[i]) for i in columns], rows, right=right)
+
+
+def _choice(table: Table, column: int, name: str) -> str:
+    """Return the name of a column with what a reader would choose, if others have the same name."""
+    if not table.choices or table.columns.count(table.columns[column]) == 1:
+        return name
+    return " ".join(filter(None, (name, *table.choices[column])))
 
 
 def claim_table(result: Result) -> TextTable:

@@ -17,7 +17,7 @@ from .figures import (
     Strips,
 )
 from .result import Result, load_result
-from .sections import Section, Sign, Table
+from .sections import RankRule, Section, Sign, Table
 
 __all__ = [
     "Bar",
@@ -32,6 +32,7 @@ __all__ = [
     "HeatMap",
     "Line",
     "Option",
+    "RankRule",
     "Result",
     "Section",
     "Sign",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from .figures import KINDS
 
-FIGURES = frozenset(KINDS.values())
+WORDS = ("nan", "inf", "-inf")  # what is written for numbers that JSON cannot hold
 
 
 def encode(value: Any) -> Any:
@@ -24,6 +26,16 @@ def encode(value: Any) -> Any:
     return value
 
 
+def spell(value: Any) -> Any:
+    """Return an encoded value in which numbers that JSON cannot hold are words: "nan", "inf" and
+    "-inf"."""
+    if isinstance(value, Mapping):
+        return {name: spell(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [spell(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def decode(kind: Any, value: Any) -> Any:
     """Return what was encoded as a value of its kind.
 
@@ -37,14 +49,24 @@ def decode(kind: Any, value: Any) -> Any:
         return tuple(decode(part, entry) for part, entry in zip(kinds, value, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {name: decode(parts[1], entry) for name, entry in value.items()}
+    if kind is float and value in WORDS:
+        return float(value)
     if hasattr(kind, "_fields"):
-        hints = get_type_hints(kind)
-        fields = {key: part for key, part in value.items() if key != "kind" or kind not in FIGURES}
-        return kind(**{name: decode(hints[name], part) for name, part in fields.items()})
+        hints = _hints(kind)
+        entries = {name: entry for name, entry in value.items() if name != "kind"}
+        return kind(**{name: decode(hints[name], entry) for name, entry in entries.items()})
     return value
 
 
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
+    records = [kind for kind in kinds if hasattr(kind, "_fields")]
+    if isinstance(value, dict) and len(records) == 1:
+        return decode(records[0], value)
     if isinstance(value, dict):
         name = value["kind"]
         if name not in KINDS:

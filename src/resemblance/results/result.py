@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ..documents import check_types, read_document
 from ..notebook import card
-from ..significance import Places, places, rank_within
+from ..significance import Places, places
 from ..store import write_atomically
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
 from .figures import Chart, Choice, Figure, HeatMap, Line
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
+from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
 
 FORMAT = 3
 READABLE = (1, 2, 3)  # 1 had no figures but charts and bars, 2 no titles and no signs
+FORMER = {"sweeps": "manifolds"}  # an entry that only the former result of a suite has
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,20 +98,24 @@ class Result:
         return tuple(claim for section in self.sections for claim in section.claims)
 
     def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
-        """Return the scores of every cell, by section and cell."""
-        return {(s.name, cell): scores for s in self.sections for cell, scores in s.scores.items()}
+        """Return the scores of every cell, by test and cell; the test is its section, unless a rule
+        names another."""
+        return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
-    def ranks(self) -> dict[tuple[str, str], dict[str, float]]:
+    def ranks(self, among: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, float]]:
         """Return the rank of every measure in every cell, 1 for the best; one without a value is
-        ranked behind all others.
+        ranked behind all others, unless the rule of the cell says otherwise.
 
-        Cells in which no measure has a value are left out: nothing can be ranked there.
+        ``among``: rank these measures only, among each other. Cells in which no measure has a value
+        are left out, since nothing can be ranked there.
         """
-        cells = {
-            c: {m: math.nan if v is None else v for m, v in s.items()}
-            for c, s in self.scores().items()
+        names = None if among is None else sorted(set(among))
+        ranks = {
+            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
+            for s in self.sections
+            for cell, scores in s.scores.items()
         }
-        return {c: rank_within(s) for c, s in cells.items() if not all(map(math.isnan, s.values()))}
+        return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
     def places(self) -> Places:
         """Return the mean rank of every measure over the cells, best first, and which measures
@@ -157,15 +162,26 @@ class Result:
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
     remedy = "remove it and run the suite again: what was computed is kept"
-    return read_document(Path(path), _result_of, "a result", remedy)
+    result = read_document(Path(path), _result_of, "a result", remedy)
+    if isinstance(result, str):
+        raise ValueError(
+            f"{path} was written by an earlier version: `resemblance {result} run "
+            f"{Path(path).parent}` makes it anew from what was computed"
+        )
+    return result
 
 
-def _result_of(document: dict[str, Any]) -> Result:
-    if document.pop("format") not in READABLE:
+def _result_of(document: dict[str, Any]) -> Result | str:
+    """Return a result, or the suite of one from before all suites had the same."""
+    for entry, suite in FORMER.items():
+        if entry in document:
+            return suite
+    if document["format"] not in READABLE:
         raise ValueError("it has another format")
-    document["sections"] = decode(tuple[Section, ...], document["sections"])
-    document["remarks"] = tuple(document.get("remarks", ()))
-    result = Result(**document)
+    entries = {f.name: document[f.name] for f in fields(Result) if f.name in document}
+    entries["sections"] = decode(tuple[Section, ...], entries["sections"])
+    entries["remarks"] = tuple(entries.get("remarks", ()))
+    result = Result(**entries)
     check_types(result, Result)
     return result
 

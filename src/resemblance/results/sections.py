@@ -57,13 +57,32 @@ class Table(NamedTuple):
     is_leading: bool = False
 
 
+class RankRule(NamedTuple):
+    """How measures are ranked in a cell, where the scores alone do not say it.
+
+    ``parts``: the scores of the parts of the cell, such as single models; measures are ranked in
+    each, and their ranks averaged. ``incomplete``: measures that have a score although some of
+    their comparisons failed. ``failures``: "last" ranks these, and measures without a score, behind
+    all others; "unranked" ranks these by their score, and measures without one not at all.
+    ``is_shared``: all measures get the mean of all ranks. ``test``: what the cell is a cell of; by
+    default its section.
+    """
+
+    parts: tuple[Mapping[str, float | None], ...] = ()
+    incomplete: tuple[str, ...] = ()
+    failures: str = "last"
+    is_shared: bool = False
+    test: str = ""
+
+
 class Section(NamedTuple):
     """The result of one experiment.
 
     ``about``: one paragraph for a reader who has not seen the paper. ``scores``: by cell (what was
     tested, on what), then by the specification of a measure, how well the measure does; larger is
     better, None where it has no value. ``reasons``: why something has no value, by its name.
-    ``terms``: words and what they mean, such as how to read each test.
+    ``terms``: words and what they mean, such as how to read each test. ``rules``: how measures are
+    ranked in a cell; by default by their scores, behind all others without one.
     """
 
     name: str
@@ -75,3 +94,8 @@ class Section(NamedTuple):
     scores: Mapping[str, Mapping[str, float | None]] = {}
     reasons: Mapping[str, str] = {}
     terms: Mapping[str, str] = {}
+    rules: Mapping[str, RankRule] = {}
+
+    def key(self, cell: str) -> tuple[str, str]:
+        """Return the name of a cell among those of all sections: its test, and the cell."""
+        return (cell in self.rules and self.rules[cell].test) or self.name, cell

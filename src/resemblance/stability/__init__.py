@@ -24,6 +24,7 @@ from .supervised import (
     variance_ratio,
 )
 from .transfer import fisher_discriminant, gbc, h_score, leep, nce, silhouette
+from .transformations import Transformed, transformation_study, transformations
 from .trials import centroid_drift, temporal_drift, trial_split
 from .unmatched import anchor, sample_split
 from .windows import Window, over_windows
@@ -34,6 +35,7 @@ __all__ = [
     "Null",
     "Perturbation",
     "Perturbations",
+    "Transformed",
     "Window",
     "anchor",
     "anchor_profile",
@@ -70,6 +72,8 @@ __all__ = [
     "silhouette",
     "supervised_alignment",
     "temporal_drift",
+    "transformation_study",
+    "transformations",
     "trial_split",
     "variance_ratio",
 ]

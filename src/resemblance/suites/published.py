@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from ..catalogue import list_measures
 from ..grounding import spearman
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[3] / "papers" / "data"
 PAPERS = {
     "resi": "resi_published.csv.gz",
     "mka": "mka_published.csv.gz",

@@ -1,15 +1,15 @@
-"""A study: a directory of trained models, their representations, comparisons and scores that can
-always be continued.
+"""A study: a folder that remembers what it is for, is used by one process at a time, and can always
+be continued.
 
 ::
 
     study/
-      study.json                     which suite, domains and options it is for
-      subjects/<domain>/.../seed0/   one trained model: traits.json, weights.npz, outputs.npy,
-      labels.npy, layers comparisons.db                 every comparison (SQLite), keyed by measure,
-      version and data comparisons.parquet            the same as one table
-      result.json                    scores and all that the report shows
-      log.txt                        what was done when
+      study.json                       what it is for: see Purpose
+      subjects/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
+      parts/<experiment>/<hash>.json   a finished part of an experiment: its inputs and its value
+      comparisons.db                   every comparison, by measure, version and data
+      result.json                      the result of the last run
+      log.txt                          when what was done
 """
 
 from __future__ import annotations
@@ -18,21 +18,25 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ..documents import read_document
+from ..documents import check_types, read_document
+from ..results.claims import Claim
+from ..sources.trained import DOMAINS
 from ..store import write_atomically
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # 1: a study of ReSi had its size under "suite", and no "size"
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
+Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
 Made = TypeVar("Made")
-BEGUN = re.compile(
-    r"\.lock(-journal)?|\.study\.json-\d+"
-)  # what a run that was killed at its start leaves
-# where a process that is killed leaves unfinished work, and the names that we give it
+BEGUN = re.compile(r"\.lock(-journal)?|\.study\.json-\d+")  # left by a run killed at its start
+# Where a killed process leaves unfinished work, and the names that we give it.
 UNFINISHED = (
     ("subjects", "**/.partial-*", re.compile(r"\.partial-seed\d+-\d+")),
     ("parts", "*/.*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
@@ -40,30 +44,102 @@ UNFINISHED = (
     (
         "",
         ".*",
-        re.compile(r"\.(study\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"),
+        re.compile(
+            r"\.(study\.json|facts\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
+        ),
     ),
 )
+
+
+# ----------------------------------------------------------------------------- what a study is for
+
+
+class Purpose(NamedTuple):
+    """What a study is for: a suite at a size, with models of some domains or those in a folder.
+
+    ``models``: the folder of a user's own models; None when the study trains its models, or needs
+    none. ``size``: empty where models of a user's own leave no choice.
+    """
+
+    suite: str
+    size: str = ""
+    domains: tuple[str, ...] = ()
+    models: str | None = None
+
+
+def purpose(folder: str | Path) -> Purpose:
+    """Return what a study is for; ``ValueError`` for a folder that is no study."""
+    if not (Path(folder) / "study.json").exists():
+        raise ValueError(f"{folder} is not a study: it has no study.json")
+    return read_study(Path(folder), _purpose)
+
+
+def _purpose(document: dict[str, Any]) -> Purpose:
+    if "size" not in document:
+        document = {**document, "suite": "resi", "size": document["suite"] or ""}
+    entries = {name: document[name] for name in Purpose._fields if name in document}
+    known = Purpose(**entries | {"domains": tuple(document.get("domains", ()))})
+    check_types(known, Purpose)
+    return known
 
 
 def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
     """Return what ``make`` makes of the study.json in a folder; ``ValueError`` when it is not one
     of ours."""
 
-    def ours(found: dict[str, Any]) -> Made:
-        if found["format"] != FORMAT:
+    def ours(document: dict[str, Any]) -> Made:
+        if document["format"] not in READABLE:
             raise ValueError("it has another format")
-        return make(found)
+        return make(document)
 
     return read_document(
         folder / "study.json", ours, "the description of a study", "give another folder"
     )
 
 
-def check_folder(folder: Path) -> None:
-    """Find out before the work whether a folder can hold a study: it must be one of ours, empty, or
-    not there.
+def remember(
+    folder: Path,
+    suite: str,
+    size: str,
+    *,
+    domains: Sequence[str] = (),
+    models: str | None = None,
+    keeps_size: bool = False,
+) -> Purpose:
+    """Note what a study is for, and return it, with the domains that it had before.
 
-    Raises ``ValueError`` for a folder with files of somebody else, which a study would overwrite,
+    Domains may be added. Another suite and other models need another folder, and so does another
+    size if the study ``keeps_size``; ``ValueError`` says so.
+    """
+    wanted = Purpose(suite, size, tuple(dict.fromkeys(domains)), models)
+    if (folder / "study.json").exists():
+        known = purpose(folder)
+        _check_same(folder, known, wanted, keeps_size)
+        union = {*known.domains, *domains}
+        wanted = wanted._replace(domains=tuple(d for d in DOMAINS if d in union))
+    document = {"format": FORMAT, **wanted._asdict()}
+    write_atomically(folder / "study.json", json.dumps(document) + "\n")
+    return wanted
+
+
+remember_suite = remember  # the name before
+
+
+def _check_same(folder: Path, known: Purpose, wanted: Purpose, keeps_size: bool) -> None:
+    differences = [(known.suite, wanted.suite), (known.models, wanted.models)]
+    differences += [(known.size, wanted.size)] if keeps_size else []
+    for had, asked in differences:
+        if had != asked:
+            raise ValueError(
+                f"{folder} is a study of {had or 'trained models'}; use another folder for "
+                f"{asked or 'trained models'}"
+            )
+
+
+def check_folder(folder: Path) -> None:
+    """Check before the work that a folder can hold a study: it is one, is empty, or does not exist.
+
+    Raises ``ValueError`` for a folder with somebody else's files, which a study would overwrite,
     and for a path that no file and no page could name.
     """
     try:
@@ -77,7 +153,7 @@ def check_folder(folder: Path) -> None:
             f"{folder} is a file; give a folder for the study, which may not be there yet"
         )
     if (folder / "study.json").exists():
-        read_study(folder, lambda found: found["suite"])
+        purpose(folder)
     elif folder.is_dir():
         strange = sorted(p.name for p in folder.iterdir() if not BEGUN.fullmatch(p.name))
         if strange:
@@ -87,28 +163,41 @@ def check_folder(folder: Path) -> None:
             )
 
 
-def remember_suite(folder: Path, suite: str, size: str) -> None:
-    """Note what the folder is for; another suite needs another folder, another size does not."""
-    file = folder / "study.json"
-    if file.exists() and (had := read_study(folder, lambda found: found["suite"])) != suite:
-        raise ValueError(f"{folder} is a study of {had}; use another folder for {suite}")
-    write_atomically(file, json.dumps({"format": FORMAT, "suite": suite, "size": size}) + "\n")
+# ---------------------------------------------------------------------------------- use of a folder
 
 
-def clean(folder: Path) -> None:
-    """Remove what processes that were killed left unfinished: only what has a name that we give,
-    where we give it."""
-    for inside, pattern, name in UNFINISHED:
-        if not inside or not (folder / inside).is_symlink():
-            for left in (folder / inside).glob(pattern):
-                if name.fullmatch(left.name) and not left.is_symlink():
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+@contextmanager
+def study_folder(
+    folder: str | Path | None,
+    suite: str,
+    size: str,
+    *,
+    domains: Sequence[str] = (),
+    models: str | None = None,
+    keeps_size: bool = False,
+) -> Iterator[tuple[Path, Purpose]]:
+    """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
+
+    Without a folder it is a temporary one. Raises ``ValueError`` as :func:`check_folder`,
+    :func:`alone` and :func:`remember` do.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary), Purpose(suite, size, tuple(domains), models)
+        return
+    path = Path(folder)
+    check_folder(path)
+    path.mkdir(parents=True, exist_ok=True)
+    with alone(path):
+        known = remember(path, suite, size, domains=domains, models=models, keeps_size=keeps_size)
+        clean(path)
+        yield path, known
 
 
 @contextmanager
 def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
     """Hold the lock of a study, which ends with the process, however it ends; ``ValueError`` if
-    another holds it."""
+    another process holds it."""
     database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
     try:
         database.execute("BEGIN EXCLUSIVE")
@@ -120,7 +209,9 @@ def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
             f"another process is working on {folder}; wait until it is done, or stop it"
         ) from error
     except sqlite3.DatabaseError as error:
-        raise ValueError(f"{folder / '.lock'} is no lock of ours ({error}): remove it") from error
+        raise ValueError(
+            f"{folder / '.lock'} is not a lock file of resemblance ({error}): remove it"
+        ) from error
     try:
         yield
     finally:
@@ -128,6 +219,7 @@ def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
 
 
 def is_running(folder: Path) -> bool:
+    """Return whether a process holds the lock of a study."""
     try:
         with alone(folder, patience=0):
             return False
@@ -135,3 +227,19 @@ def is_running(folder: Path) -> bool:
         return True
     except sqlite3.OperationalError:  # a folder that nobody can write to
         return False
+
+
+def clean(folder: Path) -> None:
+    """Remove what killed processes left unfinished: only names that we give, where we give them."""
+    for inside, pattern, name in UNFINISHED:
+        if inside and (folder / inside).is_symlink():
+            continue
+        for path in (folder / inside).glob(pattern):
+            if name.fullmatch(path.name) and not path.is_symlink():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def log(folder: Path, line: str) -> None:
+    """Add a line to the log of a study."""
+    with (folder / "log.txt").open("a", encoding="utf-8") as file:
+        file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +14,9 @@ from ..compare import as_finished
 from ..documents import read_document
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
-from ..sources.trained import source
+from ..sources.trained import DOMAINS, source
 from ..subject import Recipe, Subject
-from .study import Progress
-
-NEEDS = {
-    "graphs": "torch_geometric.nn",
-    "language": "transformers",
-    "vision": "torch",
-}  # to train the models of a domain
+from .study import Progress, log
 
 
 def train(
@@ -32,14 +25,13 @@ def train(
     """Train every model of the plan that the study does not have.
 
     Pretrained models come first, once each, whether the plan lists them or only models that start
-    from them; then all others, fine-tuned models from the weights that the study keeps. So every
-    recipe gives the same model in whatever order, number of processes or number of attempts the
-    plan is trained.
+    from them. All others follow; fine-tuned models start from the weights that the study keeps. So
+    a recipe gives the same model whatever the order, the number of processes and of attempts.
     """
     plan = with_parents(plan)
     missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
     for domain in {recipe.domain for recipe in missing}:
-        check(NEEDS[domain])
+        check(DOMAINS[domain].needs)
     done = len(plan) - len(missing)
     progress("training", done, len(plan))
     for wave in (True, False):
@@ -56,26 +48,28 @@ def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
 
     Raises ``ValueError`` when two different recipes have one name, and so one place in a study.
     """
-    every = dict[str, Recipe]()
+    recipes = dict[str, Recipe]()
     for recipe in plan:
         for one in (recipe.parent, recipe):
-            if one is not None and every.setdefault(one.name, one).fingerprint != one.fingerprint:
+            if one is not None and recipes.setdefault(one.name, one).fingerprint != one.fingerprint:
                 raise ValueError(
                     f"two recipes are named {one.name}, with different options or versions"
                 )
-    return list(every.values())
+    return list(recipes.values())
 
 
 def _trained(folder: Path, missing: Iterable[Recipe], executor: Executor | None) -> Iterator[str]:
-    jobs = [(recipe, place(folder, recipe), _parent_place(folder, recipe)) for recipe in missing]
+    jobs = [
+        (recipe, model_folder(folder, recipe), _parent_folder(folder, recipe)) for recipe in missing
+    ]
     if executor is None:
         yield from (train_one(*job) for job in jobs)
         return
     yield from as_finished({executor.submit(train_one, *job) for job in jobs})
 
 
-def _parent_place(folder: Path, recipe: Recipe) -> Path | None:
-    return None if recipe.parent is None else place(folder, recipe.parent)
+def _parent_folder(study: Path, recipe: Recipe) -> Path | None:
+    return None if recipe.parent is None else model_folder(study, recipe.parent)
 
 
 def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
@@ -113,37 +107,34 @@ def train_one(recipe: Recipe, folder: Path, parent: Path | None = None) -> str:
     return f"trained {recipe.name}: accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s"
 
 
-def place(folder: Path, recipe: Recipe) -> Path:
+def model_folder(study: Path, recipe: Recipe) -> Path:
     """Return the folder of a model inside a study."""
-    return folder / "subjects" / recipe.name
+    return study / "subjects" / recipe.name
+
+
+place = model_folder  # the name before
 
 
 def is_trained(folder: Path, recipe: Recipe) -> bool:
     """Whether a study has the model of a recipe, complete and undamaged."""
-    own = place(folder, recipe)
+    model = model_folder(folder, recipe)
     try:
-        return _is_same(own, recipe) and bool(read_subject(own, verify=True))
+        return _is_same(model, recipe) and bool(read_subject(model, verify=True))
     except (ValueError, OSError):
         return False
 
 
-def _is_same(own: Path, recipe: Recipe) -> bool:
+def _is_same(model: Path, recipe: Recipe) -> bool:
     """Whether a folder holds a model of this recipe, with all its parts and undamaged weights."""
     try:
         recorded = read_document(
-            own / TRAITS, lambda found: found.get("recipe"), "an object of traits"
+            model / TRAITS, lambda traits: traits.get("recipe"), "an object of traits"
         )
-        return recorded == recipe.fingerprint and is_complete(own)
+        return recorded == recipe.fingerprint and is_complete(model)
     except (ValueError, OSError):
         return False
 
 
 def subjects_of(folder: Path, plan: Iterable[Recipe]) -> tuple[Subject, ...]:
     """Return the subjects of the trained models of a plan."""
-    return tuple(s for recipe in plan for s in read_subject(place(folder, recipe)))
-
-
-def log(folder: Path, line: str) -> None:
-    """Add a line to the log of a study."""
-    with (folder / "log.txt").open("a", encoding="utf-8") as file:
-        file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")
+    return tuple(s for recipe in plan for s in read_subject(model_folder(folder, recipe)))

@@ -1,9 +1,9 @@
-"""What all trainings share: a seeded, single-threaded, deterministic PyTorch, and the corruption of
-labels."""
+"""What all domains share: a seeded, single-threaded, deterministic PyTorch, the corruption of
+labels, a start from pretrained weights, and shifts of several severities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +11,11 @@ import numpy as np
 
 from ...extras import need
 from ...rng import generator
+from ...subject import TRANSFER, Recipe
 
 State = Mapping[str, np.ndarray]  # the weights of a model, by name
+FINETUNING = frozenset({"shots", "pretraining"})  # options that pretrained models do not have
+SEVERITIES = (1, 2, 3, 4, 5)
 
 
 @contextmanager
@@ -64,3 +67,102 @@ def wrong_labels(
 def accuracy(outputs: np.ndarray, labels: np.ndarray) -> float:
     """Return the share of rows whose largest output is the label."""
     return float((outputs.argmax(axis=1) == labels).mean())
+
+
+# ------------------------------------------------------------------- pretraining and fine-tuning
+
+
+def begin(recipe: Recipe, model: Any, start: State | None, head: str) -> Any:
+    """Load pretrained weights into every layer of a new model except the head, and return it.
+
+    ``head``: how the names of the head's weights start; these keep their random values.
+
+    Raises ``ValueError`` when there is no ``start``, or it is of another network.
+    """
+    if start is None:
+        raise ValueError(f"{recipe.name}: fit needs start, the weights of {recipe.parent.name}")  # type: ignore[union-attr]
+    torch, initial = need("torch"), model.state_dict()
+    body = {name: value for name, value in initial.items() if not name.startswith(head)}
+    for name, value in body.items():
+        if name not in start or np.shape(start[name]) != tuple(value.shape):
+            got = f"the shape {np.shape(start[name])}" if name in start else "nothing"
+            raise ValueError(
+                f"{recipe.name}: start has {got} for {name}, which is {tuple(value.shape)}"
+            )
+    model.load_state_dict(
+        initial | {name: torch.from_numpy(np.array(start[name])) for name in body}
+    )
+    return model
+
+
+def check_transfer(
+    recipe: Recipe, known: Mapping[str, tuple[str, ...]], options: Mapping[str, Any]
+) -> None:
+    """Raise ``ValueError`` unless a recipe is of a known kind and has at least these options, for
+    its parent too."""
+    for name, values in {**known, "setting": TRANSFER}.items():
+        if getattr(recipe, name) not in values:
+            allowed = ", ".join(map(repr, values))
+            raise ValueError(
+                f"{recipe.domain}: {name} must be one of {allowed}; got {getattr(recipe, name)!r}"
+            )
+    if recipe.strength != 0:
+        raise ValueError(
+            f"{recipe.domain}: {recipe.setting} models have strength 0; got {recipe.strength!r}"
+        )
+    needed = options.keys() - (FINETUNING if recipe.setting == "pretrained" else ())
+    missing = sorted(needed - recipe.options.keys())
+    if missing:
+        raise ValueError(
+            f"{recipe.domain}: options for {recipe.architecture!r} lack {', '.join(missing)}"
+        )
+    if recipe.parent is not None:
+        check_transfer(recipe.parent, known, options)
+
+
+def examples(
+    labels: np.ndarray, shots: int, classes: int, random: np.random.Generator
+) -> np.ndarray:
+    """Return the places of ``shots`` examples of every class, drawn without replacement, class by
+    class.
+
+    Raises ``ValueError`` when a class has fewer.
+    """
+    fewest = np.bincount(labels, minlength=classes).min()
+    if not 0 < shots <= fewest:
+        raise ValueError(
+            f"examples: shots must be between 1 and {fewest}, the examples of the rarest class; "
+            f"got {shots!r}"
+        )
+    return np.concatenate(
+        [random.permutation(np.flatnonzero(labels == k))[:shots] for k in range(classes)]
+    )
+
+
+def with_means(accuracies: Mapping[str, float]) -> dict[str, float]:
+    """Return accuracies and their means: of each shift over its severities, and as ``"shift"`` of
+    all of these.
+
+    Names with a severity are "shift/severity"; names without are kept, and "test" is no shift.
+    """
+    families: dict[str, list[float]] = {}
+    for name, value in accuracies.items():
+        if name != "test":
+            families.setdefault(name.partition("/")[0], []).append(value)
+    means = {name: float(np.mean(values)) for name, values in families.items()}
+    return {**accuracies, **means, "shift": float(np.mean(list(means.values())))}
+
+
+# ------------------------------------------------------------------------------- shifted inputs
+
+
+def check_shift(
+    function: str, what: str, name: str, known: Collection[str], severity: object
+) -> None:
+    """Raise ``ValueError`` unless a shift is known and its severity is a whole number from 0 to
+    5."""
+    if name not in known:
+        raise ValueError(f"{function}: no {what} {name!r}; known: {', '.join(known)}")
+    whole = isinstance(severity, int | np.integer) and not isinstance(severity, bool)
+    if not whole or severity not in (0, *SEVERITIES):
+        raise ValueError(f"{function}: severity must be 0 to 5; got {severity!r}")

@@ -1,6 +1,18 @@
 """The ReSi benchmark (Klabunde et al. 2025): six tests of how well measures find models alike."""
 
-from .evaluation import ResiResult, evaluate, load_resi
-from .suite import run
+from .evaluation import assess, evaluate
+from .facts import Evaluation, load_facts
+from .sections import read_result, result_of
+from .suite import SIZES, run, status
 
-__all__ = ["ResiResult", "evaluate", "load_resi", "run"]
+__all__ = [
+    "SIZES",
+    "Evaluation",
+    "assess",
+    "evaluate",
+    "load_facts",
+    "read_result",
+    "result_of",
+    "run",
+    "status",
+]

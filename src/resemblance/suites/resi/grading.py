@@ -39,11 +39,22 @@ from ...significance import mantel, pairings
 PROTOCOLS = ("paper", "resi-code")
 PERMUTATIONS = ("models", "pairs")
 FAILURES = ("last", "unranked")
-UNRANKED: Mapping[str, str] = {
-    "paper": "last",
-    "resi-code": "unranked",
-}  # what becomes of failures, by protocol
-PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}  # by protocol
+# by protocol: what becomes of failures, what is permuted, and the preset of measures
+UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}
+PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
+PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
+
+
+class ModelFamily(NamedTuple):
+    """Models that are compared with each other, seen by one pooling."""
+
+    domain: str
+    dataset: str
+    architecture: str
+    pooling: str
+
+    def __str__(self) -> str:
+        return " · ".join(part for part in self if part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +78,9 @@ class Case:
     expectations: Mapping[str, tuple[Any, ...]]
 
     @property
-    def title(self) -> str:
-        """A readable name, unique among the cases of a study."""
-        return "/".join((self.domain, self.dataset, self.architecture, self.pooling, self.test))
+    def family(self) -> ModelFamily:
+        """The models that are compared."""
+        return ModelFamily(self.domain, self.dataset, self.architecture, self.pooling)
 
 
 class Score(NamedTuple):
@@ -99,6 +110,11 @@ class Score(NamedTuple):
     def cell(self) -> tuple[str, ...]:
         """What it is a score in: test, quality, domain, dataset, architecture, pooling."""
         return tuple(self[:6])
+
+    @property
+    def family(self) -> ModelFamily:
+        """The models that were compared."""
+        return ModelFamily(*self[2:6])
 
 
 # Which rule makes a score of a matrix: the definitions of the paper, and what the authors' code

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Group(NamedTuple):
+class ModelGroup(NamedTuple):
     """Models that were treated alike: the accuracy of each, and whether the group is used.
 
     ``criterion`` says what the accuracies were measured on: "clean" inputs, or "augmented" ones.
@@ -65,7 +65,7 @@ def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, flo
 def choose_groups(
     where: tuple[str, str, str, str],
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]],
-) -> tuple[Group, ...]:
+) -> tuple[ModelGroup, ...]:
     """Return the groups of one test with what was decided about each.
 
     ``where``: test, domain, dataset, architecture. ``members``: by group, its strength and the
@@ -77,21 +77,25 @@ def choose_groups(
     if alone:
         left = choose_groups(where, {n: m for n, m in members.items() if n not in alone})
         few = (
-            Group(*where, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed")
+            ModelGroup(
+                *where, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed"
+            )
             for n, m in alone.items()
         )
         return (*left, *few)
     clean, augmented = _table(members, "test"), _table(members, "augmented")
     if clean is None:
         return tuple(
-            Group(*where, name, strength, (), "none", True, "accuracies unknown: not checked")
+            ModelGroup(*where, name, strength, (), "none", True, "accuracies unknown: not checked")
             for name, (strength, _) in members.items()
         )
     criterion, used, kept = "clean", clean, separated(clean)
     if augmented is not None and len(separated(augmented)) > len(kept):
         criterion, used, kept = "augmented", augmented, separated(augmented)
     return tuple(
-        Group(*where, name, strength, used[name], criterion, name in kept, _note(name, kept, used))
+        ModelGroup(
+            *where, name, strength, used[name], criterion, name in kept, _note(name, kept, used)
+        )
         for name, (strength, _) in members.items()
     )
 

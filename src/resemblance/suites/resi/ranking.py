@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple
 
-import numpy as np
-
-from ...significance import Ranking, rank_within, summarize
+from ...results.ranks import Scores, rank_cell
+from ...results.sections import RankRule
+from ...results.values import known
+from ...significance import Ranking, summarize
 from .grading import FAILURES, Score, check_choice
 
 # The qualities that count in a ranking: all but conformity.
@@ -16,42 +18,67 @@ Cell = tuple[str, ...]
 Ranks = dict[Cell, dict[str, float]]
 
 
-def cell_ranks(scores: Iterable[Score], *, failures: str = "last") -> Ranks:
-    """Return, for every cell that counts for the ranking, the rank of each measure by its
-    specification.
+class RankedCell(NamedTuple):
+    """The scores of all measures in a cell that counts for the ranking, and how they are ranked."""
 
-    1 is the best; equal scores share the best rank. In the test of layers measures are ranked for
-    every model, and a measure's rank in the cell is its mean over models. A cell in which no
-    measure has a value is left out. ``failures``: see
+    scores: Scores
+    rule: RankRule
+
+
+def ranked_cells(
+    scores: Iterable[Score], *, protocol: str = "paper", failures: str = "last"
+) -> dict[Cell, RankedCell]:
+    """Return the cells that count for the ranking.
+
+    In the test of layers measures are ranked for every model, and a measure's rank in the cell is
+    its mean over models. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates
+    ranks, which differs in three ways: measures without a value have no rank; in the test of layers
+    the ranks of all measures and models are averaged, so that every measure gets the same number;
+    of the poolings of one model only the first read counts. ``failures``: see
     :func:`resemblance.significance.rank_within`.
     """
-    found = _ranks_by_cell(scores, failures)
+    check_choice("failures", failures, FAILURES)
+    is_code = protocol == "resi-code"
+    members: dict[Cell, list[Score]] = defaultdict(list)
+    for score in scores:
+        if score.quality in RANKED:
+            members[score.cell].append(score)
+    first: dict[Cell, Cell] = {}
+    for cell, of_cell in members.items():
+        if not is_code or any(known(value) is not None for s in of_cell for value in s.parts):
+            first.setdefault(cell[:5] if is_code else cell, cell)
+    failures = "unranked" if is_code else failures
     return {
-        cell: {m: float(np.mean(own)) for m, own in ranks.items()} for cell, ranks in found.items()
+        cell: RankedCell(
+            {s.measure: known(s.value) for s in members[cell]},
+            _rule(members[cell], failures, is_shared=is_code and cell[0] == "layers"),
+        )
+        for cell in first.values()
     }
 
 
-def _ranks_by_cell(scores: Iterable[Score], failures: str) -> dict[Cell, dict[str, list[float]]]:
-    """Return in every cell the ranks of every measure, one per part."""
-    check_choice("failures", failures, FAILURES)
-    by_cell: dict[Cell, list[Score]] = defaultdict(list)
-    for score in scores:
-        if score.quality in RANKED:
-            by_cell[score.cell].append(score)
-    ranks = {cell: _ranks(members, failures) for cell, members in by_cell.items()}
-    return {cell: found for cell, found in ranks.items() if found}
+def _rule(scores: list[Score], failures: str, *, is_shared: bool) -> RankRule:
+    count = max(len(s.parts) for s in scores)
+    parts = tuple(
+        {s.measure: known(s.parts[i]) if i < len(s.parts) else None for s in scores}
+        for i in range(count if count > 1 else 0)  # the score of a single part is that of the cell
+    )
+    incomplete = tuple(s.measure for s in scores if s.failed)
+    return RankRule(parts, incomplete, failures, is_shared, scores[0].test)
 
 
-def _ranks(scores: list[Score], failures: str) -> dict[str, list[float]]:
-    incomplete = [s.measure for s in scores if s.failed]
-    ranks: dict[str, list[float]] = defaultdict(list)
-    for part in range(max(len(s.parts) for s in scores)):
-        values = {s.measure: s.parts[part] if part < len(s.parts) else np.nan for s in scores}
-        if np.isnan(list(values.values())).all():
-            continue  # nobody can be ranked where nobody has a value
-        for measure, rank in rank_within(values, incomplete, failures=failures).items():
-            ranks[measure].append(rank)
-    return ranks
+def cell_ranks(
+    scores: Iterable[Score], *, protocol: str = "paper", failures: str = "last"
+) -> Ranks:
+    """Return, for every cell that counts for the ranking, the rank of each measure by its
+    specification.
+
+    1 is the best; equal scores share the best rank. A cell in which no measure has a value is left
+    out. ``protocol``, ``failures``: see :func:`ranked_cells`.
+    """
+    cells = ranked_cells(scores, protocol=protocol, failures=failures)
+    ranks = {cell: rank_cell(*ranked) for cell, ranked in cells.items()}
+    return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
 
 def ranking(
@@ -62,23 +89,3 @@ def ranking(
         c: r for c, r in ranks.items() if domain in (None, c[2])
     }
     return summarize(cells)
-
-
-def resi_code_ranks(scores: Iterable[Score]) -> Ranks:
-    """Return ranks as the authors' notebook for Figure 3 aggregates them.
-
-    It differs from :func:`cell_ranks` in three ways: measures without a value have no rank; in the
-    test of layers the ranks of all measures and models are averaged, so that every measure gets the
-    same number; of the poolings of one model only the first read is kept.
-    """
-    kept: Ranks = {}
-    for cell, ranks in _ranks_by_cell(scores, "unranked").items():
-        everyone = (
-            float(np.mean([rank for own in ranks.values() for rank in own])) if ranks else np.nan
-        )
-        found = {
-            m: everyone if cell[0] == "layers" else float(np.mean(own)) for m, own in ranks.items()
-        }
-        if all(known[:5] != cell[:5] for known in kept):
-            kept[cell] = found
-    return kept

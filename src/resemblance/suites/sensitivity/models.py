@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ...sources.trained import ARCHITECTURES, DOMAINS, source
-from ...sources.trained.graphs import train as graphs
-from ...sources.trained.language import train as language
-from ...sources.trained.vision import train as vision
+from ...sources.trained import DOMAINS, check_domains, source
 from ...subject import Recipe
 
 
-class Size(NamedTuple):
+class ModelCounts(NamedTuple):
     """How many models of each kind a domain has.
 
     ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
@@ -26,27 +23,14 @@ class Size(NamedTuple):
     grid: tuple[int, int]
 
 
-SIZES: Mapping[str, Size] = {
-    "small": Size(2, 3, (2, 2)),
-    "default": Size(5, 20, (4, 5)),
-    "paper": Size(10, 100, (10, 10)),
-}
-CHOSEN: Mapping[str, str] = {"graphs": "sage", "language": "bert", "vision": "resnet"}
-DEEP: Mapping[
-    str, Mapping[str, Any]
-] = {  # what normal models have in place of the options of the suite "mini"
-    "graphs": {"layers": 9, "hidden": 32},
-    "language": {"layers": 8, "train": 1500},
-    "vision": {"blocks": 4, "width": 8, "epochs": 10},
-}
-SMALL: Mapping[str, Mapping[str, Any]] = {
-    "graphs": {"layers": 5, "test": 120},
-    "language": {"layers": 3, "width": 8, "inner": 16, "epochs": 1, "test": 120},
-    "vision": {"width": 4, "epochs": 1, "test": 120},
+SIZES: Mapping[str, ModelCounts] = {
+    "small": ModelCounts(2, 3, (2, 2)),
+    "default": ModelCounts(5, 20, (4, 5)),
+    "paper": ModelCounts(10, 100, (10, 10)),
 }
 
 
-def recipes(size: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
+def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
     """Return the recipe of every model that the four benchmarks need, domain by domain.
 
     ``size``: ``"small"`` for trials, ``"default"``, or ``"paper"``, with as many models as the
@@ -71,22 +55,18 @@ def recipes(size: str, domains: Sequence[str] = DOMAINS) -> tuple[Recipe, ...]:
     """
     if size not in SIZES:
         raise ValueError(f"no size {size!r}; known: {', '.join(SIZES)}")
-    for domain in domains:
-        if domain not in DOMAINS:
-            raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
+    check_domains(domains)
     return tuple(chain.from_iterable(_recipes(size, domain) for domain in dict.fromkeys(domains)))
 
 
 def _recipes(size: str, domain: str) -> Iterator[Recipe]:
-    (seeds, finetunings, (pretrainings, each)), architecture = SIZES[size], CHOSEN[domain]
-    where = (domain, ARCHITECTURES[domain][0], architecture)
-    normal = {"graphs": graphs, "language": language, "vision": vision}[domain]
-    deep = normal.OPTIONS["slice"][architecture] | SMALL[domain]
-    if size != "small":
-        deep = normal.OPTIONS["mini"][architecture] | DEEP[domain]
-    yield from (Recipe(*where, "normal", 0.0, seed, deep, normal.VERSION) for seed in range(seeds))
-    transfer = source(domain, "finetuned")
-    options = transfer.OPTIONS["small" if size == "small" else "default"][architecture]
+    seeds, finetunings, (pretrainings, each) = SIZES[size]
+    about, scale = DOMAINS[domain], "small" if size == "small" else "default"
+    where = (domain, about.dataset, about.chosen)
+    normal, transfer = source(domain), source(domain, "finetuned")
+    for seed in range(seeds):
+        yield Recipe(*where, "normal", 0.0, seed, normal.DEEP[scale], normal.VERSION)
+    options = transfer.OPTIONS[scale][about.chosen]
     for p in range(pretrainings):
         first = Recipe(*where, "finetuned", 0.0, 0, options, transfer.VERSION, p)
         assert first.parent is not None

@@ -1,24 +1,27 @@
-"""Linear probes: what of a class can be read off a representation."""
+"""Linear probes: how well a class can be read off a representation."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...arrays import to_numpy
-from ...representation import Undefined, as_representation, finite
+from ...documents import read_document
+from ...representation import Undefined, as_representation, fingerprint, finite
 from ...rng import generator
+from ...store import write_atomically
 
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
 SPLITS = 3
-PROBE_VERSION = 2
-Part = tuple[
-    np.ndarray, np.ndarray, np.ndarray
-]  # samples that train, that choose the penalty, that test
-FLOOR = 1e-6  # of the largest feature: below it lies what is left of zeros in single precision
+PROBE_VERSION = 2  # raise it when the accuracies change
+Division = tuple[np.ndarray, np.ndarray, np.ndarray]  # samples that train, choose, test
+FLOOR = 1e-6  # of the largest feature; in single precision, zeros end up below
 
 
 def probe(
@@ -28,17 +31,18 @@ def probe(
     penalties: Sequence[float] = PENALTIES,
     splits: int = SPLITS,
     seed: int = 0,
+    cache: str | Path | None = None,
 ) -> float:
-    """Return the accuracy, on samples it has not seen, of a linear classifier on a frozen
-    representation, in [0, 1].
+    """Return the accuracy on unseen samples of a linear classifier on a frozen representation, in
+    [0, 1].
 
-    Half of the samples train, a quarter chooses the penalty and a quarter tests, in shares that are
-    alike in every class; the mean over ``splits`` such divisions, which are the same for all
-    representations of the samples. Logistic regression with a squared penalty on features of unit
-    variance; ``penalties`` are inverse strengths, of which the one with the best validation
-    accuracy is taken, the strongest of equals, and refitted on all but the test samples. Features
-    whose norm (centred) is at most max(1e-6, max(n, d) eps) times the largest are left out: scaled
-    to unit variance, rounding would count as much as any signal.
+    Half of the samples train, a quarter chooses the penalty and a quarter tests, in equal shares of
+    every class; the mean over ``splits`` such divisions, which are the same for all representations
+    of the samples. Logistic regression with a squared penalty on features of unit variance;
+    ``penalties`` are inverse strengths. The one with the best validation accuracy (the strongest of
+    equals) is refitted on all but the test samples. Features whose norm (centred) is at most
+    max(1e-6, max(n, d) eps) times the largest are left out: scaled to unit variance, rounding error
+    would count as much as any signal. ``cache``: a folder that keeps each accuracy in a file.
 
     X is (n, d), labels (n,) of any one kind. Raises ``ValueError`` for labels that do not fit,
     fewer than two classes in one of the three parts, fewer than eight samples, NaN and infinity,
@@ -57,8 +61,26 @@ def probe(
             f"{classes.shape}"
         )
     parts = divisions(classes, splits, seed)
-    told = _above_rounding(points)
-    return float(np.mean([_accuracy(told, classes, part, strengths) for part in parts]))
+    file = None
+    if cache is not None:
+        key = [fingerprint(x), classes.tolist(), strengths, int(splits), seed, PROBE_VERSION]
+        file = Path(cache) / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:24]}.json"
+        if (stored := _stored(file)) is not None:
+            return stored
+    features = _above_rounding(points)
+    accuracy = float(np.mean([_accuracy(features, classes, part, strengths) for part in parts]))
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, json.dumps(accuracy))
+    return accuracy
+
+
+def _stored(file: Path) -> float | None:
+    try:
+        accuracy: Any = read_document(file, lambda value: value, "an accuracy")
+    except ValueError:
+        return None
+    return accuracy if isinstance(accuracy, float) else None
 
 
 def _checked(penalties: Iterable[float], splits: int) -> list[float]:
@@ -78,27 +100,26 @@ def _checked(penalties: Iterable[float], splits: int) -> list[float]:
 def class_numbers(labels: Any) -> np.ndarray:
     """Return labels of any one kind as numbers from 0, in their order. Raises ``ValueError`` for
     mixed kinds."""
-    given = to_numpy(labels) if hasattr(labels, "dtype") else np.asarray(labels)
-    if given.ndim != 1:
+    values = to_numpy(labels) if hasattr(labels, "dtype") else np.asarray(labels)
+    if values.ndim != 1:
         raise ValueError(
-            f"probe: labels must be one list, a label per sample; got shape {given.shape}"
+            f"probe: labels must be one list, a label per sample; got shape {values.shape}"
         )
     words = {
-        isinstance(label, str | bytes) for label in (labels if given.dtype.kind in "USO" else ())
+        isinstance(label, str | bytes) for label in (labels if values.dtype.kind in "USO" else ())
     }
     try:
         if len(words) > 1:
             raise TypeError("both words and numbers")
-        return np.asarray(np.unique(given, return_inverse=True)[1])
+        return np.asarray(np.unique(values, return_inverse=True)[1])
     except TypeError as error:
         raise ValueError(
             f"probe: labels must be of one kind, all numbers or all words ({error})"
         ) from error
 
 
-def divisions(classes: np.ndarray, splits: int = SPLITS, seed: int = 0) -> list[Part]:
-    """Return which samples train, choose and test in every split, in shares that are alike in every
-    class.
+def divisions(classes: np.ndarray, splits: int = SPLITS, seed: int = 0) -> list[Division]:
+    """Return which samples train, choose and test in every split, in equal shares of every class.
 
     Raises ``ValueError`` when there are fewer than eight samples, or a part has fewer than two
     classes.
@@ -107,15 +128,14 @@ def divisions(classes: np.ndarray, splits: int = SPLITS, seed: int = 0) -> list[
         raise ValueError(
             f"probe: at least 8 samples of 2 classes are needed; got {len(classes)} samples"
         )
-    found = []
+    parts = []
     for split in range(splits):
         order = generator(seed, "probe", split).permutation(len(classes))
-        by_class = order[
-            np.argsort(classes[order], kind="stable")
-        ]  # quarters of it have the classes in equal shares
+        # every fourth sample of this order: the classes in equal shares
+        by_class = order[np.argsort(classes[order], kind="stable")]
         role = np.arange(len(classes)) % 4
-        found.append((by_class[role % 2 == 0], by_class[role == 1], by_class[role == 3]))
-    if any(len(np.unique(classes[part])) < 2 for parts in found for part in parts):
+        parts.append((by_class[role % 2 == 0], by_class[role == 1], by_class[role == 3]))
+    if any(len(np.unique(classes[samples])) < 2 for part in parts for samples in part):
         counts = np.unique(classes, return_counts=True)[1].tolist()
         raise ValueError(
             "probe: every part (half, quarter, quarter) needs 2 classes; classes have "
@@ -125,7 +145,7 @@ def divisions(classes: np.ndarray, splits: int = SPLITS, seed: int = 0) -> list[
         raise ValueError(
             f"probe: {len(np.unique(classes))} classes are too many for {len(classes)} samples"
         )
-    return found
+    return parts
 
 
 def _above_rounding(points: np.ndarray) -> np.ndarray:
@@ -140,7 +160,7 @@ def _above_rounding(points: np.ndarray) -> np.ndarray:
 
 
 def _accuracy(
-    points: np.ndarray, labels: np.ndarray, part: Part, penalties: Sequence[float]
+    points: np.ndarray, labels: np.ndarray, part: Division, penalties: Sequence[float]
 ) -> float:
     train, choose, test = part
     scores = [
@@ -160,7 +180,5 @@ def _fit(points: np.ndarray, labels: np.ndarray, penalty: float) -> Any:
 
     model = make_pipeline(StandardScaler(), LogisticRegression(C=penalty, max_iter=500, tol=1e-3))
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # it is a linear classifier, converged or not
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a linear classifier all the same
         return model.fit(points, labels)

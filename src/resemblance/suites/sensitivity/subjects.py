@@ -1,12 +1,11 @@
-"""Which models the sensitivity benchmark has, trained here or brought along, and what they belong
-to."""
+"""The models of the benchmarks, trained here or brought along, and the families they form."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,14 +19,12 @@ from ...subject import Recipe, Subject
 from ..training import subjects_of
 from .operators import normalize
 
-NOT_FUNCTIONALITY = (
-    "test",
-    "shift",
-)  # the accuracy on the inputs themselves, and the mean over all others
+# The accuracy on the inputs of the task, and the mean over all others, are no functionality.
+NOT_FUNCTIONALITY = ("test", "shift")
 
 
-class Family(NamedTuple):
-    """What models have in common that are compared with each other."""
+class ModelFamily(NamedTuple):
+    """What models that are compared with each other have in common."""
 
     domain: str
     dataset: str
@@ -41,8 +38,7 @@ class Family(NamedTuple):
 
 
 class Models(NamedTuple):
-    """Where models come from: recipes, whose models a study has trained, or a folder of somebody's
-    own."""
+    """Where models come from: recipes that a study has trained, or a folder of the user."""
 
     recipes: tuple[Recipe, ...] = ()
     folder: str | None = None
@@ -52,81 +48,80 @@ class Models(NamedTuple):
         return read_subjects(self.folder) if self.folder else subjects_of(study, self.recipes)
 
 
-def families(subjects: Iterable[Subject]) -> dict[Family, list[Subject]]:
-    """Return subjects by family, of several poolings the first: the others are the same models once
-    more."""
-    found: dict[Family, list[Subject]] = defaultdict(list)
+def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
+    """Return subjects by family; of several poolings the first, as the others are the same
+    models."""
+    members = defaultdict[ModelFamily, list[Subject]](list)
     first: dict[str, str] = {}
     for s in subjects:
-        family = Family(*(s.traits[name] for name in Family._fields))
+        family = ModelFamily(*(s.traits[name] for name in ModelFamily._fields))
         if first.setdefault("/".join(family[:3]), family.pooling) == family.pooling:
-            found[family].append(s)
-    return dict(found)
+            members[family].append(s)
+    return dict(members)
 
 
-def identity(subject: Subject, own: bool) -> str:
-    """Return what tells a subject from any other: the hash of its recipe, or of all that it
-    holds."""
-    if not own:
+def identity(subject: Subject, is_trained: bool) -> str:
+    """Return what identifies a subject: the hash of its recipe, or of all that it holds."""
+    if is_trained:
         return str(subject.traits["recipe"])
     labels = [] if subject.labels is None else subject.labels.tolist()
-    known = [
-        subject.traits.get("accuracies"),
-        labels,
-        {name: fingerprint(r) for name, r in subject.layers.items()},
-    ]
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
+    layers = {name: fingerprint(r) for name, r in subject.layers.items()}
+    content = json.dumps([subject.traits.get("accuracies"), labels, layers], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def sound(subjects: Sequence[Subject], setting: str) -> tuple[list[Subject], dict[str, str]]:
-    """Return the subjects without those of a setting that have NaN or infinite values, and why
-    these are left out."""
-    kept, broken = list[Subject](), dict[str, str]()
-    for s in subjects:
-        bad = [
-            n
-            for n, r in s.layers.items()
-            if s.traits["setting"] == setting and not np.isfinite(r.source).all()
-        ]
-        if bad:
-            broken[s.name] = f"left out: {', '.join(bad)} holds NaN or infinity"
-        else:
-            kept.append(s)
-    return kept, broken
+def without_nan(
+    subjects: Sequence[Subject], setting: str
+) -> tuple[tuple[Subject, ...], dict[str, str]]:
+    """Return the subjects without those of a setting with NaN or infinite values, and why these are
+    left out."""
+    broken = {}
+    for s in (s for s in subjects if s.traits["setting"] == setting):
+        layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]
+        if layers:
+            broken[s.name] = f"left out: {', '.join(layers)} holds NaN or infinity"
+    return tuple(s for s in subjects if s.name not in broken), broken
 
 
-def uneven(subjects: Sequence[Subject]) -> dict[str, str]:
+def missing_accuracies(subjects: Sequence[Subject]) -> dict[str, str]:
     """Return the accuracies out of distribution that only some subjects have, and why they are left
     out."""
-    every = [s.traits.get("accuracies") or {} for s in subjects]
-    names = [
-        name for name in dict.fromkeys(chain.from_iterable(every)) if name not in NOT_FUNCTIONALITY
-    ]
-    lacking = {
-        name: [s.name for s, known in zip(subjects, every) if name not in known] for name in names
-    }
-    return {
-        name: f"left out: {len(without)} of {len(subjects)} models have no accuracy there, such "
-        f"as {without[0]}"
-        for name, without in lacking.items()
-        if without
-    }
+    accuracies = _accuracies(subjects)
+    reasons = {}
+    for name in dict.fromkeys(chain.from_iterable(accuracies)):
+        lacking = [s.name for s, values in zip(subjects, accuracies) if name not in values]
+        if lacking:
+            reasons[name] = (
+                f"left out: {len(lacking)} of {len(subjects)} models have no accuracy there, such "
+                f"as {lacking[0]}"
+            )
+    return reasons
 
 
 def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
     """Return accuracies out of distribution that all subjects have, the mean over severities
     ("fog/1", "fog/2")."""
-    every = [s.traits.get("accuracies") or {} for s in subjects]
-    names = [
-        n for n in every[0] if n not in NOT_FUNCTIONALITY and all(n in known for known in every)
-    ]
-    kinds = dict.fromkeys(name.partition("/")[0] for name in names)
+    accuracies = _accuracies(subjects)
+    names = [name for name in accuracies[0] if all(name in values for values in accuracies)]
+    severities = defaultdict[str, list[str]](list)
+    for name in names:
+        severities[name.partition("/")[0]].append(name)
     return {
-        kind: np.array(
-            [np.mean([known[n] for n in names if n.partition("/")[0] == kind]) for known in every]
-        )
-        for kind in kinds
+        kind: np.array([np.mean([values[name] for name in members]) for values in accuracies])
+        for kind, members in severities.items()
     }
+
+
+def _accuracies(subjects: Sequence[Subject]) -> list[Mapping[str, float]]:
+    """Return for each subject its accuracies out of distribution, by name."""
+    return [
+        {name: a for name, a in (s.traits.get("accuracies") or {}).items() if _is_shift(name)}
+        for s in subjects
+    ]
+
+
+def _is_shift(name: str) -> bool:
+    return name not in NOT_FUNCTIONALITY
 
 
 def same_layers(subjects: Sequence[Subject]) -> bool:
@@ -134,7 +129,7 @@ def same_layers(subjects: Sequence[Subject]) -> bool:
     return len({tuple(s.layers) for s in subjects}) == 1
 
 
-def chosen_samples(n: int, most: int) -> np.ndarray:
+def compared_samples(n: int, most: int) -> np.ndarray:
     """Return which of n inputs are compared: the same for all models."""
     if n <= most:
         return np.arange(n)
@@ -142,10 +137,10 @@ def chosen_samples(n: int, most: int) -> np.ndarray:
 
 
 def shape_of(values: Any, name: str, most: int) -> Representation:
-    """Return the representation of the chosen samples, centred and of unit norm; as it is when it
-    is constant."""
-    points = np.asarray(values, float)[chosen_samples(len(values), most)]
+    """Return the representation of the compared samples, centred and of unit norm; unchanged when
+    it is constant."""
+    points = np.asarray(values, float)[compared_samples(len(values), most)]
     try:
         return Representation(normalize(points), name)
     except Undefined:
-        return Representation(points, name)  # each measure says itself that it has no value
+        return Representation(points, name)  # each measure reports that it has no value

@@ -1,9 +1,9 @@
-"""The sensitivity benchmark (Ding et al. 2021): do measures respond to what affects function, and
-to nothing else?"""
+"""The sensitivity suite (Ding et al. 2021): do measures respond to what affects function, and to
+nothing else?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -17,33 +17,34 @@ from ...sources.folders import folders_left_out
 from ...sources.trained import DOMAINS
 from ...suggestions import did_you_mean
 from ..experiments import Experiment, chosen, run_experiments
-from ..study import Progress
-from . import claims, deletion, figures, finetuning, layers, pretraining
-from .frame import Benchmark, experiment
-from .sections import Finding, name_of
-from .settings import MEASURES, SIZES, Size
+from ..study import Judge, Progress
+from .benchmarks import BENCHMARKS
+from .experiment import Job, experiment
+from .facts import PAPER, FamilyFacts, SuiteFacts, name_of
+from .sections import summary_section
+from .sets import Effort
 from .subjects import Models, families
-from .summary import summary
 
-__all__ = ["BENCHMARKS", "EXPERIMENTS", "MEASURES", "SIZES", "Size", "run"]
+__all__ = ["BENCHMARKS", "EXPERIMENTS", "MEASURES", "SIZES", "Effort", "run"]
 
-BENCHMARKS: tuple[Benchmark, ...] = (
-    Benchmark(layers.NAME, layers.TITLE, layers.ABOUT, "normal", layers.choose, layers.sets,
-    claims.LAYERS,
-              layers.extra, figures.specificity),
-    Benchmark(deletion.NAME, deletion.TITLE, deletion.ABOUT, "normal", deletion.choose,
-    deletion.sets, claims.DELETION,
-              deletion.extra, figures.deletions),
-    Benchmark(finetuning.NAME, finetuning.TITLE, finetuning.ABOUT, "finetuned", finetuning.choose,
-    finetuning.sets,
-              claims.FINETUNING),
-    Benchmark(pretraining.NAME, pretraining.TITLE, pretraining.ABOUT, "finetuned",
-    pretraining.choose, pretraining.sets,
-              claims.PRETRAINING),
-)  # fmt: skip
+MEASURES: tuple[str, ...] = ("default", *PAPER.values(), "cka[estimator=debiased]", "mka")
+SIZES: Mapping[str, Effort] = {
+    "small": Effort(120, 1, 1, 200, 199, 100),
+    "default": Effort(200, 2, 3),
+    "paper": Effort(1000, 5, 3, 2000, 9999, 500),
+}
+TITLE = "Sensitivity and specificity"
+INTRODUCTION = (
+    "Do measures of similarity respond to what affects function, and to nothing else? Four "
+    "benchmarks after Ding, Denain and Steinhardt (2021): random starts and layers, deleted "
+    "principal components, seeds of fine-tuning, seeds of pretraining. In each, distances from "
+    "the best representation should be in the order of the differences in what representations "
+    "can do. Naive p-values assume that pairs are independent; permuted ones and intervals allow "
+    "for the seeds that models have in common."
+)
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    experiment(b, Models()) for b in BENCHMARKS
-)  # on no models yet
+    experiment(Job(benchmark, Models(), SIZES["default"], {})) for benchmark in BENCHMARKS
+)
 
 
 def run(
@@ -52,30 +53,33 @@ def run(
     measures: Iterable[str | Measure] | None = None,
     size: str = "default",
     only: Iterable[str] | None = None,
-    domains: Sequence[str] = DOMAINS,
+    domains: Sequence[str] = tuple(DOMAINS),
     models: str | Path | None = None,
+    claims: Mapping[str, Judge] | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
 ) -> Result:
-    """Put measures through the four benchmarks of Ding et al., or continue where an earlier run
-    stopped.
+    """Run measures through the four benchmarks of Ding et al., or continue an earlier run.
 
     Parameters
     ----------
-    folder : keeps models, probes, comparisons and findings (``result.json``); without it nothing is
-        kept.
+    folder : keeps models, probes, comparisons and the result (``result.json``); without it nothing
+        is kept.
     measures : measures, names, specifications, presets. Default: those of the paper as its authors'
-        code has them, the 24 of ``preset("default")``, debiased CKA and MKA. RTD takes part up to a
-        number of samples, beyond which it takes very long; what is left out is said.
+        code computes them, the 24 of ``preset("default")``, debiased CKA and MKA. RTD takes part up
+        to a number of samples, beyond which it takes very long; the result names what is left out.
     size : ``"small"`` (a trial), ``"default"`` (about ten minutes of one processor), or ``"paper"``
-        (as many models and samples as there; many hours).
+        (as many models and samples as the paper; many hours).
     only : names of benchmarks: "layers", "deletion", "finetuning", "pretraining". Default: all.
     domains : of the models that are trained: "graphs", "language", "vision".
-    models : a folder of models of your own instead (see :func:`resemblance.read_subjects`); they
-        make the benchmarks that they can, and the findings say which they cannot make and why.
-        "normal" models with ``labels.npy`` make the first two, "finetuned" ones with ``accuracies``
+    models : a folder of your own models instead (see :func:`resemblance.read_subjects`); each takes
+        the benchmarks for which it has the data, and the result gives the reason for every other.
+        "normal" models with ``labels.npy`` take the first two, "finetuned" ones with ``accuracies``
         on other inputs the others.
+    claims : by the name of a section ("summary", or a benchmark), a function from its facts to the
+        claims of a paper. The facts of a benchmark are a tuple of ``FamilyFacts``, those of the
+        summary all of these by benchmark. Default: no claims.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with (stage, done, total).
 
@@ -83,40 +87,41 @@ def run(
     reference of benchmark 2 is an undeleted representation, as in the code; models, data and
     functionalities are small ones that every installation has.
 
-    Raises ``ValueError`` for a size, domain, benchmark or measure that does not exist, or none of
-    them, for a folder without models, and for a study of trained models when ``models`` are given,
-    or the other way round.
+    Raises ``ValueError`` for an unknown size, domain, benchmark or measure, or an empty list of
+    them, for a folder without models, and for ``models`` in the study of trained models, or the
+    other way round.
 
     Reference: Ding, Denain and Steinhardt 2021.
     """
     only = only if only is None or isinstance(only, str) else list(only)
     _check(folder, size, only, domains, models)
     tested = get_measures(measures if measures is not None else MEASURES)
-    source = (
-        _models(size, domains) if models is None else Models(folder=str(Path(models).resolve()))
-    )
-    if source.folder:
-        source.read(Path())  # mistakes of a user come before the work
-    found: dict[str, list[Finding]] = {}
-    plan = chosen([experiment(b, source, memory, found) for b in BENCHMARKS], only)
-    provenance = {"domains": list(domains)} if models is None else {"models": source.folder}
-    findings = run_experiments(
+    source = _models(size, domains, models)
+    facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
+    plan = [experiment(Job(benchmark, source, SIZES[size], facts)) for benchmark in BENCHMARKS]
+    result = run_experiments(
         "sensitivity",
-        plan,
+        chosen(plan, only),
         folder,
         size=size,
         measures=tested,
+        claims=judges,
         executor=executor,
+        memory=memory,
         progress=progress,
-        provenance=provenance,
+        title=TITLE,
+        about=INTRODUCTION,
+        provenance={"models": source.folder} if source.folder else {"domains": list(domains)},
     )
+    summary = summary_section(facts, tuple(judges["summary"](facts)) if "summary" in judges else ())
     labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
-    findings = replace(findings, sections=(summary(found), *findings.sections), labels=labels)
+    result = replace(result, sections=(summary, *result.sections), labels=labels)
     if source.folder:
-        findings = replace(findings, facts=_own(found), remarks=_remarks(source, source.folder))
+        remarks = _remarks(source, source.folder)
+        result = replace(result, facts=_own_models(facts), remarks=remarks)
     if folder is not None:
-        findings.save(Path(folder) / "result.json")
-    return findings
+        result.save(Path(folder) / "result.json")
+    return result
 
 
 def _check(
@@ -125,33 +130,35 @@ def _check(
     """Find mistakes before the work."""
     if not isinstance(size, str) or size not in SIZES:
         raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
-    for name, given, known in (
+    for name, values, choices in (
         ("only", only, [b.name for b in BENCHMARKS]),
-        ("domains", domains, DOMAINS),
+        ("domains", domains, tuple(DOMAINS)),
     ):
-        if isinstance(given, str) or (given is not None and not list(given)):
+        if isinstance(values, str) or (values is not None and not list(values)):
             raise ValueError(
-                f"run: {name} must be a list of some of {', '.join(known)}; got {given!r}"
+                f"run: {name} must be a list of some of {', '.join(choices)}; got {values!r}"
             )
-    if folder is None:
-        return
-    if Path(folder).is_file():
+    if folder is not None:
+        _check_folder(Path(folder), own_models=models is not None)
+
+
+def _check_folder(folder: Path, own_models: bool) -> None:
+    if folder.is_file():
         raise ValueError(
             f"{folder} is a file; give a folder for the study, which may not be there yet"
         )
-    kind = _kind(Path(folder))
-    if kind and (kind == "own") != (models is not None):
-        had, other = (
-            ("models of your own", "trained ones")
-            if kind == "own"
-            else ("trained models", "models of your own")
-        )
-        raise ValueError(f"{folder} is a study of {had}; use another folder for {other}")
+    kind = _kind(folder)
+    if kind == "own" and not own_models:
+        words = ("models of your own", "trained ones")
+    elif kind == "trained" and own_models:
+        words = ("trained models", "models of your own")
+    else:
+        return
+    raise ValueError(f"{folder} is a study of {words[0]}; use another folder for {words[1]}")
 
 
 def _kind(study: Path) -> str:
-    """Return whether a study is of "own" or of "trained" models; nothing where that cannot be known
-    yet."""
+    """Return whether a study is of "own" or of "trained" models; "" where that is not yet known."""
     if (study / "subjects").is_dir():
         return "trained"
     if not (study / "result.json").exists():
@@ -160,25 +167,27 @@ def _kind(study: Path) -> str:
     return "own" if "models" in provenance else "trained" if "domains" in provenance else ""
 
 
-def _own(found: dict[str, list[Finding]]) -> dict[str, str]:
-    """Return what models of somebody's own are: data sets and architectures."""
-    families = list(dict.fromkeys(family for own in found.values() for family, _ in own))
-    return {
-        "data sets": ", ".join(dict.fromkeys(f.dataset for f in families)) or "none",
-        "models": f"{OWN}: "
-        + (", ".join(dict.fromkeys(f.architecture for f in families)) or "none that fit"),
-    }
+def _models(size: str, domains: Sequence[str], folder: str | Path | None) -> Models:
+    if folder is None:
+        from .models import recipes
+
+        return Models(tuple(recipes(size, domains)))
+    models = Models(folder=str(Path(folder).resolve()))
+    models.read(Path())  # mistakes of a user are found before the work
+    return models
+
+
+def _own_models(facts: SuiteFacts) -> dict[str, str]:
+    """Return the data sets and architectures of a user's models."""
+    members = [f.family for families in facts.values() for f in families]
+    datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
+    architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
+    return {"data sets": datasets or "none", "models": f"{OWN}: {architectures or 'none that fit'}"}
 
 
 def _remarks(source: Models, folder: str) -> tuple[str, ...]:
-    """Return what a reader must know of models of somebody's own: that they are few, and what was
-    left out."""
+    """Return what a reader must know of a user's models: that they are few, and which were left
+    out."""
     most = max(map(len, families(source.read(Path())).values()), default=0)
     left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(folder).items())
     return tuple(filter(None, (few_models(most), f"Left out: {left}." if left else "")))
-
-
-def _models(size: str, domains: Sequence[str]) -> Models:
-    from .models import recipes
-
-    return Models(tuple(recipes(size, domains)))

@@ -1,5 +1,5 @@
-"""Stability, similarity and drift (Raju 2026)."""
+"""The stability suite: measures put to the test by deletions and by disturbed weights."""
 
-from .suite import run
+from .suite import MEASURES, SIZES, run
 
-__all__ = ["run"]
+__all__ = ["MEASURES", "SIZES", "run"]

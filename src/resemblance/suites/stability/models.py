@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...representation import Representation
 from ...sources.folders import read_subject
-from ...sources.trained import DOMAINS
+from ...sources.trained import DOMAINS, recipes
 from ...sources.trained.common import State
 from ...subject import Recipe, Subject
-from ..experiments import Part, Setting
-from ..resi.tests import recipes
-from ..training import NEEDS, place
+from ..experiments import Part, RunConfig
+from ..training import place
 
 
 class Plan(NamedTuple):
@@ -29,8 +27,8 @@ class Plan(NamedTuple):
 
 PLANS: Mapping[str, Plan] = {
     "small": Plan("slice", ("vision",), 1),
-    "default": Plan("mini", DOMAINS, 2),
-    "paper": Plan("standard", DOMAINS, 3),
+    "default": Plan("mini", tuple(DOMAINS), 2),
+    "paper": Plan("standard", tuple(DOMAINS), 3),
 }
 
 
@@ -41,35 +39,23 @@ def plan_of(size: str) -> Plan:
     return PLANS[size]
 
 
-def plain_models(setting: Setting) -> Sequence[Recipe]:
+def plain_models(config: RunConfig) -> Sequence[Recipe]:
     """Return the recipes of the models that nothing was done to."""
-    return _of(setting, ("normal",))
+    return models_of(config, ("normal",))
 
 
-def deep_models(setting: Setting) -> Sequence[Recipe]:
-    """Return the recipes of models with several layers: of graphs the deeper networks, of which
-    only layers differ."""
-    return [
-        r
-        for r in _of(setting, ("normal", "layers"))
-        if r.domain != "graphs" or r.setting == "layers"
-    ]
-
-
-def _of(setting: Setting, kinds: Sequence[str]) -> list[Recipe]:
-    plan = plan_of(setting.size)
-    there = [domain for domain in plan.domains if not missing(domain)]
-    return (
-        [r for r in recipes(plan.suite, there) if r.setting in kinds and r.seed < plan.seeds]
-        if there
-        else []
-    )
+def models_of(config: RunConfig, kinds: Sequence[str]) -> list[Recipe]:
+    """Return the recipes of some kinds ("normal", "layers") that can be trained here."""
+    plan = plan_of(config.size)
+    settings = [(kind, 0.0, plan.seeds) for kind in kinds]
+    domains = [domain for domain in plan.domains if not missing(domain)]
+    return [recipe for domain in domains for recipe in recipes(domain, plan.suite, settings)]
 
 
 def missing(domain: str) -> str:
     """Return the package that the models of a domain need and that is not installed; "" when all
     are."""
-    needed = dict.fromkeys(("torch", NEEDS[domain].partition(".")[0]))
+    needed = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
     return next((package for package in needed if find_spec(package) is None), "")
 
 
@@ -80,9 +66,9 @@ def absent(domains: Iterable[str]) -> dict[str, str]:
     }
 
 
-def absent_of(setting: Setting) -> dict[str, str]:
+def absent_of(config: RunConfig) -> dict[str, str]:
     """Return the domains that a run leaves out, and why."""
-    return absent(plan_of(setting.size).domains)
+    return absent(plan_of(config.size).domains)
 
 
 def names_of(recipe: Recipe) -> dict[str, Any]:
@@ -90,9 +76,9 @@ def names_of(recipe: Recipe) -> dict[str, Any]:
     return {"model": recipe.name, "recipe": recipe.fingerprint}
 
 
-def recipe_of(setting: Setting, part: Part) -> Recipe:
+def recipe_of(config: RunConfig, part: Part) -> Recipe:
     """Return the recipe of the model that a part is about."""
-    return next(r for r in _of(setting, ("normal", "layers")) if r.name == part["model"])
+    return next(r for r in models_of(config, ("normal", "layers")) if r.name == part["model"])
 
 
 def family(name: str) -> str:
@@ -102,29 +88,18 @@ def family(name: str) -> str:
     return f"{domain}/{architecture}"
 
 
-def subjects(setting: Setting, recipe: Recipe) -> tuple[Subject, ...]:
+def subjects(config: RunConfig, recipe: Recipe) -> tuple[Subject, ...]:
     """Return the subjects, one per pooling, of a trained model."""
-    return read_subject(place(setting.folder, recipe))
+    return read_subject(place(config.folder, recipe))
 
 
-def weights(setting: Setting, recipe: Recipe) -> State:
+def weights(config: RunConfig, recipe: Recipe) -> State:
     """Return the weights of a trained model."""
-    with np.load(place(setting.folder, recipe) / "weights.npz", allow_pickle=False) as found:
+    with np.load(place(config.folder, recipe) / "weights.npz", allow_pickle=False) as found:
         return dict(found)
 
 
-def labels_of(setting: Setting, recipe: Recipe) -> np.ndarray:
+def labels_of(config: RunConfig, recipe: Recipe) -> np.ndarray:
     """Return the true classes of the inputs that a trained model was seen on."""
-    found: np.ndarray = np.load(place(setting.folder, recipe) / "labels.npy", allow_pickle=False)
+    found: np.ndarray = np.load(place(config.folder, recipe) / "labels.npy", allow_pickle=False)
     return found
-
-
-def embeddings(
-    setting: Setting, recipe: Recipe
-) -> Iterator[tuple[str, Representation, np.ndarray]]:
-    """Yield every layer of a trained model under every pooling: its name, its representation, the
-    model's outputs."""
-    for subject in subjects(setting, recipe):
-        assert subject.outputs is not None
-        for layer, representation in subject.layers.items():
-            yield f"{subject.traits['pooling']}/{layer}", representation, subject.outputs

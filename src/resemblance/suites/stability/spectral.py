@@ -1,108 +1,228 @@
-"""Spectral deletion: what is left without the leading components (Raju 2026, Section 7.2, Tables 11
-and 12)."""
+"""Spectral deletion: how soon measures notice that leading principal components are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...measures import cka, procrustes, pwcka
-from ...results.sections import Section
-from ...stability.comparing import unit
-from ..experiments import Experiment, Part, Setting, measured
-from .protocol import SEED, SIZES, SPLITS, compared, harmonic, split_score, without_leading
-from .spectral_findings import Facts, conclude
+from ...compare import compare
+from ...grounding import spearman
+from ...measure import Measure
+from ...representation import Representation
+from ...results.figures import Chart, Line
+from ...results.sections import Section, Table
+from ...results.values import known
+from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 
-PREPROCESSINGS = ("raw", "centred", "normalised", "whitened")
-AT = 30  # components removed in Table 12
-
-
-def _parts(setting: Setting) -> list[Part]:
-    removed = SIZES[setting.size].removed
-    uses = measured((cka, pwcka, procrustes))
-    parts: list[Part] = [
-        {"what": what, "removed": k, "seed": seed, "splits": SPLITS, "uses": uses}
-        for what, seed in (("table 11", SEED + 100), ("script", SEED + 200), ("whitening", SEED))
-        for k in removed
-    ]
-    parts += [
-        {
-            "what": "table 12",
-            "as": p,
-            "removed": AT,
-            "seed": SEED + 200,
-            "splits": SPLITS,
-            "uses": uses,
-        }
-        for p in PREPROCESSINGS
-    ]
-    every = {"what": "measure", "removed": list(removed), "seed": SEED + 100}
-    return parts + [{**every, "measure": m} for m in measured(setting.measures)]
-
-
-def _compute(setting: Setting, part: Part) -> dict[str, Any]:
-    points, k, what = harmonic(part["seed"]), part["removed"], part["what"]
-    if what == "measure":
-        return compared(setting, part, points, [without_leading(points, count) for count in k])
-    left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
-    if what == "table 12":
-        points, left = preprocessed(points, part["as"]), preprocessed(left, part["as"])
-    found = {
-        "shesha": split_score(left, seed, k=splits),
-        "cka": float(cka(points, left, estimator="debiased")),
-    }
-    if what == "table 11":
-        found |= {
-            "pwcka": float(pwcka(points, left)),
-            "procrustes": procrustes_similarity(points, left),
-        }
-    if what in ("table 11", "table 12"):
-        found |= {"cka_biased": float(cka(points, left))}
-    if what == "whitening":
-        found |= {"whitened": split_score(preprocessed(left, "whitened"), seed, k=splits)}
-    return found
+SEED = 420
+SAMPLES, FEATURES = 200, 256
+REMOVED: Mapping[str, tuple[int, ...]] = {
+    "small": (0, 1, 10, 19, 20, 30, 50),
+    "default": tuple(range(51)),
+    "paper": tuple(range(51)),
+}
+SHOWN = (0, 1, 10, 30, 50)  # components removed, in the table
+HALF = 0.5
+ROUNDING = 1e-9
+BLIND = (
+    "the same value whatever is removed: it sees only what a deletion keeps, such as the mean of "
+    "the points, or fits fewer samples than features without error"
+)
+TITLE = "Spectral deletion"
+ABOUT = (
+    "A representation of 200 samples and 256 features has singular values that fall as 100 / i; "
+    "the leading principal components are deleted one after the other, and what is left is "
+    "compared with the whole. The curves show how much of its largest difference each measure "
+    "reports after each deletion. A measure scores well when its difference grows with the number "
+    "of components that are missing."
+)
 
 
-def procrustes_similarity(x: np.ndarray, y: np.ndarray) -> float:
-    """1 minus the disparity of Procrustes analysis with scaling: the squared nuclear norm of the
-    aligned product."""
-    return (1 - float(procrustes(x, y, squared=True)) / 2) ** 2
+class DeletionCurve(NamedTuple):
+    """What one measure reports after each deletion, with None and a reason where it has no value.
 
-
-def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
-    """Return points as they are ("raw"), "centred", centred with rows of length 1 ("normalised"),
-    or "whitened".
-
-    Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). The identity is not scaled by
-    the variances, so the result depends on the unit of the points; that is how the author's script
-    has it.
+    ``removed``: how many components are missing, by which the others are arranged.
     """
-    if how == "raw":
-        return points
-    centred: np.ndarray = points - points.mean(axis=0)
-    if how == "normalised":
-        return unit(centred)
-    if how == "whitened":
-        covariance = 0.9 * (centred.T @ centred) / (len(points) - 1) + 0.1 * np.eye(points.shape[1])
-        variances, axes = np.linalg.eigh(covariance)
-        centred = centred @ ((axes / np.sqrt(variances)) @ axes.T)
-    return centred
+
+    removed: tuple[int, ...]
+    values: tuple[float | None, ...]
+    differences: tuple[float | None, ...]
+    reasons: tuple[str, ...]
 
 
-def _facts(found: Sequence[tuple[Part, Any]]) -> Facts:
-    facts: Facts = {"table 11": {}, "script": {}, "whitening": {}, "table 12": {}, "measure": {}}
-    for part, value in found:
-        if part["what"] == "measure":
-            facts["measure"][part["measure"][0]] = dict(value, removed=part["removed"])
-        else:
-            facts[part["what"]][part.get("as", part["removed"])] = value
-    return facts
+Curves = Mapping[str, DeletionCurve]  # by specification
 
 
-def _conclude(setting: Setting, found: Sequence[tuple[Part, Any]]) -> Section:
-    return conclude(_facts(found), {m.spec: m.label for m in setting.measures})
+def harmonic(seed: int) -> np.ndarray:
+    """Return a representation (200, 256) with singular values 100 / i along random directions."""
+    random = np.random.default_rng(seed)
+    left, _ = np.linalg.qr(random.standard_normal((SAMPLES, SAMPLES)))
+    right, _ = np.linalg.qr(random.standard_normal((FEATURES, FEATURES)))
+    points: np.ndarray = (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
+    return points
 
 
-SPECTRAL = Experiment("spectral", _parts, _compute, _conclude)
+def without_leading(points: np.ndarray, count: int) -> np.ndarray:
+    """Return the points without their first principal components."""
+    mean = points.mean(axis=0)
+    u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
+    rest: np.ndarray = (u[:, count:] * s[count:]) @ vt[count:] + mean
+    return rest
+
+
+def compared(
+    config: RunConfig, part: Part, first: np.ndarray, others: Sequence[np.ndarray]
+) -> dict[str, list[Any]]:
+    """Return values and differences of a part's measure between one array and others.
+
+    Where there is no value there is None, and a reason.
+    """
+    measure = _measure_of(config, part)
+    columns = [Representation(other, f"y{i}") for i, other in enumerate(others)]
+    comparison = compare(
+        Representation(first, "x"),
+        columns,
+        measures=[measure],
+        memory=config.memory,
+        progress=False,
+    )
+    failures = {failure.y: failure.reason for failure in comparison.failures}
+    values = comparison[measure.spec][0]
+    differences = comparison.difference(measure.spec)[0]
+    finite = np.isfinite(values)
+    return {
+        "values": [float(v) if ok else None for v, ok in zip(values, finite)],
+        "differences": [float(v) if ok else None for v, ok in zip(differences, finite)],
+        "reasons": [
+            failures.get(column.name, "" if ok else "no value")
+            for column, ok in zip(columns, finite)
+        ],
+    }
+
+
+def _measure_of(config: RunConfig, part: Part) -> Measure:
+    return next(m for m in config.measures if [m.spec, m.version] == part["measure"])
+
+
+def measure_parts(config: RunConfig) -> list[Part]:
+    """Return a part for every measure of a run: the measure and the deletions it is shown."""
+    shared = {"what": "measure", "removed": list(REMOVED[config.size]), "seed": SEED}
+    return [{**shared, "measure": m} for m in measured(config.measures)]
+
+
+def compute_measure(config: RunConfig, part: Part) -> dict[str, list[Any]]:
+    """Return what the measure of a part reports after each deletion."""
+    points = harmonic(part["seed"])
+    return compared(config, part, points, [without_leading(points, k) for k in part["removed"]])
+
+
+def curves_of(done: Iterable[tuple[Part, Any]]) -> Curves:
+    """Return the curve of every measure that has a part."""
+    return {
+        part["measure"][0]: DeletionCurve(
+            tuple(part["removed"]), *(tuple(value[name]) for name in DeletionCurve._fields[1:])
+        )
+        for part, value in done
+    }
+
+
+# -------------------------------------------------------------------------------------- the section
+
+
+def conclude(curves: Curves, labels: Mapping[str, str]) -> Section:
+    """Return the section that follows from the curves of the measures in ``labels``."""
+    if not curves:
+        return Section("spectral", TITLE, ABOUT)
+    return Section(
+        "spectral",
+        TITLE,
+        ABOUT,
+        (_sensitivities(curves, labels),),
+        (_chart(curves, labels),),
+        (),
+        {"order": {spec: _order(curves[spec]) for spec in labels}},
+        {spec: why for spec, curve in curves.items() if (why := _reason(curve))},
+    )
+
+
+def _reason(curve: DeletionCurve) -> str:
+    """Return why a curve, or a value of it, is missing; nothing when all is there."""
+    failures = [f"{k} removed: {why}" for k, why in zip(curve.removed, curve.reasons) if why]
+    if failures:
+        return failures[0]
+    return "" if _shares(curve) else BLIND
+
+
+def _shares(curve: DeletionCurve) -> dict[int, float]:
+    """Return differences as shares of the largest, by number of components removed.
+
+    Without a spread there are none.
+    """
+    differences = {k: d for k, d in zip(curve.removed, curve.differences) if d is not None}
+    if not differences:
+        return {}
+    low, high = min(differences.values()), max(differences.values())
+    size = max(1e-3, *(abs(value) for value in curve.values if value is not None))
+    if high - low <= ROUNDING * size:
+        return {}
+    return {k: (d - low) / (high - low) for k, d in differences.items()}
+
+
+def _chart(curves: Curves, labels: Mapping[str, str]) -> Chart:
+    shares = {spec: _shares(curves[spec]) for spec in labels}
+    lines = (
+        Line(spec, tuple((float(k), s) for k, s in by_count.items()))
+        for spec, by_count in shares.items()
+        if by_count
+    )
+    return Chart(
+        "measures",
+        "How soon measures see a deletion",
+        "components removed",
+        "share of the largest difference",
+        tuple(lines),
+        "0: the smallest difference that the measure reports, 1: the largest. Measures without a "
+        "value are left out.",
+        threshold=HALF,
+    )
+
+
+def _sensitivities(curves: Curves, labels: Mapping[str, str]) -> Table:
+    rows = []
+    for spec in labels:
+        shares = _shares(curves[spec])
+        values = dict(zip(curves[spec].removed, curves[spec].values))
+        half = next((float(k) for k, s in shares.items() if s >= HALF), None)
+        rows.append(
+            (spec, *(known(values.get(k)) for k in SHOWN), half, known(_order(curves[spec])))
+        )
+    return Table(
+        "sensitivity",
+        "Values of all measures by components removed",
+        ("measure", *map(str, SHOWN), "half seen at", "order"),
+        tuple(rows),
+        "“Half seen at”: components removed when half of the largest difference is reported. "
+        "“Order”: rank correlation of differences with components removed.",
+    )
+
+
+def _order(curve: DeletionCurve) -> float | None:
+    """Return Spearman's correlation of differences with components removed.
+
+    None where a difference is missing, or all are equal.
+    """
+    if None in curve.differences or not _shares(curve):
+        return None
+    differences, removed = (np.array(v, float) for v in (curve.differences, curve.removed))
+    return known(spearman(differences, removed).value)
+
+
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    curves = curves_of(done)
+    section = conclude(curves, {m.spec: m.label for m in config.measures})
+    return section._replace(claims=claims_of(config, section.name, curves))
+
+
+SPECTRAL = Experiment("spectral", measure_parts, compute_measure, _conclude)

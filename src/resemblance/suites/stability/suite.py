@@ -1,9 +1,8 @@
-"""The stability suite: what the paper of Shesha says of stability, similarity and drift, run and
-judged."""
+"""The stability suite: do measures see what is missing, and warn before accuracy is lost?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -12,31 +11,14 @@ from ...measure import Measure
 from ...results.result import Result
 from ...suggestions import did_you_mean
 from ...tiles import parse_bytes
-from ..experiments import Experiment, chosen, run_experiments
-from ..study import Progress
-from .canary import CANARY
-from .canary_facts import DRIFTS
-from .chance import CHANCE
-from .encoders import ENCODERS
-from .fewshot import FEWSHOT
-from .invariances import INVARIANCES
-from .null_model import NULL_MODEL
-from .protocol import SIZES
-from .quadrants import QUADRANT_PAIRS
-from .recovery import RECOVERY
+from ..experiments import chosen, run_experiments
+from ..study import Judge, Progress
+from .models import PLANS
 from .spectral import SPECTRAL
-from .steering import STEERING
-from .transformations import (
-    Transformed,
-    transformation_study,
-    transformation_table,
-    transformations,
-)
+from .weight_changes import DRIFTS
+from .weights import CANARY
 
-EXPERIMENTS: tuple[Experiment, ...] = (  # in the order of the report
-    RECOVERY, CHANCE, SPECTRAL, QUADRANT_PAIRS, NULL_MODEL, INVARIANCES, ENCODERS, STEERING, CANARY,
-    FEWSHOT,
-)  # fmt: skip
+SIZES = tuple(PLANS)
 SLOW = ("imd", "rtd")  # seconds for one pair
 MEASURES: tuple[str | Measure, ...] = (
     "cka[estimator=debiased]",
@@ -53,12 +35,13 @@ MEASURES: tuple[str | Measure, ...] = (
     "aligned_cosine",
     *(m for m in preset("default") if m.name not in SLOW),
 )
-
-__all__ = [
-    "EXPERIMENTS", "MEASURES", "SIZES", "Transformed", "run", "transformation_study",
-    "transformation_table",
-    "transformations",
-]  # fmt: skip
+TITLE = "The stability suite"
+INTRODUCTION = (
+    "Leading components are deleted from a representation one after the other, and the weights "
+    "of trained networks are disturbed more and more. A measure should follow both, after Raju "
+    "2026 (arXiv 2601.09173)."
+)
+EXPERIMENTS = (SPECTRAL, CANARY)
 
 
 def run(
@@ -70,39 +53,50 @@ def run(
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
+    claims: Mapping[str, Judge] | None = None,
 ) -> Result:
-    """Run the stability suite in a folder, or continue there, and return what it found.
+    """Run the stability suite in a folder, or continue there, and return its result.
 
     Parameters
     ----------
     folder : keeps trained models, every finished part and the result (``result.json``); without it
         nothing is kept.
-    measures : measures, names, specifications, presets that are put to the tests of measures.
-        Default: ``MEASURES``, the drifts of the paper and the 24 of ReSi but IMD and RTD, which
-        take seconds for one pair.
-    size : ``"small"`` (under a minute; claims that need more have no data), ``"default"``
-        (minutes), or ``"paper"`` (the paper's 15 seeds and 10,000 bootstraps, and larger models).
-    only : names of experiments; default: all of ``EXPERIMENTS``.
-    executor : a ``concurrent.futures`` executor; the findings do not depend on it.
+    measures : measures, names, specifications, presets that are put to the test. Default:
+        ``MEASURES``, the drifts of the paper and the 24 of ReSi but IMD and RTD, which take seconds
+        for one pair.
+    size : ``"small"`` (under a minute, for trying out), ``"default"`` (minutes), or ``"paper"``
+        (more levels of noise, more and larger models).
+    only : names of experiments, "spectral" or "canary"; default: both.
+    executor : a ``concurrent.futures`` executor; the result does not depend on it.
     memory : for views of representations at a time, as in :func:`resemblance.compare`; arrays are
         small here.
     progress : called with (stage, done, total); the stages are "training" and "experiments".
+    claims : by the name of a section, a function that makes claims from its facts: from the curves
+        of "spectral", from the disturbed models of "canary".
 
     Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
 
-    Reference: Raju 2026, Sections 7 to 12.
+    Reference: Raju 2026, Sections 7.2 and 10. Its other experiments, and verdicts on its
+    claims, are in the folder ``papers/shesha`` of the repository.
     """
-    if size not in SIZES:
-        raise ValueError(f"size cannot be {size!r}{did_you_mean(size, tuple(SIZES))}")
+    check_size(size)
     parse_bytes(memory)
-    put = get_measures(measures if measures is not None else MEASURES)
     return run_experiments(
         "stability",
         chosen(EXPERIMENTS, only),
         folder,
         size=size,
-        measures=put,
+        measures=get_measures(measures if measures is not None else MEASURES),
+        claims=claims,
         executor=executor,
         memory=memory,
         progress=progress,
+        title=TITLE,
+        about=INTRODUCTION,
     )
+
+
+def check_size(size: str) -> None:
+    """Raise ``ValueError`` for a size that does not exist."""
+    if size not in SIZES:
+        raise ValueError(f"size cannot be {size!r}{did_you_mean(size, SIZES)}")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..severities import check_shift
+from ..common import check_shift
 
 ROUNDS = 20  # of drawing partners anew for links that could not change theirs
 Changed = tuple[np.ndarray, np.ndarray]

@@ -40,6 +40,10 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "pgnn": _TASK | _PAPER | _ADAM | {"hidden": 32, "sets": 64, "reach": 4},
     },
 }
+DEEP: dict[str, dict[str, Any]] = {  # one architecture with many layers, by size
+    "small": OPTIONS["slice"]["sage"] | {"layers": 5, "test": 120},
+    "default": OPTIONS["mini"]["sage"] | {"layers": 9, "hidden": 32},
+}
 
 
 class Task(NamedTuple):

@@ -14,9 +14,18 @@ import numpy as np
 
 from ....rng import generator
 from ....subject import Extraction, Recipe
-from ..common import State, accuracy, load_state, seeded, state_of
-from ..common_transfer import begin, check_transfer, examples, with_means
-from ..severities import SEVERITIES
+from ..common import (
+    SEVERITIES,
+    State,
+    accuracy,
+    begin,
+    check_transfer,
+    examples,
+    load_state,
+    seeded,
+    state_of,
+    with_means,
+)
 from ..snapshot import load_snapshot
 from . import rewiring
 from .train import both_ways, build, features, learn, run_layers

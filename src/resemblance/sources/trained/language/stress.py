@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..severities import check_shift
+from ..common import check_shift
 from .augment import delete, swap
 
 TAUTOLOGY = ("and", "true", "is", "true")

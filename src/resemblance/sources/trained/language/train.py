@@ -75,6 +75,11 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         name: _STANDARD | _LARGE | _ADAMW | {"epochs": 5, "rate": 1e-3} for name in ARCHITECTURES
     },
 }
+DEEP: dict[str, dict[str, Any]] = {  # one architecture with many layers, by size
+    "small": OPTIONS["slice"]["bert"]
+    | {"layers": 3, "width": 8, "inner": 16, "epochs": 1, "test": 120},
+    "default": OPTIONS["mini"]["bert"] | {"layers": 8, "train": 1500},
+}
 
 
 class Docstrings(NamedTuple):

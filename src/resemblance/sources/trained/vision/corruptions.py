@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..severities import check_shift
+from ..common import check_shift
 
 
 class Corruption(NamedTuple):

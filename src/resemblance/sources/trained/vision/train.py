@@ -71,6 +71,10 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         | {"augmentation": 1.2, "epochs": 30, "batch": 50, "width": 32, "blocks": 5, "heads": 4},
     },
 }
+DEEP: dict[str, dict[str, Any]] = {  # one architecture with many layers, by size
+    "small": OPTIONS["slice"]["resnet"] | {"width": 4, "epochs": 1, "test": 120},
+    "default": OPTIONS["mini"]["resnet"] | {"blocks": 4, "width": 8, "epochs": 10},
+}
 
 
 def fit(recipe: Recipe) -> State:

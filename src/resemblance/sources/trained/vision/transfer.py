@@ -13,10 +13,19 @@ import numpy as np
 
 from ....rng import generator
 from ....subject import Extraction, Recipe
-from ..common import State, accuracy, load_state, seeded, state_of
-from ..common_transfer import begin, check_transfer, examples, with_means
+from ..common import (
+    SEVERITIES,
+    State,
+    accuracy,
+    begin,
+    check_transfer,
+    examples,
+    load_state,
+    seeded,
+    state_of,
+    with_means,
+)
 from ..digits import split_digits
-from ..severities import SEVERITIES
 from . import train as vision
 from .corruptions import CORRUPTIONS, corrupt
 from .models import CHANNELS, POOLING, build, forward, learn

@@ -1,0 +1,78 @@
+"""The reproduction of Ding et al.: the sensitivity suite with its claims, and the paper's tables
+next to ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from papers.markdown import claims_table, decimal_table
+from papers.reproductions import Paper, Tables
+from resemblance.results.claims import Claim
+from resemblance.results.result import Result
+from resemblance.results.sections import Section
+from resemblance.suites.sensitivity.facts import FamilyFacts, SuiteFacts
+from resemblance.suites.sensitivity.suite import run as run_suite
+
+from .claims import CLAIMS
+from .tables import leaders, published_tables
+
+
+def run(folder: str | Path | None = None, **options: Any) -> Result:
+    """Run the sensitivity suite, or continue there, and return its result with the claims judged,
+    and a section with the tables of the paper.
+
+    ``options``: of :func:`resemblance.suites.sensitivity.run`.
+    """
+    facts = dict[str, tuple[FamilyFacts, ...]]()
+
+    def judge_all(by_benchmark: SuiteFacts) -> tuple[Claim, ...]:
+        facts.update(by_benchmark)
+        return CLAIMS["summary"](by_benchmark)
+
+    result = run_suite(folder, claims={**CLAIMS, "summary": judge_all}, **options)
+    own = (leaders(facts), *published_tables(facts))
+    about = "The numbers that the paper prints, next to those of the corresponding models here."
+    section = Section("published", "The paper's tables and ours", about, own)
+    return replace(result, sections=(*result.sections, section))
+
+
+def tables(result: Result) -> Tables:
+    """Return the tables of the documentation: all claims, and the three measures of the paper."""
+    (own,) = (t for t in result["published"].tables if t.name == "leaders")
+    return {"claims": claims_table(result.claims), "leaders": decimal_table(own)}
+
+
+PAPER = Paper(
+    name="ding",
+    citation=(
+        "Ding, Denain and Steinhardt 2021, “Grounding Representation Similarity Through "
+        "Statistical Testing”, NeurIPS"
+    ),
+    url="https://arxiv.org/abs/2108.01661",
+    run=run,
+    sizes={"small": "small", "default": "default", "paper": "paper"},
+    heading="Sensitivity and specificity",
+    introduction=(
+        "Four benchmarks of Ding, Denain and Steinhardt 2021 on small models: random starts and "
+        "layers, deleted principal components, seeds of fine-tuning, seeds of pretraining. The "
+        "conclusions of the paper are judged, and its printed tables shown next to ours."
+    ),
+    about="""\
+Reproduced are the four benchmarks, on small models that are trained here instead of BERT and
+ResNet-18 from the network; see the [sensitivity suite](../../docs/sensitivity.md). So the order of
+measures can be compared with the paper's, and its numbers only roughly. `claims.py` and `judges.py`
+have the paper's conclusions, `tables.py` its printed tables next to ours (the numbers are in
+`../data/ding_published.csv.gz`). `resemblance sensitivity run study --claims
+papers/ding/claims.py:CLAIMS` shows the claims on the page of a study.""",
+    kept=(
+        "leaders",
+        *(
+            f"paper {part}{quality}"
+            for part in ("", "layers ", "corruptions ")
+            for quality in ("spearman", "kendall")
+        ),
+    ),
+    tables=tables,
+)

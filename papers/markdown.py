@@ -1,0 +1,57 @@
+"""Tables of results as Markdown, for the pages of the documentation and of papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from resemblance.report.numbers import number
+from resemblance.results.claims import Claim
+from resemblance.results.sections import Entry, Table
+
+MADE = "<!-- made by `make papers`; change the code, not this file -->"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Entry]]) -> str:
+    """Return a table; numbers have three significant digits, a missing one is a dash."""
+    lines = [_line(columns), _line(["---"] * len(columns))]
+    return "\n".join([*lines, *(_line([cell(entry) for entry in row]) for row in rows)])
+
+
+def decimal_table(of: Table, digits: int = 2) -> str:
+    """Return a table of a result, its numbers with so many digits after the point."""
+    return table(of.columns, ([fixed(entry, digits) for entry in row] for row in of.rows))
+
+
+def cell(entry: Entry) -> str:
+    """Return an entry as a table of Markdown can hold it."""
+    text = entry if isinstance(entry, str) else number(entry)
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def claims_table(claims: Iterable[Claim]) -> str:
+    """Return claims with the paper's numbers and ours side by side, and the verdict with its
+    note."""
+    rows = (
+        (c.number, c.claim, c.theirs, c.ours, f"**{c.verdict}**{f': {c.note}' if c.note else ''}")
+        for c in claims
+    )
+    return table(("", "the paper claims", "paper", "here", "verdict"), rows)
+
+
+def fixed(value: Entry, digits: int = 2) -> str:
+    """Return a number with so many digits after the point, and a real minus sign."""
+    if value is None or isinstance(value, str):
+        return cell(value)
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.replace("-", "")
+
+
+def percent(value: Entry) -> str:
+    """Return a share in percent."""
+    if value is None or isinstance(value, str):
+        return cell(value)
+    return f"{100 * value:.0f} %"
+
+
+def _line(entries: Sequence[str]) -> str:
+    return f"| {' | '.join(entries)} |"

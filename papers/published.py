@@ -1,0 +1,224 @@
+"""The numbers that papers printed for measures, the order that follows from them, and a comparison
+with another order."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from resemblance.catalogue import list_measures
+from resemblance.grounding import spearman
+
+DATA = Path(__file__).parent / "data"
+PAPERS = {
+    "resi": "resi_published.csv.gz",
+    "mka": "mka_published.csv.gz",
+}  # whose columns can be ranked
+FILES = PAPERS | {"ding": "ding_published.csv.gz"}
+KEYS = {"resi": "label", "mka": "specification"}  # what a measure is called in ranks
+DOMAINS = ("graphs", "language", "vision")
+NOT_RANKED = ("3_submission", "3_final", "30")  # examples that other tables repeat, and runtimes
+RANKED = {"accuracy": "spearman", "output": "spearman", "layers": "spearman"}  # the others by AUPRC
+FEWEST = 12  # values, half of the 24 measures, that a column must have to be ranked
+
+
+class PublishedValue(NamedTuple):
+    """One cell of a table of the ReSi paper, the MKA paper or that of Ding et al.
+
+    ``table``: number in the paper, with "a" and "b" for the halves of a table, and "3_submission"
+    and "3_final" for the two versions of Table 3. ``source``: the version of the paper. ``test``:
+    "accuracy", "output", "labels", "shortcut", "augmentation", "layers" or "runtime". ``quality``:
+    "spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "conformity", "spearman"
+    or "seconds". ``pooling``: "cls", "mean", "last" or "node". ``dataset`` and ``pooling`` are
+    empty where the table does not say. ``measure``: its name in the catalogue, with parameters in
+    the MKA paper ("mka[k=15]"); ``label``: its name in the paper. ``value``: None where the paper
+    prints nan or a dash, or the table could not be read. ``stars``: of significance, as printed.
+    ``doubtful``: the value may be another one in the paper. ``reason``: why a value is missing or
+    doubtful.
+    """
+
+    table: str
+    title: str
+    source: str
+    test: str
+    quality: str
+    domain: str
+    dataset: str
+    architecture: str
+    pooling: str
+    measure: str
+    label: str
+    value: float | None
+    stars: str
+    doubtful: bool
+    reason: str
+
+
+class PublishedRank(NamedTuple):
+    """Mean and median rank of a measure (1 is best) over ``cells`` columns of the published
+    tables."""
+
+    label: str
+    mean: float
+    median: float
+    cells: int
+
+
+class RankRow(NamedTuple):
+    """Mean ranks of one measure, ours and published, and its positions among the measures that have
+    both."""
+
+    label: str
+    ours: float
+    published: float
+    position: int
+    position_published: int
+
+
+def published(table: str | None = None, *, paper: str = "resi") -> list[PublishedValue]:
+    """Return the published numbers of the ReSi benchmark, all or those of one table, in the order
+    of the paper.
+
+    ``paper="resi"``: every column of Tables 3 and 7 to 30 has one entry per measure, 24 in all,
+    also where there is no value. Table 3 is there in both versions, the others only as in the first
+    one; the tables were read from the text of the papers, in which Table 17, a column of each half
+    of Table 18 and parts of others are lost. A value is doubtful where its row has more or fewer
+    values than the table has columns, where the table breaks off, or where the Table 3 of the same
+    version prints another one.
+
+    ``paper="mka"``: Tables 1 to 17 of its Appendix I, the six tests on ImageNet-100, MNLI and three
+    graphs, with one entry for each of 32 measures: MKA at four numbers of neighbours, kCKA, CKA
+    with four kernels, and those of ReSi. The values come from the authors' codes, which differ in
+    places from the definitions in the paper. A value is doubtful where the row has a dash under one
+    quality of a model and none under the other. One table calls MKA "UMAP".
+
+    ``paper="ding"``: Tables 1, 3 to 14, 16 and 17 of Ding et al. ``test`` is the benchmark
+    ("layers", "deletion", "finetuning", "pretraining", or "average" in Table 1), ``dataset`` the
+    functionality, ``architecture`` the model and its layer, and ``stars`` the one-sided p-value as
+    printed. In Table 1 the row of CIFAR-10C has its correlations across columns and the averages
+    over vision inherit it: doubtful, with the right numbers in ``reason``. Where the p-value is
+    that of the opposite side, ``reason`` says so.
+
+    Raises ``ValueError`` for a paper or a table that is not there.
+
+    Reference: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity
+    Measures", ICLR 2025; Islam et al. 2025 (arXiv 2510.22953); Ding et al., "Grounding
+    Representation Similarity Through Statistical Testing", NeurIPS 2021.
+    """
+    if paper not in FILES:
+        raise ValueError(f"no paper {paper!r}; known: {', '.join(FILES)}")
+    names = {measure.label: measure.name for measure in list_measures()}
+    with gzip.open(DATA / FILES[paper], "rt", encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    known = list(dict.fromkeys(line["table"] for line in lines))
+    if table is not None and table not in known:
+        raise ValueError(f"no published table {table!r}; known: {', '.join(known)}")
+    return [_parsed(line, names) for line in lines if table in (None, line["table"])]
+
+
+def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[str, PublishedRank]:
+    """Return the mean and median rank of every measure over the published tests of one domain, or
+    all, best first.
+
+    In every column of Tables 7 to 29 the measures are ranked from best (1) to worst, by AUPRC in
+    the tests of labels, shortcuts and augmentation and by Spearman's correlation in the others, so
+    that the test of outputs counts twice, for each of its two expectations. Equal values, and they
+    are printed with two decimals, share the best rank. Missing and doubtful values have no rank,
+    and move up what is worse. A column in which fewer than 12 measures have a value is left out. Of
+    the tests of labels and shortcuts on language nothing remains, nor of shortcuts on graphs.
+
+    ``paper="resi"``: keys are the labels of the paper; a measure without any value is not there.
+    Where we differ from the paper: its Figure 3 ranks unrounded results of its later version, of
+    which no tables can be had. ``paper="mka"``: keys are specifications ("mka[k=15]"), since labels
+    differ from ours (CKA is the RBF kernel there), and the columns are those of Tables 1 to 17. The
+    tables of Ding et al. have too few measures to be ranked.
+
+    Raises ``ValueError`` for an unknown paper, and a domain other than "graphs", "language" and
+    "vision".
+    """
+    if domain is not None and domain not in DOMAINS:
+        raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
+    ranks: defaultdict[str, list[float]] = defaultdict(list)
+    for values in _columns(domain, paper):
+        # rankdata counts from the smallest, and the largest value is the best
+        for label, rank in zip(values, rankdata([-v for v in values.values()], method="min")):
+            ranks[label].append(float(rank))
+    found = (
+        PublishedRank(label, float(np.mean(r)), float(np.median(r)), len(r))
+        for label, r in ranks.items()
+    )
+    return {rank.label: rank for rank in sorted(found, key=lambda rank: (rank.mean, rank.label))}
+
+
+def compare_published(
+    ranks: Mapping[str, float], domain: str | None = None, *, paper: str = "resi"
+) -> list[RankRow]:
+    """Return mean ranks beside the published ones, sorted by ours, best first.
+
+    ``ranks``: label of a measure, or for ``paper="mka"`` its specification -> its mean rank, small
+    is good. ``domain``, ``paper``: as in :func:`published_ranks`. Measures that only one side has
+    are left out; positions, 1 for the best, count those that remain, and equal ranks share the best
+    position.
+
+    Raises ``ValueError`` when no label is known, for a rank that is not finite, and for an unknown
+    domain.
+    """
+    theirs = published_ranks(domain, paper=paper)
+    both = [label for label in ranks if label in theirs]
+    if not both:
+        raise ValueError(
+            f"no measure in common; give ranks by {KEYS[paper]}, such as "
+            f"{', '.join(list(theirs)[:3])}"
+        )
+    wrong = [label for label in both if not np.isfinite(ranks[label])]
+    if wrong:
+        raise ValueError(
+            f"the rank of {wrong[0]} is {ranks[wrong[0]]}; leave out measures without a rank"
+        )
+    ours, printed = [float(ranks[label]) for label in both], [theirs[label].mean for label in both]
+    positions = (rankdata(values, method="min").astype(int).tolist() for values in (ours, printed))
+    return sorted(
+        map(RankRow, both, ours, printed, *positions),
+        key=lambda row: (row.ours, row.published, row.label),
+    )
+
+
+def order_agreement(rows: list[RankRow]) -> float | None:
+    """Return Spearman's correlation, in [-1, 1], of our mean ranks with the published ones.
+
+    None with fewer than three measures, or when one side gives all of them the same rank.
+    """
+    if len(rows) < 3:
+        return None
+    value = spearman(
+        np.array([row.ours for row in rows]), np.array([row.published for row in rows])
+    ).value
+    return None if np.isnan(value) else value
+
+
+def _parsed(line: dict[str, str], names: dict[str, str]) -> PublishedValue:
+    facts = {
+        "measure": line.get("measure") or names[line["label"]],
+        "value": float(line["value"]) if line["value"] else None,
+        "doubtful": line["doubtful"] == "1",
+    }
+    return PublishedValue(**{**line, **facts})  # type: ignore[arg-type]
+
+
+def _columns(domain: str | None, paper: str) -> list[dict[str, float]]:
+    """The values by label, or specification, of every column that is ranked."""
+    columns: defaultdict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+    for cell in published(paper=paper):
+        ranked_by = cell.quality.partition("_")[0] == RANKED.get(cell.test, "auprc")
+        if cell.table in NOT_RANKED or not ranked_by or domain not in (None, cell.domain):
+            continue
+        if cell.value is not None and not cell.doubtful:
+            columns[cell[3:9]][cell.label if paper == "resi" else cell.measure] = cell.value
+    return [values for values in columns.values() if len(values) >= FEWEST]

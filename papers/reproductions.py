@@ -1,0 +1,173 @@
+"""A paper that is reproduced: how to run it, what is stored of a run, and the files made of that.
+
+A run at the default size is stored in ``papers/<name>/results/default.json``. The README of the
+paper and the tables that the documentation includes (``docs/_generated/<name>-*.md``) are made of
+what is stored, so no number in them is typed.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from resemblance.results.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
+from resemblance.results.result import Result, load_result
+from resemblance.results.sections import Section
+from resemblance.store import write_atomically
+
+from .markdown import MADE, claims_table, decimal_table, table
+
+ROOT = Path(__file__).parents[1]
+NAMES = ("resi", "ding", "mka", "shesha")
+SIZES = ("small", "default", "paper")
+Tables = Mapping[str, str]  # by name, in Markdown
+
+
+class Paper(NamedTuple):
+    """A paper and its reproduction.
+
+    ``run``: called with a folder and, by name, size, executor and progress; its result has claims.
+    ``sizes``: what the suite calls "small", "default" and "paper". ``kept``: the names of the
+    tables that are stored; those of a section "published" are the
+    paper's numbers next to ours, which the README shows. ``tables``: what the documentation includes, made of what is stored.
+    ``heading``, ``introduction``: of the page of a run. ``about``: what is reproduced and what is
+    not, as paragraphs of Markdown.
+    """
+
+    name: str
+    citation: str
+    url: str
+    run: Callable[..., Result]
+    sizes: Mapping[str, str]
+    heading: str
+    introduction: str
+    about: str
+    kept: tuple[str, ...] = ()
+    tables: Callable[[Result], Tables] = lambda result: {}
+
+
+def papers(names: Iterable[str] = NAMES) -> tuple[Paper, ...]:
+    """Return papers by name. Raises ``ValueError`` for one that is not reproduced here."""
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"no paper {name!r}; known: {', '.join(NAMES)}")
+    return tuple(import_module(f"papers.{name}.reproduction").PAPER for name in names)
+
+
+def stored_path(paper: Paper, root: Path = ROOT) -> Path:
+    """Return where the result of a paper at its default size is stored."""
+    return root / "papers" / paper.name / "results" / "default.json"
+
+
+def stored(paper: Paper, root: Path = ROOT) -> Result:
+    """Return the stored result of a paper. Raises ``ValueError`` when there is none."""
+    return load_result(stored_path(paper, root))
+
+
+def store(paper: Paper, result: Result, root: Path = ROOT) -> Path:
+    """Store what the README and the documentation need of a result, and return the file."""
+    made = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "system": platform.system()}
+    small = replace(
+        result,
+        sections=tuple(_trimmed(section, paper.kept) for section in result.sections),
+        provenance={**result.provenance, **made},
+    )
+    path = stored_path(paper, root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(small.document(), indent=1, ensure_ascii=False, allow_nan=False, default=dict)
+    write_atomically(path, text + "\n")
+    return path
+
+
+def _trimmed(section: Section, kept: Iterable[str]) -> Section:
+    tables = tuple(t for t in section.tables if t.name in kept)
+    return section._replace(tables=tables, figures=(), scores={}, reasons={})
+
+
+# ------------------------------------------------------------------------------------ files made
+
+
+def documents(paper: Paper, result: Result) -> dict[str, str]:
+    """Return the files that are made of a stored result, by path from the root."""
+    tables = {
+        f"docs/_generated/{paper.name}-{name}.md": f"{MADE}\n\n{text}\n"
+        for name, text in paper.tables(result).items()
+    }
+    return {f"papers/{paper.name}/README.md": readme(paper, result), **tables}
+
+
+def readme(paper: Paper, result: Result) -> str:
+    """Return the page of a paper: what it claims and what a run gives, side by side."""
+    parts = [
+        MADE,
+        f"# {paper.heading}",
+        f"{paper.citation} <{paper.url}>",
+        paper.about,
+        f"```text\n$ python -m papers {paper.name}\n```",
+        made_line(result),
+        count_line(result),
+    ]
+    for section in result.sections:
+        if section.claims:
+            parts += [f"## {section.title}", claims_table(section.claims)]
+        if section.name == "published":
+            parts += [f"## {section.title}", section.about]
+            for own in section.tables:
+                parts += [f"### {own.title}", decimal_table(own), own.note]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def made_line(result: Result) -> str:
+    """Return version, date and machine of a run, in one sentence."""
+    made = result.provenance
+    libraries = ", ".join(f"{name} {version}" for name, version in made["libraries"].items())
+    seconds = sum(result.seconds.values())
+    return (
+        f"The numbers here: resemblance {made['resemblance']}, size `{result.size}`, "
+        f"{made['date']}, Python {made['python']}, {libraries}, {made['system']} on "
+        f"{made['machine']}, {seconds:.0f} seconds of one processor besides training."
+    )
+
+
+def count_line(result: Result) -> str:
+    """Return how many claims have which verdict, in one sentence."""
+    count = Counter(claim.verdict for claim in result.claims)
+    verdicts = ", ".join(f"{count[v]} {v}" for v in VERDICTS if count[v])
+    return f"{len(result.claims)} claims: {verdicts}."
+
+
+def index(results: Mapping[str, tuple[Paper, Result]]) -> str:
+    """Return the index of all papers: verdicts counted, and why claims are not reproduced."""
+    columns, rows, reasons = ("paper", *VERDICTS), [], []
+    for paper, result in results.values():
+        count = Counter(claim.verdict for claim in result.claims)
+        link = f"[{paper.heading}]({paper.name}/README.md)"
+        rows.append((link, *(str(count[v]) for v in VERDICTS)))
+        failures = (c for c in result.claims if c.verdict not in (REPRODUCED, NO_DATA))
+        lines = [_failure(claim) for claim in failures] or ["Everything is reproduced."]
+        reasons += [f"## {paper.heading}", "\n".join(lines)]
+    return "\n\n".join([MADE, "# Papers", ABOUT, table(columns, rows), *reasons]) + "\n"
+
+
+def _failure(claim: Claim) -> str:
+    why = f" Why: {claim.note}." if claim.note else ""
+    return f"- {claim.number} {claim.claim}: **{claim.verdict}**. Here: {claim.ours}.{why}"
+
+
+ABOUT = """\
+What papers about measures of representations claim, put to the test with this library on small
+models, made data and shapes. The folders are no part of the installed package. Each has the judges
+of one paper, which a suite takes as `claims`, the experiments that grade no measure, and a README
+with the paper's numbers and ours side by side. `papers/data` has the numbers that the papers print.
+
+`make papers` runs all of them and writes these pages and the tables of the documentation;
+`make papers ARGS="shesha --size small"` tries one out. A claim is *reproduced* when all its parts
+hold by a rule that can fail, *in part* when some do. Below, what is not reproduced as a whole, and
+why."""

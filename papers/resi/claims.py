@@ -1,0 +1,181 @@
+"""What the ReSi paper, and the MKA paper on the same tests, conclude about measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from papers.judging import Evidence, NoData, judged
+from papers.published import compare_published, published_ranks
+from resemblance.grounding import spearman
+from resemblance.results.claims import Claim
+from resemblance.rng import generator
+from resemblance.suites.resi.facts import Evaluation
+from resemblance.suites.resi.ranking import Cell, Ranks
+
+STATISTICS = ("magnitude_difference", "concentricity_difference", "uniformity_difference")
+FEWEST = 10  # measures without which a place in an order says little
+DRAWS, LEVEL = 999, 0.05
+
+
+class PaperRanks(NamedTuple):
+    """A run, and the ranks of the measures of the ReSi paper among each other: a table (cells,
+    measures)."""
+
+    evaluation: Evaluation
+    cells: tuple[Cell, ...]
+    measures: tuple[str, ...]
+    table: np.ndarray
+
+    @property
+    def domains(self) -> np.ndarray:
+        """The domain of every cell."""
+        return np.array([cell[2] for cell in self.cells])
+
+    def label(self, measure: str) -> str:
+        """What papers call a measure."""
+        return {m.spec: m.label for m in self.evaluation.measures}[measure]
+
+
+def conclusions(evaluation: Evaluation) -> tuple[Claim, ...]:
+    """Return what Klabunde et al. 2025 and Islam et al. 2025 conclude from the six tests, judged by
+    a run.
+
+    ``theirs`` are mean ranks over the printed tables (:func:`~papers.published.published_ranks`):
+    those of the first version of the ReSi paper.
+    """
+    printed, first = published_ranks(), dict[str, str]()
+    # of several variants under one label the first, which is the definition of the paper
+    for m in evaluation.measures:
+        if m.label in printed:
+            first.setdefault(m.label, m.spec)
+    measures = tuple(first.values())
+    ranks = evaluation.among(measures).ranks()
+    table = np.array([[of_cell.get(m, np.nan) for m in measures] for of_cell in ranks.values()])
+    table = table.reshape(len(ranks), len(measures))
+    return judged(_CLAIMS, PaperRanks(evaluation, tuple(ranks), measures, table))
+
+
+def _order(ranks: PaperRanks, cells: Iterable[bool] | None = None) -> list[str]:
+    """Return the measures by their mean rank over some cells, or all, best first."""
+    if len(ranks.measures) < FEWEST:
+        raise NoData(
+            f"{len(ranks.measures)} measures of the paper took part; {FEWEST} would be needed"
+        )
+    table = ranks.table if cells is None else ranks.table[list(cells)]
+    means = np.nanmean(table, axis=0)
+    return [ranks.measures[i] for i in np.lexsort((np.arange(len(means)), means))]
+
+
+def _domains(ranks: PaperRanks) -> list[str]:
+    domains = list(dict.fromkeys(ranks.domains.tolist()))
+    if len(domains) < 2:
+        raise NoData("the run has one domain")
+    return domains
+
+
+def _none_is_best(ranks: PaperRanks) -> Evidence:
+    best = {d: _order(ranks, ranks.domains == d)[0] for d in _domains(ranks)}
+    leader = _order(ranks)[0]
+    column = ranks.table[:, ranks.measures.index(leader)]
+    first = float(np.mean(column == 1))
+    leaders = ", ".join(f"{domain} {ranks.label(measure)}" for domain, measure in best.items())
+    ours = (
+        f"{ranks.label(leader)} leads with a mean rank of {np.nanmean(column):.1f} of "
+        f"{len(ranks.measures)} and is first in {first:.0%} of the cells; best on {leaders}"
+    )
+    return Evidence(ours, (len(set(best.values())) > 1, first < 0.5))
+
+
+def _depends_on_domain(ranks: PaperRanks) -> Evidence:
+    """Domains order the measures more differently than groups of cells drawn without regard to the
+    domain."""
+    _order(ranks)
+    names = _domains(ranks)
+    table = ranks.table[:, ~np.isnan(ranks.table).any(axis=0)]
+    correlations = _between(table, ranks.domains, names)
+    kinds = np.array(["/".join(cell[:2]) for cell in ranks.cells])
+    random = generator(0, "resi claims")
+    drawn = [
+        _mean_between(table, _shuffled(ranks.domains, kinds, random), names) for _ in range(DRAWS)
+    ]
+    mean = np.mean(list(correlations.values()))
+    p_value = (1 + sum(d <= mean for d in drawn)) / (1 + DRAWS)
+    pairs = ", ".join(f"{a} and {b} {value:.2f}" for (a, b), value in correlations.items())
+    ours = (
+        f"correlation of mean ranks: {pairs}; {np.mean(drawn):.2f} between cells drawn without "
+        f"regard to the domain (p = {p_value:.3f})"
+    )
+    return Evidence(ours, (p_value <= LEVEL,))
+
+
+def _shuffled(domains: np.ndarray, kinds: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Exchange the domains of cells of the same test and quality."""
+    drawn = domains.copy()
+    for kind in np.unique(kinds):
+        drawn[kinds == kind] = random.permutation(domains[kinds == kind])
+    return drawn
+
+
+def _between(
+    table: np.ndarray, domains: np.ndarray, names: list[str]
+) -> Mapping[tuple[str, str], float]:
+    means = {name: table[domains == name].mean(axis=0) for name in names}
+    return {(a, b): float(spearman(means[a], means[b]).value) for a, b in combinations(names, 2)}
+
+
+def _mean_between(table: np.ndarray, domains: np.ndarray, names: list[str]) -> float:
+    return float(np.mean(list(_between(table, domains, names).values())))
+
+
+def _statistics_are_last(ranks: PaperRanks) -> Evidence:
+    order = _order(ranks)
+    places = {m: order.index(m) + 1 for m in STATISTICS if m in order}
+    if len(places) < len(STATISTICS):
+        raise NoData("the run lacks one of the three statistics")
+    ours = ", ".join(f"{ranks.label(m)} {place}" for m, place in places.items())
+    last_third = tuple(place > 2 * len(order) / 3 for place in places.values())
+    return Evidence(f"{ours} of {len(order)}", last_third)
+
+
+def _mka_is_near_the_top(ranks: PaperRanks) -> Evidence:
+    cells = ranks.evaluation.ranks()
+    means = {m: float(np.mean([r[m] for r in cells.values()])) for m in _everywhere(cells)}
+    if "mka" not in means:
+        raise NoData("MKA took no part")
+    rows = compare_published(means, paper="mka")
+    if len(rows) < FEWEST:
+        raise NoData(f"{len(rows)} measures of the MKA paper took part; {FEWEST} would be needed")
+    mka = next(row for row in rows if row.label == "mka")
+    ours = (
+        f"position {mka.position} of {len(rows)} (in their tables, of the same measures: "
+        f"{mka.position_published})"
+    )
+    return Evidence(ours, (mka.position <= len(rows) / 6,))
+
+
+def _everywhere(cells: Ranks) -> set[str]:
+    """Return the measures that have a rank in every cell."""
+    return set.intersection(*map(set, cells.values())) if cells else set()
+
+
+_CLAIMS = (
+    ("R1", "No measure is the best everywhere (the leader is first in less than half of the cells)",
+     "DistCorr leads with a mean rank of 7.3 of 24; best on graphs 2nd-Cos, on language DistCorr, "
+     "on vision Jaccard",
+     _none_is_best),
+    ("R2", "Which measures are good depends on the domain",
+     "correlation of mean ranks: graphs and language 0.50, graphs and vision 0.74, language and "
+     "vision 0.61",
+     _depends_on_domain),
+    ("R3", "Measures that compare one number of each representation come last (in the last third)",
+     "ConcDiff and MagDiff are the last two of 24 over all, UnifDiff 22nd", _statistics_are_last),
+    ("K1", "MKA is among the best measures of the six tests (in the first sixth)",
+     "mean rank 10.7 of 32, fifth; first on vision (8.2)", _mka_is_near_the_top),
+)  # fmt: skip
+
+
+CLAIMS = {"ranking": conclusions}  # by section of the suite

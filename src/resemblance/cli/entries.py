@@ -1,0 +1,198 @@
+"""The commands of every suite: what the factory must know of each, and the commands that only one
+has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..measure import FAMILIES
+from ..report.numbers import number
+from ..report.output import show
+from ..report.terminal import plain_table
+from ..results.result import Result
+from ..sources.files import read_files
+from ..sources.trained import DOMAINS
+from ..stability import transformation_study
+from ..suites.manifolds import suite as manifolds
+from ..suites.resi import models as resi_models
+from ..suites.resi import suite as resi
+from ..suites.resi.facts import load_facts
+from ..suites.resi.grading import FAILURES, PERMUTATIONS, PRESETS, PROTOCOLS
+from ..suites.resi.sections import read_result, result_of
+from ..suites.sensitivity import models as sensitivity_models
+from ..suites.sensitivity import suite as sensitivity
+from ..suites.stability import suite as stability
+from .options import check_choice, examples
+from .suites import SuiteCommands, run_command, suite_commands
+
+COLUMNS = (
+    "transformation",
+    "regime",
+    "features",
+    "feature split",
+    "basis split",
+    "CKA",
+    "CKA without itself",
+)
+NOTE = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
+
+
+def add_commands(commands: typer.Typer) -> None:
+    """Add the commands of every suite."""
+    for suite in (RESI, SENSITIVITY, MANIFOLDS, STABILITY):
+        of_suite = suite_commands(suite)
+        for name, command, calls in MORE.get(suite.name, ()):
+            of_suite.command(name, epilog=examples(*calls))(command)
+        commands.add_typer(of_suite, name=suite.name)
+
+
+# ---------------------------------------------------------------------------- options of one suite
+
+
+def _resi_options(
+    models: Annotated[
+        Path | None, typer.Option(help="A folder of models of your own; nothing is trained.")
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="paper, or resi-code: what the authors' code computes.")
+    ] = "paper",
+    permute: Annotated[
+        str | None, typer.Option(help="What permutation tests permute: models or pairs.")
+    ] = None,
+    failures: Annotated[
+        str | None,
+        typer.Option(
+            help="A measure that fails in a cell is ranked last, or unranked; default by protocol."
+        ),
+    ] = None,
+) -> dict[str, object]:
+    check_choice("protocol", protocol, PROTOCOLS)
+    check_choice("permute", permute or "models", PERMUTATIONS)
+    check_choice("failures", failures or "last", FAILURES)
+    return {"models": models, "protocol": protocol, "permute": permute, "failures": failures}
+
+
+def _run_resi(study: Path, **options: object) -> Result:
+    if "models" in options and options.keys() & {"size", "domains"}:
+        raise ValueError(
+            "--models brings models along; --size and --domain are for models to be trained"
+        )
+    result: Result = resi.run(study, **options)  # type: ignore[arg-type]
+    return result
+
+
+def _read_resi(
+    study: Path,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(help="Only measures of this family, ranked among themselves (repeatable)."),
+    ] = None,
+) -> Result:
+    for name in family or ():
+        check_choice("family", name, FAMILIES)
+    return result_of(load_facts(study).only(family)) if family else read_result(study)
+
+
+def _own_models(
+    models: Annotated[
+        Path, typer.Argument(help="A folder of models of your own; nothing is trained.")
+    ],
+) -> dict[str, object]:
+    return {"models": models}
+
+
+# --------------------------------------------------------------------------------------- the suites
+
+
+RESI = SuiteCommands(
+    "resi",
+    "The ReSi benchmark: do measures of similarity find what they should? Six tests on models of "
+    "three domains.",
+    _run_resi,
+    tuple(resi.SIZES),
+    lambda options: [PRESETS[str(options["protocol"])]],
+    size="mini",
+    trial="slice",
+    domains=tuple(DOMAINS),
+    options=_resi_options,
+    read=_read_resi,
+    plan=lambda purpose: resi_models.recipes(purpose.size, purpose.domains or tuple(DOMAINS)),
+    packages=("jinja2", "pandas", "pyarrow"),
+    extra="resi",
+)
+MANIFOLDS = SuiteCommands(
+    "manifolds",
+    "The manifold suite: Swiss rolls, rings, clusters and spots whose similarity is known.",
+    manifolds.run,
+    tuple(manifolds.SIZES),
+    lambda options: manifolds.MEASURES,
+)
+SENSITIVITY = SuiteCommands(
+    "sensitivity",
+    "The sensitivity benchmark: do measures respond to what affects function, and to nothing else?",
+    sensitivity.run,
+    tuple(sensitivity.SIZES),
+    lambda options: sensitivity.MEASURES,
+    experiments=tuple(e.name for e in sensitivity.EXPERIMENTS),
+    domains=tuple(DOMAINS),
+    plan=lambda purpose: sensitivity_models.recipes(
+        purpose.size, purpose.domains or tuple(DOMAINS)
+    ),
+)
+STABILITY = SuiteCommands(
+    "stability",
+    "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
+    stability.run,
+    tuple(stability.SIZES),
+    lambda options: stability.MEASURES,
+    experiments=tuple(e.name for e in stability.EXPERIMENTS),
+)
+
+
+# ---------------------------------------------------------------------------- commands of one suite
+
+
+def evaluate_command() -> Callable[..., int]:
+    """Return the command that does the sensitivity benchmark on models of a user's own."""
+    command = run_command(SENSITIVITY._replace(domains=(), options=_own_models))
+    command.__doc__ = (
+        "Do the benchmarks that models of your own can make, say which they cannot, and write a "
+        "report."
+    )
+    return command
+
+
+def transformations_command(
+    array: Annotated[Path, typer.Argument(help="A .npy file, (samples, features).")],
+    seed: Annotated[
+        int, typer.Option(help="Of projections, chosen features, noise and splits.")
+    ] = 320,
+    splits: Annotated[
+        int, typer.Option("--splits", "-k", min=1, help="Splits of the features.")
+    ] = 30,
+) -> None:
+    """Transform a representation as the paper transforms encoders, and print the stability and
+    similarity of each."""
+    representations = read_files([str(array)])
+    if len(representations) != 1:
+        raise ValueError(f"{array} has {len(representations)} arrays; give one")
+    study = transformation_study(representations.popitem()[1], seed=seed, k=splits)
+    rows = [
+        [entry if isinstance(entry, str) else number(float(entry)) for entry in row]
+        for row in study
+    ]
+    show([plain_table(COLUMNS, rows, right=range(2, len(COLUMNS))), "", NOTE])
+
+
+MORE: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]] = {
+    "sensitivity": [
+        ("evaluate", evaluate_command(), ("sensitivity evaluate models/ study --only layers",))
+    ],
+    "stability": [
+        ("transformations", transformations_command, ("stability transformations layer1.npy",))
+    ],
+}

@@ -1,0 +1,62 @@
+"""The parameters of commands that are put together: those that all suites have, and those of
+one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def option(
+    name: str, kind: Any, help: str, *spellings: str, default: Any = None, **more: Any
+) -> Parameter:
+    """Return an option of a command; ``more`` is for ``typer.Option``."""
+    info = typer.Option(*spellings, help=help, **more)
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+    )
+
+
+def study_argument(folder: str) -> Parameter:
+    """Return the argument that names the folder of a study."""
+    info = typer.Argument(help="The folder of the study.")
+    return Parameter(
+        "study", Parameter.KEYWORD_ONLY, default=Path(folder), annotation=Annotated[Path, info]
+    )
+
+
+def parameters_of(function: Callable[..., object], skipped: int = 0) -> list[Parameter]:
+    """Return the parameters of a function, all but the first ``skipped``, as those of a command."""
+    parameters = list(signature(function, eval_str=True).parameters.values())[skipped:]
+    return [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+
+
+def with_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
+    """Give a function that takes any words the parameters of a command, and return it."""
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+COMMON = (  # of the command ``run``, for all suites
+    option(
+        "measure",
+        list[str] | None,
+        "Adds a measure to the usual, or to those of --measures; file.py:mine runs it "
+        "(repeatable).",
+    ),
+    option(
+        "measures", list[str] | None, "Replaces the usual measures by these.", "--measures", "-m"
+    ),
+    option(
+        "claims",
+        str | None,
+        "Judges the claims of a paper: FILE.py:NAME, functions by the name of a section.",
+    ),
+    option("jobs", int | None, "Processes; default: all processors.", "--jobs", "-j", min=1),
+    option("memory", str, "Memory for intermediate results, per process.", default="2GB"),
+    option("quiet", bool, "No progress, no messages but errors.", "--quiet", "-q", default=False),
+)

@@ -1,0 +1,283 @@
+"""The commands that every suite has, from one factory: ``run``, ``status``, ``results`` and
+``report``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from ..extras import check, install_hint
+from ..measure import Measure
+from ..report import write_page
+from ..report.output import emit, show
+from ..report.result_tables import result_tables
+from ..results.result import Result
+from ..subject import Recipe
+from ..suites import load_result
+from ..suites.status import StudyStatus, status
+from ..suites.study import Purpose, purpose
+from ..tiles import parse_bytes
+from .errors import complain
+from .options import (
+    check_choice,
+    check_page,
+    check_targets,
+    choose_format,
+    chosen_measures,
+    examples,
+    own_claims,
+    processes,
+    warn_of_trial,
+    with_own_measures,
+)
+from .parameters import COMMON, option, parameters_of, study_argument, with_parameters
+from .progress import bars
+
+
+def _no_options() -> dict[str, object]:
+    return {}
+
+
+class SuiteCommands(NamedTuple):
+    """What the commands of a suite must know of it.
+
+    ``run``: called with the folder and, by name, measures (None for the usual), executor, memory,
+    progress, and where they were given size, only, domains and claims. ``sizes``: their names;
+    ``size`` is the default, ``trial`` the one for trying out. ``measures``: the usual ones, for the
+    suite's own options. ``experiments``, ``domains``: what a run can be restricted to. ``options``:
+    a function whose parameters are options of this suite alone; it checks them, and returns what
+    ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
+    ``report``. ``plan``: the models that a study needs. ``packages``: that a run needs, and the
+    ``extra`` that installs them.
+    """
+
+    name: str
+    help: str
+    run: Callable[..., Result]
+    sizes: Sequence[str]
+    measures: Callable[[Mapping[str, object]], Iterable[str | Measure]]
+    size: str = "default"
+    trial: str = "small"
+    experiments: Sequence[str] = ()
+    domains: Sequence[str] = ()
+    options: Callable[..., dict[str, object]] = _no_options
+    read: Callable[..., Result] = load_result
+    plan: Callable[[Purpose], Sequence[Recipe]] | None = None
+    packages: Sequence[str] = ("jinja2",)
+    extra: str = "report"
+
+
+def suite_commands(suite: SuiteCommands) -> typer.Typer:
+    """Return the commands of a suite: ``run``, ``status``, ``results`` and ``report``."""
+    commands = typer.Typer(
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        help=suite.help,
+    )
+    name, trial = suite.name, f"--size {suite.trial}"
+    calls = {
+        "run": (f"{name} run", f"{name} run trial {trial} --measure mine.py:my_measure"),
+        "status": (f"{name} status",),
+        "results": (f"{name} results", f"{name} results -o scores.csv"),
+        "report": (f"{name} report", f"{name} report -o page.html"),
+    }
+    makers = (run_command, _status_command, _results_command, _report_command)
+    for (command, lines), make in zip(calls.items(), makers):
+        commands.command(command, epilog=examples(*lines))(make(suite))
+    return commands
+
+
+# ---------------------------------------------------------------------------------------------- run
+
+
+def run_command(suite: SuiteCommands) -> Callable[..., int]:
+    """Return the command that runs a suite."""
+
+    def command(**words: Any) -> int:
+        """Run the suite in a folder, and write a report.
+
+        Run again with the same folder it continues, and computes only what is new. The report is of
+        the measures and experiments of the last run; what others found is kept.
+        """
+        options = _run_options(suite, words)
+        return _carry_out(suite, words["study"], words["jobs"], words["quiet"], options)
+
+    return with_parameters(command, *_run_parameters(suite))
+
+
+def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
+    own = parameters_of(suite.options)
+    parameters = [p for p in own if p.default is Parameter.empty]  # arguments before the study
+    sizes = f"One of: {', '.join(suite.sizes)}; default: {suite.size}."
+    parameters += [
+        study_argument(suite.name),
+        option("size", str | None, sizes),
+        option("suite", str | None, "What --size was called before.", hidden=True),
+    ]
+    for name, what, names in (
+        ("only", "Only this experiment", suite.experiments),
+        ("domain", "Only models of this domain", suite.domains),
+    ):
+        if names:
+            help = f"{what} (repeatable): {', '.join(names)}."
+            parameters += [option(name, list[str] | None, help)]
+    parameters += [p for p in own if p.default is not Parameter.empty]
+    return [*parameters, *COMMON]
+
+
+def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
+    """Check the options of a run before the work, and return them as ``run`` takes them."""
+    size = words["size"] or words["suite"]
+    for name, values, known in (
+        ("size", [size] if size else (), suite.sizes),
+        ("only", words.get("only") or (), suite.experiments),
+        ("domain", words.get("domain") or (), suite.domains),
+    ):
+        for value in values:
+            check_choice(name, value, tuple(known))
+    parse_bytes(words["memory"])
+    own = suite.options(**{p.name: words[p.name] for p in parameters_of(suite.options)})
+    _check_packages(suite)
+    usual = suite.measures(own)
+    measures = with_own_measures(chosen_measures(words["measures"]), words["measure"], usual)
+    optional = {
+        "size": size,
+        "only": words.get("only"),
+        "domains": words.get("domain"),
+        "claims": own_claims(words["claims"]) if words["claims"] else None,
+    }
+    options = {name: value for name, value in (optional | own).items() if value not in (None, [])}
+    return {"measures": measures, "memory": words["memory"], **options}
+
+
+def _check_packages(suite: SuiteCommands) -> None:
+    for package in suite.packages:
+        try:
+            check(package)
+        except ImportError as error:  # one extra for all packages, not one after the other
+            raise ImportError(f"{package} is not installed: {install_hint(suite.extra)}") from error
+
+
+def _carry_out(
+    suite: SuiteCommands, study: Path, jobs: int | None, quiet: bool, options: Mapping[str, object]
+) -> int:
+    """Run a suite, write its report and say where; return the exit code of the command."""
+    try:
+        with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
+            result = suite.run(study, executor=executor, progress=progress, **options)
+        page = write_page(result, study / "index.html")
+    except KeyboardInterrupt:
+        typer.echo(
+            f"interrupted: what is done is kept in {study}; the same command continues from there",
+            err=True,
+        )
+        return 130
+    if options.get("models") and not result.scores():
+        return complain(_nothing_to_rank(result), code=1)
+    if not quiet:
+        show(result_tables(result))
+        print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
+    return 0
+
+
+def _nothing_to_rank(result: Result) -> str:
+    """Say why models of a user's own are too few, and which folders were left out."""
+    reasons = [
+        f"{section.name}: {reason}"
+        for section in result.sections
+        if section.name != "failures"
+        for reason in section.reasons.values()
+    ]
+    why = "; ".join(dict.fromkeys([*result.remarks, *reasons])) or "there are none"
+    return f"too few models for any test ({why})"
+
+
+# ------------------------------------------------------------------------------------ after a run
+
+
+def _status_command(suite: SuiteCommands) -> Callable[..., None]:
+    def command(**words: Any) -> None:
+        """Say how far a study is."""
+        check_choice("format", words["format"], ("table", "json"))
+        study = words["study"]
+        known = status(study, suite.plan, suite.read)
+        _check_suite(suite, study, known.suite)
+        print(json.dumps(known._asdict()) if words["format"] == "json" else _words(study, known))
+
+    format = option("format", str, "table or json.", default="table")
+    return with_parameters(command, study_argument(suite.name), format)
+
+
+def _words(study: Path, known: StudyStatus) -> str:
+    itself = f", {known.alone} of them of a representation with itself" if known.alone else ""
+    planned = f" of {known.planned}" if known.planned else ""
+    lines = {
+        f"models from {known.models}": known.models,
+        f"{known.trained}{planned} models trained": known.trained or known.planned,
+        f"{known.parts} finished parts of experiments": known.parts,
+        f"{known.comparisons} comparisons{itself}": known.comparisons,
+    }
+    return "\n".join(
+        [
+            f"{study}: {known.suite}, {known.size or 'models of your own'}, "
+            f"{'running now' if known.running else 'not running'}",
+            *(line for line, is_shown in lines.items() if is_shown),
+            f"{known.scores} scores",
+            f"last: {known.last or '-'}",
+        ]
+    )
+
+
+def _results_command(suite: SuiteCommands) -> Callable[..., None]:
+    def command(**words: Any) -> None:
+        """Print or write the claims and how the measures stand; as CSV or Parquet every score, as
+        JSON everything."""
+        kind = choose_format(words["format"], words["output"])
+        check_targets(kind, (), words["output"], None, None)
+        result = result_of(suite, words["study"])
+        warn_of_trial(result.is_trial, kind)
+        emit(result, kind, words["output"])
+
+    kinds = "table, csv, json or parquet; default: as --output says."
+    format = option("format", str | None, kinds)
+    output = option("output", Path | None, "Write the results here, not out.", "--output", "-o")
+    return with_parameters(command, study_argument(suite.name), format, output)
+
+
+def _report_command(suite: SuiteCommands) -> Callable[..., None]:
+    own = parameters_of(suite.read, skipped=1)
+
+    def command(**words: Any) -> None:
+        """Write the report of a study again, as one HTML file."""
+        study, output = words["study"], words["output"]
+        check_page(output)
+        check_targets("html", (), None, output, None)
+        result = result_of(suite, study, **{p.name: words[p.name] for p in own})
+        print(f"Open {write_page(result, output or study / 'index.html').resolve()}")
+
+    help = "Default: index.html in the study."
+    output = option("output", Path | None, help, "--output", "-o")
+    return with_parameters(command, study_argument(suite.name), output, *own)
+
+
+def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
+    """Return the result of a study; ``ValueError`` when there is none yet, or it is a study of
+    another suite."""
+    if (study / "study.json").exists():
+        _check_suite(suite, study, purpose(study).suite)
+    if not (study / "result.json").exists():
+        raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
+    result = suite.read(study, **options)
+    _check_suite(suite, study, result.suite)
+    return result
+
+
+def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:
+    if name != suite.name:
+        raise ValueError(f"{study} is a study of {name}, not of {suite.name}")

@@ -1,0 +1,321 @@
+"""Drift: how much, and in what way, a representation changed between two versions of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..comparison import environment
+from ..progress import Progress, in_hundredths
+from ..representation import Representation, fingerprint
+from ..rng import generator
+from .changes import Reordered, moved_classes, moved_samples
+from .diagnosis import Diagnosis, diagnose
+from .inputs import check_parameters, checked, checked_threshold, together, unit_of
+from .kinds import KINDS, LOSSES, Finding
+from .losses import classes_of, neighbours_of
+from .maps import Fit
+from .result import DriftReport
+from .retrieval import Lost, Search, Version, neighbours_lost, noise_draws, queries_of
+from .rows import rows_of, same_rows
+from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
+from .verdict import Purpose, has_drifted, judge, verdict
+
+MOST_MOVED, DRAWN, LOSS_DRAWS = 10, 150, 20
+FINDINGS = 5  # what the findings take, in draws
+
+
+def drift(
+    reference: Any,
+    current: Any,
+    *,
+    purpose: Purpose = "index",
+    labels: Any = None,
+    threshold: float | str = "calibrated",
+    tolerance: float = 0.05,
+    draws: int = 50,
+    seed: int = 0,
+    k: int = 10,
+    max_samples: int = 1000,
+    progress: Progress = True,
+) -> DriftReport:
+    """Say how much, and in what way, ``current`` differs from ``reference``: two versions of the
+    same samples.
+
+    The drifts are a table: debiased CKA, Procrustes, the leading subspace, the spectrum and the
+    number of directions; of the coordinates, how far samples moved, the cosine dissimilarities
+    (RDM), sliced Wasserstein, and MMD; and the share of nearest neighbours that are lost, when
+    everything is embedded again and when new queries search old vectors. The findings name what
+    happened: a translation, a change of scale, a rotation (reflections included), another linear
+    map, a loss of dimensions, of neighbours, of classes. A loss of neighbours that the map accounts
+    for is not named, so nothing is named twice.
+
+    Parameters
+    ----------
+    reference, current : (n, d) and (n, e) with the same samples in the same order; widths may
+        differ (the narrower is padded with zeros). Representations with ids must have the same ids.
+    purpose : what the representation is for, which decides what counts as drift. ``"index"``, the
+        strictest: old vectors are searched with new ones, so the geometry, the coordinates (a
+        rotation, translation or change of scale is drift) and the neighbours that new queries lose
+        among old vectors count. ``"head"``: a classifier trained on the old version reads the new
+        one; geometry and coordinates count. ``"geometry"``: only what a rotation, a translation and
+        a factor of scale do not undo counts; "no drift" then says nothing about old vectors or
+        heads. The report judges all three in any case. Rows in another order are drift for every
+        purpose.
+    labels : n classes, for class-structure loss.
+    threshold : a number between 0 and 1, with which all drifts on a scale from 0 to 1 and all
+        losses are compared; or ``"calibrated"``: each has a threshold of its own, the 95th
+        percentile of what the reference gives against itself with noise of size ``tolerance``. For
+        drifts of distributions (MMD, Wasserstein, spectrum, directions) one random half of the
+        samples against the other counts if it gives more.
+    tolerance : size of that noise in radii of the reference, alike in all directions that its
+        samples span.
+    draws : number of random halves for intervals, and of halves and noise for thresholds (of
+        losses: at most 20).
+    k : neighbours of every sample; fewer if n < 4k.
+    max_samples : more samples than this are thinned out at random, by ``seed``; the settings say
+        how many were sample. Neighbours of 200 to 500 of them are looked up among all samples. All
+        values are checked for NaN.
+    progress : show a bar on standard error if that is a terminal, or call ``progress(done,
+        total)``.
+
+    Intervals of drifts are 95 % of the estimates from random halves without replacement: a
+    bootstrap draws samples twice, and the zero distances between copies look like agreement.
+    Findings use held-out residuals of nested maps, and 99 % intervals: bootstraps of one number per
+    sample, or for shift, scale and effective rank a jackknife over five parts of the samples. A
+    kind is named when its interval excludes none of it and it is not negligible. With fewer samples
+    than directions some kinds cannot be told apart; the findings say which were not assessed.
+
+    Data are divided by one common scale. With d > 2n they are first turned into the 2n dimensions
+    that both span. With m samples used, about O(draws · m d min(m, d)) time and O(n d) times some
+    thousands for neighbours; files stay on disk but for m rows and one block.
+
+    Raises ``ValueError`` for versions that cannot be compared or whose sizes differ by more than
+    1e50,
+    :class:`~resemblance.Undefined` for a constant reference or NaN.
+
+    Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is
+    not, Procrustes drift is the root (kept here beside its square: it alone grows linearly with a
+    small change), and thresholds are fixed.
+    """
+    limit = checked_threshold(threshold)
+    check_parameters(
+        tolerance=tolerance, purpose=purpose, draws=draws, k=k, max_samples=max_samples, seed=seed
+    )
+    x, y, groups = checked(reference, current, labels)
+    rules = Rules(limit, float(tolerance), int(draws), int(seed))
+    sample = _sample(x, y, groups, rules, int(k), int(max_samples))
+    settings = {
+        "purpose": purpose,
+        "samples": x.shape[0],
+        "used": len(sample.rows),
+        "queries": len(sample.queries),
+        "widths": [x.shape[1], y.shape[1]],
+        "threshold": "calibrated" if limit is None else limit,
+        "tolerance": rules.tolerance,
+        "draws": rules.draws,
+        "k": sample.k,
+        "seed": rules.seed,
+        "labels": labels is not None,
+    }
+    rows, diagnosis, reordered = _measured(sample, rules, progress)
+    names = None if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
+    return _report(rows, diagnosis, reordered, sample, x, y, names, settings)
+
+
+class Sample(NamedTuple):
+    """The samples that are used, of both versions in one unit and width, their rows and labels, and
+    all rows of both versions."""
+
+    x: np.ndarray
+    y: np.ndarray
+    classes: np.ndarray | None
+    rows: np.ndarray
+    queries: np.ndarray
+    k: int
+    all: tuple[Version, Version]
+    is_reduced: bool  # to fewer dimensions than there are
+
+
+def _sample(
+    x: Representation, y: Representation, groups: np.ndarray | None, rules: Rules, k: int, most: int
+) -> Sample:
+    n, both = x.shape[0], (rows_of(x), rows_of(y))
+    indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
+    before, after = (rows.take(indices) for rows in both)
+    unit, width = unit_of(before, after), max(x.shape[1], y.shape[1])
+    a, b, is_reduced = together(before, after, unit)
+    queries = indices[queries_of(len(indices), n, width, rules.seed)]
+    classes = None if groups is None else groups[indices]
+    whole = (Version(both[0], unit, width), Version(both[1], unit, width))
+    return Sample(
+        a, b, classes, indices, queries, max(1, min(k, len(indices) // 4)), whole, is_reduced
+    )
+
+
+def _measured(
+    sample: Sample, rules: Rules, progress: Progress
+) -> tuple[tuple[Drift, ...], Diagnosis, Reordered | None]:
+    """The drifts, the findings, and whether the rows are the same in another order."""
+    n, width = len(sample.all[0].rows.source), sample.all[0].width
+    noise = (
+        noise_draws(rules.draws, len(sample.queries), n, width) if rules.threshold is None else 0
+    )
+    point = n / (30 * sample.x.size * min(sample.x.shape))  # one search among all rows, in draws
+    total = rules.draws + FINDINGS + point * width * len(sample.queries) * (4 + 2 * noise)
+    with in_hundredths(progress, total, "drift") as tick:
+        rows = table(sample.x, sample.y, rules, tick)
+        if not np.ptp(sample.y, axis=0).any():
+            return _sorted((*rows, *neighbour_rows(None, rules))), _collapsed(sample.y), None
+        diagnosis = diagnose(sample.x, sample.y, sample.classes, rules.seed)
+        tick(FINDINGS)
+        lost = _lost(sample, diagnosis, rules, noise, lambda points: tick(point * width * points))
+    rows = _sorted((*rows, *neighbour_rows(lost, rules)))
+    neighbours = neighbours_of(lost, sample.k, diagnosis.beyond, rules.seed)
+    findings = (*diagnosis.findings[:-1], neighbours, diagnosis.findings[-1])
+    order = (
+        Reordered(lost.moved, same_rows(*(version.rows for version in sample.all)))
+        if lost.moved
+        else None
+    )
+    return rows, diagnosis._replace(findings=_judged(findings, rows, sample, rules)), order
+
+
+def _sorted(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
+    return tuple(
+        sorted(rows, key=lambda row: ("geometry", "coordinates", "index").index(row.judges))
+    )
+
+
+def _lost(
+    sample: Sample, diagnosis: Diagnosis, rules: Rules, noise: int, tick: Callable[[float], None]
+) -> Lost:
+    before, after = sample.all
+    whole = (
+        None
+        if sample.is_reduced or len(sample.rows) == len(before.rows.source)
+        else diagnosis.whole
+    )
+    frame = noise_frame(before.take(sample.rows), rules.tolerance) if noise else None
+    search = Search(before, after, sample.queries, sample.k, tick)
+    return neighbours_lost(
+        search, sample.rows, diagnosis.mapped, sample.y, whole, frame, noise, rules.seed
+    )
+
+
+def _collapsed(y: np.ndarray) -> Diagnosis:
+    """What is found when all samples of the current version are one point."""
+    said = "all samples of the current version are the same point"
+    findings = [
+        Finding(kind, kind == "collapse", None, None, None, said, exceeds=kind == "collapse")
+        for kind in KINDS
+    ]
+    fit = Fit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
+    return Diagnosis(tuple(findings), fit, 1.0, (), y, None, "")
+
+
+def _judged(
+    findings: tuple[Finding, ...], rows: tuple[Drift, ...], sample: Sample, rules: Rules
+) -> tuple[Finding, ...]:
+    """The findings with thresholds for losses, and whether they are above them."""
+    by_name = {row.name: row for row in rows}
+    limits: dict[str, float | None] = dict.fromkeys(LOSSES, rules.threshold)
+    limits["neighbours"] = by_name["neighbours"].threshold
+    if rules.threshold is None:
+        limits["collapse"] = by_name["effective_rank"].threshold
+        if any(f.named and f.kind == "classes" for f in findings):
+            limits["classes"] = _limit_of_classes(sample, rules)
+    return tuple(
+        replace(f, threshold=limits[f.kind], exceeds=_exceeds(f, limits[f.kind]))
+        if f.kind in LOSSES
+        else f
+        for f in findings
+    )
+
+
+def _limit_of_classes(sample: Sample, rules: Rules) -> float:
+    """The 95th percentile of the loss of class structure under noise of the tolerance."""
+    versions = noisy(sample.x, rules, min(rules.draws, LOSS_DRAWS))
+    lost = [
+        classes_of(sample.x, other, sample.classes, rules.seed).amount or 0.0 for other in versions
+    ]
+    return max(0.0, float(np.quantile(lost, 0.95)))
+
+
+def _exceeds(finding: Finding, limit: float | None) -> bool:
+    """A loss has to be named too, but that of neighbours not: what the map accounts for is lost all
+    the same."""
+    counts = finding.named or (finding.kind == "neighbours" and finding.assessed)
+    return counts and (finding.amount is None or limit is None or finding.amount > limit)
+
+
+def _report(
+    rows: tuple[Drift, ...],
+    diagnosis: Diagnosis,
+    reordered: Reordered | None,
+    sample: Sample,
+    x: Representation,
+    y: Representation,
+    names: dict[int, Hashable] | None,
+    settings: dict[str, Any],
+) -> DriftReport:
+    purpose, a, b, classes = settings["purpose"], sample.x, sample.y, sample.classes
+    sides = judge(purpose, rows, diagnosis.findings, (x.shape[1], y.shape[1]), sample.k)
+    labels = (
+        None
+        if classes is None or names is None
+        else dict(zip(sample.rows.tolist(), map(names.get, classes)))
+    )
+    moved = moved_samples(a, b, diagnosis, sample.rows, x.ids, labels)
+    provenance = {**environment(), "reference": _identity(x), "current": _identity(y)}
+    return DriftReport(
+        has_drifted(sides, reordered),
+        verdict(purpose, sides, diagnosis.findings, reordered),
+        sides["geometry"],
+        sides["coordinates"],
+        sides["index"],
+        rows,
+        diagnosis.findings,
+        reordered,
+        diagnosis.fit.name,
+        float(diagnosis.fit.residual.mean()),
+        diagnosis.ladder,
+        tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
+        tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
+        moved_classes(a, b, diagnosis, classes, names),
+        _picture(a, b, diagnosis),
+        settings,
+        provenance,
+    )
+
+
+def _identity(x: Representation) -> dict[str, Any]:
+    return {
+        "file": None if x.path is None else str(x.path),
+        "shape": list(x.shape),
+        "dtype": str(x.source.dtype).removeprefix("torch."),
+        "fingerprint": fingerprint(x),
+    }
+
+
+def _picture(
+    x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
+) -> dict[str, list[tuple[float, float]]]:
+    """The first samples in the plane of largest variance: before, after, and where the map puts
+    them."""
+    centre = y.mean(axis=0)
+    both = np.concatenate([x - x.mean(axis=0), y - centre])
+    axes = np.linalg.svd(both, full_matrices=False)[2][:2].T
+    clouds = {
+        "reference": x - centre,
+        "current": y - centre,
+        "mapped": diagnosis.scale * diagnosis.fit.predicted + (y - diagnosis.fit.target - centre),
+    }
+    flat = {name: (cloud[:DRAWN] @ axes).round(6) for name, cloud in clouds.items()}
+    return {
+        name: [(float(p[0]), float(p[-1] if len(p) > 1 else 0.0)) for p in plane]
+        for name, plane in flat.items()
+    }

@@ -1,0 +1,159 @@
+"""Where a map about the origin leaves the samples: the shift and the factor of scale that
+remain."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from .kinds import FLOOR, LEVEL, Finding, margin, not_assessed
+from .maps import FOLDS, Fit, apply, by_chance, components, directions, folds, rotate
+
+
+class Factors(NamedTuple):
+    """Factors of scale between mapped and current samples: of their sizes, and of least squares
+    either way."""
+
+    ratio: float
+    slope: float
+    inverse: float  # 1 over the slope of the mapped samples on the current ones
+
+    @property
+    def sure(self) -> float:
+        """The factor nearest to 1 that some share of noise in each version allows (Frisch's
+        bounds)."""
+        return _nearest(self.slope, self.inverse)
+
+    @property
+    def likely(self) -> float:
+        """The factor nearest to 1: noise makes the ratio of sizes too large, lost samples make the
+        slope too small."""
+        return _nearest(self.ratio, self.slope)
+
+
+def _nearest(a: float, b: float) -> float:
+    if min(a, b) <= 0 or (a - 1) * (b - 1) <= 0:
+        return 1.0
+    return min(a, b, key=lambda factor: abs(np.log(factor)))
+
+
+def factors(
+    x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: float | None = None
+) -> Factors:
+    """The factors of scale of y against x as the map puts it; ``slope``: one from samples not
+    fitted to."""
+    a, b = apply(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
+    ratio = float(np.sqrt((b**2).sum() / ((a**2).sum() or 1.0)))
+    slope = float((a * b).sum() / ((a**2).sum() or 1.0)) if slope is None else slope
+    return Factors(ratio, slope, ratio**2 / slope if slope > 0 else 0.0)
+
+
+def shift(
+    means: tuple[np.ndarray, np.ndarray],
+    matrix: np.ndarray | None,
+    factor: float,
+    basis: np.ndarray | None,
+) -> np.ndarray:
+    """The shift that is left after a map about the origin.
+
+    Where the samples span only some directions, the ``basis``, the mean of x may point where the
+    map is not known: then it is the smallest shift that any rotation with the same effect on the
+    samples leaves.
+    """
+    u, v = means
+    if matrix is None or basis is None:
+        return np.asarray(v - factor * apply(u, matrix))
+    inside, image = basis.T @ u, basis.T @ matrix
+    left = v - factor * (inside @ image)
+    outside = left - (left @ image.T) @ image
+    unknown, length = factor * (u - basis @ inside), float(np.linalg.norm(outside))
+    return np.asarray(left - (outside * (np.linalg.norm(unknown) / length) if length else unknown))
+
+
+def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding, float]:
+    """The factor of scale, named when it is beyond what noise in either version and other samples
+    would give."""
+    if fit.name == "linear":
+        return not_assessed("scale", "part of the linear map"), fit.size
+    matrix = _whole(x, y, fit)
+    factors_left = factors(x, y, matrix, fit.size)
+    parts = [
+        np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(fit))
+    ]
+    spread = margin(parts)
+    named = abs(np.log(factors_left.sure)) > max(FLOOR["scale"], spread)
+    factor = factors_left.likely
+    return Finding(
+        "scale",
+        bool(named),
+        factor,
+        factor * float(np.exp(-spread)),
+        factor * float(np.exp(spread)),
+        f"by a factor of {factor:.3g}",
+    ), factor if named else 1.0
+
+
+def translation_of(
+    x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit, factor: float, seed: int
+) -> Finding:
+    """The shift in units of the radius of the current version, named when other samples would give
+    one too.
+
+    ``base`` is the part of x that the chosen map was fitted to, all of it unless dimensions were
+    lost.
+    """
+    if fit.name == "linear":
+        return not_assessed(
+            "translation", "a linear map may shift the samples too, by any choice of its origin"
+        )
+    matrix, is_scaled = _whole(base, y, fit), factor != 1.0
+    basis = None if matrix is None or components(base) == x.shape[1] else directions(base)
+    radius = float(np.sqrt(y.var(axis=0).sum()))
+
+    def moved(rows: np.ndarray, turn: np.ndarray | None, size: float) -> np.ndarray:
+        means = x[rows].mean(axis=0), y[rows].mean(axis=0)
+        return shift(means, turn, size, basis)
+
+    far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / radius
+    parts = []
+    for (train, _), turn in zip(folds(len(x), seed), _each(fit)):
+        parts.append(
+            moved(train, turn, factors(base[train], y[train], turn).likely if is_scaled else 1.0)
+        )
+    noise = (margin(parts) + (_misplaced(x, base, y, fit) if fit.is_in_sample else 0.0)) / radius
+    said = (
+        f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the "
+        "current samples"
+    )
+    return Finding(
+        "translation",
+        far > max(FLOOR["translation"], noise),
+        far,
+        max(0.0, far - noise),
+        far + noise,
+        said,
+    )
+
+
+def _each(fit: Fit) -> tuple[np.ndarray | None, ...]:
+    """The map without each fold; one that was fitted to all samples is taken as it is."""
+    return fit.matrices * FOLDS if fit.is_in_sample else fit.matrices
+
+
+def _misplaced(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit) -> float:
+    """How far off a rotation that was fitted to all samples may put their mean: its leverage times
+    what is left."""
+    a, b = base - base.mean(axis=0), y - y.mean(axis=0)
+    basis = directions(base)
+    noise = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean()) / by_chance(
+        b - a, basis
+    )
+    place = basis.T @ x.mean(axis=0)
+    leverage = float((place**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
+    return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(leverage * noise))
+
+
+def _whole(x: np.ndarray, y: np.ndarray, fit: Fit) -> np.ndarray | None:
+    return rotate(x - x.mean(axis=0), y - y.mean(axis=0)) if fit.name == "rotation" else None

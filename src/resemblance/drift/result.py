@@ -1,0 +1,80 @@
+"""The report of a comparison of two versions: the verdict, and everything it rests on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from .changes import Moved, MovedClass, Reordered
+from .kinds import Finding, brief
+from .table import Drift
+from .verdict import Judgement, lines
+
+
+@dataclass(frozen=True, repr=False)
+class DriftReport:
+    """What :func:`drift` says. ``drifted`` is the verdict; everything else says why, and in what way.
+
+    ``geometry`` judges what no rotation, translation or factor of scale changes, ``coordinates``
+    where the samples are, ``index`` the neighbours that new queries lose among old vectors.
+    ``settings["purpose"]`` says which of them count.
+    """
+
+    drifted: bool
+    verdict: str
+    geometry: Judgement
+    coordinates: Judgement
+    index: Judgement
+    drifts: tuple[Drift, ...]
+    findings: tuple[Finding, ...]
+    reordered: (
+        Reordered | None
+    )  # if the current version holds the same, or nearly the same, rows in another order
+    map: str  # the map from reference to current that was chosen
+    unexplained: float  # share of the variance of the current version that it does not explain
+    ladder: tuple[tuple[str, float], ...]  # the same share for maps of growing freedom
+    moved: tuple[Moved, ...]  # the samples farthest from where the map puts them
+    moved_before: tuple[Moved, ...]  # the samples farthest from where they were
+    classes: tuple[MovedClass, ...]  # with labels: every class, and the class nearest to it
+    picture: dict[str, list[tuple[float, float]]]  # samples in the plane of largest variance
+    settings: dict[str, Any]
+    provenance: dict[str, Any]  # versions of libraries; file, shape and fingerprint of the data
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The kinds of change that happened."""
+        return tuple(f.kind for f in self.findings if f.named)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is judged, a sentence each: the geometry, the coordinates, and new queries on old
+        vectors."""
+        return lines(self.settings["purpose"], (self.geometry, self.coordinates, self.index))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as numbers, words, lists and dictionaries: what JSON can hold."""
+        return {**asdict(self), "named": list(self.named)}
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return (
+            json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False, default=str)
+            + "\n"
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join([f"DriftReport: {self.verdict}", *(f"  {line}" for line in self.lines)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(d.label)}</td><td>{brief(d.value)}</td></tr>" for d in self.drifts
+        )
+        kinds = "".join(
+            f"<li>{escape(f'{f.kind}: {f.said}')}</li>" for f in self.findings if f.named
+        )
+        all_sides = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
+        return (
+            f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{kinds}</ul><table>{rows}</table>"
+        )

@@ -1,0 +1,350 @@
+"""A drift report as a result: kinds of change, samples before and after, maps, drifts, and what
+moved most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..results.figures import Bar, Bars, Cloud, Clouds
+from ..results.result import Result
+from ..results.sections import Entry, Section, Table
+from .changes import Moved, MovedClass
+from .kinds import ROUNDING, WORDS, Finding, brief, percent
+from .result import DriftReport
+from .table import Drift
+
+TITLE = "Drift between two versions"
+CLASSES = 12  # in the table of classes
+LEAST, MOST = 0.1, 1e6  # times the threshold: drifts beyond are drawn at these ends
+SIDES = {"geometry": "Geometry", "coordinates": "Coordinates", "index": "Old index"}
+MAPS = {
+    "identity": "none needed but a shift and a factor of scale",
+    "rotation": "a rotation, with a shift and a factor of scale",
+    "linear": "a linear map with a shift",
+    "classes": "a shift of each class",
+}
+SOURCE = (
+    "Most of the drifts: Raju, “Geometric Stability: The Missing Axis of Representations”, "
+    "arXiv 2601.09173."
+)
+
+
+def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
+    """Return a drift report as a :class:`~resemblance.results.Result`, to show as a page or to
+    save."""
+    settings = report.settings
+    sections = [_happened(report), _samples(report), *_maps(report), _drifts(report)]
+    sections += [*_classes(report), _moved(report)]
+    return Result(
+        "drift",
+        "",
+        tuple(sections),
+        provenance={**report.provenance, **_settings(report)},
+        facts={"purpose": settings["purpose"]},
+        lead=report.verdict,
+        remarks=report.lines,
+        title=title,
+        counts={
+            _samples_of(settings): f"{settings['samples']:,}",
+            "features, reference → current": " → ".join(f"{w:,}" for w in settings["widths"]),
+            "of the variance is not explained by the map": (
+                f"{min(100 * report.unexplained, 100):.1f} %"
+            ),
+        },
+        tone=_tone(report),
+    )
+
+
+def document(report: DriftReport) -> dict[str, Any]:
+    """Return everything of a report as JSON can hold it, and the result that is made of it, which
+    :func:`~resemblance.results.load_result` reads."""
+    return report.to_dict() | drift_result(report).document()
+
+
+def _tone(report: DriftReport) -> str:
+    sides = (report.geometry, report.coordinates, report.index)
+    if report.drifted:
+        return "bad"
+    return "warning" if any(side.drifted for side in sides) else "good"
+
+
+def _samples_of(settings: Mapping[str, Any]) -> str:
+    is_part = settings["used"] < settings["samples"]
+    return f"samples, {settings['used']:,} used" if is_part else "samples"
+
+
+def _settings(report: DriftReport) -> dict[str, str]:
+    settings = report.settings
+    threshold = f"calibrated by noise of {settings['tolerance']:g} radii"
+    if settings["threshold"] != "calibrated":
+        threshold = f"{settings['threshold']:g}"
+    return {
+        "samples": samples_used(report),
+        "threshold": threshold,
+        "random halves": str(settings["draws"]),
+        "seed": str(settings["seed"]),
+        "labels": "given" if settings["labels"] else "none",
+    }
+
+
+# ----------------------------------------------------------------------------------- what happened
+
+
+def _happened(report: DriftReport) -> Section:
+    assessed = [f for f in report.findings if f.assessed]
+    order = sorted(assessed, key=lambda f: ("yes", "explained by the map", "no").index(status(f)))
+    rows = tuple((WORDS[f.kind], status(f), f.said) for f in order)
+    table = Table(
+        "kinds of change",
+        "Kinds of change",
+        ("kind of change", "happened", "what the data show"),
+        rows,
+        marked=tuple(i for i, f in enumerate(order) if status(f) != "no"),
+    )
+    nothing = (
+        ""
+        if any(status(f) != "no" for f in assessed)
+        else " Nothing can be named here: no kind of change explains what the drifts below show, "
+        "if they show any."
+    )
+    about = (
+        "A kind of change is named when maps that allow it explain clearly more, on samples they "
+        f"were not fitted to, than maps that do not.{nothing} The map that was chosen: "
+        f"{MAPS[report.map]}."
+    )
+    reasons = {WORDS[f.kind]: f"not assessed: {f.said}" for f in report.findings if not f.assessed}
+    tables = (table,) if rows else ()
+    return Section("what happened", "What happened", about, tables, reasons=reasons)
+
+
+def status(finding: Finding) -> str:
+    """Say whether a kind of change that was assessed happened: yes, no, or explained by the map."""
+    if finding.explained:
+        return "explained by the map"
+    return "yes" if finding.named else "no"
+
+
+def unassessed(report: DriftReport) -> str:
+    """Name the kinds of change that were not assessed, with the reasons, in one line."""
+    reasons: dict[str, list[str]] = {}
+    for f in report.findings:
+        if not f.assessed:
+            reasons.setdefault(f.said, []).append(WORDS[f.kind])
+    return "; ".join(f"{', '.join(kinds)} ({why})" for why, kinds in reasons.items())
+
+
+# --------------------------------------------------------------------------------- samples and maps
+
+
+def _samples(report: DriftReport) -> Section:
+    picture = {name: tuple(map(tuple, plane)) for name, plane in report.picture.items()}
+    current = picture["current"]
+    pair = (
+        Cloud("as they are", current, origins=picture["reference"]),
+        Cloud("after the map", current, origins=picture["mapped"]),
+    )
+    about = (
+        f"{len(current):,} of {report.settings['used']:,} samples in the plane of largest variance "
+        "of both versions. A line leads to where a sample is now: on the left from where it was, "
+        "on the right from where the map puts it, so that what is left is not explained by the map."
+    )
+    return Section(
+        "samples", "The samples", about, figures=(Clouds("samples", "Where the samples are", pair),)
+    )
+
+
+def _maps(report: DriftReport) -> list[Section]:
+    if not report.ladder:
+        return []
+    bars = tuple(_rung(name, left) for name, left in report.ladder)
+    figure = Bars(
+        "unexplained",
+        "Unexplained variance by map",
+        "variance that is left, %",
+        bars,
+        span=(0.0, 100.0),
+    )
+    about = (
+        "Share of the variance of the current version that is left, each line allowing one more "
+        "kind of map; from the factor of scale on, for samples the map was not fitted to, so it "
+        "can also rise."
+    )
+    if len(report.ladder) < 5:
+        about += (
+            " There are as many directions as samples: the rotation was fitted to all of them, and "
+            "a linear map would explain anything."
+        )
+    return [Section("maps", "What maps explain", about, figures=(figure,))]
+
+
+def _rung(name: str, left: float) -> Bar:
+    """A bar of one map; one that is worse than no map at all fills the scale."""
+    label = "as it is" if name == "nothing" else f"+ {name}"
+    is_over = left > 1.005
+    note = f"{label}: {'over 100 %' if is_over else percent(left)}"
+    over = " (over 100 %)" if is_over else ""
+    return Bar(f"{label}{over}", 100 * min(max(left, 0.0), 1.0), note=note)
+
+
+# ------------------------------------------------------------------------------------------- drifts
+
+
+def _drifts(report: DriftReport) -> Section:
+    judged = [d for d in report.drifts if d.value is not None and d.threshold]
+    figure = Bars(
+        "times the threshold",
+        "Drifts by their thresholds",
+        "times the threshold",
+        tuple(map(_times, judged)),
+        "The line at 1 is the threshold; the thin line of a drift is its 95 % interval.",
+        threshold=1.0,
+        span=(LEAST, _end(judged)),
+        log_x=True,
+        is_limit=True,
+    )
+    table = Table(
+        "drifts",
+        "Drifts and their thresholds",
+        ("drift", "side", "value", "95 % interval", "threshold", "times the threshold", "result"),
+        tuple(_drift_row(report, d) for d in report.drifts),
+        samples_used(report),
+        marked=tuple(i for i, d in enumerate(report.drifts) if d.exceeds),
+    )
+    return Section("drifts", "Drifts", _about_drifts(report), (table,), (figure,))
+
+
+def _about_drifts(report: DriftReport) -> str:
+    settings = report.settings
+    judged = (
+        "A drift that is not a share between 0 and 1 cannot be judged by a number and has no bar."
+    )
+    if settings["threshold"] == "calibrated":
+        judged = (
+            f"A threshold is what the reference gives with noise of {settings['tolerance']} of its "
+            "radius, or one half of its samples against the other."
+        )
+    return (
+        "Each drift is 0 without change. The bars show how many times its threshold a drift is, on "
+        f"one logarithmic scale. {judged} Drifts of the geometry are 0 after a rotation, a "
+        "translation, or a factor of scale; those of the coordinates and of the index are not. "
+        f"{SOURCE}"
+    )
+
+
+def _times(drift: Drift) -> Bar:
+    """A bar of how many times its threshold a drift is."""
+    value, limit = drift.value or 0.0, drift.threshold or 1.0
+    note = f"{drift.label}: {brief(value)}, {brief(value / limit)} times the threshold of "
+    spans = (None, None)
+    if drift.low is not None and drift.high is not None and value > ROUNDING:
+        spans = tuple(min(max(end / limit, LEAST), MOST) for end in (drift.low, drift.high))
+    ratio = min(max(value / limit, LEAST), MOST)
+    return Bar(drift.name.replace("_", " "), ratio, *spans, note=f"{note}{brief(limit)}")
+
+
+def _end(drifts: Sequence[Drift]) -> float:
+    """The last power of ten of a scale that holds all drifts, at least 100 thresholds."""
+    ratios = [(d.value or 0.0) / (d.threshold or 1.0) for d in drifts]
+    end = 100.0
+    while end < min(max(ratios, default=0.0), MOST):
+        end *= 10
+    return end
+
+
+def _drift_row(report: DriftReport, drift: Drift) -> tuple[Entry, ...]:
+    value, limit = drift.value, drift.threshold
+    return (
+        drift.label,
+        SIDES[drift.judges].lower(),
+        _rounded(value),
+        bounds(drift),
+        limit,
+        _rounded(value / limit) if value is not None and limit else None,
+        outcome(report, drift),
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    """Return a number, 0 for rounding noise."""
+    return 0.0 if value is not None and abs(value) < ROUNDING else value
+
+
+def bounds(drift: Drift) -> str:
+    """Write the interval of a drift."""
+    return "" if drift.low is None else f"{brief(drift.low)} to {brief(drift.high)}"
+
+
+def outcome(report: DriftReport, drift: Drift) -> str:
+    """Say whether a drift is above its threshold, and whether that counts for the purpose of the
+    report."""
+    if not drift.exceeds:
+        return drift.reason or ("" if drift.threshold is not None else "not judged by a number")
+    sides = {"geometry": report.geometry, "coordinates": report.coordinates, "index": report.index}
+    word = "drift" if sides[drift.judges].counts else "changed, not counted"
+    return f"{word}: {drift.reason}" if drift.reason else word
+
+
+def samples_used(report: DriftReport) -> str:
+    """Say how many samples the report rests on."""
+    s = report.settings
+    used = f"{s['used']:,} of {s['samples']:,} samples were used, drawn at random"
+    if s["used"] == s["samples"]:
+        used = f"All {s['samples']:,} samples were used"
+    return (
+        f"{used}; {s['k']} neighbours of {s['queries']:,} of them were looked up among all "
+        f"{s['samples']:,}."
+    )
+
+
+# --------------------------------------------------------------------------------------- what moved
+
+
+def _classes(report: DriftReport) -> list[Section]:
+    if not report.classes:
+        return []
+    shown = report.classes[:CLASSES]
+    about = (
+        "How far the mean of each class moved, in radii of the current version, and the class "
+        "whose mean is nearest, before and after, with its distance in radii of that version. "
+        "Those whose nearest class came closer or went farther most are first"
+        f"{f': {CLASSES} of {len(report.classes)}' if len(report.classes) > CLASSES else ''}."
+    )
+    columns = (
+        "class", "samples", "moved", "not explained",
+        "nearest before", "distance before", "nearest after", "distance after",
+    )  # fmt: skip
+    table = Table("classes", "Classes", columns, tuple(map(_class_row, shown)))
+    return [Section("classes", "Classes", about, (table,))]
+
+
+def _class_row(moved: MovedClass) -> tuple[Entry, ...]:
+    return (
+        str(moved.label),
+        moved.samples,
+        _rounded(moved.moved),
+        _rounded(moved.unexplained),
+        str(moved.nearest_before),
+        moved.distance_before,
+        str(moved.nearest_after),
+        moved.distance_after,
+    )
+
+
+def _moved(report: DriftReport) -> Section:
+    with_class = bool(report.classes)
+    columns = ("sample", *(("class",) if with_class else ()), "moved", "not explained")
+    tables = tuple(
+        Table(name, title, columns, tuple(_sample_row(m, with_class) for m in samples))
+        for name, title, samples in (
+            ("least explained", "Samples the map explains least", report.moved),
+            ("moved most", "Samples that moved most", report.moved_before),
+        )
+    )
+    return Section("moved", "Samples that moved", "In radii of the current version.", tables)
+
+
+def _sample_row(moved: Moved, with_class: bool) -> tuple[Entry, ...]:
+    sample = str(moved.index if moved.id is None else moved.id)
+    label = (str(moved.label),) if with_class else ()
+    return (sample, *label, _rounded(moved.distance), _rounded(moved.unexplained))

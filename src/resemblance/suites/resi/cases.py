@@ -1,0 +1,178 @@
+"""The six tests of the ReSi benchmark on models whose traits say which of them they can make."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...measures import disagreement, jensen_shannon
+from ...representation import Representation
+from ...subject import DEFAULTS, Subject
+from .grading import Case, ModelFamily
+from .groups import ModelGroup, choose_groups
+
+TESTS: Mapping[str, str] = {
+    "accuracy": "Accuracy correlation",
+    "output": "Output correlation",
+    "labels": "Label randomization",
+    "shortcut": "Shortcut affinity",
+    "augmentation": "Augmentation",
+    "layers": "Layer monotonicity",
+}
+
+
+class Absence(NamedTuple):
+    """A test that a set of models cannot make, and why."""
+
+    test: str
+    domain: str
+    dataset: str
+    architecture: str
+    pooling: str
+    reason: str
+
+
+class Prepared(NamedTuple):
+    """The cases that subjects make, what was decided about their groups, and the tests they cannot
+    make."""
+
+    cases: tuple[Case, ...]
+    groups: tuple[ModelGroup, ...]
+    absent: tuple[Absence, ...]
+
+
+def six_tests(subjects: Iterable[Subject]) -> Prepared:
+    """Return the six tests on subjects: those with the same domain, dataset, architecture and
+    pooling belong together.
+
+    Raises ``ValueError`` when two subjects are the same model by their traits.
+    """
+    families: dict[ModelFamily, list[Subject]] = defaultdict(list)
+    for subject in subjects:
+        subject = replace(subject, traits={**DEFAULTS, **subject.traits})
+        traits = subject.traits
+        family = ModelFamily(*(traits[name] for name in ModelFamily._fields))
+        if any(other.name == subject.name for other in families[family]):
+            raise ValueError(
+                f"two models are {subject.name!r}: setting, strength or seed must tell them apart"
+            )
+        families[family].append(subject)
+    cases, groups, absent = list[Case](), dict[ModelGroup, None](), list[Absence]()
+    for family, members in families.items():
+        for test in TESTS:
+            prepared = _test(test, family, members)
+            cases += prepared.cases
+            groups |= dict.fromkeys(prepared.groups)
+            absent += prepared.absent
+    return Prepared(tuple(cases), tuple(groups), tuple(absent))
+
+
+def _test(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared:
+    make = {"accuracy": _by_accuracy, "output": _by_output, "layers": _by_layers}.get(
+        test, _by_group
+    )
+    outcome = make(test, family, sorted(subjects, key=_order))
+    if isinstance(outcome, str):
+        return Prepared((), (), (Absence(test, *family, outcome),))
+    return outcome
+
+
+def _order(subject: Subject) -> tuple[float, int]:
+    return float(subject.traits["strength"]), int(subject.traits["seed"])
+
+
+def _of_setting(subjects: Iterable[Subject], setting: str) -> list[Subject]:
+    return [s for s in subjects if s.traits["setting"] == setting]
+
+
+def _last(subjects: Iterable[Subject]) -> dict[str, Representation]:
+    return {s.name: s.last for s in subjects}
+
+
+def _one(case: Case) -> Prepared:
+    return Prepared((case,), (), ())
+
+
+def _by_accuracy(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+    """Test 1: representations should differ as accuracies do (Eq. 4)."""
+    models = [s for s in _of_setting(subjects, "normal") if s.traits.get("accuracy") is not None]
+    if len(models) < 3:
+        return f"{len(models)} normal models with known accuracy; at least 3 are needed"
+    accuracy = np.array([s.traits["accuracy"] for s in models], float)
+    # rounded, so that equal differences stay equal
+    expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(12)
+    return _one(
+        Case(test, *family, "prediction", (_last(models),), {"spearman_accuracy": (expected,)})
+    )
+
+
+def _by_output(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+    """Test 2: representations should differ as outputs do (Eqs. 5 and 6)."""
+    models = [s for s in _of_setting(subjects, "normal") if s.outputs is not None]
+    if len(models) < 3:
+        return f"{len(models)} normal models with known outputs; at least 3 are needed"
+    outputs = [Representation(s.outputs, s.name) for s in models]
+    if len({r.shape[1] for r in outputs}) > 1:
+        return "the outputs of the models have different numbers of classes"
+    expected = {
+        f"spearman_{name}": (
+            np.array([[float(measure(x, y)) for y in outputs] for x in outputs]).round(12),
+        )
+        for name, measure in (("jsd", jensen_shannon), ("disagreement", disagreement))
+    }
+    return _one(Case(test, *family, "prediction", (_last(models),), expected))
+
+
+def _by_group(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+    """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
+    7)."""
+    treated = _of_setting(subjects, test)
+    if not treated:
+        return f"no models of the setting {test!r}"
+    by_name: dict[str, list[Subject]] = defaultdict(list)
+    for s in treated:
+        by_name[f"{100 * s.traits['strength']:.6g}%"].append(s)
+    if test != "shortcut":  # a shortcut model sees other inputs, so its zero is a group of its own
+        size = max(len(members) for members in by_name.values())
+        by_name = {"normal": _of_setting(subjects, "normal")[:size], **by_name}
+    accuracies = {name: (_order(m[0])[0], _accuracies(m)) for name, m in by_name.items() if m}
+    groups = choose_groups((test, *family[:3]), accuracies)
+    names = [g.name for g in groups if g.kept]
+    if len(names) < 2:
+        why = Absence(
+            test, *family, "fewer than two groups of at least 2 models behave differently"
+        )
+        return Prepared((), groups, (why,))
+    models = [s for name in names for s in by_name[name]]
+    labels = [name for name in names for _ in by_name[name]]
+    case = Case(
+        test, *family, "group", (_last(models),), {"auprc": (labels,), "conformity": (labels,)}
+    )
+    return Prepared((case,), groups, ())
+
+
+def _accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]]:
+    """The accuracies of every model, by what they were measured on; empty for a model whose
+    accuracy is unknown."""
+    accuracies = list[Mapping[str, float]]()
+    for s in subjects:
+        whole = s.traits.get("accuracy")
+        accuracies.append(
+            {**s.traits.get("accuracies", {}), **({} if whole is None else {"test": whole})}
+        )
+    return accuracies
+
+
+def _by_layers(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+    """Test 6: the farther apart two layers of a model are, the more they should differ (Eq. 8)."""
+    models = _of_setting(subjects, "layers") or _of_setting(subjects, "normal")
+    models = [s for s in models if len(s.layers) >= 3]
+    if not models:
+        return "no model with at least 3 layers"
+    parts = tuple({f"{s.name}/{name}": r for name, r in s.layers.items()} for s in models)
+    layers = tuple(len(part) for part in parts)
+    return _one(Case(test, *family, "order", parts, {"spearman": layers, "conformity": layers}))

@@ -1,0 +1,200 @@
+"""Scores as tables: the one that a reader sees, and all numbers of a test for a program."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...results.sections import Section, Sign, Table
+from ...results.values import known
+from ...significance import stars
+from .cases import TESTS, Absence
+from .facts import family_of
+from .grading import ModelFamily, Score
+from .standings import Standings, measure_signs
+from .words import QUALITIES, letter, quality_word
+
+UNMEASURED = "this measure was not evaluated here"
+COLUMNS = (
+    "test", "quality", "domain", "dataset", "architecture", "pooling", "measure", "label", "value",
+    "p_value", "pairs", "failed", "reason", "rank",
+)  # fmt: skip
+# selectors of columns: the tests whose quality they choose
+CHOOSERS: Mapping[str, tuple[str, ...]] = {
+    "output": ("output",),
+    "tests of groups": ("labels", "shortcut", "augmentation"),
+    "layers": ("layers",),
+}
+
+
+class ScoreColumn(NamedTuple):
+    """A column of the table of scores."""
+
+    test: str
+    quality: str
+    family: ModelFamily
+
+
+class ScoreCell(NamedTuple):
+    """A cell of the table of scores: a value, or None with a reason; a value with a reason rests on
+    fewer pairs than it should."""
+
+    value: float | None
+    reason: str = ""
+    stars: str = ""
+
+
+def scores_section(standings: Standings) -> Section:
+    """Return every score, a row per measure in the order of the ranking, a column per test, models
+    and quality."""
+    facts, columns = standings.facts, score_columns(standings)
+    cells = [_cells(standings, column) for column in columns]
+    reasons: dict[str, str] = {}
+    for column in cells:
+        for cell in column:
+            if cell.value is None:
+                reasons.setdefault(cell.reason, letter(len(reasons)))
+    is_partial = any(c.value is not None and c.reason for column in cells for c in column)
+    complete_only = facts.failures == "last"
+    framed = [] if facts.is_trial else _best(cells, complete_only=complete_only)
+    selectors, choices = _selectors(standings, columns)
+    table = Table(
+        "scores",
+        "Scores by test",
+        ("measure", *(" ".join(_short(column.family)) for column in columns)),
+        tuple(
+            (standings.names[spec], *(column[i].value for column in cells))
+            for i, spec in enumerate(standings.order)
+        ),
+        "† some comparisons failed, so the score rests on fewer pairs" if is_partial else "",
+        groups=("", *(TESTS[column.test] for column in columns)),
+        shades=tuple(
+            (None, *(_shade(column[i].value) for column in cells))
+            for i in range(len(standings.order))
+        ),
+        framed=tuple((row, column + 1) for row, column in framed),
+        signs=(*measure_signs(standings, standings.order), *_signs(cells, reasons)),
+        hints=("", *(_hint(column) for column in columns)),
+        selectors=selectors,
+        choices=choices,
+    )
+    best = "" if facts.is_trial else "; the best of each column is framed"
+    about = (
+        "Larger is better. The shade follows the value, blue above zero and orange below"
+        f"{best}. * p ≤ 0.05, ** p ≤ 0.01 for the correlations with accuracy and outputs, by "
+        f"permuting {facts.permute}, not corrected for the many tests of this table."
+    )
+    absences = {mark: f"no score: {reason}" for reason, mark in reasons.items()}
+    return Section("scores", "Scores by test", about, (table,), terms=absences)
+
+
+def score_columns(standings: Standings) -> tuple[ScoreColumn, ...]:
+    """Return the columns of the table: by test, then by domain and models, each in all
+    qualities."""
+    facts = standings.facts
+    rows: Sequence[Score | Absence] = [*facts.scores, *facts.absent]
+    present = {(row.test, family_of(row)) for row in rows}
+    families = sorted(facts.families(), key=lambda f: standings.domains.index(f.domain))
+    return tuple(
+        ScoreColumn(test, quality, family)
+        for test in TESTS
+        for family in families
+        if (test, family) in present
+        for quality in QUALITIES[test]
+    )
+
+
+def _cells(standings: Standings, column: ScoreColumn) -> list[ScoreCell]:
+    """Return a column of scores, in the order of the measures."""
+    facts, place = standings.facts, (column.test, column.family)
+    scores = {
+        s.measure: s
+        for s in facts.scores
+        if (s.test, s.family) == place and s.quality == column.quality
+    }
+    absent = {(a.test, family_of(a)): a.reason for a in facts.absent}
+    failed = {f.measure: f.reason for f in facts.failed if (f.test, family_of(f)) == place}
+    absence = absent.get(place, UNMEASURED)
+    return [_cell(scores.get(spec), absence, failed.get(spec, "")) for spec in standings.order]
+
+
+def _cell(score: Score | None, absence: str, failure: str) -> ScoreCell:
+    if score is None:
+        return ScoreCell(None, absence)
+    if np.isfinite(score.value):
+        reason = (score.reason or "") if score.failed else ""
+        return ScoreCell(score.value, reason, stars(score.p_value))
+    return ScoreCell(None, failure if score.failed and failure else score.reason or "no value")
+
+
+def _best(cells: Sequence[Sequence[ScoreCell]], *, complete_only: bool) -> list[tuple[int, int]]:
+    """Return row and column of the largest values; a value that rests on fewer pairs is among them
+    only where it is ranked as if complete."""
+    framed = []
+    for position, column in enumerate(cells):
+        values = [None if complete_only and c.reason else c.value for c in column]
+        top = max((v for v in values if v is not None), default=np.inf)
+        # averages of equal numbers differ by rounding
+        best = [i for i, v in enumerate(values) if v is not None and v >= top - 1e-9]
+        framed += [(row, position) for row in best]
+    return framed
+
+
+def _signs(cells: Sequence[Sequence[ScoreCell]], letters: Mapping[str, str]) -> Iterable[Sign]:
+    """Yield the stars of significance, and the marks of what is missing with their reasons."""
+    for position, column in enumerate(cells):
+        for row, cell in enumerate(column):
+            partial = "†" if cell.reason else ""
+            mark = letters[cell.reason] if cell.value is None else cell.stars + partial
+            if mark:
+                yield Sign(row, position + 1, mark, cell.reason)
+
+
+def _shade(value: float | None) -> float | None:
+    return None if value is None else float(np.clip(value, -1, 1))
+
+
+def _short(family: ModelFamily) -> list[str]:
+    return [part for part in (family.domain, family.architecture, family.pooling) if part]
+
+
+def _hint(column: ScoreColumn) -> str:
+    word = quality_word(column.test, column.quality)
+    return f"{TESTS[column.test]}, {word}: {column.family}"
+
+
+def _selectors(
+    standings: Standings, columns: Sequence[ScoreColumn]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the selectors by which a reader chooses columns, and what every column is in each."""
+    by_selector: dict[str, list[str]] = {}
+    for name, tests in CHOOSERS.items():
+        by_selector[name] = [
+            quality_word(c.test, c.quality) if c.test in tests else "" for c in columns
+        ]
+    for domain in standings.domains:
+        by_selector[domain] = [
+            str(c.family).removeprefix(f"{domain} · ") if c.family.domain == domain else ""
+            for c in columns
+        ]
+    useful = {name: own for name, own in by_selector.items() if len(set(own) - {""}) > 1}
+    if not useful:
+        return (), ()
+    return tuple(useful), tuple(zip(*(("", *choices) for choices in useful.values())))
+
+
+def data_tables(standings: Standings) -> dict[str, Table]:
+    """Return, by test, all numbers of its scores, with p-values and the pairs that they rest on."""
+    rows: dict[str, list[tuple[str | float | None, ...]]] = defaultdict(list)
+    ranks = {} if standings.facts.is_trial else standings.ranks
+    for s in standings.facts.scores:
+        numbers = (known(s.value), s.p_value, s.pairs, s.failed)
+        rank = ranks.get(s.cell, {}).get(s.measure)
+        rows[s.test].append((*s.cell, s.measure, s.label, *numbers, s.reason, rank))
+    return {
+        test: Table(f"{test} scores", "Scores", COLUMNS, tuple(of_test), is_data=True)
+        for test, of_test in rows.items()
+    }

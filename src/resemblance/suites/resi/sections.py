@@ -1,0 +1,187 @@
+"""From the facts of an evaluation to its result: one section for every question of a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+
+from ...results.claims import Claim
+from ...results.headlines import OWN, few_models
+from ...results.result import Result, load_result
+from ...results.sections import Section
+from .cases import TESTS
+from .details import (
+    failures_section,
+    group_table,
+    inputs_section,
+    measures_section,
+    strips_of,
+    times_section,
+)
+from .facts import FACTS, RESULT, Evaluation, family_of, load_facts
+from .matrices import choice_of
+from .ranking import ranked_cells
+from .scores import data_tables, scores_section
+from .standings import (
+    Standings,
+    before_section,
+    distribution_section,
+    ranking_section,
+    standings_of,
+    verdict,
+)
+from .words import ABOUT, FAILURE_WORDS, PAPER, PROTOCOL_WORDS, READING, TITLE, common_start
+
+Judges = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
+
+
+def result_of(facts: Evaluation, claims: Judges | None = None) -> Result:
+    """Return the result of an evaluation.
+
+    ``claims``: by the name of a section, a function that judges the claims of a paper on the
+    facts.
+    """
+    standings, judges = standings_of(facts), dict(claims or {})
+    sections = [
+        s._replace(claims=tuple(judges[s.name](facts))) if s.name in judges else s
+        for s in _sections(standings)
+    ]
+    return Result(
+        "resi",
+        facts.size or OWN,
+        tuple(sections),
+        standings.names,
+        provenance=_provenance(standings),
+        facts={**_what(facts), "domains": ", ".join(standings.domains), "protocol": facts.protocol},
+        lead=verdict(standings),
+        remarks=_remarks(facts),
+        title=TITLE,
+        about=(
+            f"{ABOUT} Evaluated by {PROTOCOL_WORDS.get(facts.protocol, facts.protocol)} ({PAPER}); "
+            f"{FAILURE_WORDS.get(facts.failures, facts.failures)}."
+        ),
+        counts=counts_of(standings),
+    )
+
+
+def read_result(study: str | Path) -> Result:
+    """Read the result of a study; of one that an earlier version made, from what it computed.
+
+    Raises ``ValueError`` when there is none yet, or it cannot be read.
+    """
+    if (Path(study) / FACTS).exists() and (Path(study) / RESULT).exists():
+        return load_result(Path(study) / RESULT)
+    return result_of(load_facts(study))
+
+
+def _sections(standings: Standings) -> Iterator[Section]:
+    yield ranking_section(standings)
+    yield distribution_section(standings)
+    yield _with_scores(scores_section(standings), standings.facts)
+    yield from _test_sections(standings)
+    for section in (before_section(standings), times_section(standings)):
+        if section is not None:
+            yield section
+    yield failures_section(standings)
+    yield measures_section(standings)
+    inputs = inputs_section(standings)
+    if inputs is not None:
+        yield inputs
+
+
+def _test_sections(standings: Standings) -> Iterator[Section]:
+    """Yield a section for every test that was made or tried: its matrices, groups, and scores."""
+    facts, tables = standings.facts, data_tables(standings)
+    for test, title in TESTS.items():
+        absent = {str(family_of(a)): a.reason for a in facts.absent if a.test == test}
+        figures = (choice_of(standings, test), *strips_of(facts, test))
+        groups = tuple(g for g in facts.groups if g.test == test)
+        listed = (group_table(facts._replace(groups=groups)),) if groups else ()
+        section = Section(
+            test,
+            title,
+            READING[test],
+            (*listed, *([tables[test]] if test in tables else [])),
+            tuple(figure for figure in figures if figure is not None),
+            reasons=absent,
+        )
+        if section.tables or section.figures or absent:
+            yield section
+
+
+def _with_scores(section: Section, facts: Evaluation) -> Section:
+    """Return a section with the cells that count for the ranking, in the order of the facts."""
+    cells = ranked_cells(facts.scores, protocol=facts.protocol, failures=facts.failures)
+    scores = {cell_name(cell): row.scores for cell, row in cells.items()}
+    return section._replace(
+        scores=scores, rules={cell_name(cell): row.rule for cell, row in cells.items()}
+    )
+
+
+def cell_name(parts: Iterable[str]) -> str:
+    """Return the name of a cell: test, quality and models between slashes."""
+    return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+
+
+# ------------------------------------------------------------------------------- what was evaluated
+
+
+def counts_of(standings: Standings) -> dict[str, str]:
+    """Return how many models, measures, ranked cells and comparisons there are.
+
+    Comparisons are of two different representations, each counted once.
+    """
+    facts, pairs = standings.facts, set[tuple[str, ...]]()
+    for m in facts.maps:
+        pairs |= {(*family_of(m), *sorted(pair)) for pair in combinations(m.names, 2)}
+    orders = sum(1 if info.symmetric else 2 for info in facts.measures)
+    counts = {
+        "model": len(_models(facts)),
+        "measure": len(facts.measures),
+        "ranked cell": len(standings.ranks),
+        "comparison": len(pairs) * orders,
+    }
+    return {
+        f"{word}{'' if count == 1 else 's'}": f"{count:,}".replace(",", "\u202f")
+        for word, count in counts.items()
+    }
+
+
+def _models(facts: Evaluation) -> set[tuple[str, ...]]:
+    """Return domain, data set, architecture and name of every model that was compared."""
+    models = set[tuple[str, ...]]()
+    for m in facts.maps:
+        names = ("/".join(common_start(m.names)),) if m.test == "layers" else m.names
+        models |= {(m.domain, m.dataset, m.architecture, name) for name in names}
+    return models
+
+
+def _what(facts: Evaluation) -> dict[str, str]:
+    """Return what was evaluated: data sets, models, seeds."""
+    families = dict.fromkeys((m.domain, m.dataset, m.architecture) for m in facts.maps)
+    architectures = ", ".join(dict.fromkeys(architecture for *_, architecture in families))
+    models = _models(facts)
+    seeds = {name.rpartition("/seed")[2] for *_, name in models if "/seed" in name}
+    return {
+        "data sets": ", ".join(dict.fromkeys(dataset for _, dataset, _ in families)) or "none",
+        "models": f"{len(models)}: {architectures or 'none'}",
+        **({"seeds": str(len(seeds))} if seeds else {}),
+    }
+
+
+def _remarks(facts: Evaluation) -> tuple[str, ...]:
+    """Return what a reader must know before the numbers: few models, and folders of models that
+    were left out."""
+    most = max((len(m.names) for m in facts.maps if m.test != "layers"), default=0)
+    few = "" if facts.size else few_models(most)
+    left = "; ".join(f"{folder} ({why})" for folder, why in facts.left_out.items())
+    return tuple(filter(None, (few, f"Left out: {left}." if left else "")))
+
+
+def _provenance(standings: Standings) -> dict[str, object]:
+    """Return the rules, the domains, and the versions that it was computed with."""
+    facts = standings.facts
+    versions = {k: v for k, v in facts.provenance.items() if k != "representations"}
+    rules = {"protocol": facts.protocol, "failures": facts.failures, "permute": facts.permute}
+    return {**rules, "domains": list(standings.domains), **versions}

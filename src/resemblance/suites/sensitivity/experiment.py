@@ -1,0 +1,143 @@
+"""A benchmark as an experiment: one part for each family of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ...results.codec import decode, encode
+from ...results.sections import Section
+from ...subject import Recipe, Subject
+from ..experiments import Experiment, Part, RunConfig, claims_of, measured
+from .benchmarks import Benchmark
+from .facts import FamilyFacts
+from .grading import graded
+from .sections import CONSTANT_MEASURE, benchmark_section
+from .sets import Budget, Effort, fast_enough
+from .subjects import ModelFamily, Models, families, identity, missing_accuracies, without_nan
+
+SLOW = "left out: it takes too long on so many samples"
+VERSION = 3  # of what a part stores
+
+
+class Job(NamedTuple):
+    """A benchmark on models: what its parts need besides the run.
+
+    ``facts``: takes the facts of the benchmark when it is concluded.
+    """
+
+    benchmark: Benchmark
+    models: Models
+    effort: Effort
+    facts: dict[str, tuple[FamilyFacts, ...]]
+
+
+class FamilyPart(NamedTuple):
+    """Everything that the facts of one family depend on.
+
+    ``models``: their identities by name. ``measures``: specifications and versions. ``slow``: the
+    measures left out. ``left_out``: models and accuracies left out, and why. ``absent``: why the
+    family does not take part.
+    """
+
+    family: ModelFamily
+    models: Mapping[str, str] = {}
+    measures: tuple[tuple[str, int], ...] = ()
+    effort: tuple[int, ...] = ()
+    slow: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = {}
+    absent: str = ""
+
+
+def experiment(job: Job) -> Experiment:
+    """Return a benchmark as an experiment on trained models, or on a folder of the user."""
+    recipes = tuple(r for r in job.models.recipes if r.setting == job.benchmark.setting)
+    job = job._replace(models=job.models._replace(recipes=recipes))
+    compute = partial(_compute, job.benchmark, job.models, job.effort)
+    return Experiment(
+        job.benchmark.name,
+        partial(_parts, job),
+        compute,
+        partial(_conclude, job),
+        partial(_recipes, job.models),
+        version=VERSION,
+    )
+
+
+def _recipes(models: Models, config: RunConfig) -> Sequence[Recipe]:
+    return models.recipes
+
+
+def _parts(job: Job, config: RunConfig) -> list[Part]:
+    members = families(job.models.read(config.folder))
+    return [encode(_part(job, config, *family)) for family in members.items()]
+
+
+def _part(
+    job: Job, config: RunConfig, family: ModelFamily, members: Sequence[Subject]
+) -> FamilyPart:
+    """Return the models, the measures and the effort that the facts depend on, or why there are
+    none."""
+    intact, left_out = without_nan(members, job.benchmark.setting)
+    subjects = job.benchmark.choose(intact)
+    if isinstance(subjects, str):
+        return FamilyPart(family, left_out=left_out, absent=subjects)
+    measures = fast_enough(config.measures, job.effort, subjects[0].last.shape[0])
+    return FamilyPart(
+        family,
+        models={s.name: identity(s, is_trained=not job.models.folder) for s in subjects},
+        measures=tuple((spec, version) for spec, version in measured(measures)),
+        effort=tuple(job.effort),
+        slow=tuple(m.spec for m in config.measures if m not in measures),
+        left_out=left_out | missing_accuracies(subjects),
+    )
+
+
+def _compute(
+    benchmark: Benchmark, models: Models, effort: Effort, config: RunConfig, part: Part
+) -> Any:
+    family: FamilyPart = decode(FamilyPart, part)
+    if family.absent:
+        return None
+    members = {s.name: s for s in families(models.read(config.folder))[family.family]}
+    subjects = [members[name] for name in family.models]
+    sets, design = benchmark.sets(subjects, config.folder, effort)
+    results = graded(sets, design, Budget(config.folder, config.measures, config.memory, effort))
+    facts = FamilyFacts(family.family, {m.spec: m.label for m in config.measures}, results.grades)
+    if benchmark.observe and results.grades.cells:
+        facts = benchmark.observe(facts, sets, results)
+    return encode(facts)
+
+
+def _conclude(job: Job, config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    facts, reasons = list[FamilyFacts](), dict[str, str]()
+    for document, value in done:
+        part: FamilyPart = decode(FamilyPart, document)
+        result = None if value is None else decode(FamilyFacts, value)
+        reasons |= _reasons(part, result)
+        if result is not None and result.grades.cells:
+            facts.append(result)
+    job.facts[job.benchmark.name] = tuple(facts)
+    claims = claims_of(config, job.benchmark.name, tuple(facts)) if facts else ()
+    return benchmark_section(job.benchmark, facts, claims, reasons)
+
+
+def _reasons(part: FamilyPart, facts: FamilyFacts | None) -> dict[str, str]:
+    """Return why models, accuracies, measures or the whole family are not in the tables."""
+    reasons = dict(part.left_out)
+    if facts is None:
+        return _under(part.family, reasons) | {part.family.title: part.absent}
+    grades = facts.grades
+    if not grades.cells:
+        why = "; ".join(f"{what}: {reason}" for what, reason in grades.constant.items())
+        return _under(part.family, reasons) | {part.family.title: why}
+    reasons |= grades.constant
+    reasons |= dict.fromkeys(part.slow, SLOW)
+    reasons |= grades.failed
+    reasons |= dict.fromkeys(grades.constant_measures, CONSTANT_MEASURE)
+    return _under(part.family, reasons)
+
+
+def _under(family: ModelFamily, reasons: Mapping[str, str]) -> dict[str, str]:
+    return {f"{family.title}, {what}": why for what, why in reasons.items()}

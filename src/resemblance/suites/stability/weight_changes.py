@@ -1,0 +1,302 @@
+"""What the canary found: how far disturbed models moved by every measure, and what that says of
+their accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...grounding import spearman
+from ..experiments import Part
+from .detection import auc, first_above, holm, loss_p_value
+from .models import family
+
+RDM, PEARSON = "rsa[rdm=cosine]", "rsa[compare=pearson,rdm=cosine]"
+CKA, PROCRUSTES, SQUARED = "cka[estimator=debiased]", "procrustes", "procrustes[squared=True]"
+DRIFTS = (
+    RDM, PEARSON, CKA, PROCRUSTES, SQUARED, "pwcka", "sliced_wasserstein", "mmd",
+    "subspace_overlap",
+    "eigenspectrum_similarity",
+)  # fmt: skip
+KINDS = ("noise", "rounding", "adapters")
+# the threshold of the paper for its drifts; here also as a share of the scale of a measure
+SHARE = 0.05
+QUANTILE = 0.95  # of harmless differences: the calibrated threshold
+SIGNIFICANT = 0.05
+POINTS = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
+FEWEST = 5  # copies that lost more than that, and that did not, for an area under the ROC
+NOTHING: Mapping[str, str] = {}
+
+
+class DisturbedCopy(NamedTuple):
+    """One disturbed model: what was done, the accuracy it lost and McNemar's p-value of the loss,
+    how far it moved.
+
+    ``differences``: by every measure. ``drifts``: those of the paper, on rows of length 1.
+    ``reasons``: why a difference is missing.
+    """
+
+    kind: str
+    draw: int
+    name: str
+    level: float
+    loss: float
+    p: float
+    differences: Mapping[str, float | None]
+    drifts: Mapping[str, float | None] = {}
+    reasons: Mapping[str, str] = NOTHING
+
+    @property
+    def harmed(self) -> bool:
+        """Whether accuracy was lost significantly."""
+        return self.p < SIGNIFICANT
+
+
+class DisturbedModel(NamedTuple):
+    """One model and everything that was done to it. ``unchanged``: its differences to itself."""
+
+    name: str
+    accuracy: float
+    points: tuple[DisturbedCopy, ...]
+    unchanged: Mapping[str, float | None]
+
+    def of(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
+        """Return the points of a kind, in order."""
+        return [p for p in self.points if p.kind == kind and draw in (None, p.draw)]
+
+    def disturbed(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
+        """Return the points of a kind but those to which nothing was done."""
+        return [p for p in self.of(kind, draw) if p.level > 0]
+
+
+class Rates(NamedTuple):
+    """Shares of disturbed models that raise the alarm: of those that lost no accuracy, and of those
+    that did."""
+
+    false_alarms: float
+    caught: float
+
+
+def disturbed_models(done: Sequence[tuple[Part, Any]]) -> tuple[DisturbedModel, ...]:
+    """Return the models of all parts, in their order."""
+    points: dict[str, list[DisturbedCopy]] = {}
+    first: dict[str, Mapping[str, Any]] = {}
+    for part, value in done:
+        first.setdefault(part["model"], value)
+        points.setdefault(part["model"], []).extend(_point(part, value, p) for p in value["points"])
+    return tuple(
+        DisturbedModel(n, first[n]["accuracy"], tuple(own), first[n]["unchanged"])
+        for n, own in points.items()
+    )
+
+
+def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> DisturbedCopy:
+    level = p["level"][1] if isinstance(p["level"], list) else p["level"]
+    reasons = {
+        spec: value["reasons"].get(f"{spec}, {p['name']}", "no value")
+        for spec, d in p["differences"].items()
+        if d is None
+    }
+    return DisturbedCopy(
+        part["kind"],
+        part["draw"],
+        p["name"],
+        level,
+        round(value["accuracy"] - p["accuracy"], 12),
+        loss_p_value(p["lost"], p["gained"]),
+        p["differences"],
+        p["drifts"],
+        reasons,
+    )
+
+
+def differences(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+    """Return the differences by one measure, NaN where there is none. Raises ``KeyError`` for a
+    measure not run."""
+    return _numbers([p.differences[spec] for p in points])
+
+
+def drifts(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+    """Return the drifts of the paper by one measure, NaN where there is none, or the paper has no
+    such drift."""
+    return _numbers([p.drifts.get(spec) for p in points])
+
+
+def _numbers(values: Iterable[float | None]) -> np.ndarray:
+    return np.array([np.nan if v is None else v for v in values], float)
+
+
+def scale(model: DisturbedModel, spec: str) -> float:
+    """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
+    whatever its bounds.
+
+    NaN where they are not farther, or either has no value.
+    """
+    away = float(np.mean(differences(model.of("shuffled"), spec))) - _start(model, spec)
+    return away if away > 0 else float("nan")
+
+
+def _start(model: DisturbedModel, spec: str) -> float:
+    return float(_numbers([model.unchanged[spec]])[0])
+
+
+def shares(model: DisturbedModel, points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+    """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled ones."""
+    return (differences(points, spec) - _start(model, spec)) / scale(model, spec)
+
+
+def tested(model: DisturbedModel) -> list[DisturbedCopy]:
+    """Return the points that thresholds are tried on: not those that they are calibrated with, nor
+    undisturbed ones."""
+    return [
+        *model.disturbed("noise", 1),
+        *model.disturbed("rounding"),
+        *model.disturbed("adapters"),
+    ]
+
+
+Threshold = Callable[
+    [DisturbedModel, Sequence[DisturbedCopy], str], np.ndarray | None
+]  # how far above it: alarm when positive
+
+
+def as_printed(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
+    """How far drifts on rows of length 1 are above 0.05: the rule of the paper."""
+    return drifts(points, spec) - SHARE
+
+
+def scaled(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
+    """How far differences are above 5 % of the scale of the measure."""
+    return shares(model, points, spec) - SHARE
+
+
+def calibrated(
+    model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str
+) -> np.ndarray | None:
+    """How far differences are above what 95 % of those after harmless noise, of another draw, do
+    not exceed.
+
+    That is one of them, so that a monotone function of the measure raises the same alarms. None
+    when no noise is harmless.
+    """
+    harmless = calibration(model)
+    if not harmless:
+        return None
+    above: np.ndarray = differences(points, spec) - np.quantile(
+        differences(harmless, spec), QUANTILE, method="higher"
+    )
+    return above
+
+
+def calibration(model: DisturbedModel) -> list[DisturbedCopy]:
+    """Return the harmless noise that thresholds are calibrated with."""
+    return [p for p in model.disturbed("noise", 0) if not p.harmed]
+
+
+def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float:
+    """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
+    comparison failed."""
+    points = model.disturbed("noise", 1)
+    above = threshold(model, points, spec)
+    if above is None or np.isnan(above).any():
+        return float("nan")
+    return first_above([p.level for p in points], list(above), 0.0)
+
+
+def first_harm(model: DisturbedModel) -> float:
+    """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
+    none does."""
+    points = model.disturbed("noise", 1)
+    harmed = holm([p.p for p in points], SIGNIFICANT)
+    return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
+
+
+def rates(models: Iterable[DisturbedModel], spec: str, threshold: Threshold) -> Rates:
+    """Return how often a threshold raises the alarm. NaN with a failed comparison, or nothing to be
+    raised for."""
+    calls: dict[bool, list[float]] = {False: [], True: []}
+    for model in models:
+        points = tested(model)
+        above = threshold(model, points, spec)
+        for p, value in zip(points, () if above is None else above):
+            calls[p.harmed].append(np.nan if np.isnan(value) else float(value > 0))
+    return Rates(*(float(np.mean(own)) if own else float("nan") for own in calls.values()))
+
+
+def families(models: Iterable[DisturbedModel]) -> dict[str, list[DisturbedModel]]:
+    """Return models by domain and architecture."""
+    found: dict[str, list[DisturbedModel]] = {}
+    for model in models:
+        found.setdefault(family(model.name), []).append(model)
+    return found
+
+
+def tracking(
+    models: Iterable[DisturbedModel], spec: str, kind: str, *, linear: bool = False
+) -> float:
+    """Return the correlation of difference and loss of accuracy, the mean over models of
+    Spearman's, or Pearson's.
+
+    Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison,
+    and where a measure says the same whatever was done: what is hard may not be left out.
+    """
+    found = []
+    for model in models:
+        points = model.disturbed(kind)
+        a, b = differences(points, spec), np.array([p.loss for p in points])
+        if len(b) > 1 and np.ptp(b) > 0:
+            found.append(_correlation(a, b, linear))
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
+    if np.isnan(a).any() or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    return float(np.corrcoef(a, b)[0, 1]) if linear else spearman(a, b).value
+
+
+def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int, int]:
+    """Return how many copies lost more than so much accuracy, and how many did not, of models that
+    have both."""
+    found = np.zeros(2, int)
+    for model in models:
+        own = [p.loss > loss for p in model.disturbed(kind)]
+        if any(own) and not all(own):
+            found += sum(own), len(own) - sum(own)
+    return int(found[0]), int(found[1])
+
+
+def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: float) -> float:
+    """Return the area under the ROC for telling which disturbed copies of a model lost more than so
+    much accuracy.
+
+    Only copies of the same model are compared, so that no scale is needed: every model counts as
+    often as it has such pairs. NaN with a failed comparison, and with fewer than five copies of
+    either kind.
+    """
+    if min(lost(models, kind, loss)) < FEWEST:
+        return float("nan")
+    areas, pairs = [], []
+    for model in models:
+        points = model.disturbed(kind)
+        values, positive = differences(points, spec), np.array([p.loss > loss for p in points])
+        if np.isnan(values).any():
+            return float("nan")
+        if positive.any() and not positive.all():
+            areas.append(auc(values, positive))
+            pairs.append(positive.sum() * (~positive).sum())
+    return float(np.average(areas, weights=pairs))
+
+
+def pooled(models: Iterable[DisturbedModel], spec: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return shares of the scale and losses of accuracy of all disturbed models; nothing with a
+    failed comparison."""
+    values, losses = [np.zeros(0)], [np.zeros(0)]
+    for model in models:
+        points = [p for kind in KINDS for p in model.disturbed(kind)]
+        values.append(shares(model, points, spec))
+        losses.append(np.array([p.loss for p in points]))
+    a, b = np.concatenate(values), np.concatenate(losses)
+    return (a, b) if not np.isnan(a).any() else (a[:0], b[:0])

@@ -1,0 +1,221 @@
+"""The canary: do measures warn before a model whose weights are disturbed loses accuracy?
+
+After Raju 2026, Section 10. Weights get noise, fewer bits or a random adapter, and the
+representation of the last layer is compared with the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...compare import compare
+from ...measure import Measure
+from ...representation import Representation
+from ...results.sections import Section
+from ...results.values import known
+from ...sources.trained import source
+from ...sources.trained.common import State
+from ...stability.comparing import rows, unit
+from ...subject import Recipe
+from ..experiments import Experiment, Part, RunConfig, claims_of, measured
+from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
+from .perturbed import adapted, noisy, rounded, shuffled
+from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models
+from .weights_sections import conclude
+
+# of a difference that are kept, relative to the largest: the same data differ by rounding errors
+DIGITS = 10
+UNCHANGED = "unchanged"
+AS_IN_PAPER = {
+    PROCRUSTES: 2**0.5,
+    SQUARED: 2.0,
+}  # a distance between shapes of size 1 is divided by this
+Differences = Mapping[str, np.ndarray]  # by specification, one for every layer that was compared
+
+
+class Levels(NamedTuple):
+    """How strongly weights are disturbed: α of noise, bits, adapters as (rank, scale), and
+    shuffles."""
+
+    noise: tuple[float, ...]
+    bits: tuple[int, ...]
+    adapters: tuple[tuple[int, float], ...]
+    shuffles: int
+
+
+_ADAPTERS = (
+    *((r, 0.01) for r in (1, 2, 4, 8, 16, 32, 64)),
+    *((8, s) for s in (0.001, 0.005, 0.02, 0.05, 0.1)),
+)
+LEVELS: Mapping[str, Levels] = {
+    "small": Levels((0.0, 0.1, 0.3, 0.5), (8, 4, 2), ((2, 0.01), (8, 0.1)), 1),
+    "default": Levels(tuple(k / 32 for k in range(17)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
+    "paper": Levels(tuple(k / 100 for k in range(51)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
+}
+Change = Callable[[State], State]
+
+
+def _parts(config: RunConfig) -> list[Part]:
+    levels = LEVELS[config.size]
+    plan: list[tuple[str, int, Any]] = [
+        ("noise", 0, levels.noise),
+        ("noise", 1, levels.noise),
+        ("rounding", 0, levels.bits),
+        ("adapters", 0, [list(pair) for pair in levels.adapters]),
+        ("shuffled", 0, range(levels.shuffles)),
+    ]
+    return [
+        {
+            **names_of(recipe),
+            "kind": kind,
+            "draw": draw,
+            "levels": list(of),
+            "measures": measured(config.measures),
+        }
+        for recipe in plain_models(config)
+        for kind, draw, of in plan
+    ]
+
+
+def _changes(part: Part) -> Iterator[tuple[str, float, Change]]:
+    """Yield what a part does to weights: a name, the level, and the function."""
+    name, draw = part["model"], part["draw"]
+    for level in part["levels"]:
+        if part["kind"] == "noise":
+            yield f"{level:g}", level, partial(_noisy, alpha=level, draw=draw, name=name)
+        elif part["kind"] == "rounding":
+            yield f"{level} bits", level, partial(rounded, bits=level)
+        elif part["kind"] == "adapters":
+            rank, scale = level
+            yield (
+                f"rank {rank}, scale {scale:g}",
+                scale,
+                partial(_adapted, rank=rank, scale=scale, name=name),
+            )
+        else:
+            yield f"shuffle {level}", level, partial(_shuffled, draw=level, name=name)
+
+
+def _noisy(state: State, alpha: float, draw: int, name: str) -> State:
+    return noisy(state, alpha, 0, "canary", name, draw)
+
+
+def _adapted(state: State, rank: int, scale: float, name: str) -> State:
+    return adapted(state, rank, scale, 0, "canary", name)
+
+
+def _shuffled(state: State, draw: int, name: str) -> State:
+    return shuffled(state, 0, "canary", name, draw)
+
+
+def _compute(config: RunConfig, part: Part) -> Any:
+    """What disturbed weights do to the accuracy, and to the last layer by every measure."""
+    recipe = recipe_of(config, part)
+    reference, state, changes = (
+        subjects(config, recipe)[0],
+        weights(config, recipe),
+        list(_changes(part)),
+    )
+    seen = {UNCHANGED: _seen(recipe, state)} | {
+        name: _seen(recipe, change(state)) for name, _, change in changes
+    }
+    labels = labels_of(config, recipe)
+    assert reference.outputs is not None
+    before = reference.outputs.argmax(axis=1) == labels
+    layers = {name: Representation(layer) for name, (layer, _) in seen.items()}
+    differences, drifts, reasons = _compared(config, reference.last, layers)
+    points = []
+    for i, (name, level, _) in enumerate(changes, 1):
+        now = seen[name][1].argmax(axis=1) == labels
+        points.append(
+            {
+                "name": name,
+                "level": level,
+                "accuracy": float(now.mean()),
+                "lost": int((before & ~now).sum()),
+                "gained": int((now & ~before).sum()),
+                "differences": _at(differences, i),
+                "drifts": _at(drifts, i),
+            }
+        )
+    unchanged = _at(differences, 0)
+    return {
+        "accuracy": float(before.mean()),
+        "unchanged": unchanged,
+        "points": points,
+        "reasons": reasons,
+    }
+
+
+def _compared(
+    config: RunConfig, reference: Representation, layers: Mapping[str, Representation]
+) -> tuple[Differences, Differences, dict[str, str]]:
+    """Differences by all measures, the drifts of the paper on rows of length 1, and why some are
+    missing."""
+    differences, reasons = _differences(config, config.measures, reference, layers)
+    first, *others = (Representation(unit(rows(x))) for x in (reference, *layers.values()))
+    chosen = [m for m in config.measures if m.spec in DRIFTS]
+    drifts = _differences(config, chosen, first, dict(zip(layers, others)))[0] if chosen else {}
+    return (
+        differences,
+        {spec: v / AS_IN_PAPER.get(spec, 1.0) for spec, v in drifts.items()},
+        reasons,
+    )
+
+
+def _differences(
+    config: RunConfig,
+    measures: Sequence[Measure],
+    reference: Representation,
+    layers: Mapping[str, Representation],
+) -> tuple[Differences, dict[str, str]]:
+    found = compare(
+        {"reference": reference}, layers, measures=measures, memory=config.memory, progress=False
+    )
+    return {m.spec: trimmed(found.difference(m.spec)[0]) for m in found.measures}, _reasons(
+        found.failures
+    )
+
+
+def trimmed(differences: np.ndarray) -> np.ndarray:
+    """Return differences to 10 digits of the largest, so that rounding errors decide nothing, in
+    whatever unit."""
+    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
+    if not largest:
+        return differences
+    kept: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    return kept
+
+
+def _at(differences: Differences, position: int) -> dict[str, float | None]:
+    return {spec: known(values[position]) for spec, values in differences.items()}
+
+
+def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """The last layer and the outputs of a model with these weights on the inputs of the
+    benchmark."""
+    extraction = source(recipe.domain).extract(recipe, state)
+    layers = next(iter(extraction.layers.values()))
+    return list(layers.values())[-1], extraction.outputs
+
+
+def _reasons(failures: Iterable[Any]) -> dict[str, str]:
+    return {f"{f.measure}, {f.y}": f.reason for f in failures}
+
+
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    models = disturbed_models(done)
+    reasons = absent_of(config) | {
+        f"{part['model']}: {what}": why
+        for part, value in done
+        for what, why in value["reasons"].items()
+    }
+    section = conclude(config.measures, models, reasons)
+    return section._replace(claims=claims_of(config, section.name, models))
+
+
+CANARY = Experiment("canary", _parts, _compute, _conclude, plain_models, version=2)

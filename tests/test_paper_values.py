@@ -1,0 +1,196 @@
+"""The published numbers as they were printed, the ranks that follow from them, and comparison with
+other ranks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from papers.published import compare_published, order_agreement, published, published_ranks
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return published()
+
+
+def cell(cells, table, label, architecture, quality, dataset=None):
+    wanted = (table, label, architecture, quality)
+    found = [
+        c
+        for c in cells
+        if (c.table, c.label, c.architecture, c.quality) == wanted and dataset in (None, c.dataset)
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_values_are_those_of_the_paper(cells):
+    cka = cell(cells, "21", "CKA", "VGG19", "auprc")
+    assert cka[3:] == (
+        "labels",
+        "auprc",
+        "vision",
+        "IN100",
+        "VGG19",
+        "",
+        "cka",
+        "CKA",
+        0.77,
+        "",
+        False,
+        "",
+    )
+    assert cell(cells, "21", "CKA", "RNet18", "auprc").value == 1.0
+    assert cell(cells, "21", "CKA", "ViT_B32", "conformity").value == 0.72
+    flickr = cell(cells, "8", "AngShape", "SAGE", "spearman_jsd", "Flickr")
+    assert (flickr.value, flickr.stars, flickr.test, flickr.pooling) == (
+        0.63,
+        "**",
+        "output",
+        "node",
+    )
+    accuracy = cell(cells, "7", "PWCCA", "GAT", "spearman_accuracy", "OGBN-Arxiv")
+    assert (accuracy.value, accuracy.stars, accuracy.measure) == (-0.3, "**", "pwcca")
+    layers = cell(cells, "12", "CKA", "GAT", "spearman", "Flickr")
+    assert (layers.test, layers.value) == ("layers", 0.39)
+    assert cell(cells, "30", "CKA", "SAGE", "seconds").value == 0.03
+
+
+def test_both_versions_of_table_3(cells):
+    first = cell(cells, "3_submission", "LinReg", "RNet18", "spearman_accuracy")
+    final = cell(cells, "3_final", "LinReg", "RNet18", "spearman_accuracy")
+    assert (first.value, final.value) == (0.18, 0.19)
+    assert first.source == "OpenReview submission"
+    assert final.source == "ICLR 2025 version"
+    assert {c.dataset for c in published("3_final") if c.domain == "language"} == {"SST2"}
+    assert {c.dataset for c in published("3_submission") if c.domain == "language"} == {"MNLI"}
+
+
+def test_every_column_has_an_entry_for_each_of_the_24_measures(cells):
+    columns = Counter((c.table, *c[3:9]) for c in cells)
+    assert set(columns.values()) == {24}
+    names = {measure.name: measure.label for measure in rs.preset("resi")}
+    assert {(c.measure, c.label) for c in cells} == set(names.items())
+
+
+def test_words(cells):
+    tests = {"accuracy", "output", "labels", "shortcut", "augmentation", "layers", "runtime"}
+    qualities = {
+        "spearman_accuracy",
+        "spearman_jsd",
+        "spearman_disagreement",
+        "auprc",
+        "conformity",
+        "spearman",
+    }
+    assert {c.test for c in cells} == tests
+    assert {c.quality for c in cells} == qualities | {"seconds"}
+    assert {c.domain for c in cells} == {"graphs", "language", "vision"}
+    assert {c.pooling for c in cells if c.domain == "language" and c.test != "runtime"} == {
+        "cls",
+        "mean",
+        "last",
+    }
+    assert {c.stars for c in cells} == {"", "*", "**"}
+
+
+def test_missing_and_doubtful_values_have_a_reason(cells):
+    assert all(c.reason for c in cells if c.value is None or c.doubtful)
+    assert not any(c.reason for c in cells if c.value is not None and not c.doubtful)
+    assert cell(cells, "21", "PWCCA", "RNet18", "auprc").reason == "the paper prints nan"
+    assert cell(cells, "21", "RTD", "RNet18", "auprc").reason.endswith("no row for this measure")
+    assert all(c.doubtful for c in published("15a") if c.label != "RankSim")
+    short = cell(cells, "21", "IMD", "RNet18", "auprc")
+    assert (short.value, short.doubtful) == (1.0, True)
+    assert cell(cells, "21", "IMD", "RNet18", "conformity").value is None
+
+
+def test_a_value_that_table_3_contradicts_is_doubtful_in_both(cells):
+    both = [
+        c
+        for t in ("8", "3_submission")
+        for c in [cell(cells, t, "HardCorr", "SAGE", "spearman_jsd", "Flickr")]
+    ]
+    assert [(c.value, c.doubtful) for c in both] == [(0.59, True), (0.5, True)]
+    # The later version differs from both: a result that changed
+    assert not cell(cells, "21", "AlignCos", "RNet18", "auprc").doubtful
+
+
+def test_correlations_and_shares_are_in_range(cells):
+    for c in cells:
+        if c.value is not None and c.quality != "seconds":
+            assert (0 if c.quality in ("auprc", "conformity") else -1) <= c.value <= 1, c
+
+
+@pytest.mark.parametrize("domain", [None, "graphs", "language", "vision"])
+def test_ranks_count_the_better_measures(cells, domain):
+    ranked_by = {test: {"auprc"} for test in ("labels", "shortcut", "augmentation")}
+    ranked_by |= {
+        "accuracy": {"spearman_accuracy"},
+        "output": {"spearman_jsd", "spearman_disagreement"},
+    }
+    ranked_by |= {"layers": {"spearman"}}
+    columns = defaultdict(list)
+    for c in cells:
+        fits = (
+            c.table[0] != "3"
+            and c.quality in ranked_by.get(c.test, ())
+            and domain in (None, c.domain)
+        )
+        if fits and c.value is not None and not c.doubtful:
+            columns[c.table, c.quality, c.dataset, c.architecture].append((c.label, c.value))
+    ranks = defaultdict(list)
+    for column in columns.values():
+        for label, value in column if len(column) >= 12 else ():
+            ranks[label].append(1 + sum(other > value for _, other in column))
+    found = published_ranks(domain)
+    assert {label: (r.mean, r.median, r.cells) for label, r in found.items()} == {
+        label: (pytest.approx(np.mean(r)), np.median(r), len(r)) for label, r in ranks.items()
+    }
+    assert [r.mean for r in found.values()] == sorted(r.mean for r in found.values())
+
+
+def test_ranks_of_a_domain_rest_on_its_columns():
+    assert "RTD" not in published_ranks("vision")
+    assert max(r.cells for r in published_ranks("vision").values()) == 69
+    domains = [published_ranks(d) for d in ("graphs", "language", "vision")]
+    assert published_ranks()["CKA"].cells == sum(ranks["CKA"].cells for ranks in domains)
+
+
+def test_comparison_with_the_published_ranks():
+    paper = published_ranks("graphs")
+    rows = compare_published({"RSA": 2.0, "CKA": 3.5, "2nd-Cos": 3.5, "MyMeasure": 1.0}, "graphs")
+    assert [row.label for row in rows] == ["RSA", "2nd-Cos", "CKA"]
+    assert [(row.ours, row.position) for row in rows] == [(2.0, 1), (3.5, 2), (3.5, 2)]
+    assert [row.published for row in rows] == [paper[row.label].mean for row in rows]
+    assert [row.position_published for row in rows] == [3, 1, 2]  # of 9.73, 7.92 and 9.71
+
+
+def test_agreement_of_orders():
+    paper = {label: rank.mean for label, rank in published_ranks().items()}
+    assert order_agreement(compare_published(paper)) == pytest.approx(1)
+    assert order_agreement(
+        compare_published({label: -mean for label, mean in paper.items()})
+    ) == pytest.approx(-1)
+    few = {label: paper[label] for label in ("CKA", "RSA")}
+    assert order_agreement(compare_published(few)) is None
+    assert order_agreement(compare_published(dict.fromkeys(paper, 2.0))) is None
+
+
+def test_bad_input_names_the_remedy():
+    with pytest.raises(
+        ValueError, match="no published table '17'; known: 3_final, 3_submission, 7, 8"
+    ):
+        published("17")
+    with pytest.raises(ValueError, match="no domain 'text'; known: graphs, language, vision"):
+        published_ranks("text")
+    with pytest.raises(ValueError, match="no domain 'text'"):
+        compare_published({"CKA": 1.0}, "text")
+    with pytest.raises(ValueError, match="give ranks by label, such as"):
+        compare_published({"cka": 1.0})
+    with pytest.raises(ValueError, match="the rank of CKA is nan; leave out"):
+        compare_published({"CKA": float("nan"), "RSA": 1.0})
