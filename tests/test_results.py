@@ -18,12 +18,12 @@ import typer
 from conftest import assert_fits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from resemblance.report.chapters import line_keys
 
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli.suites import SuiteCommands, suite_commands
 from resemblance.report import charts, output, result_tables, rows, svg, write_page
+from resemblance.report.chapters import line_keys
 from resemblance.report.numbers import decimals, digits, number
 from resemblance.report.output import emit, show
 from resemblance.report.page import verdict
