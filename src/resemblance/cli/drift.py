@@ -55,36 +55,38 @@ Output = Annotated[
 ]
 
 
+Reference = Annotated[
+    Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
+]
+Current = Annotated[
+    Path, typer.Argument(help="The version in question, of the same samples in the same order.")
+]
+Tolerance = Annotated[float, typer.Option(help="Size of that noise, in radii of the reference.")]
+Labels = Annotated[Path | None, typer.Option(help="A .npy file with the class of every sample.")]
+Page = Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")]
+Format = Annotated[str | None, typer.Option(help="table or json; by default as --output says.")]
+Neighbours = Annotated[int, typer.Option("--k", min=1, help="Nearest neighbours of every sample.")]
+Draws = Annotated[int, typer.Option(min=10, help="Random halves for intervals and thresholds.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
+
+
 def drift_command(
     context: typer.Context,
-    reference: Annotated[
-        Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
-    ],
-    current: Annotated[
-        Path, typer.Argument(help="The version in question, of the same samples in the same order.")
-    ],
+    reference: Reference,
+    current: Current,
     purpose: For = "index",
     threshold: Threshold = "calibrated",
-    tolerance: Annotated[
-        float, typer.Option(help="Size of that noise, in radii of the reference.")
-    ] = 0.05,
-    labels: Annotated[
-        Path | None, typer.Option(help="A .npy file with the class of every sample.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")] = None,
-    format: Annotated[
-        str | None, typer.Option(help="table or json; by default as --output says.")
-    ] = None,
+    tolerance: Tolerance = 0.05,
+    labels: Labels = None,
+    html: Page = None,
+    format: Format = None,
     output: Output = None,
     samples: Samples = 1000,
-    k: Annotated[int, typer.Option("--k", min=1, help="Nearest neighbours of every sample.")] = 10,
-    draws: Annotated[
-        int, typer.Option(min=10, help="Random halves for intervals and thresholds.")
-    ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")
-    ] = False,
+    k: Neighbours = 10,
+    draws: Draws = 50,
+    seed: Seed = 0,
+    quiet: Quiet = False,
 ) -> int:
     """Say whether, how much, and in what way a representation changed between two versions of a
     model.
@@ -98,13 +100,12 @@ def drift_command(
     check_choice("for", purpose, tuple(PURPOSES))
     files = [str(path) for path in (reference, current, labels) if path is not None]
     check_targets(format, files, output, html, None)
-    limit = _threshold(threshold)
     report = drift(
         _read(reference),
         _read(current),
         purpose=cast(Purpose, purpose),
         labels=_labels(labels),
-        threshold=limit,
+        threshold=_limit(threshold),
         tolerance=tolerance,
         k=k,
         draws=draws,
@@ -172,7 +173,7 @@ def _labels(path: Path | None) -> Any:
     return classes
 
 
-def _threshold(text: str) -> float | str:
+def _limit(text: str) -> float | str:
     if text == "calibrated":
         return text
     try:
