@@ -6,17 +6,11 @@ correlations of measured distances with differences in functionality, with the s
 with them.
 """
 
+from ...significance import attainable, bootstrap_counts, exchanges
 from .operators import Deletion, Depth, delete_principal_components, deletions, depth, normalize
 from .probing import probe
 from .procedure import Agreement, agreement, one_sided, reference_of
-from .resampling import (
-    Resampled,
-    attainable,
-    bootstrap,
-    bootstrap_counts,
-    exchanges,
-    permutation_test,
-)
+from .resampling import Resampled, bootstrap, permutation_test
 
 __all__ = [
     "Agreement",

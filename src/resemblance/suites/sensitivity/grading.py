@@ -11,6 +11,7 @@ import numpy as np
 
 from ...comparison import Comparison
 from ...results.values import known
+from ...significance import attainable, bootstrap_counts, exchanges
 from .facts import (
     ALL,
     LEVEL,
@@ -31,15 +32,7 @@ from .facts import (
     share_of_small,
 )
 from .procedure import agreement, expected_from, one_sided, reference_of
-from .resampling import (
-    Copies,
-    Resampled,
-    attainable,
-    bootstrap,
-    bootstrap_counts,
-    exchanges,
-    permutation_test,
-)
+from .resampling import Copies, Resampled, bootstrap, permutation_test
 from .sets import (
     Budget,
     Differences,

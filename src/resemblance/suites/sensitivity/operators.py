@@ -12,9 +12,9 @@ from ...arrays import Array
 from ...compare import compare
 from ...measure import Measure
 from ...representation import Representation, Undefined, as_representation, finite, title
+from ...significance import known_mean
 from ...views.points import unit
 from ...views.spectra import principal_coordinates
-from .procedure import known_mean
 
 DIMENSIONS = 768
 DELETED = (

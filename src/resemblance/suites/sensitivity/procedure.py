@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...grounding import Rule, apply, by_reference, kendall, pooled, spearman
+from ...significance import known_mean
 
 
 class Agreement(NamedTuple):
@@ -164,15 +165,6 @@ def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
     rounded."""
     expected: np.ndarray = np.abs(functionality - functionality[reference]).round(12)
     return expected
-
-
-def known_mean(values: Any) -> np.ndarray:
-    """Return the mean over the first axis of what is known; NaN where nothing is."""
-    given = np.asarray(values, float)
-    known = ~np.isnan(given)
-    with np.errstate(invalid="ignore"):
-        means: np.ndarray = np.where(known, given, 0).sum(axis=0) / known.sum(axis=0)
-    return means
 
 
 def _of_row(

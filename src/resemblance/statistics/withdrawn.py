@@ -1,15 +1,15 @@
-"""The published splits of the samples, which correlate entries that do not belong together: kept to
-be recognised."""
+"""Two published splits of the samples that correlate entries of different pairs: withdrawn by their
+author, and here only so that published values can be checked."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import Compare, Rdm, correlation, mean_agreement, ranks, rows, subset, unit
+from .rdm import Compare, Rdm, correlation, mean_agreement, ranks, rows, subset, unit
 from .splits import MANY
 
 
@@ -101,8 +101,8 @@ def anchor(
     :func:`resemblance.stability.anchor_profile` compares distances to the same probes.
 
     With fewer than ``anchors`` + 2 ``probes`` samples both numbers shrink in proportion, to 0.9 of
-    what there is, but to at least 10 and 20 where so many are asked for. X is (n, d) with n >= 50,
-    the value in [-1, 1].
+    what there is, but to no fewer than 10 and 20 unless fewer are requested. X is (n, d) with n >=
+    50, the value in [-1, 1].
 
     Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. Without the ranks,
     Euclidean distances give 0.2 to 0.3 on pure noise: anchors far from the middle are far from all

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .comparing import Compare, Rdm, agreement, rows, unit
+from .rdm import Compare, Rdm, agreement, rows, unit
 from .supervised import BY_RDM, COSINE, class_means
 
 PART = {"early": (0.01, 0.99)}

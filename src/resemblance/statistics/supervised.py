@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
+from .rdm import Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -25,14 +25,16 @@ BY_RDM = (
 def members(labels: np.ndarray, called: str, fewest: int = 2, classes: int = 2) -> list[np.ndarray]:
     """Return the row numbers of every class; ``ValueError`` for too few classes or too few samples
     in one."""
-    found = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
-    if len(found) < classes:
-        raise ValueError(f"{called} needs at least {classes} classes; the labels have {len(found)}")
-    smallest = min(map(len, found))
+    groups = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
+    if len(groups) < classes:
+        raise ValueError(
+            f"{called} needs at least {classes} classes; the labels have {len(groups)}"
+        )
+    smallest = min(map(len, groups))
     if smallest < fewest:
         how = f"needs at least {fewest} samples of every class; one has {smallest}"
         raise ValueError(f"{called} {how}: leave such classes out or join them")
-    return found
+    return groups
 
 
 def class_means(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
@@ -131,16 +133,16 @@ def supervised_alignment(
     Raises ``ValueError`` for one class only or more classes than ``max_samples``, and ``Undefined``
     when all dissimilarities are equal.
 
-    Reference: Raju 2026, and shesha-geometry 0.3.0, which centres before it draws the samples, here
-    too, but draws them whatever their class. The author's transfer script leaves out the centring,
-    takes cosines, and averages over random halves.
+    Reference: Raju 2026, and shesha-geometry 0.3.0, which also centres before it draws the samples,
+    but draws them without regard to their class. The author's transfer script leaves out the
+    centring, takes cosines, and averages over random halves.
     """
     groups = members(labels, "supervised_alignment", fewest=1)
     points = rows(x) - rows(x).mean(axis=0)
-    chosen = _in_proportion(groups, max_samples, seed)
-    first, second = np.triu_indices(len(chosen), 1)
-    different = labels[chosen][first] != labels[chosen][second]
-    return correlation(dissimilarities(points[chosen], rdm), different.astype(float), compare)
+    subset = _in_proportion(groups, max_samples, seed)
+    first, second = np.triu_indices(len(subset), 1)
+    different = labels[subset][first] != labels[subset][second]
+    return correlation(dissimilarities(points[subset], rdm), different.astype(float), compare)
 
 
 def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
@@ -244,7 +246,7 @@ def class_separation(
     """
     points, groups = rows(x), members(labels, "class_separation")
     draws = (_part_of_each(groups, fraction, seed, split) for split in range(k))
-    return float(np.mean([_separation(points[chosen], labels[chosen], rdm) for chosen in draws]))
+    return float(np.mean([_separation(points[part], labels[part], rdm) for part in draws]))
 
 
 def _part_of_each(groups: list[np.ndarray], fraction: float, seed: int, split: int) -> np.ndarray:
@@ -322,5 +324,4 @@ def _direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np
             "separates"
         )
     direction = np.linalg.solve(covariance + ridge * variance * np.eye(len(covariance)), one - zero)
-    found: np.ndarray = direction / np.linalg.norm(direction)
-    return found
+    return np.asarray(direction / np.linalg.norm(direction))

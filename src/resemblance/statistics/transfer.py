@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .comparing import centred, rows
+from .rdm import centred, rows
 from .supervised import class_means, members
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}

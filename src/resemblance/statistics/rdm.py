@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import norm, to_numpy
 from ..representation import Representation, Undefined
 from ..rng import generator
+from ..significance import average_ranks, rank_correlation
 from ..views.distances import squared_distance_block
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
@@ -106,12 +107,10 @@ def correlation(a: np.ndarray, b: np.ndarray, compare: Compare) -> float:
                 "all dissimilarities are equal: nothing to correlate; is the representation "
                 "constant?"
             )
-    a, b = (ranks(a), ranks(b)) if compare == "spearman" else (a - a.mean(), b - b.mean())
-    mean = (
-        (len(a) + 1) / 2 if compare == "spearman" else 0.0
-    )  # ranks are as large as their spread: no digit is lost
-    offset = len(a) * mean**2
-    return float(np.clip((a @ b - offset) / np.sqrt((a @ a - offset) * (b @ b - offset)), -1, 1))
+    if compare == "spearman":
+        return float(rank_correlation(ranks(a), ranks(b)))
+    a, b = a - a.mean(), b - b.mean()
+    return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1, 1))
 
 
 def ranks(vector: np.ndarray) -> np.ndarray:
@@ -125,39 +124,5 @@ def ranks(vector: np.ndarray) -> np.ndarray:
     if span > 0 and len(vector) >= COMPILED and find_spec("numba") is not None:
         from ._radix import mean_ranks
 
-        compiled: np.ndarray = mean_ranks(vector, low, high, rounding)
-        return compiled
-    order = ascending(vector)
-    ordered = vector[order]
-    begins = np.flatnonzero(ordered[1:] - ordered[:-1] > rounding) + 1
-    result = np.empty(len(vector))
-    result[order] = (
-        np.arange(1.0, len(vector) + 1)
-        if len(begins) == len(vector) - 1
-        else _mean_ranks(begins, order)
-    )
-    return result
-
-
-def ascending(vector: np.ndarray) -> np.ndarray:
-    """Positions of the values in increasing order: an argsort, twice as fast for a million
-    dissimilarities.
-
-    Two passes of a radix sort order the values by their leading 32 bits; what is left is nearly
-    sorted, and a merge sort of nearly sorted values costs one look at each.
-    """
-    low, high = vector.min(), vector.max()
-    leading = ((vector - low) * ((2.0**32 - 2) / (high - low or 1))).astype(np.uint32)
-    order = np.argsort(leading.astype(np.uint16), kind="stable")
-    order = order[np.argsort((leading >> np.uint32(16)).astype(np.uint16)[order], kind="stable")]
-    ordered = vector[order]
-    if (ordered[1:] < ordered[:-1]).any():
-        order = order[np.argsort(ordered, kind="stable")]
-    return order
-
-
-def _mean_ranks(begins: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Mean ranks of groups of ties that, but for the first, begin at these positions of the sorted
-    values."""
-    edges = np.concatenate([[0], begins, [len(order)]])
-    return np.repeat((edges[:-1] + edges[1:] + 1) / 2, np.diff(edges))
+        return np.asarray(mean_ranks(vector, low, high, rounding))
+    return np.asarray(average_ranks(vector, rounding))

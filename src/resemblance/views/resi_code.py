@@ -21,9 +21,8 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     so one is kept.
     """
     length = scalar(size(x))
-    total = (
-        length * length
-    )  # not a power: a product overflows to infinity, where one component is kept
+    # Not a power: a product overflows to infinity, where one component is kept.
+    total = length * length
     variance = np.asarray(to_numpy(decomposition(x).singular), dtype=np.float64) ** 2
     passed = np.cumsum(variance) / variance.sum() >= explained_variance * total
     return int(np.argmax(passed)) + 1
@@ -40,9 +39,8 @@ def largest_covariance(x: Representation) -> float:
 def inverse_root_covariance(x: Representation) -> np.ndarray:
     """Symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
     values, vectors = np.linalg.eigh(np.linalg.pinv(_covariance(x) / largest_covariance(x)))
-    if (
-        rank(x) < x.shape[1] or values.min() < 0
-    ):  # the code takes roots of rounding noise: NaN or not, by chance
+    # The code takes roots of rounding noise: NaN or not, by chance.
+    if rank(x) < x.shape[1] or values.min() < 0:
         raise Undefined(
             f"pwcca[directions=resi]: the covariance of {title(x)} is singular (dead units?)"
         )

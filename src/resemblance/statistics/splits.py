@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import Compare, Rdm, centred, mean_agreement, rows, subset
+from .rdm import Compare, Rdm, centred, mean_agreement, rows, subset
 
 MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 

@@ -7,12 +7,12 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import norm
-from ..measure import when
+from ..declared import when
 from ..representation import Representation, Undefined, view
 from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
-from .comparing import rows, unit
+from .rdm import rows, unit
 
 Controls = Literal["mean", "whitened", "neighbours"]
 Neighbours = Literal["euclidean", "cosine"]
@@ -147,13 +147,11 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
 def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
     """Which k entries of every row are the smallest, shape of ``distances``."""
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    nearer, tied = (
-        distances < last,
-        distances == last,
-    )  # of those that tie for the last place, the first come first
+    nearer, tied = distances < last, distances == last
+    # Of those that tie for the last place, the first come first.
     missing = k - nearer.sum(axis=1, keepdims=True)
-    chosen: np.ndarray = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
-    return chosen
+    nearest: np.ndarray = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
+    return nearest
 
 
 @statistic(
@@ -176,7 +174,8 @@ def perturbation_magnitude(
 
     ``unit="deviations"`` divides it by the root of the mean over the features of (s_x² + s_c²) / 2,
     like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises ``Undefined``
-    when nothing varies and deviations are asked for, and ``ValueError`` for a single control then.
+    when deviations are requested and nothing varies, and ``ValueError`` when they are requested for
+    a single control.
 
     Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
     """
@@ -332,7 +331,7 @@ def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarra
     weights = np.zeros((2, k, len(groups)))
     for split in range(k):
         random = generator(seed, "perturbation_reproducibility", role, split)
-        for own in members:
-            order, half = random.permutation(own), len(own) // 2
+        for group in members:
+            order, half = random.permutation(group), len(group) // 2
             weights[0, split, order[:half]] = weights[1, split, order[half : 2 * half]] = 1 / half
     return weights

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import to_numpy
-from ..measure import when
+from ..declared import when
 from ..representation import Representation, finite
 from ..rng import generator
 from ..statistic import statistic
-from .comparing import agreement, rows
+from .rdm import agreement, rows
 
 
 @statistic(
@@ -61,19 +61,17 @@ def input_noise_stability(
     noisy = (_encoded(encoder, inputs + scale * drawn) for drawn in draws)
     if score == "rdm":
         return float(np.mean([agreement(clean, other, "cosine", "spearman") for other in noisy]))
-    return float(
-        1 / (1 + np.mean([np.linalg.norm(other - clean, axis=1).mean() for other in noisy]))
-    )
+    moved = np.mean([np.linalg.norm(other - clean, axis=1).mean() for other in noisy])
+    return float(1 / (1 + moved))
 
 
 def _encoded(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
-    found = Representation(
-        encoder(inputs.copy()), "encoder(X)"
-    )  # an encoder may write into what it is given
-    if found.shape[0] != len(inputs):
+    # A copy, because an encoder may write into what it gets.
+    encoded = Representation(encoder(inputs.copy()), "encoder(X)")
+    if encoded.shape[0] != len(inputs):
         raise ValueError(
-            f"input_noise_stability: the encoder returned {found.shape[0]} rows for {len(inputs)} "
-            "inputs"
+            f"input_noise_stability: the encoder returned {encoded.shape[0]} rows for "
+            f"{len(inputs)} inputs"
         )
-    finite(found)
-    return np.array(to_numpy(found.array), dtype=np.float64)
+    finite(encoded)
+    return np.array(to_numpy(encoded.array), dtype=np.float64)

@@ -15,9 +15,8 @@ def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     otherwise the linear program has a solution in whole numbers when every row supplies e and every
     column takes d, so rounding the solver's answer removes its error.
     """
-    from scipy.optimize import (
-        linear_sum_assignment,
-    )  # scipy.optimize takes longer to import than all the rest
+    # SciPy's optimize takes longer to import than all the rest.
+    from scipy.optimize import linear_sum_assignment
 
     d, e = cost.shape
     if d == e:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .comparing import rows
+from .rdm import rows
 from .supervised import members
 
 
@@ -45,9 +45,9 @@ def logme(x: Representation, labels: np.ndarray) -> float:
     if scale == 0:
         raise Undefined("logme: the representation is all zero")
     u, s, _ = np.linalg.svd(points / scale, full_matrices=False)
-    kept = s > max(points.shape) * np.finfo(float).eps * s[0]
+    full = s > max(points.shape) * np.finfo(float).eps * s[0]
     return float(
-        np.mean([_evidence(u[:, kept], s[kept] ** 2, labels == c) for c in range(len(groups))])
+        np.mean([_evidence(u[:, full], s[full] ** 2, labels == c) for c in range(len(groups))])
     )
 
 

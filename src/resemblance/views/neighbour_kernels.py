@@ -1,31 +1,98 @@
 """Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries, and
 more with ties.
 
-A kernel is the same for a representation of any size: distances come in unit size, and every width
-is relative to them.
+Row i holds the k nearest neighbours of sample i, so a matrix need not be symmetric. Samples that
+tie for the last places share what is in these places equally. A kernel is the same for a
+representation of any size: distances come in unit size, and every width is relative to them.
+Computed by NumPy and SciPy.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view
 from .distances import gathered_blocks, row_blocks
-from .neighbour_graphs import spread
-from .neighbours import Index, Metric, Nearest, nearest
-from .points import preshape, unit_rows
+from .neighbours import Affinity, Nearest, NeighbourSearch, nearest, neighbours
+from .points import preshape, unit, unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+Kernel = Literal["cosine", "linear"]
+
+
+# ------------------------------------------------------------------------------- neighbour graphs
+
+
+def graph(x: Representation, search: NeighbourSearch) -> Any:
+    """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
+    return spread(nearest(x, *search), np.ones((x.shape[0], search.k)))
+
+
+def kernel_graph(x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool) -> Any:
+    """Neighbour graph of a kernel: its values times the weights of :func:`graph`, a sparse array of
+    shape (n, n)."""
+    return spread(nearest(x, *search), kernel_values(x, search, kernel, centered))
+
 
 @view
-def neighbour_distances(
-    x: Representation, k: int, metric: Metric, index: Index = "exact"
+def kernel_values(
+    x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool
 ) -> np.ndarray:
+    """Values of a kernel at the nearest neighbours by it, shape (n, k).
+
+    ``kernel``: inner products of the points in unit size ("linear") or of their directions
+    ("cosine"). ``centered``: minus the mean of the row of the kernel, the value of the sample with
+    itself included.
+    """
+    rows = to_numpy(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
+    indices = neighbours(x, *search)
+    values = np.empty(indices.shape, dtype=rows.dtype)
+    for start, stop in gathered_blocks(len(indices), search.k * rows.shape[1]):
+        values[start:stop] = np.einsum("ikd,id->ik", rows[indices[start:stop]], rows[start:stop])
+    return np.asarray(values - (rows @ rows.mean(axis=0))[:, None] if centered else values)
+
+
+def affinity(kernel: Kernel) -> Affinity:
+    """Return what the nearest neighbours of a kernel are nearest by."""
+    return "cosine" if kernel == "cosine" else "inner"
+
+
+def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
+    """Sparse array of these values at the nearest neighbours; samples that tie share those of their
+    places equally.
+
+    A row for every row of ``near``, a column for every one of the ``samples`` if these are others.
+    """
+    from scipy.sparse import csr_array
+
+    (n, k), ties = near.listed.shape, near.ties
+    shape, crowded = (n, samples or n), ties.crowded
+    if not crowded.any():
+        # A copy, because SciPy sorts the indices of a sparse array where they are, and the
+        # neighbours have their order.
+        starts = np.arange(0, n * k + 1, k)
+        return csr_array((values.ravel(), near.listed.ravel(), starts), shape=shape, copy=True)
+    rows, sizes = ties.rows[crowded], ties.sizes[crowded]
+    last = np.arange(k) >= ties.certain[crowded][:, None]
+    alone = np.ones((n, k), dtype=bool)
+    alone[rows] = ~last
+    shares = np.where(last, values[rows], 0).sum(axis=1) / sizes
+    entries = np.concatenate([values[alone], np.repeat(shares, sizes)])
+    at = np.concatenate([np.nonzero(alone)[0], np.repeat(rows, sizes)])
+    columns = np.concatenate([near.listed[alone], ties.members[np.repeat(crowded, ties.sizes)]])
+    return csr_array((entries, (at, columns)), shape=shape)
+
+
+# ---------------------------------------------------------------------- kernels of the distances
+
+
+@view
+def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarray:
     """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
     float64.
 
@@ -34,20 +101,21 @@ def neighbour_distances(
     is set equal to it. The places for which more samples tie than there are have the same distance,
     their mean.
     """
-    rows = to_numpy(unit_rows(x) if metric == "cosine" else preshape(x))
-    near = nearest(x, k=k, metric=metric, index=index)
+    by_cosine = search.metric == "cosine"
+    rows = to_numpy(unit_rows(x) if by_cosine else preshape(x))
+    near = nearest(x, *search)
     squares = _squared_distances(rows, near.listed)
     lengths = np.linalg.norm(rows, axis=1)
-    if metric == "cosine":
+    if by_cosine:
         missing = (lengths == 0) / 2  # a zero row has cosine 0 with every sample
-        found = squares / 2 + missing[:, None] + missing[near.listed]
+        distances = squares / 2 + missing[:, None] + missing[near.listed]
         lengths = np.ones_like(lengths)
     else:
-        found = np.sqrt(squares)
-    rounding = 16 * np.finfo(rows.dtype).eps * (lengths[:, None] + found)
-    found = _level(np.where(found <= rounding, 0, found), near)
-    smallest = found.min(axis=1, keepdims=True)
-    return np.where(found - smallest <= rounding, smallest, found)
+        distances = np.sqrt(squares)
+    rounding = 16 * np.finfo(rows.dtype).eps * (lengths[:, None] + distances)
+    distances = _level(np.where(distances <= rounding, 0, distances), near)
+    smallest = distances.min(axis=1, keepdims=True)
+    return np.where(distances - smallest <= rounding, smallest, distances)
 
 
 def _level(values: np.ndarray, near: Nearest) -> np.ndarray:
@@ -71,12 +139,7 @@ def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 @view
 def fuzzy_kernel(
-    x: Representation,
-    k: int,
-    metric: Metric,
-    symmetrize: bool,
-    diagonal: bool,
-    index: Index = "exact",
+    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
 ) -> csr_array:
     """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
 
@@ -84,11 +147,11 @@ def fuzzy_kernel(
     every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
     least one of two edges exists.
     """
-    distances = neighbour_distances(x, k=k, metric=metric, index=index)
+    distances = neighbour_distances(x, search)
     weights = np.empty_like(distances)
     for start, stop in row_blocks(len(distances)):
         weights[start:stop] = fuzzy_weights(distances[start:stop])
-    kernel = _sparse(nearest(x, k=k, metric=metric, index=index), weights, diagonal)
+    kernel = _sparse(nearest(x, *search), weights, diagonal)
     return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
 
 
@@ -142,22 +205,22 @@ def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 @view
 def local_rbf_kernel(
-    x: Representation, k: int, squared: bool, diagonal: bool, index: Index = "exact"
+    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
 ) -> csr_array:
     """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
     distances, shape (n, n).
 
     ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
     """
-    distances = neighbour_distances(x, k=k, metric="euclidean", index=index)
+    distances = neighbour_distances(x, search)
     distances = distances**2 if squared else distances
     sigma = np.median(distances)
     if sigma == 0:
         raise Undefined(
-            f"the median distance to {k} nearest neighbours in {title(x)} is zero: the kernel has "
-            "no width"
+            f"the median distance to {search.k} nearest neighbours in {title(x)} is zero: the "
+            "kernel has no width"
         )
-    near = nearest(x, k=k, metric="euclidean", index=index)
+    near = nearest(x, *search)
     return _sparse(near, np.exp(distances / (-2 * sigma)), diagonal)
 
 

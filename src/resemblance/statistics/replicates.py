@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..measure import when
+from ..declared import when
 from ..representation import Representation
 from ..statistic import statistic
-from .comparing import Compare, Rdm, agreement, centred, correlation, cosine_matrix, rows
+from .rdm import Compare, Rdm, agreement, centred, correlation, cosine_matrix, rows
 
 COSINE = {"orthogonal", "isotropic_scaling"}
 CHANGES = (
@@ -90,12 +90,14 @@ def anchor_profile(
     first, second = (_square(rows(r), rdm) for r in (x, replicate))
     n = len(first)
     probed = np.ones((n, n), dtype=bool)
-    chosen = range(n) if anchors is None else _row_numbers(anchors, n)
+    anchor_rows = range(n) if anchors is None else _row_numbers(anchors, n)
     if anchors is not None:
-        probed[:, list(chosen)] = False
+        probed[:, list(anchor_rows)] = False
     np.fill_diagonal(probed, False)
     return float(
-        np.mean([correlation(first[a, probed[a]], second[a, probed[a]], compare) for a in chosen])
+        np.mean(
+            [correlation(first[a, probed[a]], second[a, probed[a]], compare) for a in anchor_rows]
+        )
     )
 
 

@@ -1,5 +1,5 @@
 """Ranks of a million dissimilarities in compiled code: the kernels behind
-:func:`.comparing.ranks`."""
+:func:`.rdm.ranks`."""
 
 from __future__ import annotations
 
