@@ -4,7 +4,7 @@ BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEEDED = Python 3.11 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
-.PHONY: demo test lint docs benchmark mutants clean
+.PHONY: demo test lint docs papers benchmark mutants clean
 
 demo: .venv/installed
 	$(BIN)/resemblance resi run demo $(ARGS)
@@ -21,6 +21,10 @@ lint: .venv/installed
 docs: .venv/installed
 	$(INSTALL) --editable '.[docs]'
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# What papers claim and print, next to ours: their pages, and the tables of results in the docs.
+papers: .venv/installed
+	$(BIN)/python -m papers $(ARGS)
 
 benchmark: .venv/installed
 	$(BIN)/python benchmarks/suite.py $(ARGS)

@@ -24,7 +24,7 @@ extensions = [
     "sphinx-mathjax-offline",
     "sphinxcontrib.bibtex",
 ]
-exclude_patterns = ["_build", "measures/_*"]
+exclude_patterns = ["_build", "measures/_*", "_generated"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

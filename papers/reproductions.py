@@ -35,8 +35,8 @@ class Paper(NamedTuple):
 
     ``run``: called with a folder and, by name, size, executor and progress; its result has claims.
     ``sizes``: what the suite calls "small", "default" and "paper". ``kept``: the names of the
-    tables that are stored; those of a section "published" are the
-    paper's numbers next to ours, which the README shows. ``tables``: what the documentation includes, made of what is stored.
+    tables that are stored; those of a section "published" are the paper's numbers next to ours,
+    which the README shows. ``tables``: what the documentation includes, made of what is stored.
     ``heading``, ``introduction``: of the page of a run. ``about``: what is reproduced and what is
     not, as paragraphs of Markdown.
     """

@@ -478,7 +478,7 @@ def test_parameters_of_a_measure_of_ones_own(call):
 
 @pytest.mark.parametrize(
     ("words", "package", "extra"),
-    [("--html p.html", "matplotlib", "report"), ("-o x.parquet", "pyarrow", "frames")],
+    [("--html p.html", "jinja2", "report"), ("-o x.parquet", "pyarrow", "frames")],
 )
 def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, package, extra):
     without(monkeypatch, package)

@@ -11,12 +11,12 @@ import sys
 import numpy as np
 import pytest
 from conftest import assert_fits
-from resemblance.report.drift_figures import Scale, axis, bar, scale_of
-from resemblance.report.drift_page import write_drift_page
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.drift import Drift
+from resemblance.drift import drift_result, kinds
+from resemblance.report.page import write_page
+from resemblance.results import load_result
 
 
 @pytest.fixture(autouse=True)
@@ -143,6 +143,10 @@ def test_samples_and_neighbours_are_choices(call):
     assert "40 of 80 samples were used, drawn at random; 5 neighbours of 40 of them" in out
 
 
+def section(report, name):
+    return drift_result(report)[name]
+
+
 def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     options = "--labels", "labels.npy", "--format", "json", "--seed", 3
     code, out, _ = call("reference.npy", "shuffled.npy", *options)
@@ -151,7 +155,9 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     expected = rs.drift("reference.npy", "shuffled.npy", labels=labels, draws=10, seed=3)
     made, theirs = found.pop("provenance"), json.loads(expected.to_json())
     assert code == 1
-    assert found == {key: value for key, value in theirs.items() if key != "provenance"}
+    assert {key: found[key] for key in theirs if key != "provenance"} == {
+        key: value for key, value in theirs.items() if key != "provenance"
+    }
     assert found["named"] == list(expected.named) == ["neighbours", "classes"]
     assert made["resemblance"] == rs.__version__
     assert (made["reference"]["file"], made["current"]["file"]) == ("reference.npy", "shuffled.npy")
@@ -165,6 +171,16 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert json.loads((folder / "found.json").read_text())["drifted"]
 
 
+def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder):
+    options = ("reference.npy", "turned.npy", "--labels", "labels.npy")
+    call(*options, "-o", "drift.json", "--html", "page.html")
+    saved = load_result(folder / "drift.json")
+    assert (saved.suite, saved.tone) == ("drift", "bad")
+    assert saved.headline() in (folder / "page.html").read_text()
+    again = write_page(saved, folder / "again.html").read_text()
+    assert again == (folder / "page.html").read_text()
+
+
 def test_files_that_were_written_are_named_on_standard_error(call):
     options = "reference.npy", "same.npy", "-o", "out.txt", "--html", "page.html"
     assert call(*options)[1:] == ("", "wrote out.txt, page.html\n")
@@ -174,14 +190,13 @@ def test_files_that_were_written_are_named_on_standard_error(call):
 def test_the_page_is_complete_and_loads_nothing(call, folder):
     assert call("reference.npy", "turned.npy", "--html", "page.html")[0] == 1
     page = (folder / "page.html").read_text()
-    assert "<b>Rotation</b>" in page
-    assert "No translation" in page
-    assert "Not assessed: loss of class structure (it needs labels)." in page
-    assert "No loss of class structure" not in page
-    assert "<li>Geometry did not change beyond the threshold.</li>" in page
-    assert "<li>Coordinates changed" in page
-    assert page.count("<svg") == 3 + 1 + 13
-    assert not re.findall(r"(?:src|href)=", page)
+    assert re.search(r"<th scope=.row.>rotation</th><td[^>]*>yes</td>", page)
+    assert re.search(r"<th scope=.row.>translation</th><td[^>]*>no</td>", page)
+    assert "<dt>loss of class structure</dt><dd>not assessed: it needs labels</dd>" in page
+    assert "Geometry did not change beyond the threshold." in page
+    assert "Coordinates changed" in page
+    assert len(re.findall(r"<svg[^>]*role=.img", page)) == 2 + 1 + 1  # clouds, maps, drifts
+    assert not re.findall(r"(?:src|href)=[^#]*?//", page)
     assert "nan" not in re.findall(r"<(?:path|rect)[^>]*>", page)
 
 
@@ -189,9 +204,9 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
     call("reference.npy", "turned.npy", "--html", "page.html", "--for", "head")
     page = (folder / "page.html").read_text()
     for words in (
-        "reference.npy: 80 × 4, float64, fingerprint ",
-        "turned.npy: 80 × 4",
-        f"resemblance {rs.__version__}",
+        "file reference.npy, shape 80, 4, dtype float64, fingerprint ",
+        "file turned.npy, shape 80, 4",
+        f"<dt>resemblance</dt><dd>{rs.__version__}</dd>",
     ):
         assert words in page
     assert (
@@ -204,32 +219,30 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
 def test_the_same_report_gives_the_same_page(folder):
     found = rs.drift("reference.npy", "turned.npy", draws=10)
     for name in ("page.html", "again.html"):
-        write_drift_page(found, folder / name)
+        write_page(drift_result(found), folder / name)
     assert (folder / "again.html").read_text() == (folder / "page.html").read_text()
 
 
-def test_the_page_has_a_table_of_classes(folder):
+def test_there_is_a_table_of_classes(folder):
     x, labels = np.load("reference.npy"), np.where(np.load("labels.npy") == 1, "<cat>", "dog")
-    write_drift_page(
-        rs.drift(x, x + 3 * (labels == "dog")[:, None], labels=labels, draws=10),
-        folder / "page.html",
-    )
-    page = (folder / "page.html").read_text()
-    assert "<h2>Classes</h2>" in page
-    assert '<th scope="row">&lt;cat&gt;</th><td class="n">40</td>' in page
+    report = rs.drift(x, x + 3 * (labels == "dog")[:, None], labels=labels, draws=10)
+    (table,) = section(report, "classes").tables
+    assert {row[:2] for row in table.rows} == {("<cat>", 40), ("dog", 40)}
+    page = write_page(drift_result(report), folder / "page.html").read_text()
+    assert '<th scope="row">&lt;cat&gt;</th>' in page
 
 
 def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
     x = np.load("reference.npy")
-    found = rs.drift(rs.Representation(x, ids=[f"<b>{i}" for i in range(80)]), 0 * x, draws=10)
-    write_drift_page(found, folder / "page.html", title="<i>")
-    page = (folder / "page.html").read_text()
+    named = rs.Representation(x, ids=[f"<b>{i}" for i in range(80)])
+    report = rs.drift(named, 0 * x, draws=10)
+    page = write_page(drift_result(report, title="<i>"), folder / "page.html").read_text()
     assert "&lt;b&gt;" in page
     assert "<b>1" not in page
     assert "<title>&lt;i&gt;</title>" in page
-    assert "<b>Loss of dimensions</b>" in page
-    assert "Not assessed: translation, change of scale, rotation" in page
-    assert "<b>No " not in page
+    happened = section(report, "kinds")
+    assert [row[:2] for row in happened.tables[0].rows] == [("loss of dimensions", "yes")]
+    assert list(happened.reasons)[:3] == ["translation", "change of scale", "rotation"]
 
 
 @pytest.mark.parametrize(
@@ -281,62 +294,42 @@ def test_a_mistake_is_one_line_and_code_2(call, words, message):
     assert err.count("\n") == 1
 
 
-def drawn(ratio: float, scale: Scale, is_share: bool = True) -> tuple[float, float]:
-    """Where the bar of a drift of so many thresholds begins and ends."""
-    found = Drift("a", "A", 0.02 * ratio, 0.0, 1.0, 0.02, ratio > 1, "geometry", True, is_share)
-    x, width = re.search(r'<rect x="([\d.]+)" y="6" width="([\d.]+)"', bar(found, scale)).groups()
-    return float(x), float(x) + float(width)
-
-
-def test_bars_are_on_one_logarithmic_scale_with_a_line_at_the_threshold():
-    scale = Scale(-1, 2)
-    one = scale.place(1)
-    assert one == pytest.approx(scale.place(100) / 3)
-    assert drawn(10, scale) == pytest.approx((one, 2 * one), abs=0.1)
-    assert (
-        drawn(100, scale)
-        == drawn(100, scale, is_share=False)
-        == pytest.approx((one, 3 * one), abs=0.1)
-    )
-    assert drawn(0.1, scale) == pytest.approx((0, one), abs=0.1)
-    assert drawn(0.5, scale)[0] == pytest.approx(one * (1 + np.log10(0.5)), abs=0.1)
-    assert (
-        drawn(0, scale) == drawn(1e-15, scale) == drawn(0.1, scale)
-    )  # nothing is left of the scale
-    assert drawn(1, scale)[0] == pytest.approx(drawn(1, scale)[1])
-    for tick in ("0.1", "1", "10", "100"):
-        assert f">{tick}</text>" in axis(scale)
-
-
-def test_the_scale_holds_all_drifts_of_a_report():
+def test_all_drifts_are_on_one_logarithmic_scale_of_thresholds():
     x = np.random.default_rng(0).normal(size=(60, 4))
     for y in (x, x + 1, 1e6 * x, x[::-1]):
-        found = rs.drift(x, y, draws=10)
-        scale = scale_of(found)
-        assert (scale.first, scale.last) >= (-1, 2)
-        assert all(bar(d, scale) for d in found.drifts)
-        ratios = [d.value / d.threshold for d in found.drifts]
-        assert max(ratios) <= 10**scale.last or scale.last == 6
+        report = rs.drift(x, y, draws=10)
+        (figure,) = section(report, "drifts").figures
+        assert (figure.threshold, figure.log_x, figure.is_limit) == (1, True, True)
+        low, high = figure.span
+        assert (low, high >= 100) == (0.1, True)
+        assert np.log10(high) == int(np.log10(high))
+        for d, bar in zip(report.drifts, figure.bars, strict=True):
+            ratio = d.value / d.threshold
+            assert bar.value == pytest.approx(np.clip(ratio, 0.1, 1e6))  # none is outside
+            assert low <= bar.value <= high
+            assert f"times the threshold of {kinds.brief(d.threshold)}" in bar.note
+            if bar.low is not None:
+                assert low <= bar.low <= bar.value <= bar.high <= max(high, 1e6)
 
 
-def test_numbers_of_a_long_scale_do_not_overlap():
-    """Each number has the room of a power of ten, at 8 units a character."""
-    scale = Scale(-1, 6)
-    drawn = axis(scale)
-    assert "10⁴" in drawn
-    room = scale.place(10) - scale.place(1)
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
-    assert len(texts) == 8
-    assert max(map(len, texts)) * 8 <= room
-
-
-def test_what_has_no_threshold_has_no_bar(folder):
+def test_what_has_no_threshold_has_no_bar():
     x = np.load("reference.npy")
-    found = rs.drift(x, x + 1, draws=10, threshold=0.05)
-    (mmd,) = (d for d in found.drifts if d.name == "mmd")
-    assert (mmd.threshold, bar(mmd, scale_of(found))) == (None, "")
-    write_drift_page(found, folder / "page.html")
-    assert "not judged by a number" in (folder / "page.html").read_text()
+    report = rs.drift(x, x + 1, draws=10, threshold=0.05)
+    (mmd,) = (d for d in report.drifts if d.name == "mmd")
+    assert mmd.threshold is None
+    drifts = section(report, "drifts")
+    assert "mmd" not in [bar.name for bar in drifts.figures[0].bars]
+    (row,) = (row for row in drifts.tables[0].rows if row[0] == "MMD")
+    assert row[-3:] == (None, None, "not judged by a number")
+    assert "cannot be judged by a number and has no bar" in drifts.about
+
+
+def test_maps_that_leave_more_than_all_fill_the_scale():
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    (figure,) = section(rs.drift(x, 100 + x, draws=10), "maps").figures
+    assert [bar.name for bar in figure.bars][:2] == ["as it is (over 100 %)", "+ translation"]
+    assert figure.bars[0].value == 100
+    assert figure.bars[1].value == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files that are no text")
@@ -362,9 +355,13 @@ def test_the_table_fits_the_terminal(capsys):
 
 def test_what_the_pointer_reads(call, folder, look):
     call("reference.npy", "shuffled.npy", "--html", "page.html")
-    seen = look(folder / "page.html", folder, ["svg.bar rect", "svg.ladder rect", "svg.cloud path"])
+    seen = look(
+        folder / "page.html",
+        folder,
+        ["#section-drifts .dot", "#section-maps .dot", "#section-samples .cloud path"],
+    )
     assert re.fullmatch(r"CKA: .+: [\d.]+, [\d.]+ times the threshold of [\d.]+", seen.said[0])
-    assert seen.said[1] == "unexplained variance by map"
-    assert seen.said[2] == "samples before and after"
+    assert re.fullmatch(r"as it is: (over 100|[\d.]+) %", seen.said[1])
+    assert seen.said[2] == "points: as they are"
     assert seen.hidden == []
     assert look(folder / "page.html", folder, width=390).wide <= 390

@@ -16,7 +16,7 @@ from resemblance.documents import check_types, read_document
 from resemblance.report import write_page
 from resemblance.report.result_tables import result_tables
 from resemblance.results.result import load_result
-from resemblance.suites.manifolds import suite as manifolds
+from resemblance.suites import manifolds
 from resemblance.suites.resi import assess, load_facts, result_of
 
 ODD = (None, True, 5, -1.5, "x", "", [], {}, [1], {"a": 1}, [[]], 1e308)
@@ -119,6 +119,10 @@ def facts_shown(facts, page):
     return shown(result_of(facts), page)
 
 
+def manifolds_shown(facts, page):
+    return shown(manifolds.result_of(facts), page)
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """One result of each kind."""
@@ -129,7 +133,9 @@ def saved(tmp_path_factory):
     facts.save(folder / "facts.json")
     result_of(facts).save(folder / "resi.json")
     FINDINGS.save(folder / "findings.json")
-    manifolds.run(measures=["cka", "mka"], size="small").save(folder / "manifolds.json")
+    facts = manifolds.collect(["cka", "mka"], "small")
+    facts.save(folder / "clouds.json")
+    manifolds.result_of(facts).save(folder / "manifolds.json")
     return folder
 
 
@@ -140,6 +146,7 @@ def saved(tmp_path_factory):
         ("resi", load_result, shown, 60),
         ("findings", load_result, shown, 150),
         ("manifolds", load_result, shown, 40),
+        ("clouds", manifolds.load_facts, manifolds_shown, 40),
     ],
 )
 def test_a_result_that_was_tampered_with_is_refused_or_shown(

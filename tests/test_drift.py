@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 from conftest import GOLDEN
-from resemblance.drift.findings import find
 from scipy.stats import wasserstein_distance
 
 import resemblance as rs
+from resemblance.drift.diagnosis import diagnose
 from resemblance.drift.kinds import interval, margin
 from resemblance.views.summaries import effective_rank, participation_ratio
 
@@ -546,7 +546,7 @@ def test_intervals_of_findings_cover_what_happened_at_their_level():
         g = np.random.default_rng(seed)
         x = g.standard_normal((60, 3))
         y = x + np.r_[0.5, 0, 0] + 0.1 * g.standard_normal(x.shape)
-        found = find(x, y, None, seed).findings[0]
+        found = diagnose(x, y, None, seed).findings[0]
         true = 0.5 / np.sqrt(y.var(axis=0).sum())
         missed += not found.low <= true <= found.high
         widths.append((found.high - found.low) / 2)
@@ -810,7 +810,7 @@ def test_duplicates_and_ties_are_no_losses():
 
 
 def test_a_loss_that_the_map_explains_is_not_called_none(pair):
-    from resemblance.report.drift_data import status
+    from resemblance.drift.sections import status
 
     x, _, g = pair
     y = x @ anisotropic(6, g)

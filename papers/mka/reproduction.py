@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from papers.markdown import claims_table
 from papers.reproductions import Paper
 from resemblance.suites.manifolds import run
 
@@ -11,7 +12,9 @@ from .claims import CLAIMS
 
 PAPER = Paper(
     name="mka",
-    citation="Islam, Liu and Sarkar 2025, “Manifold Approximation leads to Robust Kernel Alignment”",
+    citation=(
+        "Islam, Liu and Sarkar 2025, “Manifold Approximation leads to Robust Kernel Alignment”"
+    ),
     url="https://arxiv.org/abs/2510.22953",
     run=partial(run, claims=CLAIMS),
     sizes={"small": "small", "default": "default", "paper": "paper"},
@@ -26,4 +29,5 @@ Reproduced are the experiments on shapes whose similarity is known (Sections 5.1
 shows them as figures without numbers: what is called the paper's was computed by its authors' code
 on the same shapes. The six tests of the ReSi benchmark, of which the paper prints tables, are run
 on small models by the [ReSi reproduction](../resi/README.md).""",
+    tables=lambda result: {"claims": claims_table(result.claims)},
 )

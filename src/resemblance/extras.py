@@ -14,8 +14,6 @@ EXTRA = {
     "anndata": "bio",
     "faiss": "neighbours",
     "jinja2": "report",
-    "matplotlib": "report",
-    "matplotlib.figure": "report",
     "numba": "topology",
     "pandas": "frames",
     "pyarrow": "frames",

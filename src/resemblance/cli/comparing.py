@@ -168,7 +168,7 @@ def demo_command(
     from ..report.terminal import summary_table
     from ..sources.trained.digits import digits
 
-    for package in ("torch", "jinja2", "matplotlib"):
+    for package in ("torch", "jinja2"):
         check(package)
     output.mkdir(parents=True, exist_ok=True)
     database, page = output / "comparison.db", output / "index.html"

@@ -3,6 +3,7 @@ drifted."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from dataclasses import replace
@@ -12,9 +13,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from ..drift import DriftReport, drift
+from ..drift import DriftReport, drift, drift_result
+from ..drift.kinds import WORDS, brief
+from ..drift.sections import bounds, document, outcome, samples_used, status, unassessed
 from ..drift.verdict import PURPOSES, Purpose
 from ..report.output import deliver, deliver_tables
+from ..report.terminal import plain_table
 from ..representation import Representation
 from ..texts import encodable
 from .options import check_choice, check_targets, choose_format
@@ -51,36 +55,38 @@ Output = Annotated[
 ]
 
 
+Reference = Annotated[
+    Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
+]
+Current = Annotated[
+    Path, typer.Argument(help="The version in question, of the same samples in the same order.")
+]
+Tolerance = Annotated[float, typer.Option(help="Size of that noise, in radii of the reference.")]
+Labels = Annotated[Path | None, typer.Option(help="A .npy file with the class of every sample.")]
+Page = Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")]
+Format = Annotated[str | None, typer.Option(help="table or json; by default as --output says.")]
+Neighbours = Annotated[int, typer.Option("--k", min=1, help="Nearest neighbours of every sample.")]
+Draws = Annotated[int, typer.Option(min=10, help="Random halves for intervals and thresholds.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
+
+
 def drift_command(
     context: typer.Context,
-    reference: Annotated[
-        Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
-    ],
-    current: Annotated[
-        Path, typer.Argument(help="The version in question, of the same samples in the same order.")
-    ],
+    reference: Reference,
+    current: Current,
     purpose: For = "index",
     threshold: Threshold = "calibrated",
-    tolerance: Annotated[
-        float, typer.Option(help="Size of that noise, in radii of the reference.")
-    ] = 0.05,
-    labels: Annotated[
-        Path | None, typer.Option(help="A .npy file with the class of every sample.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")] = None,
-    format: Annotated[
-        str | None, typer.Option(help="table or json; by default as --output says.")
-    ] = None,
+    tolerance: Tolerance = 0.05,
+    labels: Labels = None,
+    html: Page = None,
+    format: Format = None,
     output: Output = None,
     samples: Samples = 1000,
-    k: Annotated[int, typer.Option("--k", min=1, help="Nearest neighbours of every sample.")] = 10,
-    draws: Annotated[
-        int, typer.Option(min=10, help="Random halves for intervals and thresholds.")
-    ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")
-    ] = False,
+    k: Neighbours = 10,
+    draws: Draws = 50,
+    seed: Seed = 0,
+    quiet: Quiet = False,
 ) -> int:
     """Say whether, how much, and in what way a representation changed between two versions of a
     model.
@@ -94,13 +100,12 @@ def drift_command(
     check_choice("for", purpose, tuple(PURPOSES))
     files = [str(path) for path in (reference, current, labels) if path is not None]
     check_targets(format, files, output, html, None)
-    limit = _threshold(threshold)
-    found = drift(
+    report = drift(
         _read(reference),
         _read(current),
         purpose=cast(Purpose, purpose),
         labels=_labels(labels),
-        threshold=limit,
+        threshold=_limit(threshold),
         tolerance=tolerance,
         k=k,
         draws=draws,
@@ -108,18 +113,15 @@ def drift_command(
         max_samples=samples,
         progress=not quiet and sys.stderr.isatty(),
     )
-    made = {"command": _command(context), "date": datetime.now(UTC).isoformat(timespec="seconds")}
-    found = replace(found, provenance=_with_files(found.provenance, reference, current) | made)
-    if html:
-        _write_page(found, html)
-    _emit(found, format, output)
+    report = replace(report, provenance=_provenance(report, reference, current, context))
+    _write(report, format, output, html)
     if not quiet and (written := [str(path) for path in (output, html) if path]):
         print(f"wrote {', '.join(written)}", file=sys.stderr)
-    return int(found.drifted)
+    return int(report.drifted)
 
 
 def _command(context: typer.Context) -> str:
-    """The command line that was given, without what is the default."""
+    """Return the command line without options that have their defaults."""
     words = context.command_path.split()
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
@@ -130,22 +132,27 @@ def _command(context: typer.Context) -> str:
     return encodable(shlex.join(words))
 
 
-def _with_files(provenance: dict[str, Any], *files: Path) -> dict[str, Any]:
-    """Provenance with the names of the files as they were given; archives of one array have no path
-    of their own."""
-    sides = zip(("reference", "current"), files)
-    return provenance | {
-        side: provenance[side] | {"file": encodable(str(file))} for side, file in sides
+def _provenance(
+    report: DriftReport, reference: Path, current: Path, context: typer.Context
+) -> dict[str, Any]:
+    """Return the provenance with the command, the date and the files as given; arrays from
+    archives have no path of their own."""
+    files = {"reference": reference, "current": current}
+    sides = {
+        side: report.provenance[side] | {"file": encodable(str(file))}
+        for side, file in files.items()
     }
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return report.provenance | sides | {"command": _command(context), "date": date}
 
 
 def _read(path: Path) -> Representation:
     from ..sources.files import read_files
 
-    found = list(read_files([path]).values())
-    if len(found) != 1:
-        raise ValueError(f"{path} holds {len(found)} arrays; give a file with one")
-    return found[0]
+    arrays = list(read_files([path]).values())
+    if len(arrays) != 1:
+        raise ValueError(f"{path} holds {len(arrays)} arrays; give a file with one")
+    return arrays[0]
 
 
 def _labels(path: Path | None) -> Any:
@@ -166,7 +173,7 @@ def _labels(path: Path | None) -> Any:
     return classes
 
 
-def _threshold(text: str) -> float | str:
+def _limit(text: str) -> float | str:
     if text == "calibrated":
         return text
     try:
@@ -175,26 +182,43 @@ def _threshold(text: str) -> float | str:
         raise ValueError(f"--threshold must be a number or calibrated; got {text!r}") from None
 
 
-def _write_page(found: DriftReport, path: Path) -> None:
-    from ..report.drift_page import write_drift_page
-
-    write_drift_page(found, path)
-
-
-def _hint(found: DriftReport) -> list[str]:
+def _hint(report: DriftReport) -> list[str]:
     """How to count what changed without counting, where that would change the exit code."""
-    sides = found.geometry, found.coordinates, found.index
-    if found.drifted or not any(j.drifted for j in sides):
+    sides = report.geometry, report.coordinates, report.index
+    if report.drifted or not any(side.drifted for side in sides):
         return []
     return ["Use --for index to count it."]
 
 
-def _emit(found: DriftReport, format: str, output: Path | None) -> None:
-    from ..report.drift_data import drift_table, finding_table, samples_used, unassessed
+def _write(report: DriftReport, format: str, output: Path | None, html: Path | None) -> None:
+    if html:
+        from ..report.page import write_page
 
+        write_page(drift_result(report), html)
     if format == "json":
-        deliver(found.to_json(), output)
+        text = json.dumps(document(report), ensure_ascii=False, indent=1, allow_nan=False)
+        deliver(f"{text}\n", output)
     else:
-        missing = [f"Not assessed: {unassessed(found)}."] if unassessed(found) else []
-        tables = [drift_table(found), "", finding_table(found), "", *missing, samples_used(found)]
-        deliver_tables([*tables, *found.lines, found.verdict, *_hint(found)], output)
+        deliver_tables(_tables(report), output)
+
+
+def _tables(report: DriftReport) -> list[Any]:
+    """Return what a terminal shows: the drifts, the kinds of change, and the verdict."""
+    drifts = [
+        (d.judges, d.name, brief(d.value), bounds(d), brief(d.threshold), outcome(report, d))
+        for d in report.drifts
+    ]
+    kinds = [(status(f), WORDS[f.kind], f.said) for f in report.findings if f.assessed]
+    missing = [f"Not assessed: {unassessed(report)}."] if unassessed(report) else []
+    columns = ("side", "test", "value", "95 % interval", "threshold", "result")
+    return [
+        plain_table(columns, drifts, right=(2, 3, 4)),
+        "",
+        plain_table(("happened", "kind of change", "what the data show"), kinds),
+        "",
+        *missing,
+        samples_used(report),
+        *report.lines,
+        report.verdict,
+        *_hint(report),
+    ]

@@ -178,7 +178,7 @@ def check_targets(
             raise ValueError(f"the folder {target.parent} does not exist")
     for package in (
         *(("pandas", "pyarrow") if kind == "parquet" else ()),
-        *(("jinja2", "matplotlib") if html else ()),
+        *(("jinja2",) if html else ()),
     ):
         check(package)
 

@@ -152,11 +152,11 @@ def _gain(kind: str, simple: Fit, rich: Fit, seed: int) -> Finding:
     gain = simple.residual - rich.residual
     low, high = interval(gain, seed, kind)
     amount = float(gain.mean())
-    said = (
+    words = (
         f"it explains {percent(max(amount, 0.0))} of the variance beyond what "
         f"{SIMPLER[simple.name]}"
     )
-    return Finding(kind, amount > FLOOR[kind] and low > 0, amount, low, high, said)
+    return Finding(kind, amount > FLOOR[kind] and low > 0, amount, low, high, words)
 
 
 def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit], seed: int) -> Finding:

@@ -208,9 +208,9 @@ def _lost(
 
 def _collapsed(y: np.ndarray) -> Diagnosis:
     """What is found when all samples of the current version are one point."""
-    said = "all samples of the current version are the same point"
+    words = "all samples of the current version are the same point"
     findings = [
-        Finding(kind, kind == "collapse", None, None, None, said, exceeds=kind == "collapse")
+        Finding(kind, kind == "collapse", None, None, None, words, exceeds=kind == "collapse")
         for kind in KINDS
     ]
     fit = Fit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))

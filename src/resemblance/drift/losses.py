@@ -33,11 +33,11 @@ def collapse_of(
     noise = margin(parts)
     low, high = (1 - after / before * float(np.exp(e)) for e in (noise, -noise))
     remains: Parts = ()
-    said = f"effective rank from {before:.3g} to {after:.3g}"
+    words = f"effective rank from {before:.3g} to {after:.3g}"
     if low > FLOOR["collapse"]:
         remains, more = _narrowed(x, y) if linear is None else _remaining(x, y, linear, seed)
-        said += more
-    return Finding("collapse", bool(remains), 1 - after / before, low, high, said), remains
+        words += more
+    return Finding("collapse", bool(remains), 1 - after / before, low, high, words), remains
 
 
 def _effective(x: np.ndarray) -> float:
@@ -76,7 +76,7 @@ def neighbours_of(lost: Lost, k: int, beyond: str, seed: int) -> Finding:
         else f", {percent(lost.old_index.mean())} by new queries on old vectors"
     )
     among = "" if lost.among == lost.mapped_among else f" among {lost.mapped_among:,} samples"
-    said = (
+    words = (
         f"of the {k} nearest (Euclidean; {len(lost.reembedded):,} queries among {lost.among:,} "
         f"samples) {percent(lost.reembedded.mean())} are lost when everything is embedded "
         f"again{old}, and {percent(lost.mapped.mean())}{among} beyond what {beyond}"
@@ -91,7 +91,7 @@ def neighbours_of(lost: Lost, k: int, beyond: str, seed: int) -> Finding:
         and interval(most, seed, "neighbours")[0] > FLOOR["neighbours"]
     )
     amount = float(lost.reembedded.mean())
-    return Finding("neighbours", bool(named), amount, low, high, said, explained=explained)
+    return Finding("neighbours", bool(named), amount, low, high, words, explained=explained)
 
 
 def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Finding:
@@ -103,12 +103,12 @@ def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: i
     right = [discriminated(data, classes, shrunk, seed) for data in (x, y)]
     lost = right[0] - right[1]
     low, high = interval(lost, seed, "classes")
-    said = (
+    words = (
         f"accuracy of a linear discriminant from {percent(right[0].mean())} to "
         f"{percent(right[1].mean())}"
     )
     named = lost.mean() > FLOOR["classes"] and low > 0
-    return Finding("classes", bool(named), float(lost.mean()), low, high, said)
+    return Finding("classes", bool(named), float(lost.mean()), low, high, words)
 
 
 def discriminated(x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int) -> np.ndarray:

@@ -123,7 +123,7 @@ def translation_of(
             moved(train, turn, factors(base[train], y[train], turn).likely if is_scaled else 1.0)
         )
     noise = (margin(parts) + (_misplaced(x, base, y, fit) if fit.is_in_sample else 0.0)) / radius
-    said = (
+    words = (
         f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the "
         "current samples"
     )
@@ -133,7 +133,7 @@ def translation_of(
         far,
         max(0.0, far - noise),
         far + noise,
-        said,
+        words,
     )
 
 

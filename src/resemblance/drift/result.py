@@ -15,7 +15,7 @@ from .verdict import Judgement, lines
 
 @dataclass(frozen=True, repr=False)
 class DriftReport:
-    """What :func:`drift` says. ``drifted`` is the verdict; everything else says why, and in what way.
+    """What :func:`drift` returns. ``drifted`` is the verdict; all else says why, and in what way.
 
     ``geometry`` judges what no rotation, translation or factor of scale changes, ``coordinates``
     where the samples are, ``index`` the neighbours that new queries lose among old vectors.

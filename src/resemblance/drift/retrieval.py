@@ -187,40 +187,30 @@ def neighbours_lost(
     and where they are; ``whole`` is the map for all rows, or ``None``: then the map is judged among
     those drawn. ``frame``: the directions of the noise times its length, or ``None`` for no noise.
     """
-    x, y, queries = search.x, search.y, search.queries
-    a, b, at, same = (
-        x.take(queries),
-        y.take(queries),
-        x.take(drawn).mean(axis=0),
-        _same_width(search),
-    )
-    noisy = (
-        []
-        if frame is None
-        else [a + _noise(frame, len(a), seed, draw, -1) for draw in range(draws)]
-    )
-    true, old, *rest = np.split(
-        search.among(np.concatenate([a, b, *noisy]), x.blocks(), at), 2 + len(noisy)
-    )
+    x, y, is_same = search.x, search.y, _same_width(search)
+    a, b, centre = x.take(search.queries), y.take(search.queries), x.take(drawn).mean(axis=0)
+    noisy = [] if frame is None else [a + _noise(frame, len(a), seed, i, -1) for i in range(draws)]
+    points = np.concatenate([a, b, *noisy])
+    true, old, *rest = np.split(search.among(points, x.blocks(), centre), 2 + len(noisy))
     new = search.among(b, y.blocks(), y.take(drawn).mean(axis=0))
     again = [
-        search.among(points, _with_noise(x, frame, seed, draw), at)
+        search.among(points, _with_noise(x, frame, seed, draw), centre)
         for draw, points in enumerate(noisy)
         if frame is not None
     ]
-    mine, renewed = (
+    noise_old, noise_again = (
         np.concatenate([np.zeros(0), *(lost(a, true, r, x.take) for r in rows)])
         for rows in (rest, again)
     )
     return Lost(
-        lost(a, true, old, x.take) if same else None,
+        lost(a, true, old, x.take) if is_same else None,
         lost(a, true, new, x.take),
         _beyond(search, b, new, drawn, mapped, current, whole),
-        mine,
-        renewed,
+        noise_old,
+        noise_again,
         len(x.rows.source),
         len(drawn) if whole is None else len(x.rows.source),
-        _moved(search, a, b, true, old) if same else 0.0,
+        _moved(search, a, b, true, old) if is_same else 0.0,
     )
 
 

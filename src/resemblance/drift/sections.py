@@ -42,8 +42,7 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
         tuple(sections),
         provenance={**report.provenance, **_settings(report)},
         facts={"purpose": settings["purpose"]},
-        lead=report.verdict,
-        remarks=report.lines,
+        lead=" ".join((report.verdict, *report.lines)),
         title=title,
         counts={
             _samples_of(settings): f"{settings['samples']:,}",
@@ -115,7 +114,7 @@ def _happened(report: DriftReport) -> Section:
     )
     reasons = {WORDS[f.kind]: f"not assessed: {f.said}" for f in report.findings if not f.assessed}
     tables = (table,) if rows else ()
-    return Section("what happened", "What happened", about, tables, reasons=reasons)
+    return Section("kinds", "What happened", about, tables, reasons=reasons)
 
 
 def status(finding: Finding) -> str:
@@ -138,11 +137,12 @@ def unassessed(report: DriftReport) -> str:
 
 
 def _samples(report: DriftReport) -> Section:
-    picture = {name: tuple(map(tuple, plane)) for name, plane in report.picture.items()}
-    current = picture["current"]
+    current, before, mapped = (
+        tuple(report.picture[name]) for name in ("current", "reference", "mapped")
+    )
     pair = (
-        Cloud("as they are", current, origins=picture["reference"]),
-        Cloud("after the map", current, origins=picture["mapped"]),
+        Cloud("as they are", current, origins=before),
+        Cloud("after the map", current, origins=mapped),
     )
     about = (
         f"{len(current):,} of {report.settings['used']:,} samples in the plane of largest variance "
@@ -193,7 +193,7 @@ def _rung(name: str, left: float) -> Bar:
 def _drifts(report: DriftReport) -> Section:
     judged = [d for d in report.drifts if d.value is not None and d.threshold]
     figure = Bars(
-        "times the threshold",
+        "thresholds",
         "Drifts by their thresholds",
         "times the threshold",
         tuple(map(_times, judged)),
@@ -235,12 +235,19 @@ def _about_drifts(report: DriftReport) -> str:
 def _times(drift: Drift) -> Bar:
     """A bar of how many times its threshold a drift is."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
-    note = f"{drift.label}: {brief(value)}, {brief(value / limit)} times the threshold of "
-    spans = (None, None)
-    if drift.low is not None and drift.high is not None and value > ROUNDING:
-        spans = tuple(min(max(end / limit, LEAST), MOST) for end in (drift.low, drift.high))
-    ratio = min(max(value / limit, LEAST), MOST)
-    return Bar(drift.name.replace("_", " "), ratio, *spans, note=f"{note}{brief(limit)}")
+    times = f"{brief(value / limit)} times the threshold of {brief(limit)}"
+    bar = Bar(
+        drift.name.replace("_", " "),
+        _on_scale(value / limit),
+        note=f"{drift.label}: {brief(value)}, {times}",
+    )
+    if drift.low is None or drift.high is None or value <= ROUNDING:
+        return bar
+    return bar._replace(low=_on_scale(drift.low / limit), high=_on_scale(drift.high / limit))
+
+
+def _on_scale(times: float) -> float:
+    return min(max(times, LEAST), MOST)
 
 
 def _end(drifts: Sequence[Drift]) -> float:

@@ -17,7 +17,7 @@ NUMBER = r"[-−]?(?:\d[\d.]*|∞)"
 NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell of a table: what is written, and the number by which it is sorted ("" for none, None
     for a text); its shade from −1 to 1, and what is said besides."""
 
@@ -41,14 +41,14 @@ class Heading(NamedTuple):
     """A heading above columns: where they begin, how many there are, and its text."""
 
     start: int
-    count: int
+    width: int
     text: str
 
 
 class Row(NamedTuple):
     """A row of a table; a marked one is highlighted."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     is_marked: bool
 
 
@@ -75,19 +75,19 @@ def grid(table: Table) -> Grid:
 
 
 def _finished(
-    row: Sequence[Cell],
+    row: Sequence[TableCell],
     i: int,
     shades: Sequence[Sequence[float | None]],
     framed: set[tuple[int, int]],
     signs: Mapping[tuple[int, int], Sign],
-) -> tuple[Cell, ...]:
+) -> tuple[TableCell, ...]:
     """Return the cells of a row with their shades, frames and signs."""
     cells = []
     for j, cell in enumerate(row):
         shade = shades[i][j] if shades else None
         sign = signs.get((i, j), Sign(i, j))
         shade = None if shade is None or not math.isfinite(shade) else round(shade, 2)
-        cells.append(Cell(*cell[:2], shade, (i, j) in framed, sign.text, sign.note))
+        cells.append(TableCell(*cell[:2], shade, (i, j) in framed, sign.text, sign.note))
     return tuple(cells)
 
 
@@ -95,9 +95,9 @@ def _headings(table: Table) -> tuple[Heading, ...]:
     """Return what is above the headings of columns; equal neighbours share one."""
     headings, start = [], 0
     for name, columns in groupby(table.groups):
-        count = len(list(columns))
-        headings.append(Heading(start, count, name))
-        start += count
+        width = len(list(columns))
+        headings.append(Heading(start, width, name))
+        start += width
     return tuple(headings)
 
 
@@ -123,12 +123,12 @@ def _known(table: Table, column: int) -> list[float]:
     return [float(e) for e in entries if not isinstance(e, str) and e is not None]
 
 
-def _columns(table: Table) -> list[list[Cell]]:
+def _columns(table: Table) -> list[list[TableCell]]:
     columns = [[row[i] for row in table.rows] for i in range(len(table.columns))]
     return [_column(entries, i == 0, table.figures) for i, entries in enumerate(columns)]
 
 
-def _column(entries: Sequence[Entry], is_first: bool, figures: int | None) -> list[Cell]:
+def _column(entries: Sequence[Entry], is_first: bool, figures: int | None) -> list[TableCell]:
     """Return the cells of a column: of numbers, of texts that are numbers, or of texts."""
     values = [entry for entry in entries if entry is not None]
     if values and not any(isinstance(entry, str) for entry in values):
@@ -137,11 +137,11 @@ def _column(entries: Sequence[Entry], is_first: bool, figures: int | None) -> li
     return counts or [_words(entry) for entry in entries]
 
 
-def _words(entry: Entry) -> Cell:
-    return Cell(minus(entry) if isinstance(entry, str) else number(entry), None)
+def _words(entry: Entry) -> TableCell:
+    return TableCell(minus(entry) if isinstance(entry, str) else number(entry), None)
 
 
-def _counts(column: Sequence[Entry]) -> list[Cell] | None:
+def _counts(column: Sequence[Entry]) -> list[TableCell] | None:
     """Return a column of texts that are numbers, such as "97%" and "1.2 to 3.4", by the first; None
     for any other."""
     texts = ["" if entry is None else str(entry) for entry in column]
@@ -149,22 +149,22 @@ def _counts(column: Sequence[Entry]) -> list[Cell] | None:
     if not any(matches) or any(text and not match for text, match in zip(texts, matches)):
         return None
     return [
-        Cell(minus(text), match[1].replace("−", "-").replace("∞", "inf"))
+        TableCell(minus(text), match[1].replace("−", "-").replace("∞", "inf"))
         if match
-        else Cell("–", "")
+        else TableCell("–", "")
         for text, match in zip(texts, matches)
     ]
 
 
-def _numbers(column: Sequence[Entry], figures: int | None) -> list[Cell]:
+def _numbers(column: Sequence[Entry], figures: int | None) -> list[TableCell]:
     values = [
         None if entry is None or not math.isfinite(float(entry)) else float(entry)
         for entry in column
     ]
     places = decimals([abs(v) for v in values if v is not None])
     return [
-        Cell("–", "")
+        TableCell("–", "")
         if v is None
-        else Cell(digits(v, places) if figures is None else number(v, figures), f"{v!r}")
+        else TableCell(digits(v, places) if figures is None else number(v, figures), f"{v!r}")
         for v in values
     ]

@@ -99,9 +99,10 @@ def known(line: Line) -> Line:
     titles = tuple(line.titles[i] for i in places) if line.titles else ()
     spans: tuple[Point, ...] = ()
     if line.intervals:
-        given = [line.intervals[i] for i in places]
+        intervals = [line.intervals[i] for i in places]
         spans = tuple(
-            span if _is_finite(span) else (point[1], point[1]) for span, point in zip(given, points)
+            span if _is_finite(span) else (point[1], point[1])
+            for span, point in zip(intervals, points)
         )
     return line._replace(points=points, intervals=spans, titles=titles)
 
@@ -190,7 +191,7 @@ def _marks(line: Line, key: Key, frame: Frame, places: Sequence[Point]) -> Itera
 
 
 def _labels(lines: Iterable[Line], frame: Frame) -> list[str]:
-    """Write the titles of points, up to a colon, beside them where there is room."""
+    """Write the titles of points, up to a colon, next to them where there is room."""
     points = [(frame.x(a), frame.y(b), t) for line in lines for (a, b), t in _titled(line)]
     taken = [(x - 5, y, x + 5) for x, y, _ in points]  # where no label may be: from, height, to
     parts = []

@@ -23,7 +23,7 @@ class ColourScale(NamedTuple):
     note: str = ""
 
 
-class Agreement(NamedTuple):
+class MeasureAgreement(NamedTuple):
     """How alike every two measures rank the pairs, NaN where one has the same value for all."""
 
     labels: tuple[str, ...]
@@ -69,7 +69,7 @@ def summary(comparison: Comparison) -> tuple[MeasureRow, ...]:
     return tuple(_measure_row(comparison, info) for info in comparison.measures)
 
 
-def agreement(comparison: Comparison) -> Agreement | None:
+def agreement(comparison: Comparison) -> MeasureAgreement | None:
     """Return how alike every two measures rank the pairs: Spearman correlation of their
     differences.
 
@@ -83,7 +83,7 @@ def agreement(comparison: Comparison) -> Agreement | None:
     labels = tuple(m.label for m in comparison.measures)
     differences = [comparison.difference(name)[pairs] for name in names]
     values = np.array([[_spearman(a, b) for b in differences] for a in differences])
-    return Agreement(labels if len(set(labels)) == len(labels) else names, values)
+    return MeasureAgreement(labels if len(set(labels)) == len(labels) else names, values)
 
 
 def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:

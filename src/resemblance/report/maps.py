@@ -4,11 +4,11 @@ hatched."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..results.figures import Choice, HeatMap
-from .colours import LEVELS, css_class, is_dark, level, limits
+from ..results.figures import HeatMap
+from .colours import css_class, is_dark, level, limits
 from .numbers import number
 from .svg import drawing, shortened, tag, text
 
@@ -22,7 +22,7 @@ STEPS = 32  # colours of a scale
 TINY = 1e-9  # of the span of the colours: smaller numbers are 0 but for rounding
 
 
-class Group(NamedTuple):
+class ModelSpan(NamedTuple):
     """Consecutive rows or columns of one model: its name, the first position, and one past the
     last."""
 
@@ -145,7 +145,7 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     """Choose what fits along an axis with ``pitch`` per name: layers and models, models, or names
     in small.
 
-    With ``turn`` the axis is horizontal, so names of cells stand upright, and those of models where
+    With ``turn`` the axis is horizontal, so names of cells are upright, and those of models where
     they do not fit.
     """
     groups = model_groups(names)
@@ -169,13 +169,13 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     return Names((*written, *titles), tuple(g.start for g in groups[1:]), room)
 
 
-def model_groups(names: Sequence[str]) -> tuple[Group, ...]:
+def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:
     """Return the runs of names that share what is before their last slash; none unless all names
     have one."""
     if not all(0 < name.rfind("/") < len(name) - 1 for name in names):
         return ()
     models = [name.rpartition("/")[0] for name in names]
-    return tuple(Group(models[start], start, stop) for start, stop in _runs(models))
+    return tuple(ModelSpan(models[start], start, stop) for start, stop in _runs(models))
 
 
 def text_width(name: str, font: float) -> float:
@@ -242,87 +242,3 @@ def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
         y = 4 + max(8.0, min(tall * i / (few - 1) + 3.5, tall))
         parts.append(text(number(value), round(x + 14, 1), round(y, 1), class_="tick"))
     return [tag("g", *parts, class_="scale")]
-
-
-# --------------------------------------------------------------------------------------------- data
-
-
-class PageData(NamedTuple):
-    """What the program of a page reads: numbers of maps and options of choices, and by name the
-    empty maps into which it puts cells."""
-
-    document: dict[str, Any]
-    frames: dict[str, str]
-
-
-def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
-    """Return the numbers of heat maps and choices by the places of these on a page; names that are
-    equal are there once."""
-    figures = list(figures)
-    choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
-    heats = {place: (figure, 6) for place, figure in figures if isinstance(figure, HeatMap)}
-    for place, choice in choices.items():
-        heats |= {f"{place}-{i}": (heat, 4) for i, heat in enumerate(choice.maps)}
-    axes = dict.fromkeys(names for heat, _ in heats.values() for names in (heat.rows, heat.columns))
-    numbers = {names: i for i, names in enumerate(axes)}
-    if not heats:
-        return PageData({}, {})
-    document = {
-        "levels": LEVELS,
-        "names": list(axes),
-        "maps": {place: _map_data(heat, numbers, n) for place, (heat, n) in heats.items()},
-        "choices": {place: _choice_data(choice) for place, choice in choices.items()},
-    }
-    frames = dict[str, str]()
-    for heat in (heat for choice in choices.values() for heat in choice.maps):
-        name = f"frame-{numbers[heat.rows]}-{numbers[heat.columns]}"
-        if name not in frames:
-            frames[name] = empty_map(heat.rows, heat.columns)
-    return PageData(document, frames)
-
-
-def _map_data(
-    heat: HeatMap, numbers: Mapping[tuple[str, ...], int], figures: int
-) -> dict[str, Any]:
-    titles = {
-        f"{i},{j}": words
-        for i, row in enumerate(heat.titles)
-        for j, words in enumerate(row)
-        if words
-    }
-    data: dict[str, Any] = {
-        "title": heat.title,
-        "rows": numbers[heat.rows],
-        "columns": numbers[heat.columns],
-        "span": [_brief(end, 6) for end in limits(heat)],
-        "values": _packed(heat, figures),
-    }
-    flags = {"titles": titles, "diverging": heat.is_diverging, "reversed": heat.is_reversed}
-    return data | {name: flag for name, flag in flags.items() if flag}
-
-
-def _choice_data(choice: Choice) -> dict[str, Any]:
-    words = list(dict.fromkeys(word for option in choice.options for word in option.choices))
-    numbers = {word: i for i, word in enumerate(words)}
-    options = [
-        ([numbers[word] for word in o.choices], o.maps, *((o.said,) if o.said else ()))
-        for o in choice.options
-    ]
-    return {"selectors": choice.selectors, "words": words, "options": options}
-
-
-def _packed(heat: HeatMap, figures: int) -> list[float | int | None]:
-    """Return the values in one row, of a symmetric map those from the diagonal up."""
-    size, values = len(heat.rows), heat.values
-    rows = [[_brief(value, figures) for value in row] for row in values]
-    is_same = size == len(heat.columns) and all(
-        rows[i][j] == rows[j][i] for i in range(size) for j in range(i)
-    )
-    return [v for i, row in enumerate(rows) for v in (row[i:] if is_same and size > 1 else row)]
-
-
-def _brief(value: float | None, figures: int) -> float | int | None:
-    if value is None or not math.isfinite(value):
-        return None
-    short = float(f"{value:.{figures}g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short

@@ -13,7 +13,7 @@ from ..results.figures import HeatMap
 from ..results.result import Result
 from ..results.sections import Entry, Section, Sign, Table
 from .data import (
-    Agreement,
+    MeasureAgreement,
     MeasureRow,
     agreement,
     colour_scale,
@@ -157,7 +157,7 @@ def _entries(values: np.ndarray) -> tuple[tuple[float | None, ...], ...]:
     )
 
 
-def _agreement(together: Agreement) -> Section:
+def _agreement(together: MeasureAgreement) -> Section:
     """Return how far the measures agree: of two a sentence, of more a map."""
     labels, values = together
     title = "Do the measures agree?"
@@ -193,12 +193,12 @@ def _failures(comparison: Comparison) -> Table:
 
 def _inputs(comparison: Comparison) -> Table:
     sides = ("rows",) if is_square(comparison) else ("rows", "columns")
-    rows = [
+    rows: list[tuple[Entry, ...]] = [
         (name, side, e["n_features"], e["dtype"], e["computed_in"], e["fingerprint"])
         for side in sides
         for name, e in comparison.provenance[side].items()
     ]
-    columns = ("name", "side", "features", "dtype", "computed in", "fingerprint")
+    columns: tuple[str, ...] = ("name", "side", "features", "dtype", "computed in", "fingerprint")
     if len(sides) == 1:  # that it is the rows says nothing
         columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
     title = counted(len(rows), "representation")

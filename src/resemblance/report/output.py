@@ -25,59 +25,63 @@ RESULT_COLUMNS = (
     "note", "trial",
 )  # fmt: skip
 FORMATS = ("table", "json", "csv", "parquet")
-USUAL_WIDTH = 80  # of a terminal that does not say its own
+USUAL_WIDTH = 80  # of a terminal that does not say how wide it is
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
 
-def emit(found: Comparison | Result, kind: str, output: Path | None, table: str = "") -> None:
+def emit(content: Comparison | Result, kind: str, output: Path | None, table: str = "") -> None:
     """Write a comparison or a result in one of ``FORMATS``, to a file or to standard output.
 
-    JSON has everything. CSV and Parquet of a result have the rows of the tables of data where these
-    have the same columns, else a line per claim and per score, of the ``kind`` "claim" or "score";
-    with ``table`` they have the rows of the tables of this name or title.
+    JSON has everything. CSV of a result has the shortest table of data and Parquet the longest,
+    those with the same columns being one; without such tables both have a line per claim and per
+    score, of the ``kind`` "claim" or "score". With ``table`` they have the rows of the tables of
+    this name or title.
 
     Raises ``ValueError`` for a table that the result does not have.
     """
     if kind == "table":
-        deliver_tables(_tables_of(found), output)
+        deliver_tables(_tables_of(content), output)
     elif kind == "json":
-        deliver(as_json(found), output)
+        deliver(as_json(content), output)
     else:
-        columns, records = _records_of(found, table)
+        columns, records = _records_of(content, table, kind)
         if kind == "csv":
             deliver(csv_text(columns, records), output)
         else:
-            write_parquet(_frame_of(found, columns, records), output, index=False)
+            write_parquet(_frame_of(content, columns, records), output, index=False)
 
 
-def _tables_of(found: Comparison | Result) -> list[Any]:
+def _tables_of(content: Comparison | Result) -> list[Any]:
     from .result_tables import result_tables
     from .terminal import comparison_tables
 
-    if isinstance(found, Comparison):
-        return comparison_tables(found)
-    return result_tables(found, is_whole=True)
+    if isinstance(content, Comparison):
+        return comparison_tables(content)
+    return result_tables(content, is_whole=True)
 
 
 def _records_of(
-    found: Comparison | Result, table: str
+    content: Comparison | Result, table: str, kind: str
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    if isinstance(found, Comparison):
-        names = sorted({remark.name for remark in found.remarks})
-        return [*COLUMNS, *names], found.records()
+    if isinstance(content, Comparison):
+        names = sorted({remark.name for remark in content.remarks})
+        return [*COLUMNS, *names], content.records()
     if table:
-        return table_records(found, table)
-    data = [t for section in found.sections for t in section.tables if t.is_data]
-    if len({t.columns for t in data}) == 1:
-        return _rows_of(found, data)
-    return RESULT_COLUMNS, result_records(found)
+        return table_records(content, table)
+    data: dict[tuple[str, ...], list[Table]] = {}
+    for part in (t for section in content.sections for t in section.tables if t.is_data):
+        data.setdefault(part.columns, []).append(part)
+    if not data:
+        return RESULT_COLUMNS, result_records(content)
+    ordered = sorted(data.values(), key=lambda tables: sum(len(t.rows) for t in tables))
+    return _rows_of(content, ordered[0 if kind == "csv" else -1])
 
 
 def _frame_of(
-    found: Comparison | Result, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
+    content: Comparison | Result, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
 ) -> Any:
-    if isinstance(found, Comparison):
-        return found.to_pandas()
+    if isinstance(content, Comparison):
+        return content.to_pandas()
     frame = need("pandas").DataFrame(list(records), columns=list(columns))
     return frame.astype({name: float for name in ("value", "rank") if name in frame})
 
@@ -101,8 +105,7 @@ def result_records(result: Result) -> list[dict[str, Any]]:
 
 
 def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the columns and the rows of all tables of a name or title; every row says whether it
-    is of a trial.
+    """Return the columns and the rows of all tables of a name or title.
 
     Raises ``ValueError`` if there is none, or if their columns differ.
     """
@@ -119,7 +122,8 @@ def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict
 def _rows_of(
     result: Result, tables: Sequence[Table]
 ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the columns and the rows of tables with the same columns."""
+    """Return the columns and the rows of tables with the same columns; every row says whether it is
+    of a trial."""
     columns = tables[0].columns
     rows = [dict(zip(columns, row)) for t in tables for row in t.rows]
     return (*columns, "trial"), [{**row, "trial": result.is_trial} for row in rows]
@@ -163,9 +167,9 @@ def as_text(parts: Sequence[Any]) -> str:
     return target.getvalue()
 
 
-def as_table(found: Comparison | Result) -> str:
+def as_table(content: Comparison | Result) -> str:
     """Return the tables of a terminal as text, one line per row."""
-    return as_text(_tables_of(found))
+    return as_text(_tables_of(content))
 
 
 def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
@@ -176,20 +180,20 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
         frame.to_parquet(partial, **options)
 
 
-def as_json(found: Comparison | Result) -> str:
+def as_json(content: Comparison | Result) -> str:
     """Return everything as JSON; a missing value is null and has a reason."""
-    if isinstance(found, Result):
-        document = {**found.document(), "trial": found.is_trial}
+    if isinstance(content, Result):
+        document = {**content.document(), "trial": content.is_trial}
     else:
-        head = describe(found.rows, found.columns, found.measures, found.provenance)
-        document = head | {"seconds": dict(found.seconds), "records": found.records()}
+        head = describe(content.rows, content.columns, content.measures, content.provenance)
+        document = head | {"seconds": dict(content.seconds), "records": content.records()}
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=dict)
     return text + "\n"
 
 
-def as_csv(found: Comparison | Result) -> str:
+def as_csv(content: Comparison | Result) -> str:
     """Return the records as comma-separated values; a missing value is empty and has a reason."""
-    return csv_text(*_records_of(found, ""))
+    return csv_text(*_records_of(content, "", "csv"))
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
@@ -242,10 +246,10 @@ def _width(stream: Any) -> int | None:
     terminal."""
     if not stream.isatty():
         return None
-    said = os.environ.get("COLUMNS", "")
+    columns = os.environ.get("COLUMNS", "")
     try:
         return (
-            (int(said) if said.isdigit() else 0)
+            (int(columns) if columns.isdigit() else 0)
             or os.get_terminal_size(stream.fileno()).columns
             or USUAL_WIDTH
         )

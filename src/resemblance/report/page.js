@@ -103,12 +103,12 @@
       }
     };
     const selects = JSON.parse(form.dataset.selectors).map((name, k) => {
-      const words = unique(choices.map(of => of[k]).filter(Boolean)), made = select(name, show);
-      made.fill([...words.map(word => [word, word]), ...(words.length > 1 ? [[all, "all"]] : [])]);
-      form.append(made.element);
-      return made;
+      const words = unique(choices.map(of => of[k]).filter(Boolean)), control = select(name, show);
+      control.fill([...words.map(word => [word, word]), ...(words.length > 1 ? [[all, "all"]] : [])]);
+      form.append(control.element);
+      return control;
     });
-    form.hidden = selects.every(made => made.element.hidden);
+    form.hidden = selects.every(control => control.element.hidden);
     show();
   }
 
@@ -181,16 +181,16 @@
     const { selectors, words, options } = data.choices[figure.id], form = figure.querySelector(".controls"), place = figure.querySelector(".maps");
     const show = () => {
       let left = options;
-      selects.forEach((made, k) => {
-        made.fill(unique(left.map(([choices]) => choices[k])).map(word => [word, words[word]]));
-        left = left.filter(([choices]) => String(choices[k]) === made.value);
+      selects.forEach((control, k) => {
+        control.fill(unique(left.map(([choices]) => choices[k])).map(word => [word, words[word]]));
+        left = left.filter(([choices]) => String(choices[k]) === control.value);
       });
       const [, numbers, rest] = left[0], maps = numbers.map(i => open(`${figure.id}-${i}`)), svgs = maps.map(draw);
       place.replaceChildren(...svgs.map((svg, i) => make("div", {}, make("p", { class: "part" }, maps[i].title), svg)));
       readable(figure, svgs, maps, rest);
     };
     const selects = selectors.map(name => select(name, show));
-    form.append(...selects.map(made => made.element));
+    form.append(...selects.map(control => control.element));
     form.hidden = place.hidden = !options.length;
     if (options.length) show();
   }

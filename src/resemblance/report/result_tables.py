@@ -1,5 +1,4 @@
-"""A result as tables for a terminal: what was run, what leads, the claims, and where the measures
-stand."""
+"""A result as tables for a terminal: what was run, what leads, the claims, and the mean ranks."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
     """Return what a terminal shows: what was run and what leads, the leading tables, the claims and
     the mean ranks of the measures; of each only what there is.
 
-    ``is_whole``: with tables whose columns stand in groups, a part for each group.
+    ``is_whole``: also tables whose columns are in groups, a part for each group.
     """
     parts: list[Any] = headline_lines(result)
     if any(claim.verdict != NO_DATA for claim in result.claims) and not result.is_trial:
@@ -55,8 +54,8 @@ def leading_tables(result: Result) -> Iterator[Any]:
 
 
 def grouped_tables(result: Result) -> Iterator[Any]:
-    """Yield the tables whose columns stand in groups, group by group with its name, and why their
-    cells have no value."""
+    """Yield the tables whose columns are in groups, group by group with its name, and what its
+    words mean."""
     for section in result.sections:
         tables = [t for t in section.tables if any(t.groups) and not t.is_leading]
         for table in tables:
@@ -71,7 +70,7 @@ def grouped_tables(result: Result) -> Iterator[Any]:
 def _as_text(table: Table, columns: Sequence[int] = ()) -> TextTable:
     """Return a table, or some of its columns, without the names of their groups."""
     shown = grid(table)
-    above = [heading.text for heading in shown.headings for _ in range(heading.count)]
+    above = [heading.text for heading in shown.headings for _ in range(heading.width)]
     above = [""] * len(table.columns) if columns or not above else above
     names = [f"{group} {name}".strip() for group, name in zip(above, table.columns)]
     columns = columns or range(len(names))
@@ -84,7 +83,7 @@ def _choice(table: Table, column: int, name: str) -> str:
     """Return the name of a column with what a reader would choose, if others have the same name."""
     if not table.choices or table.columns.count(table.columns[column]) == 1:
         return name
-    return " ".join(filter(None, (name, *table.choices[column][:1], *table.choices[column][1:])))
+    return " ".join(filter(None, (name, *table.choices[column])))
 
 
 def claim_table(result: Result) -> TextTable:

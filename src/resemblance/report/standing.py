@@ -1,4 +1,4 @@
-"""Where the measures of a result stand over all cells, as bars for a page."""
+"""The mean ranks of the measures over all cells of a result, as bars for a page."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
 def summary_table(comparison: Comparison) -> Any:
     """Return one line per measure: its values over the pairs, and the most and least similar
     pair."""
-    found = summary(comparison)
-    failed = ["failed"] if any(m.failed for m in found) else []
+    measures = summary(comparison)
+    failed = ["failed"] if any(m.failed for m in measures) else []
     header = (
         "label",
         "measure",
@@ -98,7 +98,7 @@ def summary_table(comparison: Comparison) -> Any:
         *failed,
     )
     rows = []
-    for m in found:
+    for m in measures:
         most, least = map(_pair, extremes(comparison, m.name))
         values = (number(v, 4) for v in (m.smallest, m.median, m.largest))
         rows.append((m.label, m.name, *values, most, least, *(str(m.failed or "") for _ in failed)))

@@ -167,16 +167,16 @@ class Strips(NamedTuple):
 class Option(NamedTuple):
     """One selection: an entry for every selector, and the positions of its maps in the choice.
 
-    ``said``: a line below the maps, such as the score that they lead to.
+    ``note``: a line below the maps, such as the score that they lead to.
     """
 
     choices: tuple[str, ...]
     maps: tuple[int, ...]
-    said: str = ""
+    note: str = ""
 
 
 class Choice(NamedTuple):
-    """Matrices of which a reader selects those to see, by one or more selectors with names.
+    """Matrices from which a reader selects, by one or more selectors with names.
 
     ``maps``: every matrix once, however many options show it. A selector offers what the options
     have that agree with the selectors before it. Without a program, and in print, the options of

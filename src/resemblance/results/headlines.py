@@ -1,4 +1,4 @@
-"""What a run may say at its top: whether it is a trial, what it is of, and which measure leads."""
+"""The first lines of a result: whether it is a trial, what was run, and which measure leads."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def without_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 
 def size_words(suite: str, size: str) -> str:
     """Return the size of a run and what that is: "mini: small stand-in models; not the paper's"."""
-    told = "for trying out" if is_trial(suite, size) else SIZES.get((suite, size), "")
-    return f"{size}: {told}" if told else size
+    meaning = "for trying out" if is_trial(suite, size) else SIZES.get((suite, size), "")
+    return f"{size}: {meaning}" if meaning else size
 
 
 def facts_of(recipes: Sequence[Recipe]) -> dict[str, str]:
@@ -102,12 +102,12 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
             f"{who}, {first.mean:.2f}."
         )
     leads = "leads" if len(leading) == 1 else "lead together"
-    said = (
+    lead = (
         f"{who} {leads} with a mean rank of {first.mean:.2f} among {count} measures over "
         f"{places.cells} cells"
     )
     return (
-        f"{said}; "
+        f"{lead}; "
         f"{_behind([p for p in places.rows if p.mean > first.mean], names, len(leading) > 1)}"
     )
 

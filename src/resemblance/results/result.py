@@ -27,15 +27,15 @@ FORMER = {"sweeps": "manifolds"}  # an entry that only the former result of a su
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """Everything that a run of a suite found; what tables, pages and joint rankings are made of.
+    """Everything that a run found: what tables, pages and joint rankings are made of.
 
-    ``suite``: "stability", "sensitivity" or "joint". ``labels``: by specification, what papers call
-    a measure. ``seconds``: the processor time of every section. ``facts``: by name, what it is of:
-    data sets, models, seeds. ``lead``: of a joint ranking, who leads and where suites disagree;
-    others work that out. ``remarks``: what a reader must know before the numbers, such as studies
-    that were left out. ``title`` and ``about``: the heading of its page and the paragraph below it.
-    ``counts``: by name, numbers that a page shows large, such as how many models there are.
-    ``tone``: "good", "warning" or "bad" colours what leads; "" is neutral.
+    ``suite``: what was run, such as "sensitivity", "joint", "drift" or "compare". ``labels``: by
+    specification, what papers call a measure. ``seconds``: the processor time of every section.
+    ``facts``: by name, the data sets, models and seeds. ``lead``: what a page says first; by
+    default which measure leads. ``remarks``: what a reader must know before the numbers, such as
+    studies that were left out. ``title`` and ``about``: the heading of its page and the paragraph
+    below it. ``counts``: by name, numbers that a page shows large, such as how many models there
+    are. ``tone``: "good", "warning" or "bad" colours the lead; "" is neutral.
 
     A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
@@ -61,7 +61,7 @@ class Result:
         if self.is_trial:
             silent = tuple(s._replace(claims=without_verdicts(s.claims)) for s in self.sections)
             object.__setattr__(self, "sections", silent)
-        _check_names("the findings", self.sections)
+        _check_names("the result", self.sections)
         for section in self.sections:
             _check(section)
 
@@ -73,12 +73,12 @@ class Result:
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        words = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         return {
             "suite": self.suite,
             "size": self.size,
             "sections": str(len(self.sections)),
-            "claims": f"{len(self.claims)} ({told})" if told else "0",
+            "claims": f"{len(self.claims)} ({words})" if words else "0",
             "measures": str(
                 len({measure for scores in self.scores().values() for measure in scores})
             ),
@@ -103,11 +103,11 @@ class Result:
         return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
     def ranks(self, among: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, float]]:
-        """Return the rank of every measure in every cell, 1 for the best; without a value it stands
-        behind all others, unless the rule of the cell says otherwise.
+        """Return the rank of every measure in every cell, 1 for the best; one without a value is
+        ranked behind all others, unless the rule of the cell says otherwise.
 
         ``among``: rank these measures only, among each other. Cells in which no measure has a value
-        are left out, for nobody can be ranked there.
+        are left out, since nothing can be ranked there.
         """
         names = None if among is None else sorted(set(among))
         ranks = {
@@ -118,12 +118,12 @@ class Result:
         return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
     def places(self) -> Places:
-        """Return where every measure stands over the cells, best first, and which cannot be told
-        from the leader."""
+        """Return the mean rank of every measure over the cells, best first, and which measures
+        cannot be distinguished from the leader."""
         return places({self.suite: self.ranks()})
 
     def headline(self) -> str:
-        """Say which measure leads, and which cannot be told from it; of a trial, that it is one."""
+        """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""
         if self.is_trial:
             return TRIAL
         return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")

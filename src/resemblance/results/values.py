@@ -13,9 +13,9 @@ def known(value: float | None) -> float | None:
 
 
 def mean(values: Iterable[float | None]) -> float:
-    """Return the mean of the numbers that are there; NaN where there is none."""
-    there = [v for v in values if v is not None and not math.isnan(v)]
-    return math.fsum(there) / len(there) if there else math.nan
+    """Return the mean of the numbers that are not missing; NaN where all are."""
+    numbers = [v for v in values if v is not None and not math.isnan(v)]
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
@@ -25,12 +25,12 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     Measures that cannot be told apart even so are called by their specifications.
     """
     shared = Counter(labels.values())
-    told = {
+    names = {
         spec: label if shared[label] == 1 else _with_parameters(label, spec)
         for spec, label in labels.items()
     }
-    every = Counter(told.values())
-    return {spec: name if every[name] == 1 else spec for spec, name in told.items()}
+    counts = Counter(names.values())
+    return {spec: name if counts[name] == 1 else spec for spec, name in names.items()}
 
 
 def _with_parameters(label: str, spec: str) -> str:

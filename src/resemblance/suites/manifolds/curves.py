@@ -178,11 +178,12 @@ SAME = "Points of one colour are the same samples in all clouds."
 
 
 def roll_clouds() -> Clouds:
-    """Draw the Swiss roll and some of the S-curves it is compared with."""
+    """Draw the Swiss roll and some of the S-curves it is compared with, which are much smaller."""
     reference, variants = clouds(CloudCase("swiss_roll", 480, 2, 0, (0.0, 0.25, 0.5, 1.0)))
     ramp = np.arange(480) * COLOURS // 480
-    curves = [_cloud(f"S-curve, r = {v.at:g}", v.array, ramp) for v in variants]
-    return _clouds(_cloud("Swiss roll", reference, ramp), *curves)
+    shapes = {"Swiss roll": reference} | {f"S-curve, r = {v.at:g}": v.array for v in variants}
+    drawn = (_cloud(name, points / np.ptp(points), ramp) for name, points in shapes.items())
+    return _clouds(*drawn)._replace(note=f"{SAME} Each cloud has a scale of its own.")
 
 
 def ring_clouds() -> Clouds:

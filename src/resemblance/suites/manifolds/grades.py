@@ -280,7 +280,7 @@ class ManifoldFacts(NamedTuple):
 def load_facts(path: str | Path) -> ManifoldFacts:
     """Read facts that were saved. Raises ``ValueError`` for anything else."""
     remedy = "run the suite again in the same folder: comparisons are kept"
-    return read_document(Path(path), _facts_of, "what the manifold suite measured", remedy)
+    return read_document(Path(path), _facts_of, "a result of the manifold suite", remedy)
 
 
 def _facts_of(document: dict[str, Any]) -> ManifoldFacts:

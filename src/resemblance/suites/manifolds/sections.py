@@ -118,7 +118,8 @@ def result_of(
         facts.size,
         tuple(sections),
         {spec: style.name for spec, style in drawn.items()},
-        provenance=facts.provenance,
+        {"comparisons": sum(facts.seconds.get(p.measure, 0.0) for p in facts.points)},
+        facts.provenance,
         facts={"data": "point clouds drawn here", "models": "none", "seeds": str(len(seeds))},
         lead="" if facts.is_trial else _lead(grades, drawn),
         title=TITLE,
@@ -241,6 +242,7 @@ def _grade_section(
         shades=tuple((None, *row) for row in goodness),
         framed=() if facts.is_trial else _best(goodness),
         hints=("", *(hint for _, _, hint in GRADES)),
+        is_leading=True,
     )
     about = (
         "Order: Kendall's τ of the measured differences with the known order, with its sign, and "
@@ -248,7 +250,14 @@ def _grade_section(
         "nothing should change. Lost: the mean value without correspondence, of a distance as it "
         "is. Kept: of a similarity, the share that remains when one spot is far away."
     )
-    return Section("grades", "Grades", about, (table, _comparisons(facts.points)))
+    data = Table(
+        "grades by measure",
+        "Grades by measure",
+        Grade._fields,
+        tuple((g.measure, *map(known, g[1:])) for g in grades),
+        is_data=True,
+    )
+    return Section("grades", "Grades", about, (table, data, _comparisons(facts.points)))
 
 
 def _goodness(name: str, value: float, is_distance: bool) -> float | None:

@@ -1,0 +1,144 @@
+"""What a page shows of the sections of a result: figures as markup, tables as cells, lines with
+their colours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..results.figures import Bars, Boxes, Chart, Choice, Clouds, Figure, HeatMap, Strips
+from ..results.result import Result
+from ..results.sections import Section
+from .cells import Grid, grid
+from .charts import Key, chart, clouds
+from .colours import limits
+from .maps import heat_map
+from .rows import bars, boxes, strips
+
+FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
+
+
+class Drawing(NamedTuple):
+    """A figure with its place on the page, its parts as markup, and the names of the parts."""
+
+    figure: Figure
+    place: str
+    kind: str
+    parts: tuple[tuple[str, str], ...]
+
+
+class Colours(NamedTuple):
+    """What the colours of heat maps mean: the words at their ends, and what else there is."""
+
+    ends: tuple[tuple[str, str], ...]
+    has_negative: bool
+    has_gaps: bool
+
+
+class Chapter(NamedTuple):
+    """What the page shows of a section; ``keys`` say how its lines are drawn."""
+
+    section: Section
+    place: str
+    keys: tuple[tuple[str, Key], ...]
+    colours: Colours | None
+    drawings: tuple[Drawing, ...]
+    grids: tuple[Grid, ...]
+
+
+def chapters(result: Result) -> tuple[Chapter, ...]:
+    """Return what is shown of every section; a name has the same colour in all, as far as colours
+    go."""
+    numbers: dict[str, int] = {}
+    return tuple(_chapter(section, i, numbers) for i, section in enumerate(result.sections))
+
+
+def _chapter(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
+    keys = line_keys(section, numbers)
+    place = f"section-{_slug(section.name) or i + 1}"
+    drawings = tuple(
+        draw(figure, f"{place}-{_slug(figure.name) or j}", keys)
+        for j, figure in enumerate(section.figures)
+    )
+    grids = tuple(grid(table) for table in section.tables if not table.is_data)
+    return Chapter(section, place, tuple(keys.items()), _colours(section), drawings, grids)
+
+
+def _colours(section: Section) -> Colours | None:
+    """Return what the colours of the maps of a section mean; None where none says so."""
+    maps = [figure for figure in section.figures if isinstance(figure, HeatMap)]
+    maps += [heat for f in section.figures if isinstance(f, Choice) for heat in f.maps]
+    ends = tuple(dict.fromkeys(heat.ends for heat in maps if heat.ends is not None))
+    if not ends:
+        return None
+    has_negative = any(heat.is_diverging and limits(heat)[0] < 0 for heat in maps)
+    return Colours(ends, has_negative, any(None in row for heat in maps for row in heat.values))
+
+
+def _slug(name: str) -> str:
+    """Return a name as part of a link; nothing for one with other characters."""
+    return name if re.fullmatch(r"[A-Za-z0-9_.-]+", name) else ""
+
+
+def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, Key]:
+    """Return how the lines of a section are drawn, and note the numbers of names that are new."""
+    charts = [figure for figure in section.figures if isinstance(figure, Chart)]
+    lines = {line.name: line for figure in reversed(charts) for line in reversed(figure.lines)}
+    names = list(dict.fromkeys(line.name for figure in charts for line in figure.lines))
+    taken: dict[str, int] = {}
+    for name in names:
+        if name in numbers and numbers[name] not in taken.values():
+            taken[name] = numbers[name]
+    for name in names:
+        if name not in taken:
+            taken[name] = next(i for i in range(2 * len(names) + 1) if i not in taken.values())
+            numbers.setdefault(name, taken[name])
+    first = len(names) if len(names) <= FEW else FIRST
+    keys = {}
+    for i, name in enumerate(names):
+        line = lines[name]
+        is_shown = i < first if line.is_shown is None else line.is_shown
+        keys[name] = Key(taken[name], is_shown, line.is_dashed, line.note)
+    return keys
+
+
+def draw(figure: Figure, place: str, keys: Mapping[str, Key]) -> Drawing:
+    """Return a figure as markup."""
+    match figure:
+        case Chart():
+            return Drawing(figure, place, "chart", (("", chart(figure, keys)),))
+        case Bars():
+            return Drawing(figure, place, "bars", (("", bars(figure)),))
+        case Boxes():
+            return Drawing(figure, place, "boxes", (("", boxes(figure)),))
+        case Strips():
+            return Drawing(figure, place, "strips", (("", strips(figure)),))
+        case HeatMap():
+            return Drawing(figure, place, "map", (("", heat_map(figure, place)),))
+        case Clouds():
+            names = (cloud.name for cloud in figure.clouds)
+            return Drawing(figure, place, "clouds", tuple(zip(names, clouds(figure))))
+        case Choice():
+            return Drawing(figure, place, "choice", _static(figure, place))
+
+
+def _static(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
+    """Return the maps that are shown without a program, and in print."""
+    parts = []
+    for option in (choice.options[i] for i in choice.static if i < len(choice.options)):
+        words = ", ".join(filter(None, option.choices))
+        for i in option.maps:
+            heat = choice.maps[i]
+            parts.append((f"{heat.title} ({words})", heat_map(heat, f"{place}-{i}")))
+    return tuple(parts)
+
+
+def common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, Key], ...]:
+    """Return the lines of the whole page if several sections draw the same ones; else none."""
+    legends = [dict(chapter.keys) for chapter in shown if chapter.keys]
+    largest = max(legends, key=len, default={})
+    is_common = len(legends) > 1 and all(
+        largest.get(name) == key for legend in legends for name, key in legend.items()
+    )
+    return tuple(largest.items()) if is_common else ()

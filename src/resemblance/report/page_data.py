@@ -1,0 +1,92 @@
+"""The numbers of heat maps and the options of choices, as the program of a page reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..results.figures import Choice, HeatMap
+from .colours import LEVELS, limits
+from .maps import empty_map
+
+
+class PageData(NamedTuple):
+    """What the program of a page reads: numbers of maps and options of choices, and by name the
+    empty maps into which it puts cells."""
+
+    document: dict[str, Any]
+    frames: dict[str, str]
+
+
+def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
+    """Return the numbers of heat maps and choices by the places of these on a page; names that are
+    equal are there once."""
+    figures = list(figures)
+    choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
+    heats = {place: (figure, 6) for place, figure in figures if isinstance(figure, HeatMap)}
+    for place, choice in choices.items():
+        heats |= {f"{place}-{i}": (heat, 4) for i, heat in enumerate(choice.maps)}
+    axes = dict.fromkeys(names for heat, _ in heats.values() for names in (heat.rows, heat.columns))
+    numbers = {names: i for i, names in enumerate(axes)}
+    if not heats:
+        return PageData({}, {})
+    document = {
+        "levels": LEVELS,
+        "names": list(axes),
+        "maps": {place: _map_data(heat, numbers, n) for place, (heat, n) in heats.items()},
+        "choices": {place: _choice_data(choice) for place, choice in choices.items()},
+    }
+    frames = dict[str, str]()
+    for heat in (heat for choice in choices.values() for heat in choice.maps):
+        name = f"frame-{numbers[heat.rows]}-{numbers[heat.columns]}"
+        if name not in frames:
+            frames[name] = empty_map(heat.rows, heat.columns)
+    return PageData(document, frames)
+
+
+def _map_data(
+    heat: HeatMap, numbers: Mapping[tuple[str, ...], int], figures: int
+) -> dict[str, Any]:
+    titles = {
+        f"{i},{j}": words
+        for i, row in enumerate(heat.titles)
+        for j, words in enumerate(row)
+        if words
+    }
+    data: dict[str, Any] = {
+        "title": heat.title,
+        "rows": numbers[heat.rows],
+        "columns": numbers[heat.columns],
+        "span": [_brief(end, 6) for end in limits(heat)],
+        "values": _packed(heat, figures),
+    }
+    flags = {"titles": titles, "diverging": heat.is_diverging, "reversed": heat.is_reversed}
+    return data | {name: flag for name, flag in flags.items() if flag}
+
+
+def _choice_data(choice: Choice) -> dict[str, Any]:
+    words = list(dict.fromkeys(word for option in choice.options for word in option.choices))
+    numbers = {word: i for i, word in enumerate(words)}
+    options = [
+        ([numbers[word] for word in o.choices], o.maps, *((o.note,) if o.note else ()))
+        for o in choice.options
+    ]
+    return {"selectors": choice.selectors, "words": words, "options": options}
+
+
+def _packed(heat: HeatMap, figures: int) -> list[float | int | None]:
+    """Return the values in one row, of a symmetric map those from the diagonal up."""
+    size, values = len(heat.rows), heat.values
+    rows = [[_brief(value, figures) for value in row] for row in values]
+    is_same = size == len(heat.columns) and all(
+        rows[i][j] == rows[j][i] for i in range(size) for j in range(i)
+    )
+    return [v for i, row in enumerate(rows) for v in (row[i:] if is_same and size > 1 else row)]
+
+
+def _brief(value: float | None, figures: int) -> float | int | None:
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.{figures}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
