@@ -20,7 +20,7 @@ from resemblance.results import headlines
 from resemblance.results.claims import NoData
 from resemblance.results.result import load_result
 from resemblance.sources.folders import read_subjects
-from resemblance.suites import published
+from resemblance.suites.published import published
 from resemblance.suites.sensitivity import claims
 from resemblance.suites.sensitivity.grading import without_rounding
 from resemblance.suites.sensitivity.subjects import Family, families, functionalities
