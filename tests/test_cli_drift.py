@@ -11,12 +11,12 @@ import sys
 import numpy as np
 import pytest
 from conftest import assert_fits
+from resemblance.report.drift_figures import Scale, axis, bar, scale_of
+from resemblance.report.drift_page import write_drift_page
 
 import resemblance as rs
 from resemblance import cli
 from resemblance.drift import Drift
-from resemblance.report.drift_figures import Scale, axis, bar, scale_of
-from resemblance.report.drift_page import write_drift_page
 
 
 @pytest.fixture(autouse=True)

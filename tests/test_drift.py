@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 from conftest import GOLDEN
+from resemblance.drift.findings import find
 from scipy.stats import wasserstein_distance
 
 import resemblance as rs
-from resemblance.drift.findings import find
 from resemblance.drift.kinds import interval, margin
 from resemblance.views.distributions import effective_rank, participation_ratio
 

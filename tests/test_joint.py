@@ -17,6 +17,7 @@ from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
 from resemblance.significance import places
 from resemblance.subject import Subject
+from resemblance.suites import load_result as result_of_study
 from resemblance.suites.joint import joint
 from resemblance.suites.manifolds import suite as manifolds
 from resemblance.suites.resi import evaluate
@@ -242,7 +243,7 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
     (tmp_path / "resi").mkdir()
     result.save(tmp_path / "resi" / "result.json")
     manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
-    studies = [read_result(tmp_path / name) for name in ("resi", "manifolds")]
+    studies = [result_of_study(tmp_path / name) for name in ("resi", "manifolds")]
     assert [s.suite for s in studies] == ["resi", "manifolds"]
     assert set(studies[1].ranks(MEASURES)) == {
         ("rings", "tau"),
@@ -269,7 +270,7 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
 def test_what_is_no_study_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(ValueError, match=r"result\.json"):
-        read_result(tmp_path)
+        result_of_study(tmp_path)
 
 
 def test_mistakes_are_named(two, tmp_path):

@@ -24,7 +24,7 @@ from resemblance.subject import Extraction
 from resemblance.suites.resi import load_facts, run, status
 from resemblance.suites.resi.models import recipes
 from resemblance.suites.resi.ranking import RANKED
-from resemblance.suites.training import is_trained, place
+from resemblance.suites.training import is_trained, model_folder
 
 MEASURES = ["cka", "gulp"]
 OWN = '''
@@ -99,12 +99,12 @@ def test_a_finished_study_holds_all_it_promises(finished):
     assert len(set(table["test"])) == 6
     lines = (finished / "log.txt").read_text().splitlines()
     assert sum("trained vision/" in line for line in lines) == len(plan)
-    traits = json.loads((place(finished, plan[0]) / "traits.json").read_text())
+    traits = json.loads((model_folder(finished, plan[0]) / "traits.json").read_text())
     assert traits["recipe"] == plan[0].fingerprint
-    for array in place(finished, plan[0]).glob("*.npy"):
+    for array in model_folder(finished, plan[0]).glob("*.npy"):
         described = json.loads(array.with_suffix(".json").read_text())
         assert described["shape"] == list(np.load(array).shape)
-    assert np.load(place(finished, plan[0]) / "weights.npz").files
+    assert np.load(model_folder(finished, plan[0]) / "weights.npz").files
 
 
 def test_running_again_does_nothing_again(study):
@@ -148,22 +148,22 @@ def test_an_edited_measure_is_computed_again(study, tmp_path):
 def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
     plan = recipes("slice", ["vision"])
     before, expected = modified(study), scores(study)
-    layer = next(place(study, plan[0]).glob("mean.*.npy"))
+    layer = next(model_folder(study, plan[0]).glob("mean.*.npy"))
     data = bytearray(layer.read_bytes())
     data[-1] ^= 1
     layer.write_bytes(data)
-    traits = place(study, plan[1]) / "traits.json"
+    traits = model_folder(study, plan[1]) / "traits.json"
     traits.write_text(traits.read_text().replace(plan[1].fingerprint, "0" * 32))
-    (place(study, plan[2]) / "outputs.npy").unlink()
-    (place(study, plan[3]) / "weights.npz").write_bytes(b"x")
-    (place(study, plan[4]) / "labels.json").unlink()
-    (place(study, plan[5]).with_name(".partial-seed9-1")).mkdir()
+    (model_folder(study, plan[2]) / "outputs.npy").unlink()
+    (model_folder(study, plan[3]) / "weights.npz").write_bytes(b"x")
+    (model_folder(study, plan[4]) / "labels.json").unlink()
+    (model_folder(study, plan[5]).with_name(".partial-seed9-1")).mkdir()
     damaged = [r for r in plan if not is_trained(study, r)]
     assert damaged == list(plan[:5])
     run(study, size="slice", domains=["vision"], measures=MEASURES)
     after = modified(study)
     changed = {p for p in after if p.name == "traits.json" and after[p] != before.get(p)}
-    assert changed == {place(study, r) / "traits.json" for r in plan[:5]}
+    assert changed == {model_folder(study, r) / "traits.json" for r in plan[:5]}
     assert not list(study.rglob(".partial-*"))
     assert scores(study) == expected
 
@@ -300,7 +300,7 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path, capsys, words, nam
 def test_only_what_we_left_unfinished_is_removed(study):
     plan = recipes("slice", ["vision"])
     ours = [
-        place(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
+        model_folder(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
         study / "parts" / "chance" / f".{'0' * 24}.json-123",
         study / ".result.json-123",
         study / ".comparisons-123.parquet",

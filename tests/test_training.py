@@ -20,7 +20,7 @@ from resemblance.suites.sensitivity import models as sensitivity_models
 from resemblance.suites.training import (
     is_trained,
     load_weights,
-    place,
+    model_folder,
     subjects_of,
     train,
     train_one,
@@ -140,7 +140,7 @@ class Silent:
 
 
 def weights(folder, recipe):
-    with np.load(place(folder, recipe) / "weights.npz") as found:
+    with np.load(model_folder(folder, recipe) / "weights.npz") as found:
         return {name: found[name].tobytes() for name in found.files}
 
 
@@ -185,13 +185,13 @@ def test_trained_again_nothing_changes(study):
 
 
 def test_resumed_and_in_processes_the_same_models_come_out(study, finished):
-    shutil.rmtree(place(study, CHILDREN[-1].parent))
-    (place(study, CHILDREN[1]) / "outputs.npy").unlink()
+    shutil.rmtree(model_folder(study, CHILDREN[-1].parent))
+    (model_folder(study, CHILDREN[1]) / "outputs.npy").unlink()
     kept = times(study)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         train(study, PLAN, executor, Silent())
     after = times(study)
-    done = {place(study, r) / "traits.json" for r in (CHILDREN[1], CHILDREN[-1].parent)}
+    done = {model_folder(study, r) / "traits.json" for r in (CHILDREN[1], CHILDREN[-1].parent)}
     assert {p for p in after if after[p] != kept.get(p)} == done
     for recipe in PLAN:
         assert is_trained(study, recipe)
@@ -229,7 +229,7 @@ def test_another_pretraining_trains_the_children_again(study):
 
 
 def test_a_parent_that_is_missing_damaged_or_another_is_named(study):
-    child, where = CHILDREN[0], place(study, CHILDREN[0].parent)
+    child, where = CHILDREN[0], model_folder(study, CHILDREN[0].parent)
     message = (
         r"finetuned/pretrain0/seed0 starts from .*/pretrained/seed0, which .* does not "
         r"hold: train that first"
@@ -245,6 +245,6 @@ def test_a_parent_that_is_missing_damaged_or_another_is_named(study):
         load_weights(where, child)
     shutil.rmtree(where)
     with pytest.raises(ValueError, match=message):
-        train_one(child, place(study, child), where)
+        train_one(child, model_folder(study, child), where)
     with pytest.raises(ValueError, match="starts from random weights"):
         load_weights(where, child.parent)

@@ -23,7 +23,7 @@ from resemblance.subject import Recipe
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.models import absent, missing
 from resemblance.suites.stability.spectral import harmonic
-from resemblance.suites.training import place
+from resemblance.suites.training import model_folder
 
 from .cells import SMALL
 from .numbers import number, with_interval
@@ -103,7 +103,7 @@ def _base(config: RunConfig, part: Part) -> np.ndarray:
         share, seed = BASES[part["base"]]
         return harmonic(seed) if share is None else mixture(share, seed)
     recipe = next(r for r in _models(config) if r.fingerprint == part["recipe"])
-    layers = list(read_subject(place(config.folder, recipe))[0].layers.values())
+    layers = list(read_subject(model_folder(config.folder, recipe))[0].layers.values())
     kept = layers[-1:] if part["base"] == "last layer" else layers
     return np.hstack([np.asarray(to_numpy(layer.array), dtype=np.float64) for layer in kept])
 

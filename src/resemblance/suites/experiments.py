@@ -46,9 +46,6 @@ class RunConfig(NamedTuple):
     claims: Mapping[str, Judge] = {}
 
 
-Setting = RunConfig  # the name before
-
-
 def _no_models(config: RunConfig) -> Sequence[Recipe]:
     return ()
 

@@ -47,7 +47,7 @@ def status(
     path, known = Path(folder), purpose(folder)
     recipes = plan(known) if plan and known.models is None else ()
     comparisons, itself = _count_comparisons(path / "comparisons.db")
-    lines = _lines(path / "log.txt")
+    has_result, lines = (path / "result.json").exists(), _lines(path / "log.txt")
     return StudyStatus(
         known.suite,
         known.size,
@@ -58,9 +58,7 @@ def status(
         sum(1 for _ in path.glob("parts/*/*.json")),
         comparisons,
         itself,
-        sum(map(len, load_result(path).scores().values()))
-        if (path / "result.json").exists()
-        else 0,
+        sum(map(len, load_result(path).scores().values())) if has_result else 0,
         lines[-1] if lines else "",
     )
 

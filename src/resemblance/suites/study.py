@@ -122,9 +122,6 @@ def remember(
     return wanted
 
 
-remember_suite = remember  # the name before
-
-
 def _check_same(folder: Path, known: Purpose, wanted: Purpose, keeps_size: bool) -> None:
     differences = [(known.suite, wanted.suite), (known.models, wanted.models)]
     differences += [(known.size, wanted.size)] if keeps_size else []

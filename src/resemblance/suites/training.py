@@ -112,9 +112,6 @@ def model_folder(study: Path, recipe: Recipe) -> Path:
     return study / "subjects" / recipe.name
 
 
-place = model_folder  # the name before
-
-
 def is_trained(folder: Path, recipe: Recipe) -> bool:
     """Whether a study has the model of a recipe, complete and undamaged."""
     model = model_folder(folder, recipe)

@@ -13,7 +13,7 @@ from ...sources.trained import DOMAINS, recipes
 from ...sources.trained.common import State
 from ...subject import Recipe, Subject
 from ..experiments import Part, RunConfig
-from ..training import place
+from ..training import model_folder
 
 
 class Plan(NamedTuple):
@@ -90,16 +90,18 @@ def family(name: str) -> str:
 
 def subjects(config: RunConfig, recipe: Recipe) -> tuple[Subject, ...]:
     """Return the subjects, one per pooling, of a trained model."""
-    return read_subject(place(config.folder, recipe))
+    return read_subject(model_folder(config.folder, recipe))
 
 
 def weights(config: RunConfig, recipe: Recipe) -> State:
     """Return the weights of a trained model."""
-    with np.load(place(config.folder, recipe) / "weights.npz", allow_pickle=False) as found:
+    with np.load(model_folder(config.folder, recipe) / "weights.npz", allow_pickle=False) as found:
         return dict(found)
 
 
 def labels_of(config: RunConfig, recipe: Recipe) -> np.ndarray:
     """Return the true classes of the inputs that a trained model was seen on."""
-    found: np.ndarray = np.load(place(config.folder, recipe) / "labels.npy", allow_pickle=False)
+    found: np.ndarray = np.load(
+        model_folder(config.folder, recipe) / "labels.npy", allow_pickle=False
+    )
     return found
