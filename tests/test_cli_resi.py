@@ -103,7 +103,7 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
     words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1, "--quiet")
     code, out, err = run(capsys, "run", tmp_path / "study", *words)
     assert (code, out) == (1, "")
-    assert err.startswith("error: too few models for any experiment (Few models: ")
+    assert err.startswith("error: too few models for any test (Few models: ")
     assert "Left out: model1 (no traits.json beside its arrays).; accuracy: " in err
     assert load_facts(tmp_path / "study").left_out == {"model1": "no traits.json beside its arrays"}
 

@@ -26,7 +26,8 @@ from resemblance.report import charts, output, result_tables, rows, svg, write_p
 from resemblance.report.chapters import line_keys
 from resemblance.report.numbers import decimals, digits, number
 from resemblance.report.output import emit, show
-from resemblance.report.page import line_keys, verdict
+from resemblance.report.page import verdict
+
 from resemblance.results.claims import (
     NO_DATA,
     NOT,
