@@ -420,7 +420,7 @@ def maps_of(result, test, **wanted):
     for option in choice.options:
         choices = dict(zip(choice.selectors, option.choices))
         if all(choices[name] == value for name, value in wanted.items()):
-            return [choice.maps[i] for i in option.maps], option.said
+            return [choice.maps[i] for i in option.maps], option.note
     raise AssertionError(wanted)
 
 
@@ -468,8 +468,8 @@ def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts
     }
     option = choice.options[choice.static[0]]
     assert scores[option.choices[3]] == max(scores.values())
-    said = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
-    assert option.said == said
+    note = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
+    assert option.note == note
 
 
 @pytest.mark.parametrize(
