@@ -468,8 +468,8 @@ def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts
     }
     option = choice.options[choice.static[0]]
     assert scores[option.choices[3]] == max(scores.values())
-    said = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
-    assert option.note == said
+    note = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
+    assert option.note == note
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Annotated
 
 import pandas
@@ -27,7 +28,6 @@ from resemblance.report.chapters import line_keys
 from resemblance.report.numbers import decimals, digits, number
 from resemblance.report.output import emit, show
 from resemblance.report.page import verdict
-
 from resemblance.results.claims import (
     NO_DATA,
     NOT,
@@ -38,9 +38,23 @@ from resemblance.results.claims import (
     NoData,
     judged,
 )
-from resemblance.results.figures import Bar, Bars, Chart, Line
+from resemblance.results.figures import (
+    Bar,
+    Bars,
+    Box,
+    Boxes,
+    Chart,
+    Choice,
+    Cloud,
+    Clouds,
+    HeatMap,
+    Line,
+    Option,
+    Strip,
+    Strips,
+)
 from resemblance.results.result import Result, load_result
-from resemblance.results.sections import Section, Table
+from resemblance.results.sections import Section, Sign, Table
 from resemblance.results.values import distinct, known
 from resemblance.suites.experiments import Experiment, chosen, claims_of, run_experiments
 
@@ -601,7 +615,184 @@ def test_a_number_that_would_be_0_has_its_digits():
     assert number(-1e-15) == digits(1e-15, None) == "0"
 
 
+def test_bars_of_a_limit_begin_at_it_on_a_logarithmic_axis():
+    drifts = (Bar("small", 0.5), Bar("large", 50.0, 20.0, 90.0), Bar("none", 0.0), Bar("far", 1e9))
+    figure = Bars(
+        "d", "D", "times", drifts, span=(0.1, 100), log_x=True, threshold=1, is_limit=True
+    )
+    drawn = rows.bars(figure)
+    stems = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)" class="stem"', drawn)
+    (at,) = {start for start, _ in stems}
+    small, large, none, far = (float(end) for _, end in stems)
+    assert none < small < float(at) < large < far < rows.WIDTH
+    assert re.findall(r'class="(row[^"]*)"', drawn) == ["row", "row over"] * 2
+    wrong = figure._replace(bars=(Bar("a", -1.0),))
+    with pytest.raises(ValueError, match="bars 'd': -1 cannot be on a logarithmic axis"):
+        rows.bars(wrong)
+
+
+def test_boxes_have_quartiles_whiskers_and_every_value():
+    box = Box("CKA", (1.0, 2.0, 3.0, 4.0, 20.0), ("a", "b", "c", "d", "e"))
+    drawn = rows.boxes(Boxes("b", "B", "rank", (box, Box("none", ())), span=(1.0, 20.0)))
+    assert "<title>CKA: median 3, mean 6, 5 values</title>" in drawn
+    assert "<title>CKA: rank 20 in e</title>" in drawn
+    assert "<title>none: no value</title>" in drawn
+    assert drawn.count('class="point"') == 5
+    whisker, upper = re.search(r'M[\d.]+ 12H([\d.]+)M[\d.]+ 12H([\d.]+)"', drawn).groups()
+    farthest = max(float(x) for x in re.findall(r'cx="([\d.]+)"', drawn))
+    assert float(whisker) < float(upper) < farthest  # 20 is beyond 1.5 times the span
+
+
+def test_strips_say_what_was_left_out():
+    used, not_used = Strip("standard", (0.9, 0.95)), Strip("random", (0.3,), is_used=False)
+    drawn = rows.strips(Strips("s", "S", "accuracy", (used, not_used)))
+    assert "<title>standard: accuracy 0.95</title>" in drawn
+    assert "<title>random: accuracy 0.3, left out</title>" in drawn
+    assert drawn.count('class="row unused"') == 1
+
+
+def test_clouds_fill_their_squares_and_those_that_moved_share_a_scale():
+    near = Cloud("near", ((1.0, 5.0), (2.0, 5.0)))
+    far = Cloud("far", ((20.0, 0.0), (0.0, 0.0)), (0, 13))
+    drawn = "".join(charts.clouds(Clouds("c", "C", (near, far))))
+    assert re.findall(r"M([\d.]+) 75.0h0", drawn) == ["8.0", "142.0", "142.0", "8.0"]
+    assert re.findall(r'class="(p [^"]*)"', drawn) == ["p new", "p p0", "p p1"]
+    moved = Cloud("moved", ((1.0, 0.0),), origins=((0.0, 0.0),))
+    more = moved._replace(name="more", points=((2.0, 0.0),))
+    drawn = "".join(charts.clouds(Clouds("c", "C", (moved, more))))
+    ways = re.findall(r'd="([^"]*)" class="way"', drawn)
+    assert ways == ["M220.0 220.0L325.0 220.0", "M220.0 220.0L430.0 220.0"]
+
+
+def test_a_diagonal_and_labels_where_there_is_room():
+    points = ((1.0, 1.0), (1.01, 1.0), (3.0, 2.0))
+    line = Line("CKA", points, titles=("A: first", "B: second", "C: third"))
+    figure = CLOUD._replace(lines=(line,), is_labelled=True, has_diagonal=True)
+    drawn = charts.chart(figure, {"CKA": charts.Key(0, True)})
+    assert "<title>B: second</title>" in drawn
+    assert re.findall(r'class="tick">([^<]*)<', drawn) == ["B", "C"]
+    assert drawn.count('class="diagonal"') == 1
+
+
 # ------------------------------------------------------------------------------------- in a browser
+
+
+def square(name, values, **options):
+    names = tuple("abc"[: len(values)])
+    return HeatMap(name, name, names, names, values, **options)
+
+
+KINDS = (
+    Boxes("boxes", "Boxes", "rank", (Box("CKA", (1.0, 2.0, 4.0), ("x", "y", "z")),)),
+    Strips("strips", "Strips", "accuracy", (Strip("standard", (0.9, 0.95)),)),
+    square("map", ((0.0, 0.5, None), (0.5, 0.0, -1.0), (None, -1.0, 0.0)), is_diverging=True,
+           titles=(("", "", "constant"), ("", "", ""), ("constant", "", ""))),
+    Clouds("clouds", "Clouds", (Cloud("one", ((1.0, 0.0), (0.0, 1.0)), (0, 1)),)),
+    Choice(
+        "choice", "Choice", ("models", "measure"),
+        (Option(("bert", "CKA"), (0, 1), "CKA: 0.5"), Option(("bert", "RSA"), (0, 2)),
+         Option(("gcn", "RSA"), (3,))),
+        (square("expected", ((0.0, 1.0), (1.0, 0.0)), is_reversed=True),
+         square("by CKA", ((0.0, 0.25), (0.25, 0.0))),
+         square("by RSA", ((0.0, 0.75), (0.5, 0.0))),
+         square("other", ((0.0, 0.125, 1.0), (0.125, 0.0, 1.0), (1.0, 1.0, 0.0)))),
+    ),
+)  # fmt: skip
+CHOSEN = Table(
+    "scores", "Scores", ("measure", "a", "b", "c"), 
+    (("CKA", 0.5, -0.25, 3.0), ("RSA", 0.75, None, 1)),
+    groups=("", "first", "first", "second"), shaded=(1, 2, 3), marked=(0,), framed=((1, 1),),
+    signs=(Sign(1, 2, "†", "too few"),), hints=("", "a hint", "", ""),
+    selectors=("quality", "domain"), 
+    choices=(("", ""), ("JSD", "vision"), ("AUPRC", ""), ("", "graphs")),
+)  # fmt: skip
+KINDS_RESULT = Result("toy", "full", (Section("kinds", "Kinds", "", (CHOSEN,), KINDS),))
+
+
+def test_every_kind_of_figure_is_read_as_it_was_saved_and_shown(tmp_path):
+    KINDS_RESULT.save(tmp_path / "result.json")
+    read = load_result(tmp_path / "result.json")
+    assert read == KINDS_RESULT
+    page = Tags(written(read, tmp_path))
+    said = " ".join(page.words)
+    assert all(figure.title in said for figure in KINDS)
+    names = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(names) == len(set(names))
+    assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
+
+
+def test_cells_are_shaded_framed_and_signed(tmp_path):
+    text = written(KINDS_RESULT, tmp_path)
+    assert '<td class="n s" data-v="0.5" style="--v:0.5">0.50</td>' in text
+    assert '<td class="n s neg" data-v="-0.25" style="--v:0.25">' in text
+    assert '<td class="n s best" data-v="0.75" style="--v:0.75">' in text
+    assert '<td class="n s" data-v="3.0" style="--v:1.0">3</td>' in text  # the largest
+    assert 'title="too few">–<sup class="hang">†</sup></td>' in text
+    assert text.count('<tr class="tied">') == 1
+    assert '<th scope="col" class="n" title="a hint">a</th>' in text
+
+
+def test_marks_of_every_kind_of_figure_are_read(tmp_path, look):
+    write_page(KINDS_RESULT, tmp_path / "page.html")
+    place = "#section-kinds-{}"
+    marks = {
+        f"{place.format('boxes')} .point": "CKA: rank 1 in x",
+        f"{place.format('strips')} .dot": "standard: accuracy 0.9",
+        f"{place.format('map')} .cells": "b  and  b:  0",
+        f"{place.format('map')} .missing": "b  and  b:  0",  # its middle is that of the map
+        f"{place.format('clouds')} .p": "points: one",
+        f"{place.format('choice')} .maps .cells .q99": "a  and  a:  expected 0, by CKA 0",
+    }
+    seen = look(tmp_path / "page.html", tmp_path, list(marks))
+    assert dict(zip(marks, seen.said, strict=True)) == marks
+    assert seen.hidden == []
+    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+
+
+def test_maps_and_columns_can_be_chosen(open_page, tmp_path):
+    act = """<script>
+    const figure = document.querySelector("figure.choice"), told = [];
+    const pick = (list, value) => {
+      list.value = value; list.dispatchEvent(new Event("change")); };
+    const tell = () => told.push([...figure.querySelectorAll(".maps .part")].map(p => p.textContent)
+      .join("+") + "=" + figure.querySelector(".readout").textContent);
+    const lists = figure.querySelectorAll("select");
+    const words = list => [...list.options].map(o => o.textContent);
+    tell();
+    pick(lists[1], [...lists[1].options][1].value); tell();
+    pick(lists[0], [...lists[0].options][1].value); tell();
+    told.push(words(lists[1]).join());
+    const columns = document.querySelectorAll("form.columns select");
+    const table = document.querySelector("table.sorted");
+    const open = () => told.push([...table.tHead.rows[1].cells].filter(c => !c.hidden)
+      .map(c => c.textContent).join());
+    open();
+    pick(columns[0], "AUPRC"); open();
+    pick(columns[1], "graphs"); pick(columns[0], "*"); open();
+    told.push([...table.tHead.rows[0].cells].map(c => c.hidden ? 0 : c.colSpan).join());
+    document.body.dataset.told = JSON.stringify(told);
+    const svg = document.querySelector("figure.map svg"), key = name =>
+      svg.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+    key("ArrowDown"); key("ArrowRight"); key("ArrowRight");
+    document.body.dataset.key = document.querySelector("figure.map .readout").textContent;
+    </script>"""
+    path = tmp_path / "page.html"
+    text = written(KINDS_RESULT, tmp_path).replace("</body>", act + "</body>")
+    path.write_text(text, encoding="utf-8")
+    page = Tags(open_page(path))
+    assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
+    (body,) = page.all("body")
+    assert json.loads(body["data-told"]) == [
+        "expected+by CKA=CKA: 0.5",
+        "expected+by RSA=",
+        "other=",
+        "RSA",
+        "measure,a",
+        "measure,b",
+        "measure,b,c",
+        "1,1,1",
+    ]
+    assert body["data-key"] == "b  and  c:  −1"
 
 
 def test_what_the_pointer_reads(tmp_path, look):
@@ -760,8 +951,9 @@ def power_of_toys(power: Annotated[int, typer.Option(help="Of toys.")] = 1) -> d
     return {"power": power}
 
 
-def one_section(result: Result, section: Annotated[str, typer.Option(help="Only this.")] = ""):
-    """The part of a result that is to be shown."""
+def one_section(study: Path, section: Annotated[str, typer.Option(help="Only this.")] = ""):
+    """The result of a study, or one of its sections."""
+    result = load_result(study / "result.json")
     sections = tuple(s for s in result.sections if section in ("", s.name))
     return replace(result, sections=sections)
 
@@ -777,7 +969,7 @@ def call(capsys, monkeypatch, tmp_path):
         lambda options: ("cka", "rsa"),
         experiments=("sums", "other"),
         options=power_of_toys,
-        choose=one_section,
+        read=one_section,
     )
     commands.add_typer(suite_commands(toy), name="toy")
     monkeypatch.setattr(cli, "commands", commands)
@@ -913,9 +1105,8 @@ def test_results_in_every_format(call, tmp_path):
     (row,) = [r for r in rows if (r["name"], r["measure"]) == ("b", "gulp")]
     assert (row["value"], float(row["rank"])) == ("", 3.0)
     _, out, _ = call("results", "--format", "json")
-    assert json.loads(out) == json.loads(
-        (tmp_path / "toy" / "result.json").read_text(encoding="utf-8")
-    )
+    saved = json.loads((tmp_path / "toy" / "result.json").read_text(encoding="utf-8"))
+    assert json.loads(out) == {**saved, "trial": False}
     assert call("results", "-o", "found.parquet") == (0, "", "")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
     assert list(frame.columns) == list(output.RESULT_COLUMNS)
@@ -943,6 +1134,23 @@ def test_the_rows_of_one_table_as_csv_and_parquet(tmp_path):
     both = (TABLE, Table("other", TABLE.title, ("a",), ()))
     with pytest.raises(ValueError, match="have different columns; name one of them"):
         emit(Result("toy", "s", (Section("s", "S", "", both),)), "csv", None, TABLE.title)
+
+
+def test_tables_of_data_are_what_csv_and_parquet_have(tmp_path):
+    def data(name, columns, *rows):
+        return Table(name, name, columns, rows, is_data=True)
+
+    grades = data("grades", ("measure", "grade"), ("CKA", 0.5))
+    values = [data(f"v{i}", ("a", "b"), (i, 0.5), (i, 0.25)) for i in (1, 2)]
+    found = Result("toy", "full", (Section("s", "S", "", (*values, grades, TABLE)),))
+    emit(found, "csv", tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "measure,grade,trial\nCKA,0.5,False\n"
+    emit(found, "parquet", tmp_path / "t.parquet")
+    assert pandas.read_parquet(tmp_path / "t.parquet").values.tolist() == [
+        [i, b, False] for i in (1, 2) for b in (0.5, 0.25)
+    ]
+    page = Tags(written(found, tmp_path))
+    assert "grades" not in page.words
 
 
 def test_a_terminal_shows_leading_tables():
