@@ -69,7 +69,6 @@ SOURCES_MAY_IMPORT = {
     "sources",
 }
 NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made it
-OLD_PAGES = ("drift_", "manifolds_", "resi_")  # of files in report
 MAY_USE_SOURCES = {"suites", "cli", "stability"}
 HEAVY = {
     "torch",
@@ -118,8 +117,7 @@ def test_imports_go_one_way(path):
     allowed = set().union(*LAYERS[: level + 1]) | (
         {"sources"} if mine in MAY_USE_SOURCES else set()
     )
-    if not path.name.startswith(OLD_PAGES):
-        allowed -= NEVER.get(mine, set())
+    allowed -= NEVER.get(mine, set())
     assert imports <= allowed, f"{mine} may not import {sorted(imports - allowed)}"
 
 

@@ -351,7 +351,7 @@ def cells_of(facts, result):
 
 
 def test_the_table_has_every_score_and_a_reason_for_every_empty_cell(facts, result):
-    reasons, seen = result["scores"].reasons, 0
+    reasons, seen = result["scores"].terms, 0
     for score, entry, sign in cells_of(facts, result):
         if entry is None:
             assert reasons[sign.text] == f"no score: {sign.note}"
@@ -404,7 +404,7 @@ def test_empty_cells_share_a_letter_when_they_share_a_reason():
     )
     found = made_up({"a": [np.nan, 0.1], "b": [np.nan, 0.2]}, failed={("b", 0)}, failures="last")
     result = result_of(found._replace(failed=(reason,)))
-    assert set(result["scores"].reasons.values()) == {
+    assert set(result["scores"].terms.values()) == {
         "no score: no value",
         "no score: all rows are equal",
     }
@@ -420,7 +420,7 @@ def maps_of(result, test, **wanted):
     for option in choice.options:
         choices = dict(zip(choice.selectors, option.choices))
         if all(choices[name] == value for name, value in wanted.items()):
-            return [choice.maps[i] for i in option.maps], option.said
+            return [choice.maps[i] for i in option.maps], option.note
     raise AssertionError(wanted)
 
 
@@ -468,8 +468,8 @@ def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts
     }
     option = choice.options[choice.static[0]]
     assert scores[option.choices[3]] == max(scores.values())
-    said = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
-    assert option.said == said
+    note = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
+    assert option.note == note
 
 
 @pytest.mark.parametrize(
@@ -608,8 +608,8 @@ def test_names_are_text_and_never_markup(tmp_path):
 def test_a_result_without_failures_and_absent_tests():
     result = result_of(made_up({"a": [0.5, 0.2], "b": [0.1, 0.3]}))
     assert result["failures"].about == "Every comparison has a value."
-    assert result["failures"].reasons == {}
-    assert result["scores"].reasons == {}
+    assert result["scores"].terms == {}
+    assert not any(section.reasons for section in result.sections)
     assert table(result, "scores").note == ""
 
 

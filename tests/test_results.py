@@ -651,14 +651,17 @@ def test_strips_say_what_was_left_out():
     assert drawn.count('class="row unused"') == 1
 
 
-def test_clouds_are_on_one_scale():
-    near, far = Cloud("near", ((1.0, 0.0),)), Cloud("far", ((2.0, 0.0), (0.0, 0.0)), (0, 13))
-    drawn = charts.clouds(Clouds("c", "C", (near, far)))
-    xs = [float(x) for svg in drawn for x in re.findall(r'd="M([\d.]+) ', svg)]
-    assert xs == pytest.approx([325.0, 430.0, 220.0])
-    assert re.findall(r'class="(p [^"]*)"', "".join(drawn)) == ["p new", "p p0", "p p1"]
-    (moved,) = charts.clouds(Clouds("c", "C", (near._replace(origins=((0.0, 0.0),)),)))
-    assert 'd="M220.0 220.0L430.0 220.0" class="way"' in moved
+def test_clouds_fill_their_squares_and_those_that_moved_share_a_scale():
+    near = Cloud("near", ((1.0, 5.0), (2.0, 5.0)))
+    far = Cloud("far", ((20.0, 0.0), (0.0, 0.0)), (0, 13))
+    drawn = "".join(charts.clouds(Clouds("c", "C", (near, far))))
+    assert re.findall(r"M([\d.]+) 75.0h0", drawn) == ["8.0", "142.0", "142.0", "8.0"]
+    assert re.findall(r'class="(p [^"]*)"', drawn) == ["p new", "p p0", "p p1"]
+    moved = Cloud("moved", ((1.0, 0.0),), origins=((0.0, 0.0),))
+    more = moved._replace(name="more", points=((2.0, 0.0),))
+    drawn = "".join(charts.clouds(Clouds("c", "C", (moved, more))))
+    ways = re.findall(r'd="([^"]*)" class="way"', drawn)
+    assert ways == ["M220.0 220.0L325.0 220.0", "M220.0 220.0L430.0 220.0"]
 
 
 def test_a_diagonal_and_labels_where_there_is_room():

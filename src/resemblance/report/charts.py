@@ -37,7 +37,6 @@ MARKS = (  # from the middle of a point, for about equal areas
 )  # fmt: skip
 DASHES = ("", "d1", "d2")  # of the tens of numbers
 SMALL, LARGE = 150.0, 440.0  # sides of a cloud
-MANY_CLOUDS = 2  # more of them are small
 CLOUD_COLOURS = 12
 Point = tuple[float, float]
 
@@ -219,14 +218,25 @@ def _is_finite(pair: tuple[float | None, float | None]) -> bool:
 
 
 def clouds(figure: Clouds) -> list[str]:
-    """Draw every cloud as a square of its own, all on one scale; few, and those whose points moved,
-    are large."""
-    points = [p for cloud in figure.clouds for p in (*cloud.points, *cloud.origins)]
-    farthest = max((abs(v) for p in points for v in p if math.isfinite(v)), default=0.0)
-    is_large = len(figure.clouds) <= MANY_CLOUDS or any(c.origins for c in figure.clouds)
-    side = LARGE if is_large else SMALL
-    scale = (side / 2 - (10 if is_large else 8)) / max(farthest, 1e-12)
-    return [_cloud(cloud, side, scale) for cloud in figure.clouds]
+    """Draw every cloud as a square of its own: in the middle and as large as fits, or where points
+    moved, all on one scale and larger."""
+    if any(cloud.origins for cloud in figure.clouds):
+        farthest = _farthest(p for c in figure.clouds for p in (*c.points, *c.origins))
+        return [_cloud(cloud, LARGE, (LARGE / 2 - 10) / farthest) for cloud in figure.clouds]
+    middled = [cloud._replace(points=_middled(cloud.points)) for cloud in figure.clouds]
+    return [_cloud(c, SMALL, (SMALL / 2 - 8) / _farthest(c.points)) for c in middled]
+
+
+def _farthest(points: Iterable[Point]) -> float:
+    return max([1e-12, *(abs(v) for point in points for v in point if math.isfinite(v))])
+
+
+def _middled(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Move points so that the middle of what they span is at 0."""
+    if not points:
+        return ()
+    x, y = ((min(column) + max(column)) / 2 for column in zip(*points))
+    return tuple((a - x, b - y) for a, b in points)
 
 
 def _cloud(cloud: Cloud, side: float, scale: float) -> str:

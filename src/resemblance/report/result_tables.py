@@ -10,7 +10,7 @@ from ..results.headlines import size_words
 from ..results.result import Result
 from ..results.sections import Table
 from ..significance import Place
-from .cells import grid
+from .cells import TableCell, grid
 from .numbers import count
 from .tables import TextTable
 from .terminal import plain_table
@@ -74,9 +74,14 @@ def _as_text(table: Table, columns: Sequence[int] = ()) -> TextTable:
     above = [""] * len(table.columns) if columns or not above else above
     names = [f"{group} {name}".strip() for group, name in zip(above, table.columns)]
     columns = columns or range(len(names))
-    rows = [[row.cells[i].text + row.cells[i].sign for i in columns] for row in shown.rows]
+    rows = [[_words(row.cells[i], i) for i in columns] for row in shown.rows]
     right = [position for position, i in enumerate(columns) if shown.is_number[i]]
     return plain_table([_choice(table, i, names[i]) for i in columns], rows, right=right)
+
+
+def _words(cell: TableCell, column: int) -> str:
+    """Return what a cell says, with its sign: "0.5**", and "Mine (added)" for a name."""
+    return f"{cell.text} ({cell.sign})" if cell.sign and not column else cell.text + cell.sign
 
 
 def _choice(table: Table, column: int, name: str) -> str:

@@ -137,7 +137,7 @@ class Cloud(NamedTuple):
 
 
 class Clouds(NamedTuple):
-    """Point clouds in one row, all on one scale."""
+    """Point clouds in one row, each as large as its square; those with origins on one scale."""
 
     name: str
     title: str

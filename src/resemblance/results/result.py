@@ -178,10 +178,9 @@ def _result_of(document: dict[str, Any]) -> Result | str:
             return suite
     if document["format"] not in READABLE:
         raise ValueError("it has another format")
-    names = {field.name for field in fields(Result)}
-    unknown = document.keys() - names - {"format", "trial"}  # a file for programs says "trial" too
-    if unknown:
-        raise ValueError(f"it has the entries {', '.join(sorted(unknown))}")
+    names = {f.name for f in fields(Result)}
+    if unknown := sorted(set(document) - names - {"format", "trial"}):
+        raise ValueError(f"it has an entry {unknown[0]!r}")
     entries = {name: entry for name, entry in document.items() if name in names}
     entries["sections"] = decode(tuple[Section, ...], entries["sections"])
     entries["remarks"] = tuple(entries.get("remarks", ()))

@@ -62,8 +62,8 @@ def choice_of(standings: Standings, test: str) -> Choice | None:
                 word = quality_word(test, quality)
                 choices = (str(family_of(part.matrices)), part.title, word, name)
                 position = pool.add(f"measured by {name}", part.labels, measured[spec])
-                said = f"{name}: {word} {'–' if math.isnan(score) else f'{score:.2f}'}"
-                options.append(Option(choices, (expected, position), said.replace("-", "−")))
+                note = f"{name}: {word} {'–' if math.isnan(score) else f'{score:.2f}'}"
+                options.append(Option(choices, (expected, position), note.replace("-", "−")))
                 if part is parts[0] and quality == first_quality and not math.isnan(score):
                     examples.append((score, -len(options)))
     best = -max(examples)[1] - 1 if examples else 0
