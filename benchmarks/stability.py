@@ -16,9 +16,10 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from resemblance.stability import comparing, feature_split
-from resemblance.stability.comparing import mean_agreement
-from resemblance.stability.splits import halves
+from resemblance.stability import feature_split
+from resemblance.statistics import rdm
+from resemblance.statistics.rdm import mean_agreement
+from resemblance.statistics.splits import halves
 
 
 def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:
@@ -44,7 +45,7 @@ def main() -> None:
     feature_split(x, k=1)  # compiles, once per machine
     ours, _ = seconds(lambda: feature_split(x, k=args.splits), args.repeats)
     print(f"resemblance, compiled ranks   {ours:8.2f} s")
-    comparing.COMPILED = 2**63
+    rdm.COMPILED = 2**63
     plain, _ = seconds(lambda: feature_split(x, k=args.splits), args.repeats)
     print(f"resemblance, NumPy only       {plain:8.2f} s")
     try:

@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import computed
 
 import resemblance as rs
-from resemblance.measure import FAMILIES, INVARIANCES, implied
+from resemblance.declared import INVARIANCES, implied
+from resemblance.measure import FAMILIES
 
 FAMILY_TITLES = {
     "cca": "Canonical correlations",

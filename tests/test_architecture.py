@@ -27,13 +27,16 @@ LAYERS = [
         "documents",
         "notebook",
     },
+    {"significance"},
     {"inputs"},
     {"representation"},
     {"subject"},
     {"views"},
     {"caveat"},
+    {"declared"},
+    {"roles"},
     {"measure", "statistic"},
-    {"measures"},
+    {"measures", "statistics"},
     {"catalogue"},
     {"stability"},
     {"store", "tiles", "machine"},
@@ -42,7 +45,6 @@ LAYERS = [
     {"given"},
     {"compare"},
     {"grounding"},
-    {"significance"},
     {"results"},
     {"drift"},
     {"suites"},
@@ -61,7 +63,7 @@ SOURCES_MAY_IMPORT = {
     "subject",
     "sources",
 }
-MAY_USE_SOURCES = {"suites", "cli", "stability"}
+MAY_USE_SOURCES = {"suites", "report", "cli", "stability"}
 HEAVY = {
     "torch",
     "numba",

@@ -151,7 +151,7 @@ def counting(monkeypatch, module, name):
 def test_what_depends_on_one_representation_is_computed_once_per_representation(reps, monkeypatch):
     import array_api_compat.numpy.linalg as linalg
 
-    from resemblance.views import distances, heat, neighbours, scalars
+    from resemblance.views import distances, heat, neighbours, summaries
 
     rs.compare(reps, measures=FAST, progress=False)  # the memory plan probes the measures once
     svds = counting(monkeypatch, linalg, "svd")
@@ -167,7 +167,7 @@ def test_what_depends_on_one_representation_is_computed_once_per_representation(
         ),  # cosine and Euclidean
         "heat traces": (counting(monkeypatch, heat, "chebyshev_traces"), 1),
         "uniformities": (
-            counting(monkeypatch, scalars, "_log_sum_exp"),
+            counting(monkeypatch, summaries, "_log_sum_exp"),
             2,
         ),  # one block, and their sum
     }

@@ -354,7 +354,7 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
         (tmp_path / "resemblance" / part / "__pycache__").write_text("")
     code = (
         "import numpy as np, resemblance as rs; x, y = "
-        "np.random.default_rng(0).standard_normal((2, 12, 3));from resemblance.stability._radix "
+        "np.random.default_rng(0).standard_normal((2, 12, 3));from resemblance.statistics._radix "
         "import mean_ranks;print(rs.rtd(x, y) > 0, mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, "
         "3.0, 0.0))"
     )

@@ -13,7 +13,7 @@ from scipy.stats import wasserstein_distance
 import resemblance as rs
 from resemblance.drift.findings import find
 from resemblance.drift.kinds import interval, margin
-from resemblance.views.distributions import effective_rank, participation_ratio
+from resemblance.views.summaries import effective_rank, participation_ratio
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
 CASES = [case for case in SHESHA if "geometric_stability_scripts" in SHESHA[case]]

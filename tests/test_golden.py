@@ -131,7 +131,7 @@ def test_pwcca_and_mean_cca_equal_the_definitions(case, golden_inputs, golden_de
 
 
 def test_svcca_keeps_as_many_components_as_it_says(golden_inputs, golden_definitions):
-    from resemblance.views.authors import resi_svcca_components
+    from resemblance.views.resi_code import resi_svcca_components
     from resemblance.views.spectra import components_for
 
     for case in CASES:

@@ -235,7 +235,7 @@ def test_rsa_against_scipy(pair, kind):
 
 
 def test_ranks_with_ties_against_scipy(rng):
-    from resemblance.views.distances import average_ranks
+    from resemblance.significance import average_ranks
 
     for high in (1, 2, 5, 1000):
         values = rng.integers(high, size=300).astype(float)

@@ -18,8 +18,8 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics.pairwise import cosine_similarity
 
 import resemblance as rs
-from resemblance.views.grams import distance_gram, median_distance
-from resemblance.views.manifold import (
+from resemblance.views.grams import GramKernel, distance_gram, median_distance
+from resemblance.views.neighbour_kernels import (
     bandwidths,
     centered_trace,
     double_centered_product,
@@ -30,7 +30,7 @@ from resemblance.views.manifold import (
     neighbour_distances,
     row_centered_product,
 )
-from resemblance.views.neighbours import neighbours
+from resemblance.views.neighbours import NeighbourSearch, neighbours
 from resemblance.views.points import size
 
 RECORDED = {
@@ -94,7 +94,10 @@ def test_kcka_code_equals_the_authors_code(case, k, inputs):
         RECORDED[case][f"kCKA_k{k}"], rel=1e-9
     )
     kernels = [
-        local_rbf_kernel(rs.Representation(r), k=k, squared=True, diagonal=False) for r in (x, y)
+        local_rbf_kernel(
+            rs.Representation(r), NeighbourSearch(k, "euclidean"), squared=True, diagonal=False
+        )
+        for r in (x, y)
     ]
     without = centered_trace(*kernels) / np.sqrt(np.prod([centered_trace(r, r) for r in kernels]))
     assert without == pytest.approx(RECORDED[case][f"kCKA_nodiag_k{k}"], rel=1e-9, abs=1e-12)
@@ -111,7 +114,7 @@ def test_rbf_cka_with_the_authors_width_equals_their_code(case, delta, inputs):
         assert median == pytest.approx(RECORDED[case][f"median_sq_dist_{side}"], rel=1e-9)
         ratio = median**0.5 / float(size(x) * median_distance(x))
         assert 0.9 < ratio <= 1
-        grams.append(distance_gram(x, kernel="rbf", bandwidth=factor * ratio))
+        grams.append(distance_gram(x, GramKernel("rbf", factor * ratio)))
     assert cosine(*grams) == pytest.approx(RECORDED[case][f"CKA_RBF_{delta}"], rel=1e-9)
 
 
@@ -119,16 +122,18 @@ def test_the_kernel_equals_the_authors_kernel(inputs):
     x = rs.Representation(inputs["gauss_indep"][0])
     with np.load(GOLDEN / "stab_mka_kernel_gauss_indep_k15.npz") as recorded:
         assert np.array_equal(neighbours(x, k=15, metric="euclidean"), recorded["nn_idx"])
-        distances = neighbour_distances(x, k=15, metric="euclidean") * float(size(x))
+        distances = neighbour_distances(x, NeighbourSearch(15, "euclidean")) * float(size(x))
         assert distances.min(axis=1) == pytest.approx(recorded["rho"], rel=1e-12)
         assert bandwidths(distances - distances[:, :1]) == pytest.approx(
             recorded["sigma"], rel=1e-9
         )
         kernel = fuzzy_kernel(
-            x, k=15, metric="euclidean", symmetrize=False, diagonal=False
+            x, NeighbourSearch(15, "euclidean"), symmetrize=False, diagonal=False
         ).toarray()
         assert kernel == pytest.approx(recorded["K_float32"], abs=1e-7)
-        union = fuzzy_kernel(x, k=15, metric="euclidean", symmetrize=True, diagonal=False).toarray()
+        union = fuzzy_kernel(
+            x, NeighbourSearch(15, "euclidean"), symmetrize=True, diagonal=False
+        ).toarray()
         assert union == pytest.approx(recorded["K_sym_float32"], abs=1e-6)
 
 
@@ -222,7 +227,7 @@ def test_cosine_cka_needs_two_directions(rng):
 def test_the_closed_form_of_theorem_4_1_where_every_row_has_its_sum(pair, k):
     kernels = [
         fuzzy_kernel(
-            rs.Representation(r), k=k, metric="euclidean", symmetrize=False, diagonal=True
+            rs.Representation(r), NeighbourSearch(k, "euclidean"), symmetrize=False, diagonal=True
         ).toarray()
         for r in pair
     ]
@@ -312,15 +317,17 @@ def test_duplicates_are_left_out_by_index_and_have_distance_0(rng, wide):
     x = rng.standard_normal((60, 90 if wide else 5))
     x[10:41] = x[10]  # 31 equal rows
     r = rs.Representation(x)
-    distances = neighbour_distances(r, k=15, metric="euclidean")
+    distances = neighbour_distances(r, NeighbourSearch(15, "euclidean"))
     assert not distances[10:41].any()
     assert (distances[:10] > 0).all()
-    kernel = fuzzy_kernel(r, k=15, metric="euclidean", symmetrize=False, diagonal=True).toarray()
+    kernel = fuzzy_kernel(
+        r, NeighbourSearch(15, "euclidean"), symmetrize=False, diagonal=True
+    ).toarray()
     assert np.array_equal(np.diag(kernel), np.ones(60))
     assert kernel[10:41].sum(axis=1).tolist() == [16.0] * 31
     y, h = rng.standard_normal((60, 5)), centring(60)
     other = fuzzy_kernel(
-        rs.Representation(y), k=15, metric="euclidean", symmetrize=False, diagonal=True
+        rs.Representation(y), NeighbourSearch(15, "euclidean"), symmetrize=False, diagonal=True
     ).toarray()
     assert rs.mka(x, y, k=15) == pytest.approx(cosine(kernel @ h, other @ h), rel=1e-12)
     assert rs.mka(x, x, k=15) == pytest.approx(1, rel=1e-12)
@@ -331,7 +338,9 @@ def test_one_and_two_neighbours(pair, k):
     """The nearest neighbour has weight 1 and a second one 0: both are the graph of nearest
     neighbours."""
     r = rs.Representation(pair[0])
-    kernel = fuzzy_kernel(r, k=k, metric="euclidean", symmetrize=False, diagonal=False).toarray()
+    kernel = fuzzy_kernel(
+        r, NeighbourSearch(k, "euclidean"), symmetrize=False, diagonal=False
+    ).toarray()
     assert np.array_equal(kernel.argmax(axis=1), neighbours(r, k=1, metric="euclidean")[:, 0])
     assert kernel.sum(axis=1).tolist() == [1.0] * 150
     assert rs.mka(*pair, k=k) == rs.mka(*pair, k=1)
@@ -374,9 +383,8 @@ def test_a_zero_row_has_cosine_0_with_every_sample(rng):
     x = rng.standard_normal((20, 4))
     x[[3, 8]] = 0
     r = rs.Representation(x)
-    distances, found = (
-        part(r, k=19, metric="cosine") for part in (neighbour_distances, neighbours)
-    )
+    search = NeighbourSearch(19, "cosine")
+    distances, found = neighbour_distances(r, search), neighbours(r, *search)
     assert distances == pytest.approx(
         np.take_along_axis(1 - cosine_similarity(x), found, axis=1), abs=1e-14
     )
@@ -403,7 +411,10 @@ def test_the_expectation_holds_for_every_product(rng):
     for product, name in ((row_centered_product, "paper"), (centered_trace, "code")):
         K, *others = (
             local_rbf_kernel(
-                rs.Representation(r), k=2, squared=name == "code", diagonal=name == "code"
+                rs.Representation(r),
+                NeighbourSearch(2, "euclidean"),
+                squared=name == "code",
+                diagonal=name == "code",
             )
             for r in (x, *(y[list(order)] for order in orders))
         )
@@ -433,7 +444,9 @@ def test_the_baseline_keeps_what_is_similar(pair):
 
 def test_double_centring_is_the_trace_for_symmetric_kernels(pair):
     kernels = [
-        fuzzy_kernel(rs.Representation(r), k=5, metric="euclidean", symmetrize=True, diagonal=True)
+        fuzzy_kernel(
+            rs.Representation(r), NeighbourSearch(5, "euclidean"), symmetrize=True, diagonal=True
+        )
         for r in pair
     ]
     assert double_centered_product(*kernels) == pytest.approx(centered_trace(*kernels), rel=1e-12)
@@ -441,11 +454,14 @@ def test_double_centring_is_the_trace_for_symmetric_kernels(pair):
 
 def test_the_same_memory_for_every_number_of_samples(pair):
     kernel = fuzzy_kernel(
-        rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=False, diagonal=True
+        rs.Representation(pair[0]),
+        NeighbourSearch(15, "euclidean"),
+        symmetrize=False,
+        diagonal=True,
     )
     assert kernel.nnz == 150 * 16
     assert kernel.has_canonical_format
     union = fuzzy_kernel(
-        rs.Representation(pair[0]), k=15, metric="euclidean", symmetrize=True, diagonal=True
+        rs.Representation(pair[0]), NeighbourSearch(15, "euclidean"), symmetrize=True, diagonal=True
     )
     assert union.nnz <= 150 * 31

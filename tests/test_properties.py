@@ -14,8 +14,9 @@ from scipy.stats import rankdata
 
 import resemblance as rs
 from resemblance.rng import generator
+from resemblance.significance import average_ranks
 from resemblance.tiles import Group, parse_bytes, tiles
-from resemblance.views.distances import average_ranks, distance_matrix
+from resemblance.views.distances import distance_matrix
 from resemblance.views.neighbours import largest
 
 # Arbitrary small matrices.

@@ -17,7 +17,7 @@ from conftest import GOLDEN
 
 import resemblance as rs
 from resemblance import stability as st
-from resemblance.stability.perturbation import nearest_means
+from resemblance.statistics.perturbation import nearest_means
 
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())["pert"]
 TABLE = {

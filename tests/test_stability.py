@@ -17,12 +17,12 @@ from test_docs import bibliography
 
 import resemblance as rs
 from resemblance import stability as st
-from resemblance.measure import INVARIANCES
-from resemblance.stability import comparing
-from resemblance.stability.comparing import mean_agreement, ranks
-from resemblance.stability.splits import halves
-from resemblance.stability.supervised import _in_proportion
+from resemblance.declared import INVARIANCES
 from resemblance.statistic import Statistic, statistic
+from resemblance.statistics import rdm
+from resemblance.statistics.rdm import mean_agreement, ranks
+from resemblance.statistics.splits import halves
+from resemblance.statistics.supervised import _in_proportion
 
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
 CLASSES = ("two_class", "clustered")
@@ -470,7 +470,7 @@ def test_trial_statistics_of_repeated_trials(rng):
 def test_ranks_are_exact(compiled, decimals, rng, monkeypatch):
     """Compiled and not, without ties, with many, and with little else; the rounding of values is no
     order."""
-    monkeypatch.setattr(comparing, "COMPILED", compiled)
+    monkeypatch.setattr(rdm, "COMPILED", compiled)
     values = np.round(rng.standard_normal(4000), decimals)
     values[0] = 1e3  # most values agree in their leading bits
     assert np.array_equal(ranks(values), rankdata(values))

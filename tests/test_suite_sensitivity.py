@@ -13,18 +13,30 @@ import pytest
 from conftest import assert_fits
 
 import resemblance as rs
+from papers.ding import CLAIMS, judges, tables
+from papers.judging import NoData
+from papers.published import published
 from resemblance import cli
 from resemblance.results import headlines
-from resemblance.results.claims import NoData
+from resemblance.results.codec import decode, encode
 from resemblance.results.result import load_result
 from resemblance.sources.folders import read_subjects
-from resemblance.suites import published
-from resemblance.suites.sensitivity import claims
-from resemblance.suites.sensitivity.beside import beside
-from resemblance.suites.sensitivity.grading import without_rounding
-from resemblance.suites.sensitivity.subjects import Family, families, functionalities
+from resemblance.suites.families import ModelFamily
+from resemblance.suites.sensitivity.facts import (
+    ALL,
+    CellScore,
+    Contrast,
+    Correlation,
+    Estimate,
+    FamilyFacts,
+    GradedCell,
+    Grades,
+    MeanCorrelation,
+    MeanScore,
+)
+from resemblance.suites.sensitivity.sets import without_rounding
+from resemblance.suites.sensitivity.subjects import families, functionalities
 from resemblance.suites.sensitivity.suite import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
-from resemblance.suites.sensitivity.summary import CLAIMS as SUMMARY
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
 TESTED = [*THREE, "magnitude_difference"]
@@ -115,7 +127,7 @@ def study(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(headlines, "TRIALS", {})
-        yield folder, run(folder, models=models, measures=TESTED, size="small")
+        yield folder, run(folder, models=models, measures=TESTED, size="small", claims=CLAIMS)
 
 
 def means(findings, benchmark, cell):
@@ -205,6 +217,7 @@ def test_a_run_is_continued_and_gives_the_same(study, models):
     folder, findings = study
     parts = {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")}
     again = run(folder, models=models, measures=TESTED, size="small")
+    assert not again.claims  # nobody judges them now
     assert again.scores() == findings.scores()
     assert {p: p.stat().st_mtime_ns for p in parts} == parts
     next(iter(parts)).write_text("{")  # damaged: computed again, from comparisons that are kept
@@ -212,7 +225,9 @@ def test_a_run_is_continued_and_gives_the_same(study, models):
 
 
 def test_only_some_benchmarks(models):
-    findings = run(models=models, measures=["cka"], size="small", only=["finetuning"])
+    findings = run(
+        models=models, measures=["cka"], size="small", only=["finetuning"], claims=CLAIMS
+    )
     assert [s.name for s in findings.sections] == ["summary", "finetuning"]
     assert {c.verdict for c in findings["finetuning"].claims} == {
         "no data"
@@ -266,7 +281,11 @@ def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
             layers["block0"] = np.ones_like(layers["block0"])
         write(tmp_path / f"m{seed}", layers, traits)
     findings = run(
-        models=tmp_path, measures=["cka", "procrustes"], size="small", only=["finetuning"]
+        models=tmp_path,
+        measures=["cka", "procrustes"],
+        size="small",
+        only=["finetuning"],
+        claims=CLAIMS,
     )
     reason = findings["finetuning"].reasons["made/known/line, cka"]
     assert "comparisons failed" in reason
@@ -364,31 +383,33 @@ def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
 # ------------------------------------------------------------------------------------------ numbers
 
 
-def test_the_papers_layers_and_corruptions_stand_beside_ours():
+def correlation(value, low=None):
+    return Correlation(Estimate(value, low, value), value, value, None)
+
+
+def score(value, low=None):
+    mean = MeanCorrelation(Estimate(value, low, value), value)
+    return MeanScore(mean, mean, 0, 0, 0, None)
+
+
+def facts(means, domain="made", cells=(), by_layer=None, failed=None):
+    """What a benchmark finds in one family; nothing but what a test needs."""
+    grades = Grades(tuple(cells), means, {}, by_layer or {}, failed or {}, (), {}, 0, 0, 1.0)
+    return FamilyFacts(ModelFamily(domain, "known", "line", ""), {}, grades)
+
+
+def test_the_papers_layers_and_corruptions_next_to_ours():
     def cell(layer, functionality, value):
-        entry = {"whole": True, "spearman": [value, None, None], "kendall": [value, None, None]}
-        return {
-            "layer": layer,
-            "functionality": functionality,
-            "values": dict.fromkeys(THREE, entry),
-        }
+        entry = CellScore(correlation(value), correlation(value), None, 0, is_complete=True)
+        return GradedCell(layer, functionality, 0, dict.fromkeys(THREE, entry))
 
     cells = [cell(f"block{i}", name, i / 10) for i in (1, 2, 3) for name in ("fog", "brightness")]
-    means = {
-        name: {m: {"spearman": [0.2, None, None]} for m in THREE} for name in ("*", "brightness")
-    }
-    numbers = {
-        "cells": cells,
-        "by_layer": {"block1": [], "block2": [], "block3": []},
-        "means": means,
-    }
-    where = {d: Family(d, "known", "line", "") for d in ("language", "vision")}
-    results = {
-        "finetuning": [(where["language"], numbers)],
-        "deletion": [(where["language"], numbers)],
-    }
-    results["pretraining"] = [(where["vision"], numbers)]
-    layers, corruptions = beside(results, "spearman")
+    means = {name: dict.fromkeys(THREE, score(0.2)) for name in (ALL, "brightness")}
+    by_layer = {"block1": (), "block2": (), "block3": ()}
+    language, vision = (facts(means, d, cells, by_layer) for d in ("language", "vision"))
+    found = {"finetuning": (language,), "deletion": (language,), "pretraining": (vision,)}
+    by_name = {table.name: table for table in tables.published_tables(found)}
+    layers, corruptions = by_name["paper layers spearman"], by_name["paper corruptions spearman"]
     rows = {r[:2]: dict(zip(layers.columns, r)) for r in layers.rows}
     assert len(rows) == 5 + 12
     last = rows["HANS lexical non-entailed", "BERT-base layer 12"]
@@ -401,11 +422,36 @@ def test_the_papers_layers_and_corruptions_stand_beside_ours():
     assert rows["HANS lexical non-entailed", "BERT-base layer 1"]["our layer"] == "block1"
     assert rows["PC deletion SST-2", "BERT-base layer 8"]["our layer"] is None
     assert rows["PC deletion SST-2", "BERT-base layer 11"]["our layer"] == "block2"
-    by_name = {r[0]: r for r in corruptions.rows}
-    assert by_name["brightness"][1:] == (0.122, 0.11, "brightness", 0.2, 0.2)
-    assert by_name["frost"][3:] == (None, None, None)
-    assert by_name["Average"][3] == "mean of all"
-    assert beside({"layers": [(Family("made", "", "", ""), numbers)]}, "kendall") == []
+    by_corruption = {r[0]: r for r in corruptions.rows}
+    assert by_corruption["brightness"][1:] == (0.122, 0.11, "brightness", 0.2, 0.2)
+    assert by_corruption["frost"][3:] == (None, None, None)
+    assert by_corruption["Average"][3] == "mean of all"
+    table_1 = {r[:2]: r for r in by_name["paper spearman"].rows}
+    deleted = table_1["2 Probe: SST-2 (PC deletion)", "language"]
+    assert deleted[2:5] == (0.86, 0.751, 0.87)
+    assert deleted[5:] == (0.2, 0.2, 0.2)
+    few = tables.published_tables({"layers": (facts(means),)})
+    assert [table.name for table in few] == ["paper spearman", "paper kendall"]
+
+
+def test_the_best_of_all_measures_and_no_mean_without_a_value():
+    low, high = {"cka": score(0.25)}, {"cka": score(0.75), "mine": score(0.8)}
+    table = tables.leaders({"layers": (facts({ALL: low}), facts({ALL: high}, "other"))})
+    assert table.columns[-1] == "best of 2"
+    assert table.rows == (
+        ("1 made", None, 0.25, None, "CKA 0.25"),
+        ("1 other", None, 0.75, None, "mine 0.80"),
+        ("mean", None, 0.5, None, "CKA 0.50"),
+    )
+
+
+def test_facts_are_read_as_they_were_written(study):
+    folder, _ = study
+    for file in (folder / "parts").rglob("*.json"):
+        value = json.loads(file.read_text())["value"]
+        again = decode(FamilyFacts, value)
+        assert isinstance(again.grades.cells[0].scores["cka"].spearman.estimate, Estimate)
+        assert json.loads(json.dumps(encode(again))) == value
 
 
 def test_rounding_is_relative_and_noise_is_none():
@@ -420,62 +466,56 @@ def test_rounding_is_relative_and_noise_is_none():
 
 
 def finding(p, c, w, domain="made", failed=None):
-    values = dict(zip(THREE, (p, c, w)))
-    means = {
-        spec: {"spearman": [v, None if v is None else v - 0.1, v]} for spec, v in values.items()
-    }
-    return Family(domain, "known", "line", ""), {"means": {"*": means}, "failed": failed or {}}
+    means = {spec: score(v, None if v is None else v - 0.1) for spec, v in zip(THREE, (p, c, w))}
+    return facts({ALL: means}, domain, failed=failed)
 
 
 def test_a_domain_counts_only_when_all_holds():
     one, other = finding(0.5, 0.52, 0.4), finding(0.5, 0.52, 0.51, "other")
-    assert claims.order_in_layers([one]).holds == (True,)
-    found = claims.order_in_layers([one, other])
+    assert judges.order_in_layers([one]).holds == (True,)
+    found = judges.order_in_layers([one, other])
     assert found.holds == (True, False)
     assert found.ours.startswith(
         "holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400"
     )
-    assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
-    assert claims.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not before
-    assert claims.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
+    assert judges.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
+    assert judges.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not ahead
+    assert judges.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
     with pytest.raises(NoData, match=r"made/known/line: CKA has no mean: 3 comparisons failed"):
-        claims.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
+        judges.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
 
 
 def test_the_best_overall_needs_all_benchmarks_and_no_tie():
     names = ("layers", "deletion", "finetuning", "pretraining")
     best = {name: [finding(0.6, 0.5, 0.4)] for name in names}
     tied = {name: [finding(0.6, 0.6, 0.4)] for name in names}
-    overall, nowhere, hard = (entry[3] for entry in SUMMARY)
-    assert overall(best).holds == (True,)
-    assert overall(tied).holds == (False,)
+    assert judges.best_overall(best).holds == (True,)
+    assert judges.best_overall(tied).holds == (False,)
     with pytest.raises(
         NoData, match="all four benchmarks are needed; without models or not run: pretraining"
     ):
-        overall({name: best[name] for name in names[:3]})
-    assert nowhere(best).holds == (False,)
-    assert nowhere({**best, "layers": [finding(0.5, 0.6, 0.4)]}).holds == (True,)
-    assert nowhere(tied).holds == (False,)  # both are the best everywhere
-    assert hard(best).holds == (False,)
+        judges.best_overall({name: best[name] for name in names[:3]})
+    assert judges.no_dominance(best).holds == (False,)
+    other = {**best, "layers": [finding(0.5, 0.6, 0.4)]}
+    assert judges.no_dominance(other).holds == (True,)
+    assert judges.no_dominance(tied).holds == (False,)  # both are the best everywhere
+    assert judges.out_of_distribution_is_hard(best).holds == (False,)
     falling = {n: [finding(v, v, v)] for n, v in zip(names, (0.9, 0.8, 0.5, 0.1))}
-    assert hard(falling).holds == (True,)
+    assert judges.out_of_distribution_is_hard(falling).holds == (True,)
 
 
 def test_late_layers_by_intervals_without_copies():
-    def numbers(ends, copies):
-        rows = [
-            [*pair, 0.1, *ends, *copies, 200]
-            for pair in ((THREE[0], THREE[1]), (THREE[0], THREE[2]))
-        ]
-        rows[1][3:5] = [-e for e in reversed(ends)]
-        return {"by_layer": {"a": rows}}
+    def family(ends, copies):
+        turned = [-end for end in reversed(ends)]
+        over = Contrast(*THREE[:2], 0.1, *ends, *copies, 200)
+        under = Contrast(THREE[0], THREE[2], 0.1, *turned, *copies, 200)
+        return facts({}, by_layer={"a": (over, under)})
 
-    family = Family("made", "known", "line", "")
-    assert claims.late_layers([(family, numbers((0.1, 0.2), (-0.1, 0.2)))]).holds == (True,)
-    assert claims.late_layers([(family, numbers((-0.1, 0.2), (0.1, 0.2)))]).holds == (False,)
-    empty = {"by_layer": {"a": [[THREE[0], THREE[1], 0.1, None, None, None, None, 0]]}}
+    assert judges.late_layers([family((0.1, 0.2), (-0.1, 0.2))]).holds == (True,)
+    assert judges.late_layers([family((-0.1, 0.2), (0.1, 0.2))]).holds == (False,)
+    empty = facts({}, by_layer={"a": (Contrast(*THREE[:2], 0.1, None, None, None, None, 0),)})
     with pytest.raises(NoData, match="no interval for Procrustes - CKA"):
-        claims.late_layers([(family, empty)])
+        judges.late_layers([empty])
 
 
 def test_slow_measures_are_left_out_with_a_reason(models):

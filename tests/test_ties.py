@@ -19,9 +19,8 @@ import resemblance as rs
 from resemblance.measures.topology import WEIGHT
 from resemblance.views import shared_neighbours
 from resemblance.views.heat import TEMPERATURES, chebyshev_traces, heat_trace, neighbour_operator
-from resemblance.views.manifold import fuzzy_kernel, local_rbf_kernel
-from resemblance.views.neighbour_graphs import graph
-from resemblance.views.neighbours import largest, nearest
+from resemblance.views.neighbour_kernels import fuzzy_kernel, graph, local_rbf_kernel
+from resemblance.views.neighbours import NeighbourSearch, largest, nearest
 from resemblance.views.shared_neighbours import mean_product
 
 LISTS = ["lcs_knn", "edit_distance_knn", "rank_similarity"]
@@ -98,9 +97,9 @@ def test_entries_at_the_edge_of_rounding_are_tied():
 
 
 def test_the_weights_of_a_table_by_hand():
-    first = graph(rs.Representation(X), k=1, metric="euclidean").toarray()
+    first = graph(rs.Representation(X), NeighbourSearch(1, "euclidean")).toarray()
     assert first.tolist() == [[0, 0.5, 0.5, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]]
-    second = graph(rs.Representation(X), k=2, metric="euclidean").toarray()
+    second = graph(rs.Representation(X), NeighbourSearch(2, "euclidean")).toarray()
     assert second.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
 
 
@@ -133,11 +132,13 @@ def test_tied_samples_share_the_weights_of_a_kernel():
     points = rs.Representation(np.array([[0.0], [1.0], [2.0], [-2.0], [2.0], [50.0]]))
     unit = float(np.sqrt(((points.array - points.array.mean()) ** 2).sum()))
     fuzzy = fuzzy_kernel(
-        points, k=3, metric="euclidean", symmetrize=False, diagonal=False
+        points, NeighbourSearch(3, "euclidean"), symmetrize=False, diagonal=False
     ).toarray()
     assert fuzzy[0, 1] == 1
     assert fuzzy[0, 2:5] == pytest.approx(np.full(3, (np.log2(3) - 1) / 3), rel=1e-12)
-    rbf = local_rbf_kernel(points, k=3, squared=False, diagonal=True).toarray()
+    rbf = local_rbf_kernel(
+        points, NeighbourSearch(3, "euclidean"), squared=False, diagonal=True
+    ).toarray()
     distances = (
         np.array([[1, 2, 2], [1, 1, 1], [0, 1, 2], [2, 3, 4], [0, 1, 2], [48, 48, 49]]) / unit
     )
@@ -389,7 +390,7 @@ def test_the_chance_of_sharing_neighbours_is_the_one_that_is_documented(metric):
     x, y = FEW
     own = 1.0
     for z in FEW:
-        w = graph(rs.Representation(z), k=2, metric=metric).toarray()
+        w = graph(rs.Representation(z), NeighbourSearch(2, metric)).toarray()
         own *= (w * w).sum() / 12
     values = [
         rs.mutual_knn(x, y[list(order)], k=2, metric=metric) for order in permutations(range(6))
@@ -517,7 +518,7 @@ def test_distances_that_differ_by_rounding_tie():
     turned = 0.1 * x @ np.linalg.qr(np.random.default_rng(1).standard_normal((12, 12)))[0]
     for metric in ("euclidean", "cosine", "inner"):
         first, second = (
-            graph(rs.Representation(z), k=7, metric=metric).toarray() for z in (x, turned)
+            graph(rs.Representation(z), NeighbourSearch(7, metric)).toarray() for z in (x, turned)
         )
         assert np.array_equal(first, second)
 

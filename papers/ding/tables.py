@@ -20,6 +20,7 @@ from resemblance.suites.sensitivity.facts import (
     SuiteFacts,
     mean_or_none,
     mean_value,
+    name_of,
 )
 from resemblance.suites.sensitivity.sections import NUMBERS
 
@@ -77,26 +78,22 @@ def leaders(facts: SuiteFacts) -> Table:
         for where, family in columns.items()
     }
     means = {spec: mean_or_none(column[spec] for column in values.values()) for spec in specs}
-    names = {spec: name for f in columns.values() for spec, name in _names(f).items()}
+    labels = {spec: label for f in columns.values() for spec, label in f.labels.items()}
     rows = tuple(
-        (where, *(column.get(spec) for spec in THREE.values()), _best(column, names))
+        (where, *(column.get(spec) for spec in THREE.values()), _best(column, labels))
         for where, column in {**values, "mean": means}.items()
     )
     heads = ("benchmark", "Procrustes", "CKA", "PWCCA, all directions", f"best of {len(specs)}")
     return Table("leaders", "Spearman's ρ, mean over layers and functionalities", heads, rows)
 
 
-def _names(facts: FamilyFacts) -> dict[str, str]:
-    return {spec: facts.name(spec) for spec in facts.labels}
-
-
-def _best(values: Mapping[str, float | None], names: Mapping[str, str]) -> str | None:
+def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str | None:
     """Return the measure with the largest value, and the value."""
     finite = {spec: value for spec, value in values.items() if value is not None}
     if not finite:
         return None
     spec = max(finite, key=finite.__getitem__)
-    return f"{names[spec]} {finite[spec]:.2f}"
+    return f"{name_of(spec, labels)} {finite[spec]:.2f}"
 
 
 # ------------------------------------------------------------------------------------------ Table 1

@@ -12,7 +12,7 @@ from resemblance.grounding import spearman
 from resemblance.measures import cka, procrustes, pwcka
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
-from resemblance.stability.comparing import unit
+from resemblance.statistics.rdm import unit
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import (
     REMOVED,

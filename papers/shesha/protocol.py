@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from resemblance.stability.comparing import Rdm, mean_agreement
-from resemblance.stability.splits import halves
+from resemblance.statistics.rdm import Rdm, mean_agreement
+from resemblance.statistics.splits import halves
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES
 
 SEED, SPLITS = 320, 50  # of the author's scripts

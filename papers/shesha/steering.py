@@ -15,7 +15,7 @@ import numpy as np
 from resemblance.representation import Representation
 from resemblance.results.sections import Section
 from resemblance.rng import generator
-from resemblance.stability.comparing import rows, unit
+from resemblance.statistics.rdm import rows, unit
 from resemblance.suites.experiments import Experiment, Part, RunConfig
 from resemblance.suites.stability.models import absent_of, labels_of, names_of, recipe_of
 

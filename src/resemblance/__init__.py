@@ -2,12 +2,13 @@
 pairs."""
 
 from . import stability
-from .catalogue import get_measure, list_measures, preset
+from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
 from .caveat import UninformativeWarning
 from .compare import compare
 from .comparison import Comparison, load
+from .declared import when
 from .drift import Drift, DriftReport, drift
-from .measure import Measure, measure, when
+from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
 from .representation import (
@@ -22,7 +23,6 @@ from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
 from .sources.trials import from_conditions
-from .stability import get_statistic, list_statistics
 from .statistic import Statistic, statistic
 from .subject import Subject
 from .views.recall import neighbour_recall

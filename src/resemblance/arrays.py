@@ -169,9 +169,8 @@ def scatter(values: Array, order: Array) -> Array:
         result = namespace(values).empty_like(values)
         result[order] = values
         return result
-    xp = namespace(
-        values
-    )  # the standard has no assignment by index; inverting the permutation costs a second sort
+    # The standard has no assignment by index; inverting the permutation costs a second sort.
+    xp = namespace(values)
     return xp.take(values, xp.argsort(order))
 
 

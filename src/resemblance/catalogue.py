@@ -1,15 +1,20 @@
-"""Find measures: by name, by label, by what they are invariant to, or as the list a paper used."""
+"""Find measures and statistics: by name, by label, by what they are invariant to; and the lists of
+measures that papers used."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from . import measures
-from .measure import FAMILIES, INVARIANCES, Measure, implied
+from . import measures, statistics
+from .declared import INVARIANCES, implied
+from .measure import FAMILIES, Measure
+from .statistic import STATISTIC_FAMILIES, Statistic
 from .suggestions import did_you_mean
+
+Entry = TypeVar("Entry", Measure, Statistic)
 
 
 def list_measures(
@@ -20,24 +25,37 @@ def list_measures(
 
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
-    family = None if family is None else family.lower().replace(" ", "_").replace("-", "_")
-    wanted = wanted_invariances(family, FAMILIES, invariant_to)
-    found = [
-        m for m in _catalogue().values() if family in (None, m.family) and wanted <= m.invariant_to
-    ]
-    return sorted(found, key=lambda m: (FAMILIES.index(m.family), m.name))
+    measures = sorted(_measures().values(), key=lambda m: (FAMILIES.index(m.family), m.name))
+    return _selected(measures, family, FAMILIES, invariant_to)
 
 
-def wanted_invariances(
-    family: str | None, families: Sequence[str], invariant_to: str | set[str] | None
-) -> frozenset[str]:
-    """Check what a list is restricted to, and return the invariances with all that they imply."""
+def list_statistics(
+    *, family: str | None = None, invariant_to: str | set[str] | None = None
+) -> list[Statistic]:
+    """Return the statistics of one representation, by family, that are of this family and have
+    these invariances.
+
+    Raises ``ValueError`` for a family or an invariance that does not exist.
+    """
+    return _selected(_statistics().values(), family, STATISTIC_FAMILIES, invariant_to)
+
+
+def _selected(
+    entries: Iterable[Entry],
+    family: str | None,
+    families: Sequence[str],
+    invariant_to: str | set[str] | None,
+) -> list[Entry]:
+    """Return the measures or statistics of a family with all these invariances and what they
+    imply."""
+    family = None if family is None else re.sub(r"[ -]", "_", family.lower())
     if family is not None and family not in families:
         raise ValueError(f"no family {family!r}{did_you_mean(family, families)}")
     wanted = {invariant_to} if isinstance(invariant_to, str) else set(invariant_to or ())
     for name in wanted - set(INVARIANCES):
         raise ValueError(f"no invariance {name!r}{did_you_mean(name, INVARIANCES)}")
-    return implied(wanted)
+    required = implied(wanted)
+    return [e for e in entries if family in (None, e.family) and required <= e.invariant_to]
 
 
 def get_measure(spec: str | Measure) -> Measure:
@@ -46,35 +64,47 @@ def get_measure(spec: str | Measure) -> Measure:
 
     Raises ``ValueError`` with the closest name when there is none.
     """
-    if isinstance(spec, Measure):
+    return spec if isinstance(spec, Measure) else _specified(spec, "measure", _measures())
+
+
+def get_statistic(spec: str | Statistic) -> Statistic:
+    """Return a statistic by name, label, or specification
+    (``"feature_split[k=10,rdm=euclidean]"``).
+
+    Raises ``ValueError`` with the closest name when there is none.
+    """
+    if isinstance(spec, Statistic):
         return spec
+    return _specified(spec, "statistic", _statistics())
+
+
+def _specified(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
+    """Return the measure or statistic that a specification means."""
     if not isinstance(spec, str):
         called = getattr(spec, "__name__", None)
-        remedy = f"decorate {called} with @resemblance.measure(...)" if called else "give a name"
-        raise ValueError(f"not a measure: {spec!r}; {remedy}")
+        remedy = f"decorate {called} with @resemblance.{kind}(...)" if called else "give a name"
+        raise ValueError(f"not a {kind}: {spec!r}; {remedy}")
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", spec)
     if match is None:
-        raise ValueError(f"not a measure: {spec!r}; write a name, or name[parameter=value,...]")
+        raise ValueError(f"not a {kind}: {spec!r}; write a name, or name[parameter=value,...]")
     name, parameters = match[1], match[2]
-    by_name = _catalogue() | {m.label: m for m in _catalogue().values()}
-    lowered = {key.lower(): m for key, m in by_name.items()}
+    by_name = dict(entries) | {e.label: e for e in entries.values()}
+    lowered = {key.lower(): e for key, e in by_name.items()}
     if name.lower() not in lowered:
-        raise ValueError(
-            f"no measure {name!r}{did_you_mean(name.lower(), lowered, show=_catalogue())}"
-        )
-    return (
-        lowered[name.lower()].where(**parse_parameters(parameters))
-        if parameters
-        else lowered[name.lower()]
-    )
+        hint = did_you_mean(name.lower(), lowered, show=entries)
+        raise ValueError(f"no {kind} {name!r}{hint}")
+    entry = lowered[name.lower()]
+    return entry.where(**parse_parameters(parameters)) if parameters else entry
 
 
 def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
     """Return the measures meant by specifications, labels, measures and names of presets, each
     once."""
     specs = specs if isinstance(specs, Iterable) else [specs]
-    found = (preset(s) if isinstance(s, str) and s in PRESETS else (get_measure(s),) for s in specs)
-    return list(dict.fromkeys(m for group in found for m in group))
+    groups = (
+        preset(s) if isinstance(s, str) and s in PRESETS else (get_measure(s),) for s in specs
+    )
+    return list(dict.fromkeys(m for group in groups for m in group))
 
 
 def preset(name: str) -> tuple[Measure, ...]:
@@ -125,8 +155,12 @@ _RESI: tuple[tuple[Measure, dict[str, Any]], ...] = (
 )
 
 
-def _catalogue() -> dict[str, Measure]:
+def _measures() -> dict[str, Measure]:
     return {name: getattr(measures, name) for name in measures.__all__}
+
+
+def _statistics() -> dict[str, Statistic]:
+    return {name: getattr(statistics, name) for name in statistics.__all__}
 
 
 def parse_parameters(parameters: str) -> dict[str, Any]:
@@ -136,13 +170,11 @@ def parse_parameters(parameters: str) -> dict[str, Any]:
         if not isinstance(call, ast.Call) or call.args:
             raise SyntaxError
         pairs = [(str(k.arg), k.value) for k in call.keywords]
-        given = {
-            name: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for name, v in pairs
-        }
+        parsed = {k: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for k, v in pairs}
     except (ValueError, SyntaxError) as error:
         raise ValueError(
             f"expected parameter=value, separated by commas; got {parameters!r}"
         ) from error
-    if len(given) < len(pairs):
+    if len(parsed) < len(pairs):
         raise ValueError(f"a parameter is given twice in {parameters!r}")
-    return given
+    return parsed

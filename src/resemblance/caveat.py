@@ -1,4 +1,4 @@
-"""What is said where a value means little, or where arrays look transposed."""
+"""Warnings for a value that means little, and hints for arrays that look transposed."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def caveat_of(
     if n == 2 and invariant_to >= SHAPE:
         return "fixed by the number of samples: any two samples have the same shape"
     try:
-        found = uninformative(*(_detached(r) for r in (x, y)))
+        caveat = uninformative(*(_detached(r) for r in (x, y)))
     except Undefined:
         return ""
-    return f"{found}{TRANSPOSED}" if found and d == e >= MUCH_WIDER * n else found
+    return f"{caveat}{TRANSPOSED}" if caveat and d == e >= MUCH_WIDER * n else caveat
 
 
 def condition(uninformative: Callable[..., str]) -> str:

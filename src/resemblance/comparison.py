@@ -17,8 +17,9 @@ import scipy
 
 from .arrays import library
 from .catalogue import get_measure, parse_parameters
+from .declared import SLACK, outside
 from .extras import need
-from .measure import SLACK, Measure, outside
+from .measure import Measure
 from .representation import Representation, fingerprint, title
 from .store import Cell, Store, reading, remarks_of
 from .suggestions import did_you_mean
@@ -65,7 +66,7 @@ class Comparison:
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
 
     A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per
-    measure; views that several measures share are counted for the first that took them.
+    measure; the cost of a shared view is charged to the first measure that uses it.
     ``provenance`` says what it was computed from and with: fingerprints of the data, versions,
     precision. ``cells`` are the results as they were computed, to be saved. ``remarks`` are what
     measures recorded of a pair with the value: numbers, and why it means little if it does.

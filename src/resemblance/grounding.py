@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import kendalltau
+
+from .significance import pairs_of, rank_correlation, ranks_of_rows
 
 
 class Block(NamedTuple):
@@ -36,7 +38,7 @@ def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> Blocks:
     ``expected``: (n, n) symmetric. ``both_orders``: of an asymmetric measure, (i, j) and (j, i) are
     two pairs.
     """
-    rows, columns = _pairs(len(expected), both_orders)
+    rows, columns = pairs_of(len(expected), both_orders)
     return (Block(rows, columns, np.asarray(expected, float)[rows, columns]),)
 
 
@@ -67,14 +69,14 @@ def by_anchor(groups: Sequence[object]) -> Blocks:
 
 def by_distance(layers: int) -> Blocks:
     """One block of all pairs of layers (lower, upper), expected to differ as their positions do."""
-    rows, columns = _pairs(layers, both_orders=False)
+    rows, columns = pairs_of(layers, both_orders=False)
     return (Block(rows, columns, (columns - rows).astype(float)),)
 
 
 def by_nesting(layers: int) -> Blocks:
     """One block per pair of layers (1) with all pairs that lie between them (0): the nested tuples
     of Eq. 8."""
-    rows, columns = _pairs(layers, both_orders=False)
+    rows, columns = pairs_of(layers, both_orders=False)
     blocks = []
     for i, j in zip(rows, columns):
         inside = (rows >= i) & (columns <= j)
@@ -94,26 +96,18 @@ def by_source(layers: int) -> Blocks:
     return tuple(blocks)
 
 
-def _pairs(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
-    rows, columns = np.nonzero(~np.eye(n, dtype=bool)) if both_orders else np.triu_indices(n, 1)
-    return rows, columns
-
-
 def _group_block(inside: np.ndarray, both_orders: bool) -> Block:
-    rows, columns = _pairs(len(inside), both_orders=True)
+    rows, columns = pairs_of(len(inside), both_orders=True)
     within, leaving = inside[rows] & inside[columns], inside[rows] & ~inside[columns]
-    chosen = (
-        within | leaving | (~inside[rows] & inside[columns])
-        if both_orders
-        else within & (rows < columns) | leaving
-    )
-    return Block(rows[chosen], columns[chosen], (~within[chosen]).astype(float))
+    entering = ~inside[rows] & inside[columns]
+    counted = within | leaving | entering if both_orders else within & (rows < columns) | leaving
+    return Block(rows[counted], columns[counted], (~within[counted]).astype(float))
 
 
 # ---------------------------------------------------------------------------------------- qualities
 
 
-class Agreement(NamedTuple):
+class BlockScore(NamedTuple):
     """A quality of one block, and the weight it has in the average over blocks. NaN: there is
     nothing to compare."""
 
@@ -121,10 +115,10 @@ class Agreement(NamedTuple):
     weight: float = 1.0
 
 
-Quality = Callable[[np.ndarray, np.ndarray], Agreement]
+Quality = Callable[[np.ndarray, np.ndarray], BlockScore]
 
 
-def spearman(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+def spearman(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     r"""Spearman's rank correlation of measured and expected differences, in [-1, 1], 1 for the same
     order.
 
@@ -134,12 +128,12 @@ def spearman(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     """
     measured, expected = _known(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
-        return Agreement(np.nan)
-    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (measured, expected))
-    return Agreement(float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1, 1)))
+        return BlockScore(np.nan)
+    a, b = (ranks_of_rows(v) for v in (measured, expected))
+    return BlockScore(float(rank_correlation(a, b)))
 
 
-def conformity(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+def conformity(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     r"""Share of comparisons of two pairs in which the one expected to differ less does not differ
     more, in [0, 1].
 
@@ -150,7 +144,7 @@ def conformity(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     return _conformity(*_known(measured, expected), ties=True)
 
 
-def auprc(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Area under the precision-recall curve for finding the pairs expected to be alike by small
     differences, in [0, 1].
 
@@ -162,39 +156,40 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     measured, expected = _known(measured, expected)
     alike = expected == 0
     if alike.all() or not alike.any():
-        return Agreement(np.nan)
-    return Agreement(_average_precision(alike, -rankdata(measured)))
+        return BlockScore(np.nan)
+    return BlockScore(_average_precision(alike, -ranks_of_rows(measured)))
 
 
-def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for tests 3 to 5: equal differences do not conform;
-    every block counts 1.
+def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
+    """Conformity as the authors' code computes it for tests 3 to 5: equal differences do not
+    conform; every block counts 1.
 
     It compares largest - difference, which makes all finite differences equal when one is infinite.
     """
     measured, expected = _known(measured, expected)
     with np.errstate(invalid="ignore"):
         similarity = measured.max(initial=-np.inf) - measured
-    return Agreement(_conformity(*_known(-similarity, expected), ties=False).value)
+    return BlockScore(_conformity(*_known(-similarity, expected), ties=False).value)
 
 
-def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Conformity as the authors' code has it for test 6: a comparison with a missing difference
-    conforms."""
+def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
+    """Conformity as the authors' code computes it for test 6: a comparison with a missing
+    difference conforms."""
     known = _conformity(*_known(measured, expected), ties=True)
     total = _comparisons(expected)
     violations = (1 - known.value) * known.weight if known.weight else 0.0
-    return Agreement(1 - violations / total if total else np.nan, total)
+    return BlockScore(1 - violations / total if total else np.nan, total)
 
 
-def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """Spearman correlation as the authors' code has it for test 6: no value when a difference is
-    missing."""
-    return Agreement(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
+def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
+    """Spearman correlation as the authors' code computes it for test 6: no value when a difference
+    is missing."""
+    return BlockScore(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 
 
-def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it for distances: scored by (largest - difference) / largest.
+def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
+    """AUPRC as the authors' code computes it for distances: scored by (largest - difference) /
+    largest.
 
     The same as :func:`auprc` except when all differences are negative, which turns the order round,
     or when one is infinite, which leaves no value.
@@ -202,16 +197,16 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     measured, expected = _known(measured, expected)
     alike = expected == 0
     if alike.all() or not alike.any() or not np.isfinite(measured).all():
-        return Agreement(np.nan)
+        return BlockScore(np.nan)
     largest = measured.max() or 5e-5
-    return Agreement(_average_precision(alike, (largest - measured) / largest))
+    return BlockScore(_average_precision(alike, (largest - measured) / largest))
 
 
-def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> Agreement:
-    """AUPRC as the authors' code has it for similarities, which it scores as they are: none when
+def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
+    """AUPRC as the authors' code computes it for similarities, scored as they are: none when
     one is infinite."""
     known, _ = _known(measured, expected)
-    return auprc(measured, expected) if np.isfinite(known).all() else Agreement(np.nan)
+    return auprc(measured, expected) if np.isfinite(known).all() else BlockScore(np.nan)
 
 
 def _known(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,14 +214,14 @@ def _known(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.n
     return measured[known], expected[known]
 
 
-def _conformity(measured: np.ndarray, expected: np.ndarray, ties: bool) -> Agreement:
+def _conformity(measured: np.ndarray, expected: np.ndarray, ties: bool) -> BlockScore:
     # In the order of expectation, every pair is compared with those of strictly larger expectation.
     smaller = expected[:, None] < expected[None, :]
     conforms = (
         measured[:, None] <= measured[None, :] if ties else measured[:, None] < measured[None, :]
     )
     total = int(smaller.sum())
-    return Agreement(float((smaller & conforms).sum()) / total if total else np.nan, total)
+    return BlockScore(float((smaller & conforms).sum()) / total if total else np.nan, total)
 
 
 def _comparisons(expected: np.ndarray) -> int:
@@ -242,7 +237,7 @@ def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
 # ----------------------------------------------------------------------------------------- averages
 
 
-def pooled(agreements: Sequence[Agreement]) -> float:
+def pooled(agreements: Sequence[BlockScore]) -> float:
     """Mean weighted by what each block rests on; blocks without a value are left out."""
     known = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
     return (
@@ -252,7 +247,7 @@ def pooled(agreements: Sequence[Agreement]) -> float:
     )
 
 
-def complete_mean(agreements: Sequence[Agreement]) -> float:
+def complete_mean(agreements: Sequence[BlockScore]) -> float:
     """Mean over blocks, NaN if one of them has no value."""
     return float(np.mean([a.value for a in agreements])) if agreements else np.nan
 
@@ -263,7 +258,7 @@ class Rule(NamedTuple):
 
     blocks: Callable[..., Blocks]
     quality: Quality
-    average: Callable[[Sequence[Agreement]], float]
+    average: Callable[[Sequence[BlockScore]], float]
 
 
 def apply(rule: Rule, differences: np.ndarray, blocks: Blocks) -> float:
@@ -281,7 +276,7 @@ def by_reference(expected: Sequence[float]) -> Blocks:
     return (Block(np.zeros_like(columns), columns, np.asarray(expected, float)),)
 
 
-def kendall(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, in [-1, 1],
     1 for one order.
 
@@ -290,14 +285,14 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> Agreement:
     """
     measured, expected = _known(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
-        return Agreement(np.nan)
+        return BlockScore(np.nan)
     tau = kendalltau(measured, expected).statistic
-    return Agreement(round(float(tau), 12))  # the same order gives 1, not 0.9999999999999999
+    return BlockScore(round(float(tau), 12))  # the same order gives 1, not 0.9999999999999999
 
 
-def concordance(measured: np.ndarray, expected: np.ndarray) -> Agreement:
+def concordance(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Conformity in which equal differences count half, so that a measure that tells nothing apart
     gets one half."""
     measured, expected = _known(measured, expected)
     with_ties, without = (_conformity(measured, expected, ties=ties) for ties in (True, False))
-    return Agreement((with_ties.value + without.value) / 2, with_ties.weight)
+    return BlockScore((with_ties.value + without.value) / 2, with_ties.weight)

@@ -148,8 +148,8 @@ def open_array(path: Path) -> np.ndarray:
     with explained(str(path)):
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
-        found: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-        return found
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array
 
 
 @contextmanager

@@ -18,12 +18,12 @@ def restore(
 ) -> Any:
     """Find a measure or statistic by where it is defined: how they travel between processes."""
     try:
-        found = getattr(importlib.import_module(module), name)
+        declared = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:
         if file is None:
             raise
-        found = getattr(load_module(file, module), name)
-    return found.where(**dict(parameters))
+        declared = getattr(load_module(file, module), name)
+    return declared.where(**dict(parameters))
 
 
 def version_of(function: Callable[..., Any]) -> int:

@@ -68,8 +68,8 @@ class Representation:
     ):
         self.path = array_file(data) if isinstance(data, str | Path) else None
         self.name = name or (self.path.stem if self.path else "")
-        given = receive(open_array(self.path) if self.path else data, title(self))
-        self.source: Array = given.array
+        received = receive(open_array(self.path) if self.path else data, title(self))
+        self.source: Array = received.array
         if dtype not in (None, "float32", "float64"):
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
         if dtype == "float64" and not has_float64(self.source):
@@ -77,7 +77,7 @@ class Representation:
                 f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
-        self.order: Order = given.order if ids is None else tuple(ids)
+        self.order: Order = received.order if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         _check_shape(self)
@@ -130,8 +130,8 @@ class Representation:
     def __getstate__(self) -> dict[str, Any]:
         # Views do not travel: they are cheaper to compute again than to send. A file travels as its
         # path.
-        kept = {"path": self.path, "name": self.name, "dtype": self.dtype, "order": self.order}
-        return kept | {"source": None if self.path else self.source}
+        state = {"path": self.path, "name": self.name, "dtype": self.dtype, "order": self.order}
+        return state | {"source": None if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -161,17 +161,17 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
 
     Raises ``ValueError`` when one has no ids, repeats one, or when no id is common to all.
     """
-    given = [as_representation(data) for data in representations]
-    for r in given:
+    members = [as_representation(data) for data in representations]
+    for r in members:
         repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
         if r.order is None or repeated:
             problem = f"; {repeated[0]!r} is there several times" if repeated else ""
             raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
-    common = set.intersection(*(set(r.order or ()) for r in given))
-    order = [i for i in given[0].order or () if i in common]
+    common = set.intersection(*(set(r.order or ()) for r in members))
+    order = [i for i in members[0].order or () if i in common]
     if not order:
         raise ValueError("join_samples: no sample id is common to all representations")
-    return tuple(_select(r, order) for r in given)
+    return tuple(_select(r, order) for r in members)
 
 
 def _select(x: Representation, ids: list[Hashable]) -> Representation:
@@ -230,9 +230,8 @@ def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, A
     yield it."""
     current = _pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield current[
-            2
-        ]  # already comparing this pair: a measure that calls another one shares its views
+        # Already comparing this pair: a measure that calls another one shares its views.
+        yield current[2]
         return
     shared: dict[Hashable, Any] = {}
     token = _pair.set((x, y, shared))
@@ -293,10 +292,9 @@ def fingerprint(x: Representation) -> str:
     """Hash of the values as given, their shape, and the precisions they come and are computed
     in."""
     source = np.ascontiguousarray(to_numpy(x.source))
-    own = str(x.source.dtype).rpartition(".")[2]
-    kind = (
-        source.dtype.str if source.dtype.name == own else own
-    )  # bfloat16 is float32 in NumPy, but has another rank
+    dtype = str(x.source.dtype).rpartition(".")[2]
+    # In NumPy bfloat16 is float32, but it has another rank.
+    kind = source.dtype.str if source.dtype.name == dtype else dtype
     digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
     digest.update(source.data)
     return digest.hexdigest()[:32]
@@ -332,9 +330,11 @@ def title(x: Representation | str) -> str:
 def working_precision(array: Array) -> str:
     """Return the dtype to compute in unless told otherwise: float64 on the CPU, at least float32
     elsewhere."""
-    own = str(array.dtype).rpartition(".")[2]
+    dtype = str(array.dtype).rpartition(".")[2]
     return (
-        "float64" if own == "float64" or (on_processor(array) and has_float64(array)) else "float32"
+        "float64"
+        if dtype == "float64" or (on_processor(array) and has_float64(array))
+        else "float32"
     )
 
 

@@ -4,30 +4,31 @@ tests prove."""
 from __future__ import annotations
 
 import inspect
-import math
-import sys
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field, replace
-from numbers import Number
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from .arrays import to_numpy
-from .inputs import check_order, order_of
-from .measure import (
+from .declared import (
     Change,
     argument,
-    check_parameters,
-    claims_under,
-    hashable,
+    as_card,
+    by_name,
+    choices_of,
+    fixed_parameters,
+    hash_of,
     implied,
+    in_brief,
     in_range,
-    specification,
+    invariance,
+    is_same,
+    settle,
+    spec_of,
+    summary,
+    with_parameters,
 )
-from .modules import restore, version_of
-from .notebook import card
-from .representation import Representation, Undefined, check_same_samples, finite
+from .modules import version_of
+from .representation import Representation, Undefined, finite
+from .roles import ROLES
 from .suggestions import did_you_mean
 
 StatisticFamily = Literal[
@@ -69,41 +70,35 @@ class Statistic:
 
     def __post_init__(self) -> None:
         needs, defaults = _needs_and_defaults(self.function)
-        object.__setattr__(self, "needs", needs)
-        object.__setattr__(self, "defaults", defaults)
-        object.__setattr__(self, "spec", specification(self.name, self.parameters, defaults))
-        object.__setattr__(self, "__doc__", self.function.__doc__)
-        object.__setattr__(self, "__wrapped__", self.function)
-        object.__setattr__(self, "__name__", self.name)
-        object.__setattr__(self, "__module__", self.function.__module__)
+        settle(self, defaults, needs=needs)
 
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
         """Return the value of the statistic for a representation."""
-        statistic, given = self.with_data(parameters)
+        statistic, inputs = self.with_data(parameters)
         x = argument(X, "X")
-        return statistic.evaluate(x, *self.prepare(x, *data, **given))
+        return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
 
     def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
-        """Part arguments given by name: the statistic with its parameters fixed, and what it needs
-        besides X."""
-        given = {name: named[name] for name in self.needs if name in named}
-        parameters = {name: value for name, value in named.items() if name not in given}
-        return self.where(**parameters) if parameters else self, given
+        """Split arguments by name: the statistic with its parameters fixed, and what it needs in
+        addition to X."""
+        inputs = {name: named[name] for name in self.needs if name in named}
+        parameters = {name: value for name, value in named.items() if name not in inputs}
+        return self.where(**parameters) if parameters else self, inputs
 
     def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
-        """Check what the statistic needs besides the representation and return it in its order.
+        """Check what the statistic needs in addition to the representation; return it in order.
 
         Labels become integers from 0; arrays become representations.
         """
-        given = dict(zip(self.needs, data)) | named
+        inputs = dict(zip(self.needs, data)) | named
         for name in set(self.needs[: len(data)]) & set(named):
             raise ValueError(f"{self.name}: {name} is given twice, by position and by name")
-        if len(data) > len(self.needs) or len(given) != len(self.needs):
+        if len(data) > len(self.needs) or len(inputs) != len(self.needs):
             wanted = ", ".join(("X", *self.needs))
             raise ValueError(
                 f"{self.name} is called as {self.name}({wanted}); parameters are given by name"
             )
-        return tuple(ROLES[name](self.name, x, given[name]) for name in self.needs)
+        return tuple(ROLES[name](self.name, x, inputs[name]) for name in self.needs)
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
         """Check the representation and compute, from what :meth:`prepare` returned."""
@@ -122,62 +117,31 @@ class Statistic:
 
         Raises ``ValueError`` for a parameter or a choice the statistic does not have.
         """
-        parameters = {k: hashable(v) for k, v in parameters.items()}
-        check_parameters(self.function, self.defaults, self.limits, parameters)
-        fixed = dict(self.parameters) | parameters
-        base = self.base or self  # claims always start from the declared ones
-        claims = claims_under(self.changes, {**self.defaults, **fixed})
-        return replace(base, base=base, parameters=tuple(sorted(fixed.items())), **claims)
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of the docstring."""
-        return (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ")
-
-    def __str__(self) -> str:
-        return self.spec
-
-    def __repr__(self) -> str:
-        return f"<statistic {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
-
-    def _repr_html_(self) -> str:
-        return card(f"statistic {self.spec}", {"definition": self.summary, **self._claims()})
+        return with_parameters(self.base or self, fixed_parameters(self, parameters))
 
     def _claims(self) -> dict[str, str]:
         low, high = self.range
         words = {True: "larger is more stable", False: "smaller is more stable", None: ""}
-        unchanged = sorted(name.replace("_", " ") for name in self.invariant_to)
         return {
             "label": self.label,
             "range": f"in {low:.4g} to {high:.4g}",
             "direction": words[self.larger_is_more_stable],
-            "invariance": f"invariant to {', '.join(unchanged)}"
-            if unchanged
-            else "no invariance claimed",
+            "invariance": invariance(self.invariant_to),
             "needs": f"needs {', '.join(self.needs)}" if self.needs else "",
         }
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Statistic) and (self.function, self.spec) == (
-            other.function,
-            other.spec,
-        )
+    @property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """The values that each parameter with a fixed list of them can take."""
+        return choices_of(self.function)
 
-    def __hash__(self) -> int:
-        return hash((self.function, self.spec))
-
-    def __reduce__(self) -> Any:
-        # Travels by name, like a function.
-        module = sys.modules[self.function.__module__]
-        if not isinstance(getattr(module, self.name, None), Statistic):
-            where = f"define it at the top level of a module, as {self.name}"
-            raise ValueError(f"{self} cannot be sent to a worker process: {where}")
-        return restore, (
-            module.__name__,
-            self.name,
-            self.parameters,
-            getattr(module, "__file__", None),
-        )
+    summary = property(summary)
+    __str__ = spec_of
+    __repr__ = in_brief
+    _repr_html_ = as_card
+    __eq__ = is_same
+    __hash__ = hash_of
+    __reduce__ = by_name
 
 
 def statistic(
@@ -229,124 +193,6 @@ def statistic(
         return base.where()
 
     return declare
-
-
-def classes(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, in the order of the sorted labels, by position.
-
-    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or
-    all of one type; and when the index of labels and the ids of the samples say that they do not
-    belong together.
-    """
-    found, n = _label_array(values), x.shape[0]
-    if found.shape != (n,):
-        remedy = f"; give their column, of shape ({n},)" if found.shape == (n, 1) else ""
-        raise ValueError(
-            f"{called}: {role} must be one per sample, shape ({n},); got shape "
-            f"{found.shape}{remedy}"
-        )
-    check_order(called, "X", x.order, f"the index of {role}", order_of(values, role))
-    if (
-        np.ma.getmaskarray(values).any()
-        if isinstance(values, np.ma.MaskedArray)
-        else any(map(_is_missing, found))
-    ):
-        raise ValueError(
-            f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples "
-            "out"
-        )
-    kinds = {_kind(v) for v in found.tolist()}
-    if len(kinds) > 1:
-        raise ValueError(
-            f"{called}: {role} are of several types ({', '.join(sorted(kinds))}); make all of "
-            "them words"
-        )
-    try:
-        return np.unique(found, return_inverse=True)[1]
-    except TypeError:
-        raise ValueError(
-            f"{called}: {role} must be numbers or words; got {next(iter(kinds))}"
-        ) from None
-
-
-def _label_array(values: Any) -> np.ndarray:
-    """Labels as an array that has not made words of numbers, or of None."""
-    if hasattr(values, "__dlpack__"):
-        return to_numpy(values)
-    if not isinstance(values, list | tuple):
-        return np.asarray(values)
-    found = np.asarray(values, dtype=object)
-    return (
-        np.asarray(values)
-        if all(isinstance(v, int | float | np.number) for v in found.ravel())
-        else found
-    )
-
-
-def _kind(value: Any) -> str:
-    return (
-        "number"
-        if isinstance(value, Number | np.bool_)
-        else "str"
-        if isinstance(value, str)
-        else type(value).__name__
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a label is None, NaN, infinite, or another value that is not equal to itself (NaT,
-    pandas.NA)."""
-    if value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA is neither true nor false
-        return True
-
-
-def _conditions(called: str, x: Representation, values: Any) -> np.ndarray:
-    return classes(called, x, values, "conditions")
-
-
-def _replicate(called: str, x: Representation, data: Any) -> Representation:
-    """Return a second representation of the same samples in the same order."""
-    y = argument(data, "replicate")
-    if x.shape[0] != y.shape[0]:
-        raise ValueError(
-            f"{called}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)"
-        )
-    check_same_samples(called, x, y)
-    finite(y)
-    return y
-
-
-def _control(called: str, x: Representation, data: Any) -> Representation:
-    """Return the representation of other samples by the same features."""
-    y = argument(data, "control")
-    if x.shape[1] != y.shape[1]:
-        raise ValueError(
-            f"{called}: X {x.shape} and control {y.shape} must have the same features (columns)"
-        )
-    finite(y)
-    return y
-
-
-def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
-    if not callable(encoder):
-        raise ValueError(
-            f"{called}: encoder must be a function from inputs to a representation; got {encoder!r}"
-        )
-    found: Callable[[np.ndarray], Any] = encoder
-    return found
-
-
-ROLES: Mapping[str, Callable[[str, Representation, Any], Any]] = {
-    "labels": classes,
-    "conditions": _conditions,
-    "replicate": _replicate,
-    "control": _control,
-    "encoder": _encoder,
-}
 
 
 def _needs_and_defaults(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:

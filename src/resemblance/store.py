@@ -41,8 +41,8 @@ class Cell(NamedTuple):
     """One computed value: the measure with its version, the fingerprints of both sides, and the
     value or the reason.
 
-    ``remarks``: a JSON object of named numbers, and a caveat, if the measure has something to say
-    of the value.
+    ``remarks``: extra diagnostics that the measure reports, as a JSON object of named numbers and
+    perhaps a caveat.
     """
 
     measure: str

@@ -209,11 +209,19 @@ def _probe(measure: Measure, wide: bool) -> Probe | None:
 def _own_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
     """A view of a sample: its size is the parameter of the measure, of which the probe could give
     all its rows only."""
-    given = {**measure.defaults, **dict(measure.parameters)}
+    settings = {**measure.defaults, **dict(measure.parameters)}
     sizes = [
-        given[name] for name, value in key[1] if value == rows and isinstance(given.get(name), int)
+        settings[name]
+        for name, value in _named(key[1])
+        if value == rows and isinstance(settings.get(name), int)
     ]
     return {rows: min(n, *sizes)} if sizes else {}
+
+
+def _named(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Parameters by name, those of a named tuple one by one."""
+    for name, value in parameters:
+        yield from value._asdict().items() if hasattr(value, "_asdict") else ((name, value),)
 
 
 def _shapes(value: Any) -> Iterator[Shape]:

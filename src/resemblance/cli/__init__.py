@@ -224,8 +224,8 @@ def explain_command(
     measure: Annotated[str, typer.Argument(help="Name, label, or specification.")],
 ) -> None:
     """Explain a measure or a statistic: definition, claims, parameters."""
+    from ..catalogue import get_statistic, list_statistics
     from ..report.explain import explain
-    from ..stability import get_statistic, list_statistics
 
     known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
     is_statistic = measure.partition("[")[0].strip().lower() in known

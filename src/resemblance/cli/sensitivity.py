@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..extras import check
-from ..suites.resi.models import DOMAINS
+from ..sources.trained import DOMAINS
 from ..suites.sensitivity.suite import EXPERIMENTS, MEASURES, SIZES, run
 from ..tiles import parse_bytes
 from .findings import Beside, Jobs, Measures, Memory, Quiet, Suite, carry_out, suite_commands

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..representation import Representation, Undefined, as_representation, check_same_samples
-from ..statistic import classes as checked_labels
+from ..roles import classes as checked_labels
 from ..suggestions import did_you_mean
 from .verdict import PURPOSES
 

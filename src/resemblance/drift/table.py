@@ -22,9 +22,9 @@ from ..measures import (
 )
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
-from ..views.distributions import effective_rank, participation_ratio
 from ..views.points import size
 from ..views.spectra import decomposition
+from ..views.summaries import effective_rank, participation_ratio
 from .kinds import interval
 from .maps import NEGLIGIBLE
 from .retrieval import Lost

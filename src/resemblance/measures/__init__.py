@@ -1,40 +1,30 @@
 """The measures, one file per family; :mod:`.catalogue` finds every measure defined in them."""
 
-from .alignment import (
-    aligned_cosine,
-    angular_shape,
+from .alignment import aligned_cosine, angular_shape, procrustes, procrustes_size_shape, shape
+from .cca import eigenspace_overlap, mean_cca, pwcca, subspace_overlap, svcca
+from .covariances import bures, ensd, nbs, pwcka, riemannian
+from .matching import (
     hard_correlation_match,
-    linear_regression,
     permutation_procrustes,
-    procrustes,
-    procrustes_size_shape,
     soft_correlation_match,
+    soft_matching,
 )
-from .alignment_of_neighbours import (
-    cknna,
-    cycle_knn,
-    edit_distance_knn,
-    information_imbalance,
-    lcs_knn,
-    mutual_knn,
-)
-from .cca import mean_cca, pwcca, svcca
-from .drift import eigenspectrum_similarity, mmd, pwcka, sliced_wasserstein, subspace_overlap
-from .manifold import kcka, mka
+from .neighbour_alignment import cycle_knn, information_imbalance, mutual_knn
+from .neighbour_kernels import cknna, kcka, mka
+from .neighbour_lists import edit_distance_knn, lcs_knn
 from .neighbours import jaccard, rank_similarity, second_order_cosine
 from .outputs import accuracy_difference, disagreement, jensen_shannon
-from .shapes import bures, ensd, linear_predictivity, nbs, riemannian, shape, soft_matching
-from .similarity_matrix import (
-    cka,
-    distance_correlation,
-    eigenspace_overlap,
-    gulp,
-    rsa,
-    rsm_norm_difference,
+from .regression import gulp, linear_predictivity, linear_regression
+from .similarity_matrix import cka, distance_correlation, rsa, rsm_norm_difference
+from .statistics import (
+    concentricity_difference,
+    eigenspectrum_similarity,
+    magnitude_difference,
+    mmd,
+    sliced_wasserstein,
+    uniformity_difference,
 )
-from .spanning_trees import rtd_lite
-from .statistics import concentricity_difference, magnitude_difference, uniformity_difference
-from .topology import imd, rtd
+from .topology import imd, rtd, rtd_lite
 
 __all__ = [
     "accuracy_difference",

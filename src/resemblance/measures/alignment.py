@@ -1,10 +1,8 @@
-"""Alignment: how close two representations come when one is rotated, matched or regressed onto the
-other."""
+"""Alignment: how close two representations come when one is rotated onto the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from ..arrays import (
     detach,
     epsilon,
     inner,
-    like,
     namespace,
     norm,
     root,
@@ -23,20 +20,19 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation, Undefined, title
 from ..views.pairs import (
-    assignment,
-    correlations,
     cross_products,
-    feature_products,
     nuclear_norm,
+    rotated_chord,
     rotated_residual,
     row_direction_products,
 )
-from ..views.points import comparable_columns, norm_of, preshape, row_norms, size
-from ..views.spectra import need_derivative, orthonormal_basis
-from .chance import of_matched_columns, of_predictor, of_rotations, of_row_directions
+from ..views.points import row_norms, size
+from ..views.spectra import need_derivative, partly_whitened
+from .chance import of_rotations, of_row_directions
 
 RIGID = {"orthogonal", "translation"}
 
@@ -130,75 +126,6 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="HardCorr",
-    family="alignment",
-    version=2,
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="li2015convergent",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
-    identity=False,
-    uninformative=of_matched_columns,
-)
-def hard_correlation_match(
-    x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
-) -> Array:
-    r"""Hard correlation match: mean correlation of neurons matched one to one.
-
-    .. math:: \frac{1}{\min(d, e)} \max_{\pi} \sum_i \operatorname{corr}\left( x_i, y_{\pi(i)}
-    \right)
-
-    X is (n, d), Y is (n, e); with different widths the neurons left over on the wider side are not
-    matched. A constant (dead) column correlates 0 with every other, and with itself.
-    ``matching="optimal"`` solves the assignment problem; ``"greedy"`` takes the largest remaining
-    correlation again and again (ties: first in row-major order).
-
-    Reference: Li et al. 2015. The ReSi paper says greedy and its code solves the assignment.
-    """
-    c = correlations(x, y)
-    rows, columns = assignment(c) if matching == "optimal" else _greedy(to_numpy(c))
-    return _sum_at(c, rows, columns) / len(rows)
-
-
-@measure(
-    label="LinReg",
-    family="alignment",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=False,
-    reference="kornblith2019similarity",
-    invariant_to=RIGID | {"isotropic_scaling"},
-    uninformative=of_predictor,
-)
-def linear_regression(
-    x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
-) -> Array:
-    r"""Linear regression: the fraction of the variance of Y that a linear map of X explains (R
-    squared, in sample).
-
-    .. math:: R^2 = \frac{\lVert U_X^\top Y \rVert_F^2}{\lVert Y \rVert_F^2}
-        \qquad (X, Y \text{ centred, } U_X \text{ an orthonormal basis of the columns of } X)
-
-    X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y.
-    In sample, so it is 1 whenever the predictor has n - 1 independent columns. No invertible linear
-    map of the predictor changes it; claimed is what holds for both arguments. Raises ``Undefined``
-    for a constant representation.
-
-    Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first
-    argument from the second; here it is the second from the first unless asked for, as X predicts Y
-    everywhere else. The ReSi code inverts a covariance: with dead units it fails or exceeds 1 where
-    the basis used here gives the exact value.
-    """
-    if predict == "first":
-        x, y = y, x
-    explained = x.xp.matrix_transpose(orthonormal_basis(x)) @ preshape(y)  # |Y| = 1 in unit size
-    value = inner(explained, explained)
-    return at_most_one(value)
-
-
-@measure(
     label="OrthProc",
     family="alignment",
     larger_is_more_similar=False,
@@ -230,47 +157,6 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
 
 
 @measure(
-    label="PermProc",
-    family="alignment",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    version=2,
-    reference="williams2021generalized",
-    invariant_to={"permutation"},
-)
-def permutation_procrustes(x: Representation, y: Representation) -> Array:
-    r"""Permutation Procrustes distance: how far two representations are apart after the best
-    matching of neurons.
-
-    .. math:: \min_{P \in \text{permutations}} \lVert XP - Y \rVert_F
-
-    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred or
-    scaled, so the value is in the units of the activations. Defined for all finite data.
-
-    Reference: Williams et al. 2021.
-    """
-    sizes = norm_of(x), norm_of(y)
-    if 0 in map(scalar, sizes):
-        return sum(sizes)
-    products = feature_products(x, y, centered=False)
-    squared = 2 - 2 * _sum_at(products, *assignment(products))
-    return (
-        _after_matching(x, y)
-        if scalar(squared) < epsilon(squared) ** 0.25
-        else _with_sizes(root(squared), *sizes)
-    )
-
-
-def _after_matching(x: Representation, y: Representation) -> Array:
-    """The same from the differences themselves: slower, and right also where the products of all
-    columns are alike."""
-    a, b, scale = comparable_columns(x, y)
-    return scale * _matched_residual(a, b, *assignment(_gains(to_numpy(a), to_numpy(b))))
-
-
-@measure(
     label="ProcDist",
     family="alignment",
     larger_is_more_similar=False,
@@ -297,36 +183,44 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     a, b = size(x), size(y)
     if scalar(a) == 0 or scalar(b) == 0:
         return a + b
-    return _with_sizes(_chord(x, y), a, b)
+    return with_sizes(_chord(x, y), a, b)
 
 
 @measure(
-    label="SoftCorr",
+    label="Shape",
     family="alignment",
     version=2,
-    larger_is_more_similar=True,
-    range=(-1, 1),
+    larger_is_more_similar=False,
+    range=(0, np.pi / 2),
     symmetric=True,
-    reference="li2015convergent",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
-    identity=False,
-    uninformative=of_matched_columns,
+    metric=True,
+    reference="williams2021generalized",
+    invariant_to=RIGID | {"isotropic_scaling"},
+    limits={"alpha": (0, 1)},
+    changes=(when({"alpha": 0}, invariant_to={"affine"}),),
+    uninformative=of_rotations,
 )
-def soft_correlation_match(x: Representation, y: Representation) -> Array:
-    r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both
-    sides.
+def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
+    r"""Partial-whitening shape distance: the angle after the best rotation between partly whitened
+    representations.
 
-    .. math:: \frac{1}{2} \left( \frac{1}{d} \sum_i \max_j \operatorname{corr}(x_i, y_j)
-        + \frac{1}{e} \sum_j \max_i \operatorname{corr}(x_i, y_j) \right)
+    .. math:: \arccos \frac{\lVert A^\top B \rVert_*}{\lVert A \rVert_F \lVert B \rVert_F},
+        \qquad A = X \left( \alpha I + (1 - \alpha) (X^\top X)^{-1/2} \right)
+        \qquad (X \text{ centred}, \lVert X \rVert_F^2 = \operatorname{rank} X)
 
-    X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column correlates 0 with
-    every other.
+    in radians, with B from Y likewise. ``alpha=1`` is :func:`angular_shape`. ``alpha=0`` whitens:
+    the cosine is then the sum of the canonical correlations over the root of the product of the
+    ranks, for equal ranks :func:`mean_cca`. A metric for every alpha.
 
-    Reference: Li et al. 2015. Not the "soft matching" distance of Khosla and Williams (2024), which
-    some packages give the same name.
+    X is (n, d), Y is (n, e). The inverse root is that of the numerical rank. Raises ``Undefined``
+    for a constant representation.
+
+    Reference: Williams et al. 2021. In the paper X keeps its own size, so the effect of alpha
+    depends on the units of the activations; here the mean squared singular value is 1 first, so it
+    does not. At 0 and 1 there is no difference.
     """
-    xp, c = x.xp, correlations(x, y)
-    return (xp.mean(xp.max(c, axis=1)) + xp.mean(xp.max(c, axis=0))) / 2
+    chord = rotated_chord(partly_whitened(x, alpha=alpha), partly_whitened(y, alpha=alpha))
+    return 2 * x.xp.asin(chord / 2)
 
 
 def _chord(x: Representation, y: Representation) -> Array:
@@ -340,48 +234,9 @@ def _distance(squared: Array, residual: Callable[[], Array]) -> Array:
     return residual() if scalar(squared) < epsilon(squared) ** 0.4 else root(squared)
 
 
-def _with_sizes(chord: Array, a: Array, b: Array) -> Array:
+def with_sizes(chord: Array, a: Array, b: Array) -> Array:
     """Distance between shapes of sizes a and b whose unit shapes are ``chord`` apart.
 
     |aX - bY|^2 = (a - b)^2 + a b |X - Y|^2 for unit X and Y: nothing overflows and nothing cancels.
     """
     return norm(namespace(a).stack([a - b, root(a) * root(b) * chord]))
-
-
-def _greedy(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    c, pairs = c.copy(), []
-    for _ in range(min(c.shape)):
-        row, column = np.unravel_index(np.argmax(c), c.shape)
-        pairs.append((row, column))
-        c[row, :], c[:, column] = -np.inf, -np.inf
-    rows, columns = zip(*pairs, strict=True)
-    return np.asarray(rows), np.asarray(columns)
-
-
-def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Sum of the entries at (rows, columns), written as a mask so that gradients pass."""
-    chosen = np.zeros(tuple(matrix.shape))
-    chosen[rows, columns] = 1
-    return inner(matrix, like(chosen, matrix))
-
-
-def _gains(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Inner products of all columns, up to what every matching has: that of a common offset would
-    drown the rest.
-
-    All columns of the narrower side are matched, so that its products with what is subtracted are
-    in every matching.
-    """
-    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
-    left = a - common if a.shape[1] >= b.shape[1] else a
-    right = b - common if b.shape[1] >= a.shape[1] else b
-    return np.asarray(left.T @ right)
-
-
-def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Norm of the difference of the matched columns, unmatched ones included."""
-    xp = namespace(a, b)
-    difference = xp.take(a, like(rows, a), axis=1) - xp.take(b, like(columns, b), axis=1)
-    wide, used = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
-    left_over = np.setdiff1d(np.arange(wide.shape[1]), used)
-    return norm(xp.concat([difference, xp.take(wide, like(left_over, wide), axis=1)], axis=1))

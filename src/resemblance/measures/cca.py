@@ -1,4 +1,5 @@
-"""Canonical correlation analysis: how far linear maps can make two representations correlate."""
+"""Canonical correlation analysis: how far linear maps can make two representations correlate, and
+how much of their column spaces they share."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, namespace, singular_values, svd, to_numpy
-from ..measure import measure, when
+from ..arrays import Array, at_most_one, inner, namespace, singular_values, svd, to_numpy
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation
-from ..views.authors import resi_pwcca, resi_svcca_components
-from ..views.pairs import basis_overlap, canonical_decomposition, principal_overlap
+from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy, principal_overlap
+from ..views.resi_code import resi_pwcca, resi_svcca_components
 from ..views.spectra import basis_coordinates, components_for, with_tied
-from .chance import of_leading_spans, of_spans, of_weighted_spans
+from .chance import of_column_spaces, of_components, of_leading_spans, of_spans, of_weighted_spans
+
+SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 
 
 @measure(
@@ -165,10 +169,70 @@ def pwcca(
                 f"pwcca: directions='resi' takes its weights from X, not weights={weights!r}"
             )
         return resi_pwcca(x, y)
-    every = directions == "all"
+    unpaired = directions == "all"
     if weights == "symmetric":
-        return (_weighted(x, y, every) + _weighted(y, x, every)) / 2
-    return _weighted(x, y, every) if weights == "first" else _weighted(y, x, every)
+        return (_weighted(x, y, unpaired) + _weighted(y, x, unpaired)) / 2
+    return _weighted(x, y, unpaired) if weights == "first" else _weighted(y, x, unpaired)
+
+
+@measure(
+    label="SubspaceOv",
+    family="cca",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="raju2026geometric",
+    invariant_to=SHAPE,
+    limits={"k": (1, np.inf)},
+    uninformative=of_components,
+)
+def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Array:
+    r"""Subspace overlap: how much the k leading principal components of the samples span the same
+    space.
+
+    .. math:: \frac{1}{\max(k_X, k_Y)} \left\lVert U_{X,1:k_X}^\top U_{Y,1:k_Y} \right\rVert_F^2,
+    \qquad
+        k_X \ge \min(k, \operatorname{rank} X)
+
+    with :math:`U` the left singular vectors of the centred representation, in sample space. X is
+    (n, d), Y is (n, e), of any widths. :math:`k_X` is ``k``, or more where the k-th singular value
+    and those after it are equal but for rounding: all tied with the last are taken, since their
+    order is arbitrary. For independent representations it is about k/n. From k >= rank on, the
+    whole column spaces are compared, and no invertible linear map changes anything. Raises
+    ``Undefined`` for a constant representation.
+
+    Reference: Raju 2026, Section 10. Its code takes as many components of both sides as the
+    narrower one has; here all k of the wider side count, so that lost dimensions lower the value.
+    """
+    leading = principal_overlap(x, y)[: with_tied(x, count=k), : with_tied(y, count=k)]
+    return at_most_one(inner(leading, leading) / max(leading.shape))
+
+
+@measure(
+    label="EOS",
+    family="similarity_matrix",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="may2019downstream",
+    invariant_to={"invertible_linear"},
+    identity=False,
+    uninformative=of_column_spaces,
+)
+def eigenspace_overlap(x: Representation, y: Representation) -> Array:
+    r"""Eigenspace overlap score: how much of the column spaces two representations share.
+
+    .. math:: \frac{1}{\max(d, e)} \lVert U_X^\top U_Y \rVert_F^2
+
+    with :math:`U` an orthonormal basis of the columns, not centred. X is (n, d), Y is (n, e). The
+    divisor is the number of columns, not the rank, so a representation with dead units scores
+    rank/d with itself. Raises ``Undefined`` for an all-zero representation.
+
+    Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
+    """
+    return at_most_one(overlap_energy(x, y, centered=False) / max(x.shape[1], y.shape[1]))
 
 
 def canonical_correlations(overlap: Array) -> Array:
@@ -176,14 +240,15 @@ def canonical_correlations(overlap: Array) -> Array:
     return at_most_one(singular_values(overlap))
 
 
-def _weighted(x: Representation, y: Representation, every: bool) -> Array:
+def _weighted(x: Representation, y: Representation, unpaired: bool) -> Array:
+    """Mean of the correlations weighted by x, with ``unpaired`` also over its other directions."""
     xp = x.xp
     variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
     columns = basis_coordinates(x)
     projections = xp.matrix_transpose(variates) @ columns
     alpha = xp.concat([_weights(projections[i:j, :]) for i, j in _tied(to_numpy(rho))])
     total = xp.sum(alpha)
-    if every and variates.shape[0] > variates.shape[1]:
+    if unpaired and variates.shape[0] > variates.shape[1]:
         total = total + xp.sum(_weights(columns - variates @ projections))
     return xp.sum(alpha * rho) / total
 

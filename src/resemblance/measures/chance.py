@@ -23,13 +23,13 @@ from ..views.flatness import (
     leading_flatness,
     root_flatness,
 )
-from ..views.grams import Pairs
-from ..views.neighbour_graphs import spread
+from ..views.grams import GramKernel, Pairs
+from ..views.neighbour_kernels import spread
 from ..views.neighbours import Nearest, nearest, own_cosines
 from ..views.points import size, unit_rows
-from ..views.scalars import uniformity
 from ..views.shared_neighbours import mean_product
 from ..views.spectra import components_for, decomposition, rank
+from ..views.summaries import uniformity
 
 NEAR = 0.8
 STEPS = (0.99, 0.95, 0.9, NEAR)
@@ -74,8 +74,8 @@ def of_leading_spans(
     """Fixed when n - 1 components of one side are kept; near for 0.8 (n - 1) of them."""
     if truncation == "resi" or _narrow(x, y):
         return ""
-    kept = (components_for(r, explained_variance=explained_variance) for r in (x, y))
-    return _filled(x.shape[0], x.shape[0] - 1, *kept)
+    counts = (components_for(r, explained_variance=explained_variance) for r in (x, y))
+    return _filled(x.shape[0], x.shape[0] - 1, *counts)
 
 
 def of_components(x: Representation, y: Representation, k: int) -> str:
@@ -127,8 +127,8 @@ def of_grams(
         return fixed(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and _low(x, y)):
         return ""
-    flatness = (gram_flatness(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y))
-    return near(x.shape[0], math.prod(flatness))
+    gram = GramKernel(kernel, bandwidth, pairs)
+    return near(x.shape[0], gram_flatness(x, gram) * gram_flatness(y, gram))
 
 
 def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
@@ -181,19 +181,16 @@ def of_row_directions(x: Representation, y: Representation) -> str:
 def of_matched_columns(x: Representation, y: Representation, matching: str = "", **_: Any) -> str:
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
     thousand columns."""
-    n, columns = (
-        x.shape[0],
-        min(x.shape[1], y.shape[1]) / (2 if matching else 1),
-    )  # one to one, the best are few
+    # One to one, the best are few.
+    n, columns = x.shape[0], min(x.shape[1], y.shape[1]) / (2 if matching else 1)
     if n > 64 or columns < 2:
         return ""
     if n == 2:
         return near(n, NEAR)
     from scipy.special import stdtrit
 
-    quantile = float(
-        stdtrit(n - 2, 1 - 1 / columns)
-    )  # of the statistic t of a correlation, the largest of so many
+    # Of the statistic t of a correlation, the largest of so many.
+    quantile = float(stdtrit(n - 2, 1 - 1 / columns))
     return near(n, quantile / math.sqrt(n - 2 + quantile**2))
 
 
@@ -241,12 +238,11 @@ def of_profiles(x: Representation, y: Representation, k: int, of: str, index: An
     """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
     if of == "similarity":
         return ""
-    own = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
-    other = [
-        1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)
-    ]  # the mean over all pairs
-    product = own[0].sum(axis=1) * other[1] + own[1].sum(axis=1) * other[0]
-    lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(own, other)]
+    near_by = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
+    # The mean over all pairs.
+    overall = [1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
+    product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
+    lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(near_by, overall)]
     return near(x.shape[0], float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))
 
 
@@ -268,7 +264,7 @@ def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: 
 
 
 def _filled(n: int, room: int, *dimensions: int) -> str:
-    """What is said of spaces of so many dimensions among ``room``."""
+    """The sentence for spaces of these dimensions, of ``room`` possible ones."""
     return fixed(n) if max(dimensions) >= room else near(n, max(dimensions) / room)
 
 

@@ -12,13 +12,31 @@ from typing import Literal
 
 import numpy as np
 
-from ..measure import measure, when
+from ..declared import when
+from ..measure import measure
 from ..representation import Representation
 from ..views.distances import row_blocks
-from ..views.neighbour_graphs import spread
-from ..views.neighbours import Index, Metric, Nearest, cosines_of, cosines_to, nearest, own_cosines
+from ..views.neighbour_kernels import spread
+from ..views.neighbours import (
+    Index,
+    Metric,
+    Nearest,
+    NeighbourSearch,
+    cosines_of,
+    cosines_to,
+    nearest,
+    neighbours,
+    own_cosines,
+)
 from ..views.recall import recall_of_both
-from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, shared, tied_rows
+from ..views.shared_neighbours import (
+    begins_of,
+    common_of,
+    lengths_of,
+    relative,
+    shared_weight,
+    tied_rows,
+)
 from .chance import of_neighbour_unions, of_profiles
 
 APPROXIMATE = when({"index": "hnsw"}, extra="neighbours")
@@ -65,11 +83,11 @@ def jaccard(
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
     instead of the sample itself, which differs when samples are duplicated.
     """
-    return relative(_overlap, x, y, k, metric, index)
+    return relative(_overlap, x, y, NeighbourSearch(k, metric, index))
 
 
 def _overlap(a: Nearest, b: Nearest) -> float:
-    k, count = a.listed.shape[1], shared(a, b)
+    k, count = a.listed.shape[1], shared_weight(a, b)
     return float(np.mean(count / (2 * k - count)))
 
 
@@ -120,7 +138,7 @@ def rank_similarity(
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
-    return relative(_ranked_alike, x, y, k, metric, index)
+    return relative(_ranked_alike, x, y, NeighbourSearch(k, metric, index))
 
 
 def _ranked_alike(a: Nearest, b: Nearest) -> float:
@@ -128,12 +146,12 @@ def _ranked_alike(a: Nearest, b: Nearest) -> float:
     scores, plain = np.empty(n), np.ones(n, dtype=bool)
     plain[tied] = False
     scores[plain] = _alike(a.listed[plain], b.listed[plain])
-    for part, found in common_of(a, b, tied):
+    for part, shared in common_of(a, b, tied):
         first, second = (_ranks(begins_of(near, tied[part])) for near in (a, b))
-        r, s = first[found.row, found.first], second[found.row, found.second]
+        r, s = first[shared.row, shared.first], second[shared.row, shared.second]
         total, weight = (
-            np.bincount(found.row, weights=values, minlength=len(first))
-            for values in (found.weight * _closeness(r, s), found.weight)
+            np.bincount(shared.row, weights=values, minlength=len(first))
+            for values in (shared.weight * _closeness(r, s), shared.weight)
         )
         scores[tied[part]] = total / np.sqrt(
             _largest_sum(1 / first, weight) * _largest_sum(1 / second, weight)
@@ -156,7 +174,7 @@ def _closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _ranks(begins: np.ndarray) -> np.ndarray:
-    """Mean rank of the group of every place, of which ``begins`` is the first place."""
+    """Mean rank of the group of every place; ``begins`` is the first place of that group."""
     return np.asarray(begins + (lengths_of(begins) + 1) / 2)
 
 
@@ -212,20 +230,30 @@ def second_order_cosine(
 
     Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """
-    a, b = (nearest(r, k=k, metric="cosine", index=index) for r in (x, y))
-    in_x = np.concatenate([own_cosines(x, k=k, index=index), cosines_to(x, b.listed)], axis=1)
-    in_y = np.concatenate([cosines_to(y, a.listed), own_cosines(y, k=k, index=index)], axis=1)
-    both = (b.listed[:, :, None] == a.listed[:, None, :]).any(axis=2)
-    counted = np.concatenate(
-        [np.ones_like(a.listed, dtype=bool), ~both], axis=1
-    )  # a common neighbour counts once
-    in_x, in_y = (_profile(part, of) * counted for part in (in_x, in_y))
-    lengths = np.linalg.norm(in_x, axis=1) * np.linalg.norm(in_y, axis=1)
-    values = _ratios(np.einsum("ij,ij->i", in_x, in_y), lengths)
+    search = NeighbourSearch(k, "cosine", index)
+    a, b = (nearest(r, *search) for r in (x, y))
+    u, v = _profiles(x, y, search, of)
+    lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
+    values = _ratios(np.einsum("ij,ij->i", u, v), lengths)
     tied = np.union1d(*(near.ties.rows[near.ties.crowded] for near in (a, b)))
     if len(tied):
         values[tied] = _of_ties(x, y, a, b, tied, of)
     return float(np.mean(values))
+
+
+def _profiles(
+    x: Representation, y: Representation, search: NeighbourSearch, of: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Profiles of every sample in x and in y over the neighbours in either, shape (n, 2k).
+
+    A sample that is a neighbour in both counts once.
+    """
+    a, b = (neighbours(r, *search) for r in (x, y))
+    in_x = np.concatenate([own_cosines(x, search.k, search.method), cosines_to(x, b)], axis=1)
+    in_y = np.concatenate([cosines_to(y, a), own_cosines(y, search.k, search.method)], axis=1)
+    new = ~(b[:, :, None] == a[:, None, :]).any(axis=2)
+    counted = np.concatenate([np.ones_like(a, dtype=bool), new], axis=1)
+    return _profile(in_x, of) * counted, _profile(in_y, of) * counted
 
 
 def _of_ties(
@@ -233,10 +261,8 @@ def _of_ties(
 ) -> np.ndarray:
     """Cosines of the profiles of rows where samples tie: every entry counts by its weight in the
     union."""
-    values, graphs = (
-        np.empty(len(rows)),
-        [spread(near, np.ones(near.listed.shape)) for near in (a, b)],
-    )
+    values = np.empty(len(rows))
+    graphs = [spread(near, np.ones(near.listed.shape)) for near in (a, b)]
     for start, stop in row_blocks(len(rows)):
         w, v = (graph[rows[start:stop]] for graph in graphs)
         union = (w + v - w.multiply(v)).tocoo()
@@ -253,9 +279,8 @@ def _of_ties(
 def _profile(cosines: np.ndarray, of: str) -> np.ndarray:
     if of == "similarity":
         return cosines
-    rounding = (
-        8 * np.finfo(cosines.dtype).eps
-    )  # a sample in the same direction is at distance 0, not at 1e-16
+    # A sample in the same direction is at distance 0, not at 1e-16.
+    rounding = 8 * np.finfo(cosines.dtype).eps
     return np.where(1 - cosines <= rounding, 0, 1 - cosines)
 
 

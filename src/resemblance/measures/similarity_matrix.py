@@ -7,19 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import (
-    Array,
-    at_least_zero,
-    at_most_one,
-    epsilon,
-    inner,
-    namespace,
-    root,
-    scalar,
-    to_numpy,
-)
-from ..measure import measure, when
-from ..representation import Representation, Undefined
+from ..arrays import Array, at_least_zero, at_most_one, inner, root, scalar, to_numpy
+from ..declared import when
+from ..measure import measure
+from ..representation import Representation
 from ..rng import generator
 from ..views.distances import (
     distance_deviation,
@@ -29,14 +20,12 @@ from ..views.distances import (
     rdm_vector,
     row_blocks,
 )
-from ..views.grams import Pairs, gram_diagonal, gram_energy
-from ..views.pairs import basis_overlap, gram_inner, overlap_energy, principal_overlap
+from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
+from ..views.pairs import hsic
 from ..views.points import size
-from ..views.spectra import decomposition
-from .chance import of_column_spaces, of_dissimilarities, of_distances, of_grams, of_smoothers
+from .chance import of_dissimilarities, of_distances, of_grams
 
 RIGID = {"orthogonal", "translation"}
-Estimator = Literal["biased", "debiased", "lange"]
 
 
 @measure(
@@ -92,34 +81,9 @@ def cka(
     between the distances within and between them. A width far below the distances between
     neighbours leaves the diagonal only, and a value near 1 for any two representations.
     """
-    n = x.shape[0]
-    k, l = (gram_diagonal(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y))
-    energy_x, energy_y = (
-        gram_energy(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y)
-    )
-    xy = _hsic(
-        gram_inner(x, y, kernel=kernel, bandwidth=bandwidth, pairs=pairs), k, l, n, estimator
-    )
-    xx, yy = _hsic(energy_x, k, k, n, estimator), _hsic(energy_y, l, l, n, estimator)
-    if scalar(xx) <= 1e-12 * scalar(energy_x) or scalar(yy) <= 1e-12 * scalar(
-        energy_y
-    ):  # nothing but rounding is left
-        raise Undefined(
-            f"cka: the {estimator} self-similarity is not positive ({n} samples are too few)"
-        )
-    return at_most_one(xy / (xx**0.5 * yy**0.5))
-
-
-def _hsic(gram_product: Array, k: Array, l: Array, n: int, estimator: Estimator) -> Array:
-    """HSIC up to a factor of n, from the inner product of two centred Gram matrices and their
-    diagonals k, l."""
-    if estimator == "biased":
-        return gram_product
-    xp, diagonal = namespace(k), inner(k, l)
-    if estimator == "lange":
-        return gram_product - diagonal
-    # Song et al. 2012, Eq. 5, simplified for centred K and L: their rows sum to zero.
-    return gram_product - diagonal * n / (n - 2) + xp.sum(k) * xp.sum(l) / ((n - 1) * (n - 2))
+    gram = GramKernel(kernel, bandwidth, pairs)
+    x_norm, y_norm = (hsic_norm(r, gram, estimator) for r in (x, y))
+    return at_most_one(hsic(x, y, gram, estimator) / (x_norm * y_norm))
 
 
 @measure(
@@ -151,94 +115,6 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     value = product / (distance_deviation(x) * distance_deviation(y))
     value = at_most_one(at_least_zero(value))  # non-negative but for rounding
     return value if squared else root(value)
-
-
-@measure(
-    label="EOS",
-    family="similarity_matrix",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="may2019downstream",
-    invariant_to={"invertible_linear"},
-    identity=False,
-    uninformative=of_column_spaces,
-)
-def eigenspace_overlap(x: Representation, y: Representation) -> Array:
-    r"""Eigenspace overlap score: how much of the column spaces two representations share.
-
-    .. math:: \frac{1}{\max(d, e)} \lVert U_X^\top U_Y \rVert_F^2
-
-    with :math:`U` an orthonormal basis of the columns, not centred. X is (n, d), Y is (n, e). The
-    divisor is the number of columns, not the rank, so a representation with dead units scores
-    rank/d with itself. Raises ``Undefined`` for an all-zero representation.
-
-    Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
-    """
-    return at_most_one(overlap_energy(x, y, centered=False) / max(x.shape[1], y.shape[1]))
-
-
-@measure(
-    label="GULP",
-    family="similarity_matrix",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    version=2,
-    metric=True,
-    limits={"ridge": (0, np.inf)},
-    reference="boixadsera2022gulp",
-    invariant_to={"affine"},
-    changes=(
-        when({"squared": True}, metric=False),
-        when({"ridge": lambda ridge: ridge > 0}, invariant_to=RIGID | {"isotropic_scaling"}),
-    ),
-    uninformative=of_smoothers,
-)
-def gulp(
-    x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False
-) -> Array:
-    r"""GULP: the distance between what ridge regressions on two representations predict, on average
-    over targets.
-
-    .. math:: d^2 = \operatorname{tr} \left[ ( \Sigma_X^{-\lambda} \Sigma_X )^2 \right]
-        + \operatorname{tr} \left[ ( \Sigma_Y^{-\lambda} \Sigma_Y )^2 \right]
-        - 2 \operatorname{tr} \left( \Sigma_X^{-\lambda} \Sigma_{XY} \Sigma_Y^{-\lambda} \Sigma_{YX}
-          \right)
-
-    where :math:`\Sigma^{-\lambda} = (\Sigma + \lambda I)^{-1}`, X and Y centred and scaled to mean
-    squared row norm 1, and :math:`\lambda` = ``ridge``. At 0 the inverse is a pseudo-inverse:
-    d² = rank X + rank Y - 2 times the sum of the squared canonical correlations.
-
-    X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps, a positive ridge
-    only to rotation, scaling and translation. ``squared=True`` leaves out the root, as the ReSi
-    code does, and is not a metric. Raises ``Undefined`` for a constant representation.
-
-    Reference: Boix-Adserà et al. 2022. The ReSi code inverts covariances without a tolerance, so
-    with dead units its value counts rounding noise; a rank tolerance is used here. Distances below
-    1e-7 times the root of the ranks are not resolved and are 0.
-    """
-    # In the bases of singular vectors the regression smoothers are diagonal: tr[...]^2 = |a|^2 and
-    # tr(Sigma_X^-1 Sigma_XY Sigma_Y^-1 Sigma_YX) = sum_ij a_i b_j O_ij^2, O the overlap of the
-    # bases.
-    a, b = _shrinkage(x, ridge), _shrinkage(y, ridge)
-    bases = (
-        principal_overlap(x, y) if ridge else basis_overlap(x, y)
-    )  # without a ridge any bases will do
-    overlap = root(a)[:, None] * bases * root(b)[None, :]
-    total = inner(a, a) + inner(b, b)
-    value = total - 2 * inner(overlap, overlap)
-    value = x.xp.where(
-        value <= 64 * epsilon(total) * total, x.xp.zeros_like(value), value
-    )  # below is rounding
-    return value if squared else root(value)
-
-
-def _shrinkage(x: Representation, ridge: float) -> Array:
-    """Eigenvalues of the ridge regression smoother, in [0, 1]; all 1 without a ridge."""
-    variance = decomposition(x).singular ** 2
-    return variance / (variance + ridge)
 
 
 @measure(

@@ -1,4 +1,5 @@
-"""Statistics: differences of one number per representation."""
+"""Statistics: differences of one number per representation, and of distributions that forget which
+sample is which."""
 
 from __future__ import annotations
 
@@ -6,10 +7,18 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array
-from ..measure import measure, when
-from ..representation import Representation
-from ..views.scalars import concentricity, magnitude, uniformity
+from ..arrays import Array, at_most_one, inner
+from ..declared import when
+from ..measure import measure
+from ..representation import Representation, Undefined
+from ..views.summaries import (
+    concentricity,
+    magnitude,
+    pooled_distances,
+    sorted_projections,
+    spectra,
+    uniformity,
+)
 from .chance import of_far_samples
 
 
@@ -96,3 +105,106 @@ def uniformity_difference(
     """
     u, v = (uniformity(r, unit=rows == "unit", self_pairs=self_pairs) for r in (x, y))
     return x.xp.abs(u - v)
+
+
+@measure(
+    label="MMD",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, 2**0.5),
+    symmetric=True,
+    reference="gretton2012kernel",
+    differentiable=False,
+    limits={"bandwidth": (1e-3, 1e3)},
+)
+def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> float:
+    r"""Maximum mean discrepancy: how far the clouds of samples are apart as distributions, seen by
+    a Gaussian kernel.
+
+    .. math:: \sqrt{\max(0, M)}, \qquad M = \frac{1}{n(n-1)} \sum_{i \neq j} \left( k(x_i, x_j) +
+    k(y_i, y_j) \right)
+        - \frac{2}{n^2} \sum_{i,j} k(x_i, y_j)
+
+    with k(a, b) = exp(-‖a - b‖²/(2 σ²)), σ = ``bandwidth`` times the median distance between all 2n
+    samples. M is the unbiased estimate of the squared discrepancy; it can be negative, and is then
+    reported as 0.
+
+    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Which sample of Y
+    belongs to which of X does not matter. Nothing is centred: rotating or moving one side is a
+    change. Not a metric, because σ follows the pair and small discrepancies are cut off. O(n^2 d)
+    time, one matrix of 2n x 2n. Raises ``Undefined`` when more than half of the samples coincide.
+
+    Reference: Gretton et al. 2012, Eq. 3. The code of Raju 2026 has exp(-‖a - b‖²/median²), which
+    is ``bandwidth=0.5**0.5``.
+    """
+    n, distances = x.shape[0], pooled_distances(x, y)
+    sigma = bandwidth * float(np.median(distances[np.triu_indices(2 * n, 1)]))
+    if sigma == 0:
+        raise Undefined(
+            "mmd: the median distance between samples is zero, so the kernel has no width"
+        )
+    kernel = np.exp((distances / sigma) ** 2 / -2)
+    within = kernel[:n, :n].sum() + kernel[n:, n:].sum() - 2 * n  # without each sample to itself
+    return float(np.sqrt(np.maximum(0.0, within / (n * (n - 1)) - 2 * kernel[:n, n:].mean())))
+
+
+@measure(
+    label="SlicedW",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="bonneel2015sliced",
+    limits={"projections": (1, 100_000)},
+)
+def sliced_wasserstein(
+    x: Representation, y: Representation, *, projections: int = 100, seed: int = 0
+) -> Array:
+    r"""Sliced Wasserstein distance: how far samples have to be carried, on average over random
+    directions.
+
+    .. math:: \frac{1}{P n} \sum_{p=1}^{P} \sum_{i=1}^{n}
+        \left| (X \theta_p)_{(i)} - (Y \theta_p)_{(i)} \right|
+
+    where :math:`\theta_p` are ``projections`` random unit vectors drawn from ``seed``, and (i) is
+    the i-th smallest value. In one dimension it is the Wasserstein distance.
+
+    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Which sample of Y
+    belongs to which of X does not matter. In the units of the activations, and smaller in more
+    dimensions: a shift by v moves the projections by about ‖v‖ (2/(πd))^½. A metric between
+    representations of one width only, because the directions follow the wider one. O(P n (d + log
+    n)) time. Defined for all finite data.
+
+    Reference: Bonneel et al. 2015 with exponent 1, as in the code of Raju 2026, which draws with
+    NumPy's ``default_rng``.
+    """
+    width = max(x.shape[1], y.shape[1])
+    a, b = (sorted_projections(r, width=width, projections=projections, seed=seed) for r in (x, y))
+    return x.xp.mean(x.xp.abs(a - b))
+
+
+@measure(
+    label="EigenSim",
+    family="statistic",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="raju2026geometric",
+    invariant_to={"orthogonal", "translation", "isotropic_scaling"},
+)
+def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
+    r"""Eigenspectrum similarity: the cosine of the lists of singular values, largest first.
+
+    .. math:: \frac{\sum_i s_i t_i}{\sqrt{\sum_i s_i^2 \sum_i t_i^2}}, \qquad
+        s, t = \text{singular values of the centred } X, Y
+
+    X is (n, d), Y is (n, e); the shorter list is filled up with zeros. It says whether variance is
+    spread over as many directions, not whether over the same ones, and is never far from 1: 0.7 is
+    a large difference. Raises ``Undefined`` for a constant representation.
+
+    Reference: Raju 2026, Section 10. Like its code, it compares singular values, not their squares,
+    the eigenvalues.
+    """
+    s, t = spectra(x, y)
+    return at_most_one(inner(s, t))

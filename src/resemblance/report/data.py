@@ -10,7 +10,7 @@ import numpy as np
 from ..catalogue import get_measure
 from ..comparison import ORDINARY, Comparison, Failure, MeasureInfo, without_rounding
 from ..measure import Measure
-from ..views.distances import average_ranks
+from ..significance import average_ranks
 
 FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly chance
 

@@ -8,8 +8,9 @@ import re
 import textwrap
 from typing import Any
 
+from ..declared import INVARIANCES, choices_of
 from ..extras import install_hint, packages_of
-from ..measure import INVARIANCES, Measure, choices_of
+from ..measure import Measure
 from ..statistic import Statistic
 from .terminal import bounds, plain_table
 

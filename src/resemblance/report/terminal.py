@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..comparison import Comparison, MeasureInfo, remark_notes, without_rounding
-from ..measure import INVARIANCES, Measure
+from ..declared import INVARIANCES
+from ..measure import Measure
 from .data import extremes, is_square, summary
 from .numbers import number, span
 from .tables import TextTable

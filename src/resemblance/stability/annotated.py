@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,16 +25,12 @@ CONTROL_NAMES = frozenset({
     "vehicle", "dmso", "mock",
     "gal4", "gfp",
 })  # fmt: skip
-LAZY = {
-    "scipy",
-    "h5py",
-    "anndata",
-    "zarr",
-}  # libraries of arrays that become dense a few rows at a time
+# Libraries of arrays that become dense a few rows at a time.
+LAZY = {"scipy", "h5py", "anndata", "zarr"}
 SHOWN = 20
 
 
-class Table(NamedTuple):
+class LabelledRows(NamedTuple):
     """Values, two-dimensional and perhaps on disk, and for every row its label and its stratum."""
 
     source: Any
@@ -53,7 +50,9 @@ class Table(NamedTuple):
 
 
 @contextmanager
-def opened(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Iterator[Table]:
+def opened(
+    X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
+) -> Iterator[LabelledRows]:
     """Open what :func:`resemblance.stability.perturbations` is given, and close the file if it is
     one."""
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
@@ -68,7 +67,7 @@ def opened(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
         data.file.close()
 
 
-def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> Table:
+def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> LabelledRows:
     if hasattr(X, "obs") and hasattr(X, "obsm"):
         labels, match = _column(X, labels, "labels"), _column(X, match, "match")
         X = _values(X, layer, obsm)
@@ -89,7 +88,7 @@ def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
             f"perturbations: {without} labelled samples have no stratum; fill it in or leave them "
             "out"
         )
-    return Table(source, names, label, strata, stratum)
+    return LabelledRows(source, names, label, strata, stratum)
 
 
 def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
@@ -116,22 +115,22 @@ def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
     return values
 
 
-def _column(data: Any, given: Any, role: str) -> Any:
+def _column(data: Any, column: Any, role: str) -> Any:
     """Return a column of the annotations, or what is given: a Series by the names of its index,
     anything else as is."""
-    if isinstance(given, str):
-        return _entry(data.obs, given, "obs")
-    if not (hasattr(given, "reindex") and hasattr(given, "loc")) or given.index.equals(
+    if isinstance(column, str):
+        return _entry(data.obs, column, "obs")
+    if not (hasattr(column, "reindex") and hasattr(column, "loc")) or column.index.equals(
         data.obs_names
     ):
-        return given
-    if not given.index.is_unique or not data.obs_names.isin(given.index).all():
+        return column
+    if not column.index.is_unique or not data.obs_names.isin(column.index).all():
         remedy = f"give {role}.to_numpy() if they are in the order of the samples"
         raise ValueError(
             f"perturbations: the index of {role} does not name every one of obs_names once; "
             f"{remedy}"
         )
-    return given.reindex(data.obs_names)
+    return column.reindex(data.obs_names)
 
 
 def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
@@ -143,12 +142,11 @@ def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
 
 
 def _source(X: Any) -> Any:
-    """Return values of which some rows can be taken: sparse ones stay sparse, dense ones in a file
+    """Return values that can be indexed by rows: sparse ones stay sparse, dense ones in a file
     stay there."""
     if type(X).__module__.partition(".")[0] in LAZY:
-        X = (
-            X.to_memory() if hasattr(X, "to_memory") else X
-        )  # sparse on disk: rows cannot be read there by every SciPy
+        # Sparse on disk: rows cannot be read there by every SciPy.
+        X = X.to_memory() if hasattr(X, "to_memory") else X
         source = X.tocsr() if hasattr(X, "tocsr") else X
     elif isinstance(X, Representation | str | Path):
         source = to_numpy(X.source if isinstance(X, Representation) else Representation(X).source)
@@ -166,18 +164,17 @@ def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
     it has none."""
     if hasattr(values, "cat") or hasattr(values, "categories"):
         values = values.astype(object)  # a missing category would make whole numbers 1.0, 2.0
-    found = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
-    if found.shape != (n,):
+    array = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
+    if array.shape != (n,):
         raise ValueError(
-            f"perturbations: {role} must be one per sample, shape ({n},); got shape {found.shape}"
+            f"perturbations: {role} must be one per sample, shape ({n},); got shape {array.shape}"
         )
-    given = found.tolist()
-    present = np.array([not _is_missing(value) for value in given], dtype=bool)
-    texts = [str(value) for value, there in zip(given, present) if there]
+    entries = array.tolist()
+    present = np.array([not _is_missing(value) for value in entries], dtype=bool)
+    labels = list(itertools.compress(entries, present))
+    texts = [str(value) for value in labels]
     names, places = np.unique(np.array(texts, dtype=str), return_inverse=True)
-    if found.dtype == object and len({v for v, there in zip(given, present) if there}) != len(
-        names
-    ):
+    if array.dtype == object and len(set(labels)) != len(names):
         raise ValueError(
             f"perturbations: {role} of different kinds look the same, like 1 and '1'; make them "
             "all text"

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..representation import Undefined
+from ..significance import ranks_of_rows
 from ..suggestions import did_you_mean
 from .screen import Perturbations
 
@@ -33,7 +34,7 @@ class MagnitudeBin(NamedTuple):
 
 
 def magnitude_matched(
-    found: Columns,
+    results: Columns,
     *,
     bins: int = 4,
     coherence: str = "perturbation_coherence",
@@ -44,7 +45,7 @@ def magnitude_matched(
     them.
 
     Large effects are coherent and reproducible, both for being large. Among perturbations of like
-    magnitude, what coherence still says is its own. ``found`` is the result of
+    magnitude, what coherence still says is its own. ``results`` is the result of
     :func:`perturbations`, or anything with these columns (a dictionary, a ``pandas.DataFrame``);
     perturbations without all three values are left out. A bin with fewer than 6, or in which
     nothing varies, has a reason in place of values. p-values are those of
@@ -58,7 +59,7 @@ def magnitude_matched(
     """
     if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
         raise ValueError(f"magnitude_matched: bins must be an integer; got {bins!r}")
-    table = _columns("magnitude_matched", found, coherence, reproducibility, magnitude)
+    table = _columns("magnitude_matched", results, coherence, reproducibility, magnitude)
     table = table[:, np.isfinite(table).all(axis=0)]
     if bins < 1 or table.shape[1] < 4 * bins:
         raise ValueError(
@@ -90,7 +91,7 @@ def _bin(coherence: np.ndarray, reproducibility: np.ndarray, magnitude: np.ndarr
 
 
 def discordance(
-    found: Columns,
+    results: Columns,
     *,
     form: Form = "linear",
     share: float = 0.3,
@@ -106,7 +107,7 @@ def discordance(
     of the magnitudes m and the coherences s: the negative residual of the least-squares line
     (``form="linear"``) or of a robust local line through the nearest ``share`` of the perturbations
     (``"loess"``, Cleveland 1979), the difference of the ranks (``"rank"``), or that of the z-scores
-    (``"difference"``, by which the author's script ranks). ``found`` is as in
+    (``"difference"``, by which the author's script ranks). ``results`` is as in
     :func:`magnitude_matched`. The result is (n_perturbations,), NaN for those without one of the
     values; z divides by the deviation with ddof 0.
 
@@ -115,7 +116,7 @@ def discordance(
 
     Reference: ``discordance`` of shesha-geometry 0.3.0.
     """
-    table = _columns("discordance", found, coherence, magnitude)
+    table = _columns("discordance", results, coherence, magnitude)
     known = np.isfinite(table).all(axis=0)
     s, m = table[:, known]
     if len(s) < 10:
@@ -133,13 +134,11 @@ def discordance(
 
 
 def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray:
-    from scipy.stats import rankdata
-
     along, coherent = _z(m, float(np.abs(m).max())), _z(s, float(np.abs(s).max()))
     expected: dict[str, Callable[[], np.ndarray]] = {
         "linear": lambda: s.mean() + along * float(np.mean(along * s)) - s,
         "loess": lambda: _local_line(along, s, int(share * len(s) + 1e-10)) - s,
-        "rank": lambda: rankdata(m) - rankdata(s),
+        "rank": lambda: ranks_of_rows(m) - ranks_of_rows(s),
         "difference": lambda: along - coherent,
     }
     return expected[form]()
@@ -176,12 +175,12 @@ def _z(values: np.ndarray, scale: float) -> np.ndarray:
     return scaled
 
 
-def _columns(function: str, found: Columns, *names: str) -> np.ndarray:
-    known = list(found.statistics if isinstance(found, Perturbations) else found.keys())
+def _columns(function: str, results: Columns, *names: str) -> np.ndarray:
+    known = list(results.statistics if isinstance(results, Perturbations) else results.keys())
     for name in names:
         if name not in known:
             raise ValueError(f"{function}: no column {name!r}{did_you_mean(name, map(str, known))}")
-    columns = [np.asarray(found[name], dtype=float) for name in names]
+    columns = [np.asarray(results[name], dtype=float) for name in names]
     shapes = [column.shape for column in columns]
     if len(set(shapes)) > 1 or columns[0].ndim != 1:
         raise ValueError(

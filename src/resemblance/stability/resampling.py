@@ -7,18 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..measure import argument
+from ..catalogue import get_statistic
+from ..declared import argument
 from ..representation import Representation
 from ..rng import generator
+from ..significance import p_value_of, percentile_interval
 from ..statistic import Statistic
-from .catalogue import get_statistic
-from .trials import Unfilled, rank_within
+from ..statistics.trials import Unfilled, rank_within
 
-SHARED = (
-    "labels",
-    "conditions",
-    "replicate",
-)  # what is given once per sample of the representation
+# What is given once per sample of the representation.
+SHARED = ("labels", "conditions", "replicate")
 TRIES = 1000  # orders or halves that are drawn until every condition has a trial in each part
 
 
@@ -35,7 +33,7 @@ class Interval(NamedTuple):
 
 
 class Null(NamedTuple):
-    """A value beside those it has in random orders of the samples."""
+    """A value, and the values in random orders of the samples."""
 
     value: float
     mean: float
@@ -75,81 +73,81 @@ def interval(
     Reference: half-sampling, Efron 1982, Section 8; the intervals of Raju 2026 are bootstrap
     percentiles.
     """
-    chosen, given = get_statistic(statistic).with_data(parameters)
+    entry, inputs = get_statistic(statistic).with_data(parameters)
     if draws < 2 or not 0 < level < 1:
         raise ValueError(
             f"interval: draws must be at least 2 and level between 0 and 1; got {draws} and {level}"
         )
-    if dict(chosen.parameters).get("anchors") is not None:
+    if dict(entry.parameters).get("anchors") is not None:
         raise ValueError(
             "interval: anchors are row numbers, and a half of the samples has other rows; leave "
             "them out"
         )
     x = argument(X, "X")
-    prepared = chosen.prepare(x, *data, **given)
-    value = chosen.evaluate(x, *prepared)
-    found = np.array([_on_a_half(chosen, x, prepared, seed, draw) for draw in range(draws)])
-    spread = np.quantile(found - found.mean(), [(1 - level) / 2, (1 + level) / 2])
-    low, high = np.clip(value + spread, *chosen.range)
-    limit = int({**chosen.defaults, **dict(chosen.parameters)}.get("max_samples", x.shape[0]))
-    return Interval(value, float(low), float(high), found, min(x.shape[0], limit))
+    prepared = entry.prepare(x, *data, **inputs)
+    value = entry.evaluate(x, *prepared)
+    values = np.array([_on_a_half(entry, x, prepared, seed, draw) for draw in range(draws)])
+    spread = percentile_interval(values - values.mean(), ((1 - level) / 2, (1 + level) / 2))
+    low, high = np.clip(value + np.array(spread), *entry.range)
+    limit = int({**entry.defaults, **dict(entry.parameters)}.get("max_samples", x.shape[0]))
+    return Interval(value, float(low), float(high), values, min(x.shape[0], limit))
 
 
 def _on_a_half(
-    chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
+    statistic: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
 ) -> float:
-    roles = dict(zip(chosen.needs, prepared))
+    roles = dict(zip(statistic.needs, prepared))
     groups = next(
         (roles[name] for name in ("labels", "conditions") if name in roles),
         np.zeros(x.shape[0], dtype=int),
     )
-    parts, random = _parts(chosen, groups), generator(seed, "interval", "samples", draw)
+    parts, random = _parts(statistic, groups), generator(seed, "interval", "samples", draw)
     one = np.zeros(roles["control"].shape[0] if "control" in roles else 0, dtype=int)
     controls = _half(one, generator(seed, "interval", "control", draw))
     for _ in range(TRIES):
-        kept = _half(2 * groups + parts, random)
-        if len(kept) < chosen.min_samples:
+        half = _half(2 * groups + parts, random)
+        if len(half) < statistic.min_samples:
             raise ValueError(
-                f"interval: {chosen} needs {chosen.min_samples} samples and half of them are "
-                f"{len(kept)}"
+                f"interval: {statistic} needs {statistic.min_samples} samples and half of them are "
+                f"{len(half)}"
             )
-        given = [_given(name, data, kept, controls) for name, data in roles.items()]
+        inputs = [_given(name, data, half, controls) for name, data in roles.items()]
         try:
-            return _as_parted(chosen, parts[kept]).evaluate(_rows(x, kept), *given)
+            return _as_parted(statistic, parts[half]).evaluate(_rows(x, half), *inputs)
         except Unfilled:
             continue
     raise ValueError(
-        f"interval: of {TRIES} halves none has what {chosen} needs; record more trials of each "
+        f"interval: of {TRIES} halves none has what {statistic} needs; record more trials of each "
         "condition"
     )
 
 
-def _parts(chosen: Statistic, groups: np.ndarray) -> np.ndarray:
+def _parts(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
     """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of
     a condition."""
-    settings = {**chosen.defaults, **dict(chosen.parameters)}
+    settings = {**statistic.defaults, **dict(statistic.parameters)}
     if "early" in settings:
         return np.asarray(np.arange(len(groups)) >= int(len(groups) * settings["early"]), dtype=int)
     return rank_within(groups) % 2 if "parity" in settings else np.zeros(len(groups), dtype=int)
 
 
-def _as_parted(chosen: Statistic, late: np.ndarray) -> Statistic:
+def _as_parted(statistic: Statistic, late: np.ndarray) -> Statistic:
     """The statistic with the share of early trials that a half of each part has."""
-    if "early" not in chosen.defaults:
-        return chosen
-    return chosen.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
+    if "early" not in statistic.defaults:
+        return statistic
+    return statistic.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
 
 
 def _half(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Row numbers of a random half of every group, in increasing order."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-    kept = [random.choice(m, (len(m) + 1) // 2, replace=False) for m in members]
-    return np.sort(np.concatenate([np.zeros(0, dtype=int), *kept]))
+    halves = [random.choice(m, (len(m) + 1) // 2, replace=False) for m in members]
+    return np.sort(np.concatenate([np.zeros(0, dtype=int), *halves]))
 
 
-def _given(name: str, data: Any, kept: np.ndarray, controls: np.ndarray) -> Any:
+def _given(name: str, data: Any, half: np.ndarray, controls: np.ndarray) -> Any:
     return (
-        _taken(data, kept)
+        _taken(data, half)
         if name in SHARED
         else _rows(data, controls)
         if name == "control"
@@ -157,12 +155,12 @@ def _given(name: str, data: Any, kept: np.ndarray, controls: np.ndarray) -> Any:
     )
 
 
-def _taken(given: Any, kept: np.ndarray) -> Any:
-    return _rows(given, kept) if isinstance(given, Representation) else given[kept]
+def _taken(data: Any, numbers: np.ndarray) -> Any:
+    return _rows(data, numbers) if isinstance(data, Representation) else data[numbers]
 
 
-def _rows(x: Representation, kept: np.ndarray) -> Representation:
-    return Representation(x.xp.take(x.source, x.xp.asarray(kept), axis=0), x.name, dtype=x.dtype)
+def _rows(x: Representation, numbers: np.ndarray) -> Representation:
+    return Representation(x.xp.take(x.source, x.xp.asarray(numbers), axis=0), x.name, dtype=x.dtype)
 
 
 def permutation_null(
@@ -173,7 +171,7 @@ def permutation_null(
     seed: int = 0,
     **parameters: Any,
 ) -> Null:
-    """Return a statistic beside the values it has in ``draws`` random orders of the samples.
+    """Return a statistic with the values it has in ``draws`` random orders of the samples.
 
     Labels and conditions move with their samples: only the order changes. This is the null for
     statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
@@ -189,38 +187,35 @@ def permutation_null(
     Reference: Raju 2026, Section 13.5 (500 orders), where z has the opposite sign: it is of the
     similarity.
     """
-    chosen, given = get_statistic(statistic).with_data(parameters)
+    entry, inputs = get_statistic(statistic).with_data(parameters)
     if draws < 2:
         raise ValueError(f"permutation_null: draws must be at least 2; got {draws}")
     x = argument(X, "X")
-    prepared = chosen.prepare(x, *data, **given)
-    value = chosen.evaluate(
-        x, *prepared
-    )  # before any order: what it lacks is a mistake in the call
-    found = np.array([_in_another_order(chosen, x, prepared, seed, draw) for draw in range(draws)])
-    deviation = float(found.std())
+    prepared = entry.prepare(x, *data, **inputs)
+    value = entry.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
+    values = np.array([_in_another_order(entry, x, prepared, seed, draw) for draw in range(draws)])
+    deviation = float(values.std())
     if deviation <= 1e-12 * max(1.0, abs(value)):
-        raise ValueError(f"permutation_null: {chosen} does not depend on the order of the samples")
-    larger = int((found >= value - 1e-12).sum())
-    z = (value - float(found.mean())) / deviation
-    return Null(value, float(found.mean()), deviation, z, (1 + larger) / (1 + draws), found)
+        raise ValueError(f"permutation_null: {entry} does not depend on the order of the samples")
+    z = (value - float(values.mean())) / deviation
+    return Null(value, float(values.mean()), deviation, z, p_value_of(value, values), values)
 
 
 def _in_another_order(
-    chosen: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
+    statistic: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
 ) -> float:
     random = generator(seed, "permutation_null", draw)
     for _ in range(TRIES):
         order = random.permutation(x.shape[0])
         moved = [
-            _taken(given, order) if name in SHARED else given
-            for name, given in zip(chosen.needs, prepared)
+            _taken(data, order) if name in SHARED else data
+            for name, data in zip(statistic.needs, prepared)
         ]
         try:
-            return chosen.evaluate(_rows(x, order), *moved)
+            return statistic.evaluate(_rows(x, order), *moved)
         except Unfilled:
             continue
     raise ValueError(
         f"permutation_null: of {TRIES} orders none has a trial of every condition in both parts "
-        f"of {chosen}; leave out conditions of few trials"
+        f"of {statistic}; leave out conditions of few trials"
     )

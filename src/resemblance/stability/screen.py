@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..catalogue import get_statistic
 from ..extras import need
 from ..representation import Representation, Undefined, finite
 from ..rng import generator
 from ..statistic import Statistic
+from ..statistics.perturbation import nearest_means, reproducibility
+from ..statistics.rdm import rows
 from ..suggestions import did_you_mean
-from .annotated import Table, control_labels, opened
-from .catalogue import get_statistic
-from .comparing import rows
-from .perturbation import nearest_means, reproducibility
+from .annotated import LabelledRows, control_labels, opened
 
 STATISTICS = (
     "perturbation_coherence", "perturbation_magnitude", "perturbation_spread",
@@ -42,7 +42,7 @@ class Perturbations:
 
     An entry without a value is NaN there and None in ``records``, which say why. ``control`` are
     the labels taken as controls, ``controls`` how many samples have them, ``used_controls`` how
-    many the values rest on, ``unlabelled`` how many samples have no label and belong to nothing.
+    many the values rest on, ``unlabelled`` how many samples have no label.
     """
 
     rows: tuple[Perturbation, ...]
@@ -110,9 +110,8 @@ class _Controls(NamedTuple):
     strata: np.ndarray  # numbers of the strata with enough controls
     stratum: np.ndarray  # place of the stratum of each control among them
     means: np.ndarray  # (strata, d)
-    within: (
-        Representation | None
-    )  # without these means; its covariance, by n - 1, is that within strata, by n - S
+    # Without these means; its covariance, by n - 1, is that within strata, by n - S.
+    within: Representation | None
 
 
 def perturbations(
@@ -133,11 +132,11 @@ def perturbations(
     Parameters
     ----------
     X : (n_samples, n_features), of any library or sparse; or an ``AnnData``; or the path of an
-        ``.h5ad`` file (extra ``bio``), of which a dense ``X`` stays on disk. Sparse values become
+        ``.h5ad`` file (extra ``bio``), whose dense ``X`` stays on disk. Sparse values become
         dense one label at a time.
     labels : one per sample; for AnnData the name of a column of ``obs``, or a Series by the names
-        of the samples. Those without a label (None, NaN) belong to nothing and are counted; where
-        those are the controls, name them first: ``obs["guide"].fillna("control")``.
+        of the samples. Samples without a label (None, NaN) are ignored, and counted. If they are
+        your controls, label them first: ``obs["guide"].fillna("control")``.
     control : the label of the controls as it is written, or several. None looks for the one label
         that is a usual name of controls whatever its case and punctuation ("non-targeting", "NT",
         "DMSO", ...).
@@ -181,26 +180,25 @@ def perturbations(
         everyone = np.sort(np.concatenate([table.rows_of(name) for name in taken]))
         against = _controls(table, everyone, rules, matched=match is not None)
         others = [name for name in table.labels if name not in taken]
-        found = tuple(_perturbation(table, name, against, rules) for name in others)
+        results = tuple(_perturbation(table, name, against, rules) for name in others)
     specs = tuple(map(str, rules.statistics))
     return Perturbations(
-        found, specs, taken, len(everyone), len(against.stratum), int((table.label < 0).sum())
+        results, specs, taken, len(everyone), len(against.stratum), int((table.label < 0).sum())
     )
 
 
 def _chosen(statistics: Sequence[str | Statistic]) -> tuple[Statistic, ...]:
-    chosen = tuple(
-        map(get_statistic, [statistics] if isinstance(statistics, str | Statistic) else statistics)
-    )
-    for s in chosen:
+    listed = [statistics] if isinstance(statistics, str | Statistic) else statistics
+    selected = tuple(map(get_statistic, listed))
+    for s in selected:
         if s.needs != ("control",):
             raise ValueError(
                 f"perturbations: {s} does not compare samples with controls; it needs "
                 f"{s.needs or None}"
             )
-    if not chosen or len(set(map(str, chosen))) < len(chosen):
+    if not selected or len(set(map(str, selected))) < len(selected):
         raise ValueError("perturbations: name at least one statistic, and each once")
-    return chosen
+    return selected
 
 
 def _count(name: str, value: int) -> int:
@@ -238,7 +236,9 @@ def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarra
     return np.sort(np.concatenate([*first, random.choice(others, free, replace=False)]))
 
 
-def _controls(table: Table, everyone: np.ndarray, rules: _Rules, *, matched: bool) -> _Controls:
+def _controls(
+    table: LabelledRows, everyone: np.ndarray, rules: _Rules, *, matched: bool
+) -> _Controls:
     if len(everyone) < rules.min_samples:
         raise ValueError(
             f"perturbations: {len(everyone)} controls are fewer than "
@@ -265,7 +265,9 @@ def _controls(table: Table, everyone: np.ndarray, rules: _Rules, *, matched: boo
     return _Controls(points, strata, stratum, means, Representation(within, "the controls"))
 
 
-def _perturbation(table: Table, name: str, against: _Controls, rules: _Rules) -> Perturbation:
+def _perturbation(
+    table: LabelledRows, name: str, against: _Controls, rules: _Rules
+) -> Perturbation:
     cells = table.rows_of(name)
     matched = cells[np.isin(table.stratum[cells], against.strata)]
     used, counts = _at_most(matched, rules, name), (len(cells), len(cells) - len(matched))
@@ -275,9 +277,11 @@ def _perturbation(table: Table, name: str, against: _Controls, rules: _Rules) ->
         reasons, values = (reason,) * len(rules.statistics), (None,) * len(rules.statistics)
         return Perturbation(name, *counts, 0, values, reasons)
     x, stratum = table.dense(used, name), np.searchsorted(against.strata, table.stratum[used])
-    found = [_value(s, _seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics]
+    outcomes = [
+        _value(s, _seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics
+    ]
     return Perturbation(
-        name, *counts, len(used), tuple(v for v, _ in found), tuple(why for _, why in found)
+        name, *counts, len(used), tuple(v for v, _ in outcomes), tuple(why for _, why in outcomes)
     )
 
 
@@ -286,8 +290,8 @@ def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
     they are."""
     if "seed" not in s.defaults:
         return s
-    own = {**s.defaults, **dict(s.parameters)}["seed"]
-    return s.where(seed=int(generator(seed, "perturbations", s.name, own, label).integers(2**31)))
+    base = {**s.defaults, **dict(s.parameters)}["seed"]
+    return s.where(seed=int(generator(seed, "perturbations", s.name, base, label).integers(2**31)))
 
 
 def _value(
@@ -306,22 +310,20 @@ def _within_strata(
     s: Statistic, x: Representation, stratum: np.ndarray, against: _Controls, within: Representation
 ) -> float:
     """Return the value where every sample is compared with the controls of its own stratum."""
-    given, points = {**s.defaults, **dict(s.parameters)}, rows(x)
+    settings, points = {**s.defaults, **dict(s.parameters)}, rows(x)
     moved = Representation(points - against.means[stratum], x.name)
-    if given.get("controls") == "halved":
-        own, centred = (
-            (stratum, against.stratum),
-            rows(against.points) - against.means[against.stratum],
-        )
+    if settings.get("controls") == "halved":
+        centred = rows(against.points) - against.means[against.stratum]
+        strata = stratum, against.stratum
         return reproducibility(
-            rows(moved), centred, *own, k=given["k"], halved=True, seed=given["seed"]
+            rows(moved), centred, *strata, k=settings["k"], halved=True, seed=settings["seed"]
         )
-    if given.get("controls") != "neighbours":
+    if settings.get("controls") != "neighbours":
         return s(moved, within)
     shifts = np.empty_like(points)
     for place in np.unique(stratum):
         mine, theirs = stratum == place, rows(against.points)[against.stratum == place]
         shifts[mine] = points[mine] - nearest_means(
-            points[mine], theirs, given["k"], given["neighbours"]
+            points[mine], theirs, settings["k"], settings["neighbours"]
         )
     return s.where(controls="mean")(Representation(shifts, x.name), np.zeros((1, points.shape[1])))

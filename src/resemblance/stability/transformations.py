@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..arrays import to_numpy
-from ..measure import argument
+from ..declared import argument
 from ..measures import cka
 from ..rng import generator
-from .comparing import unit
-from .splits import basis_split, feature_split
+from ..statistics import basis_split, feature_split
+from ..statistics.rdm import unit
 
 COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
 PROJECTIONS, TOP, CHOSEN = (16, 32, 64, 128, 256), (50, 100, 200, 400, 800), (50, 100, 200)

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..catalogue import get_statistic
 from ..representation import Undefined
 from ..sources.layouts import as_trials, from_trials
 from ..statistic import Statistic
-from .catalogue import get_statistic
 
 AXES = "trials bins units"
 
@@ -46,7 +46,7 @@ def over_windows(
     statistic raises, unless it is :class:`~resemblance.Undefined`: then the window has a reason in
     place of a value.
     """
-    chosen, given = get_statistic(statistic).with_data(parameters)
+    entry, inputs = get_statistic(statistic).with_data(parameters)
     X, _, ids = as_trials(X, axes, "over_windows")
     bins, step = int(X.shape[1]), width if step is None else step
     if (
@@ -59,18 +59,18 @@ def over_windows(
             f"{step}"
         )
     return tuple(
-        _in_window(chosen, X, ids, data, given, start, start + width)
+        _in_window(entry, X, ids, data, inputs, start, start + width)
         for start in range(0, bins - width + 1, step)
     )
 
 
 def _in_window(
-    chosen: Statistic, X: Any, ids: Any, data: Any, given: dict[str, Any], start: int, stop: int
+    statistic: Statistic, X: Any, ids: Any, data: Any, inputs: dict[str, Any], start: int, stop: int
 ) -> Window:
     x = from_trials(
         X, pool="mean", window=(start, stop), axes=AXES, ids=ids, name=f"bins {start} to {stop - 1}"
     )
     try:
-        return Window(start, stop, chosen(x, *data, **given), "")
+        return Window(start, stop, statistic(x, *data, **inputs), "")
     except Undefined as reason:
         return Window(start, stop, None, str(reason))

@@ -118,10 +118,8 @@ def add(words: Words, a: int, b: int, out: int) -> None:
 
 # -------------------------------------------------------------------------------------------- links
 
-UNSEEN, SEEN = (
-    0,
-    1,
-)  # rows of a search: points not reached yet; points reached whose neighbours were not
+# Rows of a search: points not reached yet; points reached whose neighbours were not.
+UNSEEN, SEEN = 0, 1
 
 
 @compiled
@@ -200,12 +198,8 @@ def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
 # Edges of equal value may share a row, as applying relations to it changes how the value is
 # written, not what it is.
 
-ZERO, WORK, DEAD, RELATIONS = (
-    0,
-    1,
-    2,
-    3,
-)  # rows: always zero; for sums; the set of dead classes; relation of class 0
+# Rows: always zero; for sums; the set of dead classes; relation of class 0.
+ZERO, WORK, DEAD, RELATIONS = 0, 1, 2, 3
 
 
 @compiled

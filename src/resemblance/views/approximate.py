@@ -23,8 +23,8 @@ def proposed(points: np.ndarray, count: int, inner: bool) -> np.ndarray:
     """Indices of about the ``count`` nearest rows of every row, itself mostly among them, shape (n,
     count).
 
-    Nearest by inner product (``inner``) or Euclidean distance; -1 stands where the graph has no
-    more to propose. On one thread, where the graph, and so the result, is the same in every run on
+    Nearest by inner product (``inner``) or Euclidean distance; -1 where the graph has no more to
+    propose. On one thread, where the graph, and so the result, is the same in every run on
     a processor of one kind.
     """
     faiss, rows = need("faiss"), np.ascontiguousarray(points, dtype=np.float32)

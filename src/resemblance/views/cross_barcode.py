@@ -96,9 +96,9 @@ def _distances(w: np.ndarray, name: str) -> tuple[np.ndarray, float]:
     return squareform(both, checks=False), both.max(axis=1, initial=0).min(initial=np.inf)
 
 
-def _ascending(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def _ascending(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Positions of the chosen values, in ascending order of the values."""
-    positions = np.flatnonzero(chosen)
+    positions = np.flatnonzero(mask)
     return positions[np.argsort(values[positions])]
 
 

@@ -9,19 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..arrays import (
-    Array,
-    assign,
-    device,
-    epsilon,
-    inner,
-    namespace,
-    root,
-    scalar,
-    scatter,
-    stacked,
-)
+from ..arrays import Array, device, epsilon, inner, namespace, root, scalar, stacked
 from ..representation import Representation, Undefined, title, view
+from ..significance import average_ranks
 from .points import preshape, standardized_rows, unit_rows
 
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
@@ -36,8 +26,8 @@ def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
 
 
 def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of rows for each of which ``width`` numbers are
-    gathered."""
+    """Yield (start, stop) of consecutive blocks of rows, where each row gathers ``width``
+    numbers."""
     return row_blocks(n, max(1, GATHERED // width))
 
 
@@ -51,9 +41,8 @@ def squared_distance_block(points: Array, start: int, stop: int) -> Array:
     squares = xp.sum(points * points, axis=1)
     both = squares[start:stop, None] + squares[None, :]
     block = both - 2 * (points[start:stop, :] @ xp.matrix_transpose(points))
-    return xp.where(
-        block <= 4 * epsilon(points) * both, xp.zeros_like(block), block
-    )  # NaN stays NaN
+    # NaN stays NaN.
+    return xp.where(block <= 4 * epsilon(points) * both, xp.zeros_like(block), block)
 
 
 def distance_matrix(points: Array) -> Array:
@@ -118,7 +107,7 @@ def rdm(x: Representation, kind: str) -> Array:
 def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
-    ``compare``: "pearson" (centred, unit norm), "spearman" (the same of its average ranks),
+    ``compare``: "pearson" (centred, unit norm), "spearman" (likewise, from its average ranks),
     "cosine" (unit norm), "kendall" (average ranks). Raises ``Undefined`` when all dissimilarities
     are equal.
     """
@@ -140,34 +129,6 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     if compare != "cosine":
         vector = vector - x.xp.mean(vector)
     return vector / inner(vector, vector) ** 0.5
-
-
-def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
-    """Ranks from 1 to n; equal values, with no more than ``rounding`` between neighbours, share
-    their mean rank."""
-    xp = namespace(vector)
-    order = xp.argsort(
-        vector, stable=False
-    )  # ties share a rank whatever their order, and unstable is 4 times faster
-    ordered = xp.take(vector, order)
-    new = ordered[1:] - ordered[:-1] > rounding
-    del ordered  # as large as all distances: at most four such vectors are alive at a time
-    ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=device(vector))
-    if not bool(xp.all(new)):
-        ranks = _with_means_of_ties(ranks, new)
-    return scatter(ranks, order)
-
-
-def _with_means_of_ties(ranks: Array, new: Array) -> Array:
-    """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a
-    group begins."""
-    xp = namespace(ranks)
-    edge = xp.ones_like(new[:1])
-    begins, ends = xp.concat([edge, new]), xp.concat([new, edge])
-    tied = xp.nonzero(~(begins & ends))[0]  # usually few: only they are worked on
-    begins, ends, own = (xp.take(part, tied) for part in (begins, ends, ranks))
-    means = (own[begins] + own[ends]) / 2
-    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, xp.int64)) - 1))
 
 
 def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:

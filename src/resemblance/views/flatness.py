@@ -14,26 +14,23 @@ import math
 from ..arrays import Array, namespace, norm, root, scalar
 from ..representation import Representation, view
 from .distances import distance_deviation, double_centered_distances, rdm_vector
-from .grams import Pairs, gram_diagonal, gram_energy
+from .grams import GramKernel, gram_diagonal, gram_energy
 from .points import preshape, row_directions
-from .spectra import decomposition
-from .whitening import partly_whitened
+from .spectra import decomposition, partly_whitened
 
 
 @view
-def gram_flatness(
-    x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct"
-) -> float:
+def gram_flatness(x: Representation, kernel: GramKernel) -> float:
     """Flatness of the centred Gram matrix; squared, its effective number of dimensions over n -
     1."""
-    trace = scalar(x.xp.sum(gram_diagonal(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs)))
-    energy = scalar(gram_energy(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs))
+    trace = scalar(x.xp.sum(gram_diagonal(x, kernel)))
+    energy = scalar(gram_energy(x, kernel))
     return trace / math.sqrt((x.shape[0] - 1) * energy)
 
 
 @view
 def distance_flatness(x: Representation) -> float:
-    """Flatness of the double-centred distances, of which the trace is negative."""
+    """Flatness of the double-centred distances, whose trace is negative."""
     trace = scalar(x.xp.sum(x.xp.linalg.diagonal(double_centered_distances(x))))
     return -trace / (math.sqrt(x.shape[0] - 1) * scalar(distance_deviation(x)))
 
@@ -60,7 +57,7 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
 
 @view
 def direction_flatness(x: Representation) -> float:
-    """The same of the directions of the rows, not centred, among all n directions."""
+    """Flatness of the directions of the rows, not centred, among all n directions."""
     return _trace_of_root(row_directions(x)) / x.shape[0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,16 @@ from .points import preshape, row_directions
 from .spectra import energy
 
 Pairs = Literal["distinct", "all"]
+Estimator = Literal["biased", "debiased", "lange"]
+
+
+class GramKernel(NamedTuple):
+    """The kernel of a Gram matrix: "linear", "cosine", "rbf" or "laplace", and the width of the
+    latter two, as a multiple of the median distance of these pairs."""
+
+    name: str
+    bandwidth: float = 1.0
+    pairs: Pairs = "distinct"
 
 
 @view
@@ -45,26 +55,17 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
     pass."""
     xp, median = namespace(points), np.median(distances)
     ends = [distances[distances <= median].max(), distances[distances >= median].min()]
-    found = np.array([np.flatnonzero(distances == end)[0] for end in ends])
-    n = points.shape[
-        0
-    ]  # pairs may be listed twice, and followed by those of samples with themselves
-    i, j = (
-        like(np.concatenate([a, a, np.arange(n)])[found], points) for a in np.triu_indices(n, 1)
-    )
+    at, n = np.array([np.flatnonzero(distances == end)[0] for end in ends]), points.shape[0]
+    # Pairs may be listed twice, and followed by those of samples with themselves.
+    i, j = (like(np.concatenate([a, a, np.arange(n)])[at], points) for a in np.triu_indices(n, 1))
     return xp.mean(norm(xp.take(points, i, axis=0) - xp.take(points, j, axis=0), axis=1))
 
 
 @view
-def distance_gram(
-    x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct"
-) -> Array:
+def distance_gram(x: Representation, kernel: GramKernel) -> Array:
     """Centred Gram matrix of a kernel of the distance d, sigma = bandwidth * median distance, shape
-    (n, n).
-
-    ``kernel``: "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma).
-    """
-    sigma = bandwidth * median_distance(x, pairs)
+    (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
+    sigma = kernel.bandwidth * median_distance(x, kernel.pairs)
     if scalar(sigma) == 0:
         raise Undefined(
             f"the median distance between samples of {title(x)} is zero, so the kernel has no width"
@@ -72,7 +73,7 @@ def distance_gram(
     points, n = preshape(x), x.shape[0]
     squares = (squared_distance_block(points, start, stop) for start, stop in row_blocks(n))
     exponents = (
-        root(block) / -sigma if kernel == "laplace" else block / (-2 * sigma**2)
+        root(block) / -sigma if kernel.name == "laplace" else block / (-2 * sigma**2)
         for block in squares
     )
     gram = x.xp.empty((n, n), dtype=points.dtype, device=device(points))
@@ -93,26 +94,58 @@ def centered_directions(x: Representation) -> Array:
 
 
 @view
-def gram_diagonal(
-    x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct"
-) -> Array:
+def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
-    if kernel in ("linear", "cosine"):
-        points = preshape(x) if kernel == "linear" else centered_directions(x)
+    if kernel.name in ("linear", "cosine"):
+        points = preshape(x) if kernel.name == "linear" else centered_directions(x)
         return x.xp.sum(points**2, axis=1)
-    return x.xp.linalg.diagonal(distance_gram(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs))
+    return x.xp.linalg.diagonal(distance_gram(x, kernel))
 
 
 @view
-def gram_energy(
-    x: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct"
-) -> Array:
+def gram_energy(x: Representation, kernel: GramKernel) -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
-    if kernel == "linear":
+    if kernel.name == "linear":
         return energy(x) ** 2
-    if kernel == "cosine":
+    if kernel.name == "cosine":
         points = centered_directions(x)
         gram = x.xp.matrix_transpose(points) @ points
     else:
-        gram = distance_gram(x, kernel=kernel, bandwidth=bandwidth, pairs=pairs)
+        gram = distance_gram(x, kernel)
     return inner(gram, gram)
+
+
+@view
+def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
+    """Root of the HSIC of a representation with itself, up to a factor of n.
+
+    Raises ``Undefined`` where nothing but rounding is left of the estimate.
+    """
+    product = gram_energy(x, kernel)
+    squared = estimated(product, (x, x), kernel, estimator)
+    if scalar(squared) <= 1e-12 * scalar(product):
+        n = x.shape[0]
+        raise Undefined(
+            f"cka: the {estimator} self-similarity is not positive ({n} samples are too few)"
+        )
+    return squared**0.5
+
+
+def estimated(
+    product: Array,
+    pair: tuple[Representation, Representation],
+    kernel: GramKernel,
+    estimator: Estimator,
+) -> Array:
+    """Estimate HSIC, up to a factor of n, from the inner product of two centred Gram matrices.
+
+    ``"debiased"`` is Eq. 5 of Song et al. 2012, simplified for centred K and L: their rows sum to
+    zero. ``"lange"`` leaves out the diagonals.
+    """
+    if estimator == "biased":
+        return product
+    k, l = (gram_diagonal(r, kernel) for r in pair)
+    xp, n, diagonal = namespace(k), k.shape[0], inner(k, l)
+    if estimator == "lange":
+        return product - diagonal
+    return product - diagonal * n / (n - 2) + xp.sum(k) * xp.sum(l) / ((n - 1) * (n - 2))

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..representation import Representation, view
 from ..rng import generator
-from .neighbour_graphs import graph
+from .neighbour_kernels import graph
+from .neighbours import NeighbourSearch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -29,7 +30,7 @@ def neighbour_operator(x: Representation, k: int) -> csr_array:
     """
     from scipy.sparse import csr_array
 
-    directed = graph(x, k=k, metric="euclidean")
+    directed = graph(x, NeighbourSearch(k, "euclidean"))
     directed.sort_indices()
     edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
     weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))
@@ -49,9 +50,8 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
     from scipy.special import ive
 
     a = neighbour_operator(x, k)
-    crowded = a.nnz > max(
-        2 * k * a.shape[0], a.shape[0] ** 2 / 5
-    )  # only samples that tie make so many edges
+    # Only samples that tie make so many edges.
+    crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)
     moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
     degrees = np.arange(DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
@@ -61,9 +61,8 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
 def chebyshev_traces(a: csr_array) -> np.ndarray:
     """Traces of T_0(A) ... T_DEGREE(A), from T_{i+j} + T_{|i-j|} = 2 T_i T_j."""
     n, half = a.shape[0], DEGREE // 2
-    products = np.zeros(
-        DEGREE + 1
-    )  # sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1
+    # Sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1.
+    products = np.zeros(DEGREE + 1)
     for start in range(0, n, COLUMNS):
         before = np.zeros((n, min(COLUMNS, n - start)))
         before[np.arange(start, start + before.shape[1]), np.arange(before.shape[1])] = 1
@@ -82,7 +81,7 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
 
 
 def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
-    """The same of a matrix with so many entries that all eigenvalues take less time."""
+    """The traces of a matrix so dense that computing all eigenvalues takes less time."""
     angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
     return np.array([np.cos(degree * angles).sum() for degree in range(DEGREE + 1)])
 
@@ -91,8 +90,8 @@ def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
 def stochastic_heat_traces(
     x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
 ) -> np.ndarray:
-    """The same by stochastic Lanczos quadrature with Gaussian probes, as published; shape (repeats,
-    256)."""
+    """The traces by stochastic Lanczos quadrature with Gaussian probes, as published; shape
+    (repeats, 256)."""
     a = neighbour_operator(x, k)
     return (
         np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]
@@ -137,8 +136,7 @@ def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.nd
             for q in basis:
                 w -= q * np.einsum("ij,ij->j", q, w)
         beta[step] = np.linalg.norm(w, axis=0)
-        safe = np.where(
-            beta[step] <= 1e-12, np.inf, beta[step]
-        )  # an exhausted Krylov space continues with zeros
+        # An exhausted Krylov space continues with zeros.
+        safe = np.where(beta[step] <= 1e-12, np.inf, beta[step])
         basis.append(w / safe)
     return alpha, np.where(beta <= 1e-12, 0, beta)

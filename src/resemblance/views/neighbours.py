@@ -25,17 +25,23 @@ Affinity = Literal["cosine", "euclidean", "inner"]
 Index = Literal["exact", "hnsw"]
 
 
+class NeighbourSearch(NamedTuple):
+    """Which neighbours: how many, nearest by what, and searched how."""
+
+    k: int
+    metric: Affinity
+    method: Index = "exact"
+
+
 class Ties(NamedTuple):
     """The rows that have equally near neighbours; all of it is empty without any."""
 
     rows: np.ndarray  # (m,), in order
-    begins: (
-        np.ndarray
-    )  # (m, k): the place, from 0, where the group of equally near samples of every place begins
+    # (m, k): the place, from 0, where the group of equally near samples of every place begins.
+    begins: np.ndarray
     starts: np.ndarray  # (m + 1,): where the members of every row start
-    members: (
-        np.ndarray
-    )  # for every row all samples as near as the k-th nearest, listed or not, in order of index
+    # For every row all samples as near as the k-th nearest, listed or not, in order of index.
+    members: np.ndarray
 
     @property
     def certain(self) -> np.ndarray:
@@ -258,10 +264,12 @@ def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
 def cosines_of(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cosine similarities in x between pairs of samples."""
     rows = to_numpy(unit_rows(x))
-    found = np.empty(len(first), dtype=rows.dtype)
+    cosines = np.empty(len(first), dtype=rows.dtype)
     for start, stop in gathered_blocks(len(first), rows.shape[1]):
-        found[start:stop] = np.einsum("ij,ij->i", rows[first[start:stop]], rows[second[start:stop]])
-    return found
+        cosines[start:stop] = np.einsum(
+            "ij,ij->i", rows[first[start:stop]], rows[second[start:stop]]
+        )
+    return cosines
 
 
 def _products(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -277,50 +285,6 @@ def _products(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
 def own_cosines(x: Representation, k: int, index: Index = "exact") -> np.ndarray:
     """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
     return cosines_to(x, neighbours(x, k=k, metric="cosine", index=index))
-
-
-def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
-    """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape
-    (n, k).
-
-    Equally near samples share their mean rank. The places for which samples tie have the mean of
-    the ranks of these.
-    """
-    not_constant(x)
-    similarity, ties = similarity_of(x, metric), those.ties
-    ranks, crowded = np.empty(those.listed.shape), np.flatnonzero(ties.crowded)
-    for start, stop in row_blocks(len(ranks)):
-        block, terms = similarity.to_others(np.arange(start, stop)), similarity.terms[start:stop]
-        for place, listed in enumerate(those.listed[start:stop].T):
-            ranks[start:stop, place] = _rank(block, listed, terms)
-        first, last = np.searchsorted(ties.rows[crowded], (start, stop))
-        for tie in crowded[first:last]:
-            row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
-            ranks[row, ties.certain[tie] :] = _ranks(
-                block[row - start], members, terms[row - start]
-            ).mean()
-    return ranks
-
-
-def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Rank of one entry of every row among all, largest first; entries equal up to rounding share
-    their mean rank."""
-    values = np.take_along_axis(block, listed[:, None], axis=1)
-    rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values), terms[:, None])
-    larger, no_less = (
-        (block > values + rounding).sum(axis=1),
-        (block >= values - rounding).sum(axis=1),
-    )
-    return np.asarray((larger + no_less + 1) / 2)
-
-
-def _ranks(entries: np.ndarray, listed: np.ndarray, terms: float) -> np.ndarray:
-    """The same of many entries of one row, by sorting it."""
-    ordered, values = np.sort(entries), entries[listed]
-    rounding = 16 * np.finfo(entries.dtype).eps * np.maximum(np.abs(values), terms)
-    no_larger = np.searchsorted(ordered, values + rounding, side="right")
-    less = np.searchsorted(ordered, values - rounding, side="left")
-    return np.asarray((2 * len(entries) - no_larger - less + 1) / 2)
 
 
 def not_constant(x: Representation) -> None:

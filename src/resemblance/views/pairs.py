@@ -10,15 +10,18 @@ from ..arrays import (
     at_most_one,
     carries_gradient,
     detach,
+    epsilon,
     inner,
     namespace,
     norm,
+    root,
+    scalar,
     singular_values,
     svd,
     to_numpy,
 )
 from ..representation import Representation, pair_view, title
-from .grams import Pairs, centered_directions, distance_gram
+from .grams import Estimator, GramKernel, centered_directions, distance_gram, estimated
 from .points import column_norms, is_rotated, preshape, row_directions, size, unit
 from .spectra import need_derivative, orthonormal_basis, principal_directions
 
@@ -108,19 +111,24 @@ def overlap_energy(x: Representation, y: Representation, centered: bool = True) 
 
 
 @pair_view(swap=_same)
-def gram_inner(
-    x: Representation, y: Representation, kernel: str, bandwidth: float, pairs: Pairs = "distinct"
-) -> Array:
+def gram_inner(x: Representation, y: Representation, kernel: GramKernel) -> Array:
     """Inner product of the centred Gram matrices."""
-    if kernel == "linear":
-        c = cross_products(x, y)
+    if kernel.name in ("linear", "cosine"):
+        is_linear = kernel.name == "linear"
+        c = cross_products(x, y) if is_linear else _direction_products(x, y)
         return inner(c, c)
-    if kernel == "cosine":
-        c = _transpose(centered_directions(x)) @ centered_directions(y)
-        return inner(c, c)
-    return inner(
-        *(distance_gram(r, kernel=kernel, bandwidth=bandwidth, pairs=pairs) for r in (x, y))
-    )
+    return inner(distance_gram(x, kernel), distance_gram(y, kernel))
+
+
+def _direction_products(x: Representation, y: Representation) -> Array:
+    return _transpose(centered_directions(x)) @ centered_directions(y)
+
+
+@pair_view(swap=_same)
+def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
+    """Hilbert-Schmidt independence criterion of a kernel, up to a factor of n (see
+    :func:`resemblance.cka`)."""
+    return estimated(gram_inner(x, y, kernel), (x, y), kernel, estimator)
 
 
 @pair_view(swap=_transpose)
@@ -138,16 +146,30 @@ def rotated_residual(x: Representation, y: Representation) -> Array:
     if a.shape[1] > b.shape[1]:
         a, b = b, a
     u, _, vt = svd(_transpose(a) @ b)
-    return norm(
-        a @ detach(u @ vt) - b
-    )  # at its minimum the residual does not change with the rotation
+    # At its minimum the residual does not change with the rotation.
+    return norm(a @ detach(u @ vt) - b)
+
+
+def rotated_chord(a: Array, b: Array) -> Array:
+    """Distance between two matrices of unit size after the best rotation, the narrower one padded
+    with zero columns."""
+    xp = namespace(a)
+    if a.shape[1] > b.shape[1]:
+        a, b = b, a
+    cross = xp.matrix_transpose(a) @ b
+    squared = 2 - 2 * xp.sum(singular_values(cross))
+    if scalar(squared) > epsilon(squared) ** 0.4:
+        return root(squared)
+    u, _, vt = svd(detach(cross))  # near zero the formula above cancels
+    residual = norm(a @ (u @ vt) - b)
+    # Rounding has no direction.
+    return xp.where(residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual)
 
 
 def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the one-to-one matching of largest total weight (leaves the array
     API)."""
-    from scipy.optimize import (
-        linear_sum_assignment,
-    )  # scipy.optimize takes longer to import than all the rest
+    # SciPy's optimize takes longer to import than all the rest.
+    from scipy.optimize import linear_sum_assignment
 
     return linear_sum_assignment(to_numpy(weights), maximize=True)

@@ -38,7 +38,7 @@ def norm_of(x: Representation) -> Array:
 
 @view
 def unit(x: Representation, centered: bool = True) -> Array:
-    """The points with unit Frobenius norm, centred unless told otherwise; ``Undefined`` when that
+    """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
     points, length = (_centered(x), size(x)) if centered else (x.array, norm_of(x))
     if scalar(length) == 0:

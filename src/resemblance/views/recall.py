@@ -29,7 +29,7 @@ def neighbour_recall(
     places for: 1 does not say that all of them were found, to share these places.
 
     X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product;
-    ``index``: how the measures that have this parameter search. :func:`compare` records it beside
+    ``index``: how the measures that have this parameter search. :func:`compare` records it with
     their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
     ``Undefined`` for data without neighbours.
     """
@@ -52,7 +52,7 @@ def neighbour_recall(
 @view
 def recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
-    found = neighbours(x, k=k, metric=metric, index=index)
+    listed = neighbours(x, k=k, metric=metric, index=index)
     if index == "exact":
         return 1.0
     n, similarity = x.shape[0], similarity_of(x, metric)
@@ -60,22 +60,22 @@ def recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     shared = 0
     for start, stop in row_blocks(len(sample)):
         rows = sample[start:stop]
-        shared += _places_filled(nearest_to(rows, similarity, k), found[rows], n)
+        shared += _places_filled(nearest_to(rows, similarity, k), listed[rows], n)
     return shared / (len(sample) * k)
 
 
-def _places_filled(exact: Nearest, found: np.ndarray, n: int) -> int:
+def _places_filled(exact: Nearest, listed: np.ndarray, n: int) -> int:
     """Count the places among the k nearest that have a right sample among those found."""
-    ties, k = exact.ties, found.shape[1]
+    ties, k = exact.ties, listed.shape[1]
     crowded = ties.crowded
-    near, tied = np.zeros((2, len(found), n), dtype=bool)
+    near, tied = np.zeros((2, len(listed), n), dtype=bool)
     np.put_along_axis(near, exact.listed, True, axis=1)
     at = np.repeat(ties.rows, ties.sizes), ties.members
     tied[at] = np.repeat(crowded, ties.sizes)
-    places = np.zeros(len(found), dtype=np.int64)
+    places = np.zeros(len(listed), dtype=np.int64)
     places[ties.rows[crowded]] = k - ties.certain[crowded]
     hits = (
-        np.count_nonzero(np.take_along_axis(part, found, axis=1), axis=1)
+        np.count_nonzero(np.take_along_axis(part, listed, axis=1), axis=1)
         for part in (near & ~tied, tied)
     )
     return int((next(hits) + np.minimum(next(hits), places)).sum())
@@ -90,8 +90,7 @@ def recall_of_both(
     metric: Affinity = "euclidean",
     **_: Any,
 ) -> dict[str, float]:
-    """What a measure remarks of a pair: the lower recall of the two sides, nothing if the search is
-    exact."""
+    """Diagnostics of a pair: the lower recall of the two sides; none if the search is exact."""
     if index == "exact":
         return {}
     return {"neighbour_recall": min(recall(r, k=k, metric=metric, index=index) for r in (x, y))}

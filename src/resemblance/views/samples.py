@@ -1,7 +1,10 @@
-"""Views of a random subset of the samples, the same subset for every representation of n
-samples."""
+"""Views of a random subset of the samples, the same subset for every representation of n samples:
+distances, and the minimum spanning tree that says at which of them samples join into clusters."""
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +13,20 @@ from ..representation import Representation, Undefined, title, view
 from ..rng import generator
 from .distances import distance_matrix
 from .points import centered
+
+
+class Draw(NamedTuple):
+    """Which random subset of the samples: how many of them, and from which random numbers."""
+
+    sample: int
+    seed: int
+    trial: int
+
+
+def draws(n: int, sample: int, trials: int, seed: int) -> list[Draw]:
+    """The subsets over which a value is averaged; all n samples, once, when there are no more than
+    ``sample``."""
+    return [Draw(min(sample, n), seed, trial) for trial in range(1 if n <= sample else trials)]
 
 
 def subset(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
@@ -21,19 +38,41 @@ def subset(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
 
 
 @view
-def normalized_distances(x: Representation, sample: int, seed: int, trial: int) -> np.ndarray:
+def normalized_distances(x: Representation, draw: Draw) -> np.ndarray:
     """Euclidean distances within a subset over their 0.9 quantile (diagonal included), shape
     (sample, sample)."""
-    points = np.asarray(to_numpy(centered(x)), dtype=np.float64)[
-        subset(x.shape[0], sample, seed, trial)
-    ]
+    rows = subset(x.shape[0], *draw)
+    points = np.asarray(to_numpy(centered(x)), dtype=np.float64)[rows]
     largest = np.abs(points).max()
-    distances = (
-        distance_matrix(points / largest) if largest > 0 else np.zeros((len(points), len(points)))
-    )
+    distances = distance_matrix(points / largest) if largest > 0 else np.zeros((len(rows),) * 2)
     quantile = np.quantile(distances, 0.9)
     if quantile == 0:
         raise Undefined(
             f"nine tenths of the distances in {title(x)} are zero, so they have no scale"
         )
     return np.asarray(distances / quantile)
+
+
+@view
+def spanning_length(x: Representation, draw: Draw) -> float:
+    """Length of the minimum spanning tree of the normalised distances within a subset of the
+    samples."""
+    return tree_length(normalized_distances(x, draw))
+
+
+def tree_length(*weights: np.ndarray) -> float:
+    """Length of the minimum spanning tree of the smallest of one or more matrices of distances.
+
+    Prim's algorithm on the full matrices: O(n^2) time and O(n) more memory. The sum is
+    correctly rounded, so it depends neither on the order of the points nor on ties.
+    """
+    n = len(weights[0])
+    reach = np.full(n, np.inf)  # distance of every point from the tree; NaN for those in it
+    edges, point = [], 0
+    for _ in range(n - 1):
+        for matrix in weights:
+            np.minimum(reach, matrix[point], out=reach)
+        reach[point] = np.nan
+        point = int(np.nanargmin(reach))
+        edges.append(float(reach[point]))
+    return math.fsum(edges)

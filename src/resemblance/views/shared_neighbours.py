@@ -11,50 +11,36 @@ import numpy as np
 
 from ..representation import Representation, view
 from .distances import row_blocks
-from .neighbour_graphs import spread
-from .neighbours import Affinity, Index, Nearest, Ties, nearest
+from .neighbour_kernels import spread
+from .neighbours import Metric, Nearest, NeighbourSearch, Ties, nearest, not_constant, similarity_of
 
 ENTRIES = 2**21  # entries of the rows that are compared at a time
 Score = Callable[[Nearest, Nearest], float]
 
 
-def relative(
-    score: Score,
-    x: Representation,
-    y: Representation,
-    k: int,
-    metric: Affinity,
-    index: Index = "exact",
-) -> float:
+def relative(score: Score, x: Representation, y: Representation, search: NeighbourSearch) -> float:
     """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
     without ties."""
-    a, b = (nearest(r, k=k, metric=metric, index=index) for r in (x, y))
-    return min(1.0, score(a, b) / attainable(score, x, y, k, metric, index))
+    a, b = (nearest(r, *search) for r in (x, y))
+    return min(1.0, score(a, b) / attainable(score, x, y, search))
 
 
 def attainable(
-    score: Score,
-    x: Representation,
-    y: Representation,
-    k: int,
-    metric: Affinity,
-    index: Index = "exact",
+    score: Score, x: Representation, y: Representation, search: NeighbourSearch
 ) -> float:
     """The geometric mean of the scores of each of two representations with itself, the largest that
     ties allow."""
-    own = [_with_itself(r, score=score, k=k, metric=metric, index=index) for r in (x, y)]
-    return math.sqrt(
-        own[0] * own[1]
-    )  # the root of a square is exact, so X with itself is exactly 1
+    # The root of a square is exact, so X with itself is exactly 1.
+    return math.sqrt(_with_itself(x, score, search) * _with_itself(y, score, search))
 
 
 @view
-def _with_itself(x: Representation, score: Score, k: int, metric: Affinity, index: Index) -> float:
-    near = nearest(x, k=k, metric=metric, index=index)
+def _with_itself(x: Representation, score: Score, search: NeighbourSearch) -> float:
+    near = nearest(x, *search)
     return score(near, near) if len(near.ties.rows) else 1.0
 
 
-def shared(a: Nearest, b: Nearest) -> np.ndarray:
+def shared_weight(a: Nearest, b: Nearest) -> np.ndarray:
     """Total weight of the common neighbours of every sample, products of the weights on both sides,
     shape (n,)."""
     n, k = a.listed.shape
@@ -89,7 +75,7 @@ def _most(a: Nearest, b: Nearest) -> int:
 
 def mean_share(a: Nearest, b: Nearest) -> float:
     """Mean share of the neighbours that are common."""
-    return float(shared(a, b).sum() / a.listed.size)
+    return float(shared_weight(a, b).sum() / a.listed.size)
 
 
 class Common(NamedTuple):
@@ -129,13 +115,13 @@ def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     _, at, which = np.intersect1d(ties.rows, rows, assume_unique=True, return_indices=True)
     begins, certain = begins_of(near, rows), np.full(len(rows), k)
     certain[which] = ties.certain[at]
-    own = np.arange(k) < certain[:, None]
+    alone = np.arange(k) < certain[:, None]
     sizes = ties.sizes[at]
     inside = np.arange(sizes.sum()) + np.repeat(ties.starts[at] - np.cumsum(sizes) + sizes, sizes)
-    row = np.concatenate([np.nonzero(own)[0], np.repeat(which, sizes)])
-    sample = np.concatenate([near.listed[rows][own], ties.members[inside]])
-    first = np.concatenate([begins[own], np.repeat(ties.certain[at], sizes)])
-    weight = np.concatenate([np.ones(own.sum()), np.repeat(ties.weights[at], sizes)])
+    row = np.concatenate([np.nonzero(alone)[0], np.repeat(which, sizes)])
+    sample = np.concatenate([near.listed[rows][alone], ties.members[inside]])
+    first = np.concatenate([begins[alone], np.repeat(ties.certain[at], sizes)])
+    weight = np.concatenate([np.ones(alone.sum()), np.repeat(ties.weights[at], sizes)])
     return row * n + sample, first, weight
 
 
@@ -161,6 +147,50 @@ def table(common: Common, rows: int, k: int) -> np.ndarray:
     return np.asarray(
         np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
     )
+
+
+def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
+    """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape
+    (n, k).
+
+    Equally near samples share their mean rank. The places for which samples tie have the mean of
+    the ranks of these.
+    """
+    not_constant(x)
+    similarity, ties = similarity_of(x, metric), those.ties
+    ranks, crowded = np.empty(those.listed.shape), np.flatnonzero(ties.crowded)
+    for start, stop in row_blocks(len(ranks)):
+        block, terms = similarity.to_others(np.arange(start, stop)), similarity.terms[start:stop]
+        for place, listed in enumerate(those.listed[start:stop].T):
+            ranks[start:stop, place] = _rank(block, listed, terms)
+        first, last = np.searchsorted(ties.rows[crowded], (start, stop))
+        for tie in crowded[first:last]:
+            row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
+            ranks[row, ties.certain[tie] :] = _ranks(
+                block[row - start], members, terms[row - start]
+            ).mean()
+    return ranks
+
+
+def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Rank of one entry of every row among all, largest first; entries equal up to rounding share
+    their mean rank."""
+    values = np.take_along_axis(block, listed[:, None], axis=1)
+    rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values), terms[:, None])
+    larger, no_less = (
+        (block > values + rounding).sum(axis=1),
+        (block >= values - rounding).sum(axis=1),
+    )
+    return np.asarray((larger + no_less + 1) / 2)
+
+
+def _ranks(entries: np.ndarray, listed: np.ndarray, terms: float) -> np.ndarray:
+    """Ranks of many entries of one row, by sorting it."""
+    ordered, values = np.sort(entries), entries[listed]
+    rounding = 16 * np.finfo(entries.dtype).eps * np.maximum(np.abs(values), terms)
+    no_larger = np.searchsorted(ordered, values + rounding, side="right")
+    less = np.searchsorted(ordered, values - rounding, side="left")
+    return np.asarray((2 * len(entries) - no_larger - less + 1) / 2)
 
 
 def mean_product(
@@ -189,8 +219,8 @@ def mean_product(
 def _of_fractions(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
 ) -> np.ndarray:
-    """The same of numbers above 0: over how many of them are among the drawn, and over the subsets
-    of so many."""
+    """The mean product for numbers above 0: over how many of them are drawn, and over the subsets
+    of that size."""
     counts = np.bincount(rows, minlength=len(total))
     by_count = np.argsort(-counts, kind="stable")
     ends = np.cumsum(counts[by_count])

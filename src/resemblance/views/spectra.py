@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, detach, epsilon, inner, scalar, svd, to_numpy
+from ..arrays import Array, carries_gradient, detach, epsilon, inner, norm, scalar, svd, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .points import norm_of, preshape, size, unit
 
@@ -167,3 +167,22 @@ def principal_coordinates(x: Representation) -> Array:
     points = u * (s * size(x))
     largest = xp.max(points, axis=0) >= -xp.min(points, axis=0)
     return points * xp.where(largest, xp.ones_like(s), -xp.ones_like(s))
+
+
+@view
+def partly_whitened(x: Representation, alpha: float) -> Array:
+    """Centred points whose singular values s became alpha s + (1 - alpha), in unit size, shape (n,
+    at most n).
+
+    s is in units of its root mean square over the rank. The columns are in no particular frame: a
+    rotation is left out.
+    """
+    if alpha == 1:
+        return preshape(x)
+    if alpha == 0:
+        basis = orthonormal_basis(x)
+        return basis / basis.shape[1] ** 0.5
+    parts = principal_directions(x)
+    singular = parts.singular * parts.singular.shape[0] ** 0.5
+    points = parts.basis * (alpha * singular + (1 - alpha))[None, :]
+    return points / norm(points)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...documents import check_types, read_document
-from ...grounding import Agreement, by_reference, concordance, kendall
+from ...grounding import BlockScore, by_reference, concordance, kendall
 from ...results.codec import decode, encode
 from ...results.headlines import is_trial
 from ...store import write_atomically
@@ -230,7 +230,7 @@ class ManifoldFacts(NamedTuple):
 
     def _agreement(
         self,
-        quality: Callable[[np.ndarray, np.ndarray], Agreement],
+        quality: Callable[[np.ndarray, np.ndarray], BlockScore],
         measure: str,
         experiment: str,
         at: Iterable[float] | None,

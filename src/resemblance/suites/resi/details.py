@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from ...comparison import MeasureInfo
-from ...measure import INVARIANCES
+from ...declared import INVARIANCES
 from ...results.figures import Strip, Strips
 from ...results.sections import Entry, Section, Table
 from .cases import TESTS

@@ -10,19 +10,20 @@ from ...results.codec import decode, encode
 from ...results.sections import Section
 from ...subject import Recipe, Subject
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
+from ..families import ModelFamily
 from .benchmarks import Benchmark
 from .facts import FamilyFacts
 from .grading import graded
 from .sections import CONSTANT_MEASURE, benchmark_section
 from .sets import Budget, Effort, fast_enough
-from .subjects import ModelFamily, Models, families, identity, missing_accuracies, without_nan
+from .subjects import Models, families, identity, missing_accuracies, without_nan
 
 SLOW = "left out: it takes too long on so many samples"
 VERSION = 3  # of what a part stores
 
 
 class Job(NamedTuple):
-    """A benchmark on models: what its parts need besides the run.
+    """A benchmark, the models that it takes, and how much is computed.
 
     ``facts``: takes the facts of the benchmark when it is concluded.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..families import ModelFamily
 from .operators import Deletion
-from .subjects import ModelFamily
 
 Quality = Literal["spearman", "kendall"]
 QUALITIES: tuple[Quality, ...] = ("spearman", "kendall")

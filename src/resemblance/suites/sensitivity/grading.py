@@ -11,6 +11,7 @@ import numpy as np
 
 from ...comparison import Comparison
 from ...results.values import known
+from ...significance import attainable, bootstrap_counts, exchanges, percentile_interval
 from .facts import (
     ALL,
     LEVEL,
@@ -31,15 +32,7 @@ from .facts import (
     share_of_small,
 )
 from .procedure import agreement, expected_from, one_sided, reference_of
-from .resampling import (
-    Copies,
-    Resampled,
-    attainable,
-    bootstrap,
-    bootstrap_counts,
-    exchanges,
-    permutation_test,
-)
+from .resampling import Copies, Resampled, bootstrap, permutation_test
 from .sets import (
     Budget,
     Differences,
@@ -176,14 +169,14 @@ def _score(
     permuted: float | None,
 ) -> CellScore:
     best = agreement(d, f, rows=rows)
-    every = agreement(d, f, rows=rows, reference="every")
+    mean = agreement(d, f, rows=rows, reference="every")
     alone = agreement(d, f, rows=rows, self_pair=False)
     reference = reference_of(f, np.array(rows))
     naive = one_sided(d[rows.index(reference)], expected_from(f, reference))
     spearman, kendall = (
         Correlation(
             estimate=Estimate(known(getattr(best, quality)), *interval(drawn[spec])),
-            every_reference=known(getattr(every, quality)),
+            every_reference=known(getattr(mean, quality)),
             no_self_pair=known(getattr(alone, quality)),
             naive=known(p),
         )
@@ -193,12 +186,9 @@ def _score(
 
 
 def interval(draws: np.ndarray) -> tuple[float | None, float | None]:
-    """Return the 2.5 and 97.5 percentile of the draws with a value; two None without any."""
-    values = draws[~np.isnan(draws)]
-    if not len(values):
-        return None, None
-    low, high = (known(float(v)) for v in np.percentile(values, [2.5, 97.5]))
-    return low, high
+    """Return the 95 % interval of the draws with a value; two None without any."""
+    low, high = percentile_interval(draws)
+    return known(low), known(high)
 
 
 # --------------------------------------------------------------------------------- means over cells

@@ -1,5 +1,4 @@
-"""Operators of Ding et al. 2021: unit shapes, principal components deleted, layers and seeds
-against each other."""
+"""Operators of Ding et al. 2021: unit shapes, deleted components, depth against random starts."""
 
 from __future__ import annotations
 
@@ -12,38 +11,22 @@ from ...arrays import Array
 from ...compare import compare
 from ...measure import Measure
 from ...representation import Representation, Undefined, as_representation, finite, title
+from ...significance import known_mean
 from ...views.points import unit
 from ...views.spectra import principal_coordinates
-from .procedure import known_mean
 
-DIMENSIONS = 768
-DELETED = (
-    0,
-    100,
-    200,
-    300,
-    400,
-    500,
-    600,
-    650,
-    700,
-    725,
-    750,
-    758,
-    763,
-    767,
-)  # of them, in the paper
+DIMENSIONS = 768  # in the paper, of which it deletes these numbers
+DELETED = (0, 100, 200, 300, 400, 500, 600, 650, 700, 725, 750, 758, 763, 767)
 
 
 def normalize(X: Any) -> Array:
-    r"""Return a representation with centred features and unit Frobenius norm, as every one is
-    before it is compared.
+    r"""Return a representation with centred features and unit Frobenius norm, ready to compare.
 
     .. math:: (X - \mathbf 1 \bar x^\top) / \lVert X - \mathbf 1 \bar x^\top \rVert_F
 
     X is (n, d), an array of any library; the result has its shape, in float64 on the CPU. Measures
-    that are invariant to translation and isotropic scaling need none of it; others compare only
-    shapes afterwards.
+    that are invariant to translation and isotropic scaling do not need it; afterwards the others
+    compare shapes only.
 
     Raises ``ValueError`` for NaN and infinity, ``Undefined`` when all rows are equal.
 
@@ -77,11 +60,12 @@ def delete_principal_components(X: Any, k: int) -> Array:
     finite(x)
     d = x.shape[1]
     _deletable(k, d, "delete_principal_components")
-    kept = principal_coordinates(x)[:, : d - k]
-    missing = d - k - kept.shape[1]
+    coordinates = principal_coordinates(x)[:, : d - k]
+    missing = d - k - coordinates.shape[1]
     if missing <= 0:
-        return kept
-    return x.xp.concat([kept, x.xp.zeros((x.shape[0], missing), dtype=kept.dtype)], axis=1)
+        return coordinates
+    zeros = x.xp.zeros((x.shape[0], missing), dtype=coordinates.dtype)
+    return x.xp.concat([coordinates, zeros], axis=1)
 
 
 def _deletable(k: Any, d: int, function: str) -> int:
@@ -99,13 +83,13 @@ def numbers_to_delete(d: int) -> tuple[int, ...]:
 
 
 class Deletion(NamedTuple):
-    """What one measure makes of deleted principal components.
+    """How one measure responds to deleted principal components.
 
     ``share``: deleted, of all dimensions. ``distance``: between a representation and itself without
     them, the mean over seeds. ``threshold``: the mean distance between seeds. ``detected``: the
     smallest share tried at which the distance exceeds the threshold, None where it never does.
-    Deletions below it cannot be told from another random start. ``unknown``: why ``detected``
-    cannot be said: distances or the threshold have no value; empty where it can.
+    Smaller deletions cannot be distinguished from another random start. ``unknown``: why
+    ``detected`` is unknown (distances or the threshold have no value); empty where it is known.
     """
 
     measure: str
@@ -123,18 +107,18 @@ def deletions(
     measures: Iterable[str | Measure] | None = None,
     **options: Any,
 ) -> dict[str, Deletion]:
-    """Return, by measure, how far principal components can be deleted before it shows (Figure 2 of
-    the paper).
+    """Return, by measure, how many principal components can be deleted before the measure detects
+    it (Figure 2 of the paper).
 
     Parameters
     ----------
-    seeds : representations (n, d) of the same samples, by models that differ in their random start
-        only; at least two.
+    seeds : representations (n, d) of the same samples, by models that differ only in their random
+        start; at least two.
     k : numbers of components to delete. Default: the paper's 14 fractions.
     measures, options : as for :func:`resemblance.compare`.
 
-    The undeleted representation comes first, as in the authors' code: it gives the weights of
-    PWCCA. Pairs without a value are left out of the means.
+    The undeleted representation is the first argument, as in the authors' code: it determines the
+    weights of PWCCA. Pairs without a value are left out of the means.
 
     Raises ``ValueError`` for fewer than two seeds, for seeds of different width, and for a k that
     cannot be deleted.
@@ -149,21 +133,21 @@ def deletions(
         raise ValueError(
             f"deletions: k must be numbers of components in a list, such as [0, 4]; got {k!r}"
         )
-    asked = list(k) if k is not None else list(numbers_to_delete(d))
-    ks = tuple(sorted({0, *(_deletable(number, d, "deletions") for number in asked)}))
+    numbers = list(k) if k is not None else list(numbers_to_delete(d))
+    ks = tuple(sorted({0, *(_deletable(number, d, "deletions") for number in numbers)}))
     rows = {f"seed {s}": normalize(r) for s, r in enumerate(reps)}
     columns = {f"seed {s} without {k}": cut(r, k) for s, r in enumerate(reps) for k in ks}
-    found = compare(rows, columns, measures=measures, **{"progress": False, **options})
+    comparison = compare(rows, columns, measures=measures, **{"progress": False, **options})
     shape = (len(reps), len(reps), len(ks))
     shares = tuple(k / d for k in ks)
     return {
-        m.spec: deletion_of(m.spec, shares, found.difference(m.spec).reshape(shape))
-        for m in found.measures
+        m.spec: deletion_of(m.spec, shares, comparison.difference(m.spec).reshape(shape))
+        for m in comparison.measures
     }
 
 
 def cut(x: Representation, k: int) -> Array:
-    """Return what is left of a representation without k components, normalised."""
+    """Return a representation without k components, normalised."""
     try:
         return normalize(delete_principal_components(x, k))
     except Undefined as error:
@@ -173,12 +157,12 @@ def cut(x: Representation, k: int) -> Array:
 
 
 def deletion_of(measure: str, shares: Sequence[float], differences: np.ndarray) -> Deletion:
-    """Return the curve of one measure from differences (seed, other seed, deleted), of which the
-    first is none."""
+    """Return the curve of one measure from differences (seed, other seed, share); the first share
+    is 0."""
     n = len(differences)
-    own = differences[np.arange(n), np.arange(n)]  # (seed, deleted)
+    within = differences[np.arange(n), np.arange(n)]  # (seed, share)
     between = differences[:, :, 0][~np.eye(n, dtype=bool)]
-    curve, threshold = known_mean(own), float(known_mean(between))
+    curve, threshold = known_mean(within), float(known_mean(between))
     above = [share for share, distance in zip(shares, curve) if distance > threshold]
     lacking = "no distance between seeds" if not np.isfinite(threshold) else ""
     if not lacking and not np.isfinite(curve).all():
@@ -190,9 +174,9 @@ def deletion_of(measure: str, shares: Sequence[float], differences: np.ndarray) 
 
 
 class Depth(NamedTuple):
-    """What one measure makes of the layers of two seeds (Figure 1 of the paper).
+    """How far the layers of a seed are from each other, and from those of another seed (Figure 1).
 
-    ``within``: distances between the layers of a seed, (layers, layers), and ``across``: of the
+    ``within``: distances between the layers of a seed, (layers, layers), and ``across``: from the
     layers of one seed to those of another, both the mean over (ordered) pairs of seeds.
     ``exceeding``: by layer, the share of the other layers of the same model that are farther from
     it than the same layer of another seed; near 0 where a random start matters more than any depth,
@@ -211,7 +195,7 @@ def depth(
     measures: Iterable[str | Measure] | None = None,
     **options: Any,
 ) -> dict[str, Depth]:
-    """Return, by measure, how far layers are from each other inside models and across seeds.
+    """Return, by measure, how far layers are from each other within models and across seeds.
 
     ``models``: one mapping from layer to representation (n, d) per seed, with the same layers, at
     least two of each. ``measures``, ``options``: as for :func:`resemblance.compare`. Raises
@@ -237,10 +221,11 @@ def depth(
         for s, model in enumerate(models)
         for name, x in model.items()
     }
-    found = compare(reps, measures=measures, **{"progress": False, **options})
+    comparison = compare(reps, measures=measures, **{"progress": False, **options})
     shape = (len(models), len(layers[0])) * 2
     return {
-        m.spec: depth_of(m.spec, found.difference(m.spec).reshape(shape)) for m in found.measures
+        m.spec: depth_of(m.spec, comparison.difference(m.spec).reshape(shape))
+        for m in comparison.measures
     }
 
 
@@ -258,13 +243,10 @@ def depth_of(measure: str, differences: np.ndarray) -> Depth:
     return Depth(measure, within, across, tuple(known_mean(np.array(farther)).tolist()))
 
 
-def _farther(own: np.ndarray, other_seed: float, layer: int) -> float:
-    """Share of the other layers that are farther than another seed is, of those whose distance is
-    known."""
-    distances = np.delete(own, layer)
+def _farther(of_model: np.ndarray, other_seed: float, layer: int) -> float:
+    """Share of the other layers, of known distance, that are farther than another seed is."""
+    distances = np.delete(of_model, layer)
     distances = distances[~np.isnan(distances)]
-    return (
-        np.nan
-        if np.isnan(other_seed) or not len(distances)
-        else float((distances > other_seed).mean())
-    )
+    if np.isnan(other_seed) or not len(distances):
+        return np.nan
+    return float((distances > other_seed).mean())

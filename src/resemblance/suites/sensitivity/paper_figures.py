@@ -13,10 +13,12 @@ from .facts import (
     PWCCA,
     DeletionCurves,
     FamilyFacts,
+    Shares,
     Specificity,
     mean_or_none,
 )
 from .family_tables import best_first
+from .operators import Deletion
 
 Shown: TypeAlias = tuple[list[Table], list[Chart | Bars]]
 
@@ -66,9 +68,9 @@ def _probe_table(facts: FamilyFacts, specificity: Specificity) -> Table:
 def _zoom(facts: FamilyFacts, specificity: Specificity, spec: str) -> Chart:
     title, name = facts.family.title, facts.name(spec)
     middle, distances = specificity.middle, specificity.zoom[spec]
-    lines = tuple(
-        Line(label, tuple((i + 1.0, v) for i, v in enumerate(values) if v is not None))
-        for label, values in (("same model", distances.within), ("another seed", distances.across))
+    lines = (
+        Line("same model", _points(distances.within)),
+        Line("another seed", _points(distances.across)),
     )
     note = (
         f"Distances of layer {specificity.layers[middle]} from every layer, from 1, mean over "
@@ -86,7 +88,11 @@ def _zoom(facts: FamilyFacts, specificity: Specificity, spec: str) -> Chart:
     )
 
 
-# ----------------------------------------------------------------------------------------- Figure 2
+def _points(values: Shares) -> tuple[tuple[float, float], ...]:
+    return tuple((i + 1.0, v) for i, v in enumerate(values) if v is not None)
+
+
+# ---------------------------------------------------------------------------------------- Figure 2
 
 
 def _figure_2(facts: FamilyFacts, deletion: DeletionCurves) -> Shown:
@@ -118,9 +124,9 @@ def _detection_table(facts: FamilyFacts, deletion: DeletionCurves) -> Table:
 
 def _curves(facts: FamilyFacts, deletion: DeletionCurves) -> Chart:
     lines = tuple(
-        Line(facts.name(spec), tuple((x, d / c.threshold) for x, d in zip(c.share, c.distance)))
-        for spec, c in deletion.curves.items()
-        if spec in PAPER.values() and c.threshold
+        _relative(facts.name(spec), curve)
+        for spec, curve in deletion.curves.items()
+        if spec in PAPER.values() and curve.threshold
     )
     probe = Line("accuracy of probes", tuple(zip(deletion.shares, deletion.probe)))
     note = (
@@ -136,6 +142,12 @@ def _curves(facts: FamilyFacts, deletion: DeletionCurves) -> Chart:
         note,
         threshold=1.0,
     )
+
+
+def _relative(name: str, curve: Deletion) -> Line:
+    """A curve in units of its threshold."""
+    pairs = zip(curve.share, curve.distance)
+    return Line(name, tuple((share, distance / curve.threshold) for share, distance in pairs))
 
 
 def _detected(facts: FamilyFacts, deletion: DeletionCurves) -> Bars:

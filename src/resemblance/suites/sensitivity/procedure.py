@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...grounding import Rule, apply, by_reference, kendall, pooled, spearman
+from ...significance import known_mean
 
 
 class Agreement(NamedTuple):
     """How well measured distances follow differences in functionality: rank correlations in [-1,
-    1], large is good.
+    1], larger is better.
 
-    ``reference``: position of the reference, None for the mean over all of them. ``pairs``: how
-    many distances it rests on. A correlation is NaN where all distances, or all differences, are
+    ``reference``: position of the reference, None for the mean over all of them. ``pairs``: the
+    number of distances used. A correlation is NaN where all distances, or all differences, are
     equal.
     """
 
@@ -48,8 +49,8 @@ def agreement(
     rows : which of the n representations the rows are. Default: all, in their order.
     reference : ``"best"``, the possible reference of highest functionality, the first of equals;
         ``"every"``, the mean over all possible references; or a position among the n.
-    self_pair : whether A itself counts, at a difference of 0, as in the authors' code. It always
-        helps.
+    self_pair : whether A itself counts, at a difference of 0, as in the authors' code. It raises
+        every correlation.
 
     Raises ``ValueError`` for shapes that do not fit, functionality that is not finite, and an
     unknown reference.
@@ -60,9 +61,9 @@ def agreement(
     """
     d, f, places = checked("agreement", differences, functionality, rows)
     if reference == "every":
-        found = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
-        rho, tau = (float(v) for v in known_mean([a[:2] for a in found]))
-        return Agreement(rho, tau, sum(a.pairs for a in found), None)
+        of_rows = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
+        rho, tau = (float(v) for v in known_mean([a[:2] for a in of_rows]))
+        return Agreement(rho, tau, sum(a.pairs for a in of_rows), None)
     if isinstance(reference, bool | np.bool_ | float):
         raise ValueError(
             f"agreement: reference must be 'best', 'every' or one of the rows; got {reference!r}"
@@ -80,7 +81,7 @@ def reference_of(functionality: Any, rows: Any) -> int:
     """Return which of the rows has the highest functionality, the first of equals.
 
     ``functionality`` (n,), ``rows`` positions among them. Raises ``ValueError`` for positions that
-    there are not.
+    do not exist.
     """
     f = np.asarray(functionality, float)
     places = checked_rows("reference_of", rows, len(f) if f.ndim == 1 else 0)
@@ -110,8 +111,8 @@ def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
     a, b = first[known], second[known]
     if len(a) < 3 or np.ptp(b) == 0 or (a == a[0]).all():
         return np.nan, np.nan
-    found = [test(a, b) for test in (spearmanr, kendalltau)]
-    rho, tau = (float(r.pvalue / 2 if r.statistic > 0 else 1 - r.pvalue / 2) for r in found)
+    results = [test(a, b) for test in (spearmanr, kendalltau)]
+    rho, tau = (float(r.pvalue / 2 if r.statistic > 0 else 1 - r.pvalue / 2) for r in results)
     return rho, tau
 
 
@@ -160,19 +161,9 @@ def checked_rows(name: str, rows: Any, n: int) -> np.ndarray:
 
 
 def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
-    """Return differences in functionality from a reference; equal ones stay equal whatever was
-    rounded."""
+    """Return differences in functionality from a reference; rounding keeps equal ones equal."""
     expected: np.ndarray = np.abs(functionality - functionality[reference]).round(12)
     return expected
-
-
-def known_mean(values: Any) -> np.ndarray:
-    """Return the mean over the first axis of what is known; NaN where nothing is."""
-    given = np.asarray(values, float)
-    known = ~np.isnan(given)
-    with np.errstate(invalid="ignore"):
-        means: np.ndarray = np.where(known, given, 0).sum(axis=0) / known.sum(axis=0)
-    return means
 
 
 def _of_row(

@@ -1,5 +1,4 @@
-"""Could it be chance? Bootstrap over models, and permutation tests that take account of shared
-seeds."""
+"""Could it be chance? Bootstrap over models, and permutation tests that allow for shared seeds."""
 
 from __future__ import annotations
 
@@ -7,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
-from scipy.stats import rankdata
 
-from ...rng import generator
+from ...significance import p_value_of, ranks_of_rows
 from .procedure import checked, expected_from
 
-DRAWS = 2000
-PERMUTATIONS = 1999
 Copies = Literal["all", "one", "none"]
 
 
@@ -26,67 +21,6 @@ class Resampled(NamedTuple):
 
     spearman: Mapping[str, np.ndarray]
     kendall: Mapping[str, np.ndarray]
-
-
-def bootstrap_counts(
-    n: int,
-    *,
-    blocks: Sequence[Any] | None = None,
-    nested: Sequence[Any] | None = None,
-    crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> np.ndarray:
-    """Return how often each of n models is in each bootstrap sample, (draws, n).
-
-    Without more, models are drawn one by one, with replacement. ``blocks``: of each model, what it
-    shares with others, such as its seed; whole blocks are drawn, because their members are not
-    independent. ``nested``: blocks are drawn, and then members inside each, as many as it has for
-    every time that it was drawn. ``crossed``: two things that each model shares with others, such
-    as the seeds of pretraining and of fine-tuning; both are drawn, and a model is there as often as
-    both of its seeds together (Owen 2007).
-
-    Raises ``ValueError`` for labels that do not fit, for fewer than two models or blocks, and for
-    more than one kind.
-    """
-    if sum(given is not None for given in (blocks, nested, crossed)) > 1:
-        raise ValueError("bootstrap: one of blocks, nested and crossed, not more")
-    _whole("bootstrap_counts", draws, n=n)
-    random = generator(seed, "bootstrap", n)
-    if crossed is not None:
-        first, second = (_drawn(random, n, names, draws) for names in crossed)
-        product: np.ndarray = first * second
-        return product
-    labels = list(range(n)) if blocks is None else list(blocks)
-    if nested is None:
-        return _drawn(random, n, labels, draws)
-    counts = _drawn(random, n, nested, draws)
-    for block in dict.fromkeys(nested):
-        members = np.array([i for i, name in enumerate(nested) if name == block])
-        chances = np.full(len(members), 1 / len(members))
-        counts[:, members] = random.multinomial(counts[:, members[0]] * len(members), chances)
-    return counts
-
-
-def _whole(function: str, draws: Any, n: Any) -> None:
-    for name, value in (("n", n), ("draws", draws)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(
-                f"{function}: {name} must be a whole number of at least 1; got {value!r}"
-            )
-
-
-def _drawn(random: np.random.Generator, n: int, names: Sequence[Any], draws: int) -> np.ndarray:
-    """Return how often the block of every model was drawn, (draws, n)."""
-    every = list(dict.fromkeys(names))
-    if len(names) != n or len(every) < 2:
-        raise ValueError(
-            f"bootstrap: n={n} models in two or more blocks are needed; got {len(names)} in "
-            f"{len(every)}"
-        )
-    drawn = random.multinomial(len(every), np.full(len(every), 1 / len(every)), size=draws)
-    counts: np.ndarray = drawn[:, [every.index(name) for name in names]]
-    return counts
 
 
 def bootstrap(
@@ -104,16 +38,15 @@ def bootstrap(
     ----------
     differences : by measure, (m, n) distances as for :func:`agreement`. All measures see the same
         samples, so that differences between them are differences of draws.
-    functionality, rows : as for :func:`agreement`; the reference of a sample is the best of the
-        rows that are in it.
+    functionality, rows : as for :func:`agreement`; the reference of a sample is the best of its
+        rows.
     counts : (draws, n), from :func:`bootstrap_counts`.
     copies : the pairs of the reference with itself: ``"all"``, one for each time that it was drawn,
-        as the paper's procedure gives it, which lifts every correlation because (0, 0) is always
-        right; ``"one"``, as without resampling; ``"none"``.
+        as in the paper's procedure, which raises every correlation because (0, 0) is always right;
+        ``"one"``, as without resampling; ``"none"``.
 
-    Nothing is drawn, ranked or counted one sample after the other: with weights w, Kendall's
-    :math:`\tau_b` is a ratio of quadratic forms :math:`w^\top S w` in signs of differences, and
-    ranks are linear in w.
+    All samples are computed at once: with weights w, Kendall's :math:`\tau_b` is a ratio of
+    quadratic forms :math:`w^\top S w` in signs of differences, and ranks are linear in w.
 
     Raises ``ValueError`` for shapes that do not fit, counts that are negative, and infinite
     distances.
@@ -125,31 +58,31 @@ def bootstrap(
     counts = _integers("bootstrap: counts", counts)
     if counts.min(initial=0) < 0:
         raise ValueError(f"bootstrap: counts must not be negative; the smallest is {counts.min()}")
-    found = Resampled({}, {})
-    for name, given in differences.items():
-        d, f, places = checked("bootstrap", given, functionality, rows)
+    spearman, kendall = dict[str, np.ndarray](), dict[str, np.ndarray]()
+    for name, distances in differences.items():
+        d, f, places = checked("bootstrap", distances, functionality, rows)
         if counts.shape[1:] != f.shape:
             raise ValueError(
                 f"bootstrap: counts {counts.shape} must have one column for each of {len(f)} models"
             )
         values = np.full((2, len(counts)), np.nan)
-        for row, reference, chosen in _by_reference(f, places, counts):
-            weights = counts[chosen].astype(float)
+        for row, reference, samples in _by_reference(f, places, counts):
+            weights = counts[samples].astype(float)
             if copies != "all":
                 weights[:, reference] = copies == "one"
             weights[:, np.isnan(d[row])] = 0
-            values[:, chosen] = weighted_correlations(d[row], expected_from(f, reference), weights)
-        found.spearman[name], found.kendall[name] = values  # type: ignore[index]
-    return found
+            values[:, samples] = weighted_correlations(d[row], expected_from(f, reference), weights)
+        spearman[name], kendall[name] = values
+    return Resampled(spearman, kendall)
 
 
 def _integers(what: str, values: Any) -> np.ndarray:
-    given = np.asarray(values)
-    if given.ndim != 2 or given.dtype.kind not in "iu":
+    numbers = np.asarray(values)
+    if numbers.ndim != 2 or numbers.dtype.kind not in "iu":
         raise ValueError(
-            f"{what} must be whole numbers (draws, n); got shape {given.shape} of {given.dtype}"
+            f"{what} must be whole numbers (draws, n); got shape {numbers.shape} of {numbers.dtype}"
         )
-    return given
+    return numbers
 
 
 def _by_reference(
@@ -157,9 +90,9 @@ def _by_reference(
 ) -> list[tuple[int, int, np.ndarray]]:
     """Return every row that is the reference of some samples: its position, its model, and which
     samples."""
-    there = np.where(counts[:, places] > 0, functionality[places], -np.inf)
-    best = there.argmax(axis=1)
-    best[np.isneginf(there.max(axis=1))] = -1  # no possible reference was drawn
+    drawn = np.where(counts[:, places] > 0, functionality[places], -np.inf)
+    best = drawn.argmax(axis=1)
+    best[np.isneginf(drawn.max(axis=1))] = -1  # no possible reference was drawn
     return [
         (int(row), int(places[row]), np.flatnonzero(best == row))
         for row in np.unique(best[best >= 0])
@@ -194,111 +127,6 @@ def _form(weights: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 # -------------------------------------------------------------------------------- permutation tests
 
 
-def exchanges(
-    n: int,
-    *,
-    crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    within: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    nested: Sequence[Any] | None = None,
-    draws: int = PERMUTATIONS,
-    seed: int = 0,
-) -> np.ndarray:
-    """Return permutations of n models that keep what they share together, (draws, n).
-
-    Without more, every order is as likely. ``crossed``: two seeds of every model, such as those of
-    pretraining and of fine-tuning: each kind changes places as wholes, independently. ``within``:
-    the seed and the layer of every model: seeds change places as wholes inside layers, and layers
-    stay where they are, because layers of one network are not exchangeable: all seeds have their
-    order in common. ``nested``: the block of every model, such as the model it was fine-tuned from:
-    blocks change places as wholes, and members inside each of them.
-
-    Few seeds have few orders, and no p-value is smaller than one by their number: see
-    :func:`attainable`.
-
-    Raises ``ValueError`` unless there is one model for every seed and layer, or all blocks are of
-    one size, for fewer than one draw, and for more than one kind.
-    """
-    _one_kind("exchanges", crossed, within, nested)
-    _whole("exchanges", draws, n)
-    random = generator(seed, "exchanges", n)
-    pair = within if crossed is None else crossed
-    if pair is not None:
-        table = _table(n, *pair)
-        outer, inner = (_shuffled(random, draws, size) for size in table.shape)
-        if within is not None:
-            inner = np.tile(np.arange(table.shape[1]), (draws, 1))
-        moved = table[outer[:, :, None], inner[:, None, :]]
-    elif nested is not None:
-        table = _rectangle(n, nested)
-        outer = _shuffled(random, draws, len(table))
-        inner = _shuffled(random, draws * len(table), table.shape[1]).reshape(draws, *table.shape)
-        moved = np.take_along_axis(table[outer], inner, axis=2)
-    else:
-        return _shuffled(random, draws, n)
-    result = np.empty((draws, n), int)
-    result[:, table.ravel()] = moved.reshape(draws, n)
-    return result
-
-
-def _one_kind(function: str, *kinds: Any) -> None:
-    if sum(kind is not None for kind in kinds) > 1:
-        raise ValueError(f"{function}: one of crossed, within and nested, not both")
-
-
-def attainable(
-    n: int,
-    *,
-    crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    within: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    nested: Sequence[Any] | None = None,
-) -> float:
-    """Return the smallest p-value that permuting n models can give: one by the number of their
-    orders, in (0, 1].
-
-    The arguments are those of :func:`exchanges`, and so are the errors. With fewer than four seeds
-    ``within`` layers no p-value can be 0.05 or less.
-    """
-    _one_kind("attainable", crossed, within, nested)
-    if nested is not None:
-        blocks, members = _rectangle(n, nested).shape
-        return _one_by_orders([blocks, *[members] * blocks])
-    pair = within if crossed is None else crossed
-    if pair is None:
-        return _one_by_orders([n])
-    rows, columns = _table(n, *pair).shape
-    return _one_by_orders([rows] if within is not None else [rows, columns])
-
-
-def _one_by_orders(sizes: Sequence[int]) -> float:
-    return float(np.exp(-sum(gammaln(size + 1) for size in sizes)))
-
-
-def _shuffled(random: np.random.Generator, draws: int, n: int) -> np.ndarray:
-    return random.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
-
-
-def _table(n: int, outer: Sequence[Any], inner: Sequence[Any]) -> np.ndarray:
-    rows, columns = (list(dict.fromkeys(names)) for names in (outer, inner))
-    where = {pair: i for i, pair in enumerate(zip(outer, inner))}
-    if not len(outer) == len(inner) == n == len(where) == len(rows) * len(columns):
-        raise ValueError(
-            "exchanges: crossed models need one of every outer and inner label, such as seed and "
-            "layer"
-        )
-    return np.array([[where[r, c] for c in columns] for r in rows])
-
-
-def _rectangle(n: int, blocks: Sequence[Any]) -> np.ndarray:
-    members = [
-        [i for i, name in enumerate(blocks) if name == block] for block in dict.fromkeys(blocks)
-    ]
-    if len(blocks) != n or len({len(m) for m in members}) != 1:
-        raise ValueError(
-            f"exchanges: blocks must be of one size; got {[len(m) for m in members]} for {n} models"
-        )
-    return np.array(members)
-
-
 def permutation_test(
     differences: Mapping[str, Any],
     functionality: Any,
@@ -312,13 +140,12 @@ def permutation_test(
 
     .. math:: p = \frac{1 + \#\{\pi : \rho(d, f \circ \pi) \ge \rho(d, f)\}}{1 + \text{draws}}
 
-    The reference is chosen anew, as the best after the permutation. Under the hypothesis that
-    distances have nothing to do with functionality beyond what models share, and with ``exchanged``
-    from :func:`exchanges` for what they share, p is at most a with probability a at most, whatever
-    the dependence of pairs.
+    The reference is chosen anew, as the best after the permutation. If distances are unrelated to
+    functionality beyond what models share, and ``exchanged`` from :func:`exchanges` keeps together
+    what they share, then p <= a with probability at most a, however pairs depend on each other.
 
     ``differences``, ``functionality``, ``rows``, ``self_pair``: as for :func:`agreement`. NaN for a
-    measure without some of its values, or without a correlation. Raises ``ValueError`` for shapes
+    measure with missing values, or without a correlation. Raises ``ValueError`` for shapes
     that do not fit.
     """
     exchanged = _integers("permutation_test: exchanges", exchanged)
@@ -331,8 +158,8 @@ def permutation_test(
         )
     results = {}
     prepared = None
-    for name, given in differences.items():
-        d, f, places = checked("permutation_test", given, functionality, rows)
+    for name, distances in differences.items():
+        d, f, places = checked("permutation_test", distances, functionality, rows)
         if exchanged.shape[1:] != f.shape:
             raise ValueError(
                 f"permutation_test: exchanges {exchanged.shape} must have {len(f)} columns, one "
@@ -351,9 +178,8 @@ def _expected_ranks(
     n = len(functionality)
     orders = np.vstack([np.arange(n), exchanged])
     row = functionality[orders][:, places].argmax(axis=1)
-    best = orders[
-        np.arange(len(orders)), places[row]
-    ]  # the model whose functionality the reference has
+    # the model whose functionality the reference has
+    best = orders[np.arange(len(orders)), places[row]]
     ranks = _unit_ranks(
         np.array([expected_from(functionality, b) for b in range(n)]), np.arange(n), self_pair
     )
@@ -369,22 +195,19 @@ def _p_value(
 ) -> float:
     correlations = (_unit_ranks(differences, places, self_pair)[row] * expected).sum(axis=1)
     observed, drawn = correlations[0], correlations[1:]
-    if np.isnan(observed):
-        return np.nan
-    # a permutation without a correlation counts as one that is as good
-    return float((1 + (~(drawn < observed - 1e-12)).sum()) / (1 + len(drawn)))
+    return np.nan if np.isnan(observed) else p_value_of(observed, drawn)
 
 
-def _unit_ranks(values: np.ndarray, own: np.ndarray, self_pair: bool) -> np.ndarray:
-    """Return the ranks within every row, centred and of unit length; 0 for its own column if that
-    does not count."""
+def _unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
+    """Return the ranks within every row, centred and of unit length; 0 in the column of its self
+    pair if that does not count."""
     places = np.arange(len(values))
     if not self_pair:
         values = values.copy()
-        values[places, own] = -np.inf  # ranked first, so that it moves all others alike
-    ranks = rankdata(values, axis=1)
+        values[places, selves] = -np.inf  # ranked first, which shifts all others alike
+    ranks = ranks_of_rows(values)
     counted = np.ones(values.shape, bool)
-    counted[places, own] = self_pair
+    counted[places, selves] = self_pair
     centred = np.where(
         counted,
         ranks - (ranks * counted).sum(axis=1, keepdims=True) / counted.sum(axis=1)[:, None],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from ...results.claims import Claim
 from ...results.figures import Bar, Bars, Chart, Line
@@ -78,15 +79,14 @@ def scores_of(facts: Iterable[FamilyFacts]) -> dict[str, dict[str, float | None]
 
     A measure with failed comparisons there has none, so that failing on hard pairs never helps.
     """
-    return {
-        f"{family.family.title}/{functionality}/{quality}": {
-            spec: score.estimate(quality).value for spec, score in means.items()
-        }
-        for family in facts
-        for functionality, means in family.grades.means.items()
-        if functionality != ALL
-        for quality in QUALITIES
-    }
+    scores = {}
+    for family in facts:
+        names = [name for name in family.grades.means if name != ALL]
+        for name, quality in product(names, QUALITIES):
+            means = family.grades.means[name]
+            values = {spec: score.estimate(quality).value for spec, score in means.items()}
+            scores[f"{family.family.title}/{name}/{quality}"] = values
+    return scores
 
 
 def bootstrap_figures(facts: FamilyFacts) -> list[Chart | Bars]:
@@ -177,8 +177,7 @@ def _averages(columns: Columns, quality: Quality) -> dict[str, Estimate]:
 
 def _overall(columns: Columns, titles: Sequence[str]) -> Table:
     """The mean over benchmarks of every measure on all models, by both qualities, and by models."""
-    groups = [{key: facts for key, facts in columns.items() if key[1] == title} for title in titles]
-    parts = [_averages(group, quality) for quality in QUALITIES for group in groups]
+    parts = [_averages(_of_family(columns, t), q) for q in QUALITIES for t in titles]
     spearman, kendall = (_averages(columns, quality) for quality in QUALITIES)
     rows = tuple(
         (name, mean.value, kendall[name].value, *(_value(part.get(name)) for part in parts))
@@ -189,23 +188,27 @@ def _overall(columns: Columns, titles: Sequence[str]) -> Table:
     return Table("overall", "All models", ("measure", "ρ", "τ", *heads), rows, note)
 
 
+def _of_family(columns: Columns, title: str) -> Columns:
+    return {key: facts for key, facts in columns.items() if key[1] == title}
+
+
 def _value(estimate: Estimate | None) -> float | None:
     return estimate.value if estimate else None
 
 
 def _table_1(columns: Columns, title: str, quality: Quality) -> Table:
     """Table 1 for one family of models: measures by benchmarks."""
-    family = {name: facts for (name, other), facts in columns.items() if other == title}
+    family = _of_family(columns, title)
     by_name = [
         {facts.name(spec): s.estimate(quality) for spec, s in facts.grades.means[ALL].items()}
         for facts in family.values()
     ]
-    averages = _averages({(name, title): facts for name, facts in family.items()}, quality)
+    averages = _averages(family, quality)
     rows: list[tuple[Entry, ...]] = [
         (name, mean.value, *(_with_interval(estimates.get(name)) for estimates in by_name))
         for name, mean in averages.items()
     ]
-    heads = [f"{NUMBERS[name]} {name}" for name in family]
+    heads = [f"{NUMBERS[name]} {name}" for name, _ in family]
     note = (
         "Mean correlations over layers and functionalities with their 95 % bootstrap intervals. "
         f"{UNKNOWN}"

@@ -83,13 +83,16 @@ def compared(members: RepresentationSet, budget: Budget) -> Comparison:
     """Return the comparison of the possible references, in rows, with all representations."""
     columns = list(members.columns.values())
     measures = fast_enough(budget.measures, budget.effort, columns[0].shape[0])
-    options: dict[str, Any] = {
-        "measures": measures, "save": budget.folder / "comparisons.db", "memory": budget.memory,
-        "progress": False,
-    }  # fmt: skip
-    if members.rows == tuple(range(len(columns))):
-        return compare(columns, **options)
-    return compare([columns[i] for i in members.rows], columns, **options)
+    references = [columns[i] for i in members.rows]
+    is_square = members.rows == tuple(range(len(columns)))
+    return compare(
+        columns if is_square else references,
+        None if is_square else columns,
+        measures=measures,
+        save=budget.folder / "comparisons.db",
+        memory=budget.memory,
+        progress=False,
+    )
 
 
 def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
@@ -111,4 +114,8 @@ def constant_measures(differences: Mapping[str, Differences]) -> tuple[str, ...]
     for measures in differences.values():
         for spec, d in measures.items():
             values[spec].append(d[~np.isnan(d)])
-    return tuple(s for s, ds in values.items() if all(d.size and np.ptp(d) == 0 for d in ds))
+    return tuple(spec for spec, known in values.items() if all(map(_is_constant, known)))
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    return bool(values.size and np.ptp(values) == 0)

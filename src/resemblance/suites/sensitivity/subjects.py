@@ -16,25 +16,12 @@ from ...representation import Representation, Undefined, fingerprint
 from ...rng import generator
 from ...sources.folders import read_subjects
 from ...subject import Recipe, Subject
+from ..families import ModelFamily
 from ..training import subjects_of
 from .operators import normalize
 
 # The accuracy on the inputs of the task, and the mean over all others, are no functionality.
 NOT_FUNCTIONALITY = ("test", "shift")
-
-
-class ModelFamily(NamedTuple):
-    """What models that are compared with each other have in common."""
-
-    domain: str
-    dataset: str
-    architecture: str
-    pooling: str
-
-    @property
-    def title(self) -> str:
-        """A readable name."""
-        return "/".join(part for part in self if part)
 
 
 class Models(NamedTuple):
@@ -102,9 +89,9 @@ def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
     """Return accuracies out of distribution that all subjects have, the mean over severities
     ("fog/1", "fog/2")."""
     accuracies = _accuracies(subjects)
-    names = [name for name in accuracies[0] if all(name in values for values in accuracies)]
+    shared = set.intersection(*map(set, accuracies))
     severities = defaultdict[str, list[str]](list)
-    for name in names:
+    for name in (name for name in accuracies[0] if name in shared):
         severities[name.partition("/")[0]].append(name)
     return {
         kind: np.array([np.mean([values[name] for name in members]) for values in accuracies])
@@ -114,14 +101,11 @@ def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
 
 def _accuracies(subjects: Sequence[Subject]) -> list[Mapping[str, float]]:
     """Return for each subject its accuracies out of distribution, by name."""
-    return [
-        {name: a for name, a in (s.traits.get("accuracies") or {}).items() if _is_shift(name)}
-        for s in subjects
-    ]
+    return [_without(s.traits.get("accuracies") or {}, NOT_FUNCTIONALITY) for s in subjects]
 
 
-def _is_shift(name: str) -> bool:
-    return name not in NOT_FUNCTIONALITY
+def _without(values: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def same_layers(subjects: Sequence[Subject]) -> bool:

@@ -103,14 +103,17 @@ def run(
         provenance={"models": source.folder} if source.folder else {"domains": list(domains)},
     )
     summary = summary_section(facts, tuple(judges["summary"](facts)) if "summary" in judges else ())
-    labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
-    result = replace(result, sections=(summary, *result.sections), labels=labels)
+    result = replace(result, sections=(summary, *result.sections), labels=_labels(tested))
     if source.folder:
         remarks = _remarks(source, source.folder)
         result = replace(result, facts=_own_models(facts), remarks=remarks)
     if folder is not None:
         result.save(Path(folder) / "result.json")
     return result
+
+
+def _labels(measures: Iterable[Measure]) -> dict[str, str]:
+    return {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
 
 
 def _check(

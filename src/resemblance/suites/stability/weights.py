@@ -19,7 +19,7 @@ from ...results.sections import Section
 from ...results.values import known
 from ...sources.trained import source
 from ...sources.trained.common import State
-from ...stability.comparing import rows, unit
+from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights

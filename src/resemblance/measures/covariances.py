@@ -1,0 +1,209 @@
+"""Covariances: distances and similarities of centred Gram matrices, from the points that they are
+made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, at_most_one, detach, device, inner, namespace, norm
+from ..measure import measure
+from ..representation import Representation
+from ..views.pairs import cross_products, nuclear_norm, principal_overlap
+from ..views.points import preshape
+from ..views.spectra import components_for, decomposition, energy, with_tied
+from .alignment import procrustes_size_shape
+from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
+
+SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+
+
+@measure(
+    label="NBS",
+    family="similarity_matrix",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="tang2020similarity",
+    invariant_to=SHAPE,
+    uninformative=of_rotations,
+)
+def nbs(x: Representation, y: Representation) -> Array:
+    r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
+
+    .. math:: \frac{\operatorname{tr} (K^{1/2} L K^{1/2})^{1/2}}{\sqrt{\operatorname{tr} K
+    \operatorname{tr} L}}
+        = \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
+        \qquad (X, Y \text{ centred}, K = X X^\top, L = Y Y^\top)
+
+    X is (n, d), Y is (n, e). No n x n matrix is formed. The cosine of :func:`angular_shape`, and 1
+    minus half the squared :func:`procrustes`, so all three rank pairs alike. Raises ``Undefined``
+    for a constant representation.
+
+    Reference: Tang et al. 2020; Harvey et al. 2024 for the equality.
+    """
+    return nuclear_norm(x, y)
+
+
+@measure(
+    label="Bures",
+    family="similarity_matrix",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    metric=True,
+    reference="harvey2024duality",
+    invariant_to={"orthogonal", "translation"},
+    uninformative=of_rotations,
+)
+def bures(x: Representation, y: Representation) -> Array:
+    r"""Bures distance: the Wasserstein distance between normal distributions with the centred Gram
+    matrices.
+
+    .. math:: \sqrt{\operatorname{tr} K + \operatorname{tr} L - 2 \operatorname{tr} (K^{1/2} L
+    K^{1/2})^{1/2}}
+        \qquad (X, Y \text{ centred}, K = X X^\top, L = Y Y^\top)
+
+    X is (n, d), Y is (n, e). In the units of the activations. It is the same number as
+    :func:`procrustes_size_shape` and computed like it; for Gram matrices scaled to trace 1 it is
+    :func:`procrustes`. Defined for all finite data.
+
+    Reference: Harvey et al. 2024, who show the equality; Bhatia et al. 2019.
+    """
+    return procrustes_size_shape.function(x, y)
+
+
+@measure(
+    label="Riemann",
+    family="similarity_matrix",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    metric=True,
+    reference="shahbazi2021using",
+    invariant_to=SHAPE,
+    limits={"shrinkage": (1e-6, 1)},
+    uninformative=of_shrunk_grams,
+)
+def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) -> Array:
+    r"""Riemannian distance: the affine-invariant distance between two centred Gram matrices, made
+    regular.
+
+    .. math:: \left\lVert \log \left( K_\lambda^{-1/2} L_\lambda K_\lambda^{-1/2} \right)
+    \right\rVert_F, \qquad
+        K_\lambda = (1 - \lambda) \frac{n}{\lVert X \rVert_F^2} X X^\top + \lambda I \qquad (X
+        \text{ centred})
+
+    with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e). It is the root of the summed
+    squared logarithms of the generalised eigenvalues, computed in the space that both
+    representations span: O(n (d + e)^2) time, no n x n matrix when d + e < n. Raises ``Undefined``
+    for a constant representation.
+
+    Reference: Shahbazi et al. 2021. A centred Gram matrix is singular and the distance of two
+    singular ones infinite, so some regularisation is part of any use, and values depend on it; this
+    one makes the mean eigenvalue 1 first.
+    """
+    a, b = _shrunk_grams(x, y, shrinkage)
+    return norm(_log_eigenvalues(a, b))
+
+
+def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tuple[Array, Array]:
+    """Both regular Gram matrices, in coordinates of the space that both representations span."""
+    xp, points = x.xp, [preshape(r) for r in (x, y)]
+    spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
+    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.shape[0], shrinkage) for p in points)
+    return a, b
+
+
+def _shrunk(points: Array, n: int, shrinkage: float) -> Array:
+    """(1 - shrinkage) n P P^T + shrinkage I: the Gram matrix in the coordinates of the points."""
+    xp = namespace(points)
+    identity = xp.eye(points.shape[0], dtype=points.dtype, device=device(points))
+    return (1 - shrinkage) * n * (points @ xp.matrix_transpose(points)) + shrinkage * identity
+
+
+def _log_eigenvalues(a: Array, b: Array) -> Array:
+    """Logarithms of the generalised eigenvalues of b against a.
+
+    Of an eigenvalue and its reciprocal, an eigenvalue of a against b, only the larger is accurate.
+    """
+    xp = namespace(a, b)
+    up, down = _ratios(a, b), xp.flip(_ratios(b, a), axis=0)
+    larger = ~(up <= 1)  # NaN stays NaN
+    one = xp.ones_like(up)
+    return xp.log(xp.where(larger, up, one)) - xp.log(xp.where(larger, one, down))
+
+
+def _ratios(a: Array, b: Array) -> Array:
+    """Generalised eigenvalues of b against a, ascending."""
+    xp = namespace(a, b)
+    root_of_a = xp.linalg.cholesky(a)
+    half = xp.linalg.solve(root_of_a, b)
+    ratios: Array = xp.linalg.eigvalsh(xp.linalg.solve(root_of_a, xp.matrix_transpose(half)))
+    return ratios
+
+
+@measure(
+    label="ENSD",
+    family="similarity_matrix",
+    larger_is_more_similar=True,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="giaffar2024effective",
+    invariant_to=SHAPE,
+    identity=False,
+    uninformative=of_grams,
+)
+def ensd(x: Representation, y: Representation) -> Array:
+    r"""Effective number of shared dimensions: linear CKA in units of dimensions.
+
+    .. math:: \frac{\operatorname{tr}(KL) \operatorname{tr} K \operatorname{tr} L}
+        {\operatorname{tr}(K^2) \operatorname{tr}(L^2)} \qquad (X, Y \text{ centred}, K = X X^\top,
+        L = Y Y^\top)
+
+    It is linear CKA times the geometric mean of the participation ratios :math:`(\operatorname{tr}
+    K)^2 / \operatorname{tr}(K^2)`; of a representation with itself it is that ratio, its effective
+    dimension. That is not an upper bound: one with many faint dimensions can share more with a poor
+    one than the poor one has.
+
+    X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises ``Undefined``
+    for a constant representation.
+
+    Reference: Giaffar et al. 2024. Their code leaves centring to the user.
+    """
+    products = cross_products(x, y)  # of points with tr K = tr L = 1
+    return inner(products, products) / (energy(x) ** 2 * energy(y) ** 2)
+
+
+@measure(
+    label="PWCKA",
+    family="similarity_matrix",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="raju2026geometric",
+    invariant_to=SHAPE,
+    limits={"explained_variance": (0, 1)},
+    uninformative=of_leading_grams,
+)
+def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
+    r"""Principal-component CKA: linear CKA of the leading principal components.
+
+    .. math:: \frac{\lVert S_X U_X^\top U_Y S_Y \rVert_F^2}{\lVert S_X^2 \rVert_F \, \lVert S_Y^2
+    \rVert_F}
+
+    where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y, and k is
+    the smallest number of components that hold at least ``explained_variance`` of the variance of
+    X, or of Y if these are fewer; on each side, components tied with the k-th are taken, too. X is
+    (n, d), Y is (n, e). With all components it is ``cka``. Raises ``Undefined`` for a constant
+    representation.
+
+    Reference: Raju 2026, who calls it PWCKA. Despite the name, and the citation of PWCCA, nothing
+    in its code is projection weighted: components weigh by their variance, as in CKA, and the rest
+    is cut off.
+    """
+    count = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
+    k, l = with_tied(x, count=count), with_tied(y, count=count)
+    s, t = decomposition(x).singular[:k], decomposition(y).singular[:l]
+    scores = s[:, None] * principal_overlap(x, y)[:k, :l] * t[None, :]
+    return at_most_one(inner(scores, scores) / (inner(s**2, s**2) * inner(t**2, t**2)) ** 0.5)

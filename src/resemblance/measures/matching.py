@@ -1,0 +1,229 @@
+"""Matching: how alike two representations are when the neurons of one are matched to those of the
+other."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import Array, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
+from ..declared import when
+from ..measure import measure
+from ..representation import Representation
+from ..views._transport import transport_plan
+from ..views.pairs import assignment, correlations, feature_products
+from ..views.points import centered, column_norms, comparable_columns, norm_of, size
+from .alignment import with_sizes
+from .chance import of_matched_columns
+
+
+@measure(
+    label="HardCorr",
+    family="alignment",
+    version=2,
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    symmetric=True,
+    reference="li2015convergent",
+    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    identity=False,
+    uninformative=of_matched_columns,
+)
+def hard_correlation_match(
+    x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
+) -> Array:
+    r"""Hard correlation match: mean correlation of neurons matched one to one.
+
+    .. math:: \frac{1}{\min(d, e)} \max_{\pi} \sum_i \operatorname{corr}\left( x_i, y_{\pi(i)}
+    \right)
+
+    X is (n, d), Y is (n, e); with different widths the neurons left over on the wider side are not
+    matched. A constant (dead) column correlates 0 with every other, and with itself.
+    ``matching="optimal"`` solves the assignment problem; ``"greedy"`` takes the largest remaining
+    correlation again and again (ties: first in row-major order).
+
+    Reference: Li et al. 2015. The ReSi paper says greedy and its code solves the assignment.
+    """
+    c = correlations(x, y)
+    rows, columns = assignment(c) if matching == "optimal" else _greedy(to_numpy(c))
+    return _sum_at(c, rows, columns) / len(rows)
+
+
+@measure(
+    label="SoftCorr",
+    family="alignment",
+    version=2,
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    symmetric=True,
+    reference="li2015convergent",
+    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    identity=False,
+    uninformative=of_matched_columns,
+)
+def soft_correlation_match(x: Representation, y: Representation) -> Array:
+    r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both
+    sides.
+
+    .. math:: \frac{1}{2} \left( \frac{1}{d} \sum_i \max_j \operatorname{corr}(x_i, y_j)
+        + \frac{1}{e} \sum_j \max_i \operatorname{corr}(x_i, y_j) \right)
+
+    X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column correlates 0 with
+    every other.
+
+    Reference: Li et al. 2015. Not the "soft matching" distance of Khosla and Williams (2024), which
+    some packages give the same name.
+    """
+    xp, c = x.xp, correlations(x, y)
+    return (xp.mean(xp.max(c, axis=1)) + xp.mean(xp.max(c, axis=0))) / 2
+
+
+@measure(
+    label="PermProc",
+    family="alignment",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    metric=True,
+    version=2,
+    reference="williams2021generalized",
+    invariant_to={"permutation"},
+)
+def permutation_procrustes(x: Representation, y: Representation) -> Array:
+    r"""Permutation Procrustes distance: how far two representations are apart after the best
+    matching of neurons.
+
+    .. math:: \min_{P \in \text{permutations}} \lVert XP - Y \rVert_F
+
+    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred or
+    scaled, so the value is in the units of the activations. Defined for all finite data.
+
+    Reference: Williams et al. 2021.
+    """
+    sizes = norm_of(x), norm_of(y)
+    if 0 in map(scalar, sizes):
+        return sum(sizes)
+    products = feature_products(x, y, centered=False)
+    squared = 2 - 2 * _sum_at(products, *assignment(products))
+    return (
+        _after_matching(x, y)
+        if scalar(squared) < epsilon(squared) ** 0.25
+        else with_sizes(root(squared), *sizes)
+    )
+
+
+def _after_matching(x: Representation, y: Representation) -> Array:
+    """The distance from the differences themselves: slower, but accurate where the products of all
+    columns are alike."""
+    a, b, scale = comparable_columns(x, y)
+    return scale * _matched_residual(a, b, *assignment(_gains(to_numpy(a), to_numpy(b))))
+
+
+@measure(
+    label="SoftMatch",
+    family="alignment",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    metric=True,
+    reference="khosla2024soft",
+    invariant_to={"permutation"},
+    changes=(
+        when(
+            {"units": "unit"},
+            invariant_to={"permutation", "isotropic_scaling", "translation"},
+            range=(0, 2),
+        ),
+    ),
+)
+def soft_matching(
+    x: Representation, y: Representation, *, units: Literal["raw", "unit"] = "raw"
+) -> Array:
+    r"""Soft matching distance: how far neurons must move to become those of the other
+    representation.
+
+    .. math:: \min_{P \ge 0} \sqrt{\sum_{ij} P_{ij} \lVert x_i - y_j \rVert^2}
+        \quad \text{with} \quad \sum_j P_{ij} = \tfrac{1}{d}, \quad \sum_i P_{ij} = \tfrac{1}{e}
+
+    with columns :math:`x_i, y_j`: optimal transport between neurons, where a neuron may be shared
+    out. For d = e the best plan is a permutation, and the value that of
+    :func:`permutation_procrustes` over :math:`\sqrt{d}`.
+
+    X is (n, d), Y is (n, e). ``units="raw"`` takes the columns as they are, in the units of the
+    activations; ``"unit"`` centres them and scales them to length 1 first, a constant column
+    becoming 0. Exact: an assignment for d = e, otherwise a linear program with d e unknowns (a
+    second for 256 and 300, five for 512 and 768). Defined for all finite data.
+
+    Reference: Khosla and Williams 2024. Not :func:`soft_correlation_match`.
+    """
+    a, b, scale = _columns(x, y, units)
+    if scalar(scale) == 0:
+        return scale
+    rows, columns, masses = transport_plan(_squared_distances(to_numpy(a), to_numpy(b)))
+    moved = x.xp.take(a, like(rows, a), axis=1) - x.xp.take(b, like(columns, b), axis=1)
+    # At its minimum it does not change with the plan.
+    return scale * norm(moved * like(masses**0.5, a)[None, :])
+
+
+def _columns(x: Representation, y: Representation, units: str) -> tuple[Array, Array, Array]:
+    """Columns of both in a size that neither overflows nor underflows, and the factor that brings
+    it back."""
+    if units == "raw":
+        return comparable_columns(x, y)
+    a, b = (centered(r) / _nonzero(column_norms(r)) for r in (x, y))
+    return a, b, x.xp.ones_like(size(x))
+
+
+def _nonzero(lengths: Array) -> Array:
+    xp = namespace(lengths)
+    return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances between columns, from what is left of them without a common
+    offset."""
+    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    a, b = a - common, b - common
+    squares = (a * a).sum(axis=0)[:, None] + (b * b).sum(axis=0)[None, :] - 2 * (a.T @ b)
+    return np.asarray(np.maximum(squares, 0))
+
+
+def _greedy(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    c, pairs = c.copy(), []
+    for _ in range(min(c.shape)):
+        row, column = np.unravel_index(np.argmax(c), c.shape)
+        pairs.append((row, column))
+        c[row, :], c[:, column] = -np.inf, -np.inf
+    rows, columns = zip(*pairs, strict=True)
+    return np.asarray(rows), np.asarray(columns)
+
+
+def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+    """Sum of the entries at (rows, columns), written as a mask so that gradients pass."""
+    mask = np.zeros(tuple(matrix.shape))
+    mask[rows, columns] = 1
+    return inner(matrix, like(mask, matrix))
+
+
+def _gains(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Inner products of all columns, up to what every matching has: that of a common offset would
+    drown the rest.
+
+    All columns of the narrower side are matched, so that its products with what is subtracted are
+    in every matching.
+    """
+    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    left = a - common if a.shape[1] >= b.shape[1] else a
+    right = b - common if b.shape[1] >= a.shape[1] else b
+    return np.asarray(left.T @ right)
+
+
+def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+    """Norm of the difference of the matched columns, unmatched ones included."""
+    xp = namespace(a, b)
+    difference = xp.take(a, like(rows, a), axis=1) - xp.take(b, like(columns, b), axis=1)
+    wide, used = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
+    left_over = np.setdiff1d(np.arange(wide.shape[1]), used)
+    return norm(xp.concat([difference, xp.take(wide, like(left_over, wide), axis=1)], axis=1))

@@ -1,0 +1,227 @@
+"""Alignment of neighbours: the measures of the platonic representation hypothesis, and how ranks
+carry over.
+
+Neighbours never include the sample itself. Samples that tie for the last places share them (see
+:func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
+``index`` says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..declared import when
+from ..measure import measure
+from ..representation import Representation, Undefined
+from ..views.neighbour_kernels import spread
+from ..views.neighbours import Affinity, Index, Metric, Nearest, NeighbourSearch, nearest
+from ..views.recall import recall_of_both
+from ..views.shared_neighbours import attainable, mean_product, mean_share, ranks_of, relative
+from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
+from .neighbours import APPROXIMATE, COSINE
+
+EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
+
+
+@measure(
+    label="MutualKNN",
+    family="neighbours",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="huh2024platonic",
+    invariant_to=COSINE,
+    differentiable=False,
+    min_samples=lambda k, corrected, **_: k + 1 + corrected,
+    limits={"k": (1, np.inf)},
+    changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE),
+    remarks=recall_of_both,
+    uninformative=of_neighbour_sets,
+)
+def mutual_knn(
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Affinity = "cosine",
+    corrected: bool = False,
+    index: Index = "exact",
+) -> float:
+    r"""Mutual nearest neighbours: the mean fraction of the k nearest neighbours that two
+    representations share.
+
+    .. math:: m = \frac{1}{nk} \sum_i |N_X(i) \cap N_Y(i)|
+
+    X is (n, d), Y is (n, e), n > k. ``metric``: neighbours by ``"cosine"``, by ``"euclidean"``
+    distance, or by ``"inner"`` product of the rows as they are; ``index`` as in :func:`mka`. O(n^2
+    d) time, O(n k) memory.
+
+    *Ties.* Samples as near as the k-th nearest share the places that the nearer ones leave: with p
+    places for t samples each is a neighbour with weight p/t, and a common neighbour counts by the
+    product of its weights on both sides. That is the mean over all ways to break the ties, on each
+    side by itself. It is divided by the geometric mean of what it is for X with itself and for Y
+    with itself, 1 without ties, so the same neighbours have the value 1:
+
+    .. math:: m = \frac{s(X, Y)}{\sqrt{s(X, X) \, s(Y, Y)}}, \qquad
+        s(X, Y) = \frac{1}{nk} \sum_{ij} w^X_{ij} w^Y_{ij}
+
+    If the samples of Y are permuted at random, m is c = k/(n - 1) on average, exactly; with ties
+    :math:`c = k / ((n - 1) \sqrt{s(X, X) \, s(Y, Y)})`, which is more. ``corrected=True`` is (m -
+    c)/(1 - c): 0 at chance, 1 for the same neighbours, never below -1; it needs n > k + 1. Raises
+    ``Undefined`` for a constant representation, and when c is 1, as it is if all samples are
+    equally far apart.
+
+    Reference: Huh et al. 2024. Their code takes inner products of rows scaled to unit length, which
+    is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
+    broken.
+    """
+    search = NeighbourSearch(k, metric, index)
+    value = relative(mean_share, x, y, search)
+    if not corrected:
+        return value
+    return _above_chance(value, k / (x.shape[0] - 1) / attainable(mean_share, x, y, search))
+
+
+@measure(
+    label="CycleKNN",
+    family="neighbours",
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=False,
+    identity=False,
+    reference="huh2024platonic",
+    invariant_to=COSINE,
+    differentiable=False,
+    version=2,
+    min_samples=lambda k, corrected, **_: k + 1 + corrected,
+    limits={"k": (1, np.inf)},
+    changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE),
+    remarks=recall_of_both,
+    uninformative=of_returns,
+)
+def cycle_knn(
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Affinity = "cosine",
+    corrected: bool = False,
+    index: Index = "exact",
+) -> float:
+    r"""Cycle consistency: how often a step to a neighbour in Y and a step to a neighbour in X lead
+    back.
+
+    .. math:: m = \frac{1}{n} \sum_i \left[ i \in N_X(j) \text{ for some } j \in N_Y(i) \right]
+
+    X is (n, d), Y is (n, e), n > k. Not symmetric. *X with itself is not 1*: a sample that is no
+    neighbour of any of its neighbours does not return, and another Y may lead back more samples.
+    ``metric`` and ``index`` as in
+    :func:`mutual_knn`. Samples that tie for the last places share them as there, and m is the mean
+    over all ways to break the ties, of every sample by itself.
+
+    Chance is high, about 1 - (1 - k/n)^k. If the samples of Y are permuted at random, the mean is
+    exactly
+
+    .. math:: c = 1 - \frac{1}{n} \sum_i \prod_{t=0}^{k-1} \frac{n - 1 - r_i - t}{n - 1 - t}
+
+    where :math:`r_i` is the number of samples that have i as a neighbour in X, and a negative
+    factor counts as 0. With ties the product is the mean, over all sets of k other samples, of the
+    probability that none of them has i as a neighbour. ``corrected=True`` is (m - c)/(1 - c).
+    Raises ``Undefined`` for a constant representation, and when chance is 1.
+
+    Reference: Huh et al. 2024, whose code has the arguments in this order.
+    """
+    a, b = (nearest(r, k, metric, index) for r in (x, y))
+    value = _returning(a, b)
+    return _above_chance(value, chance_of_return(a)) if corrected else value
+
+
+def _returning(a: Nearest, b: Nearest) -> float:
+    """Mean probability that a step to a neighbour in b and a step to a neighbour in a lead back."""
+    (n, k), ties = b.listed.shape, b.ties
+    outward, back = spread(b, np.ones((n, k))), spread(a, np.ones((n, k))).T.tocsr()
+    missed = np.ones(n)
+    if not (a.ties.crowded.any() or ties.crowded.any()):
+        return float(np.mean(np.asarray(outward.multiply(back).sum(axis=1)) > 0))
+    row, weight = _entries(_where(outward, outward.data == 1).multiply(back))
+    np.multiply.at(missed, row, 1 - weight)
+    if ties.crowded.any():
+        row, weight = _entries(_where(outward, outward.data < 1).multiply(back))
+        total, drawn = np.zeros((2, n), dtype=np.int64)
+        total[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
+        drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
+        missed *= mean_product(1 - weight, row, total, drawn)
+    return float(np.mean(1 - missed))
+
+
+def _where(graph: Any, which: np.ndarray) -> Any:
+    """The same graph with weight 1 at these entries and 0 at the others."""
+    return type(graph)(
+        (which.astype(float), graph.indices, graph.indptr), shape=graph.shape, copy=True
+    )
+
+
+def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and weights of the entries of a sparse array."""
+    entries = graph.tocoo()
+    return entries.coords[0], entries.data
+
+
+@measure(
+    label="InfImb",
+    family="neighbours",
+    larger_is_more_similar=False,
+    range=(0, 2),
+    symmetric=False,
+    identity=False,
+    reference="glielmo2022ranking",
+    invariant_to=COSINE | {"translation"},
+    differentiable=False,
+    version=2,
+    min_samples=lambda k, corrected, **_: k + 1 + corrected,
+    limits={"k": (1, np.inf)},
+    changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
+    uninformative=of_mean_ranks,
+)
+def information_imbalance(
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 1,
+    metric: Metric = "euclidean",
+    corrected: bool = False,
+) -> float:
+    r"""Information imbalance: how far away in Y the nearest neighbours in X are, by rank.
+
+    .. math:: \frac{2}{n} \cdot \frac{1}{nk} \sum_i \sum_{j \in N_X(i)} r^Y_{ij}
+
+    where :math:`r^Y_{ij}` is 1 for the sample j nearest to i in Y, 2 for the next, up to n - 1.
+    Near 0 when distances in X tell who is close in Y, 1 on average when the samples of Y are
+    permuted at random. Not symmetric: X may tell about Y what Y does not tell about X.
+
+    X is (n, d), Y is (n, e), n > k. *X with itself is not 0*: the smallest value, (k + 1)/n, is
+    that of X = Y without ties. ``corrected=True`` is the linear function of it that is 0 there and
+    keeps 1 for chance; it needs n > k + 1. ``metric``: ``"euclidean"`` or ``"cosine"``. O(n^2 d)
+    time. Raises ``Undefined`` for a constant representation.
+
+    Samples that tie for the last places in X share them (see :func:`mutual_knn`), and samples that
+    are equally near in Y share their mean rank: the value is the mean over all ways to break the
+    ties, on each side by itself. Chance is then still 1, but X with itself is more than (k + 1)/n,
+    and more than 0 if corrected, where samples share places.
+
+    Reference: Glielmo et al. 2022, with k = 1. There ties are not discussed.
+    """
+    n = x.shape[0]
+    rank = float(np.mean(ranks_of(y, nearest(x, k=k, metric=metric), metric=metric)))
+    return (2 * rank - k - 1) / (n - k - 1) if corrected else 2 * rank / n
+
+
+def _above_chance(value: float, chance: float) -> float:
+    if chance >= 1 - 1e-12:
+        raise Undefined(
+            "nothing is left above chance, which is 1 for these neighbours; take a smaller k"
+        )
+    return (value - chance) / (1 - chance)

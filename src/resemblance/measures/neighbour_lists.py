@@ -1,0 +1,172 @@
+"""Lists of neighbours: do two representations list the nearest neighbours in the same order?
+
+Neighbours never include the sample itself. Samples that tie for the last places share them (see
+:func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
+``index`` says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..measure import measure
+from ..representation import Representation
+from ..views.neighbours import Affinity, Index, Nearest, NeighbourSearch
+from ..views.recall import recall_of_both
+from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, table, tied_rows
+from .neighbour_alignment import EUCLIDEAN
+from .neighbours import APPROXIMATE, COSINE
+
+
+@measure(
+    label="LCSKNN",
+    family="neighbours",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="huh2024platonic",
+    invariant_to=COSINE,
+    differentiable=False,
+    min_samples=lambda k, **_: k + 1,
+    limits={"k": (1, np.inf)},
+    changes=(EUCLIDEAN, APPROXIMATE),
+    remarks=recall_of_both,
+)
+def lcs_knn(
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Affinity = "cosine",
+    index: Index = "exact",
+) -> float:
+    r"""Longest common subsequence: how many nearest neighbours two representations list in the same
+    order.
+
+    .. math:: \frac{1}{nk} \sum_i \operatorname{LCS}\left( N_X(i), N_Y(i) \right)
+
+    where LCS is the length of the longest sequence that can be left of both lists of k neighbours,
+    nearest first, by striking out entries. X is (n, d), Y is (n, e), n > k. ``metric`` and
+    ``index`` as in :func:`mutual_knn`, which is never smaller. O(n k^2) time besides the
+    neighbours. Raises ``Undefined`` for a constant representation.
+
+    Equally near samples are in no order, so they are in the right one whatever the other list says.
+    Those that tie for the last places count by their weights, and the mean is divided, as in
+    :func:`mutual_knn`: LCS is then the largest total weight of common neighbours of which no two
+    are in opposite orders.
+
+    Reference: Huh et al. 2024. Their code gives the mean length, k times the value here.
+    """
+    return relative(_in_order, x, y, NeighbourSearch(k, metric, index))
+
+
+def _in_order(a: Nearest, b: Nearest) -> float:
+    """Mean share of the places that are in the same order."""
+    (n, k), tied = a.listed.shape, tied_rows(a, b)
+    lengths, plain = np.empty(n), np.ones(n, dtype=bool)
+    plain[tied] = False
+    lengths[plain] = _common_lengths(a.listed[plain], b.listed[plain])
+    for part, shared in common_of(a, b, tied):
+        lengths[tied[part]] = _common_weights(table(shared, part.stop - part.start, k))
+    return float(np.mean(lengths) / k)
+
+
+def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Length of the longest common subsequence of every row of a with that of b: one row of the
+    table at a time."""
+    lengths = np.zeros((a.shape[0], a.shape[1] + 1), dtype=np.int64)
+    for entry in a.T:
+        extended = lengths[:, :-1] + (entry[:, None] == b)
+        lengths[:, 1:] = np.maximum.accumulate(np.maximum(lengths[:, 1:], extended), axis=1)
+    return lengths[:, -1]
+
+
+def _common_weights(tables: np.ndarray) -> np.ndarray:
+    """Largest total of the entries on a way through every table that never goes back: one row of it
+    at a time."""
+    totals = np.zeros(tables.shape[::2])
+    for entries in tables.transpose(1, 0, 2):
+        sums = np.cumsum(entries, axis=1)
+        totals = sums + np.maximum.accumulate(totals - (sums - entries), axis=1)
+    return np.asarray(totals[:, -1])
+
+
+@measure(
+    label="EditKNN",
+    family="neighbours",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=True,
+    reference="huh2024platonic",
+    invariant_to=COSINE,
+    differentiable=False,
+    min_samples=lambda k, **_: k + 1,
+    limits={"k": (1, np.inf)},
+    changes=(EUCLIDEAN, APPROXIMATE),
+    remarks=recall_of_both,
+)
+def edit_distance_knn(
+    x: Representation,
+    y: Representation,
+    *,
+    k: int = 10,
+    metric: Affinity = "cosine",
+    index: Index = "exact",
+) -> float:
+    r"""Edit distance of neighbours: how few edits turn one list of nearest neighbours into the
+    other, as a similarity.
+
+    .. math:: 1 - \frac{1}{nk} \sum_i \operatorname{Lev}\left( N_X(i), N_Y(i) \right)
+
+    where Lev is the Levenshtein distance, the smallest number of insertions, deletions and
+    substitutions, between the lists of k neighbours, nearest first. X is (n, d), Y is (n, e), n >
+    k. ``metric`` and ``index`` as in
+    :func:`mutual_knn`. O(n k^2) time besides the neighbours. Raises ``Undefined`` for a constant
+    representation.
+
+    With ties a substitution costs the probability that two places hold different samples when ties
+    are broken at random, on each side by itself. The mean is divided as in :func:`mutual_knn`, so
+    it is 1 for the same lists.
+
+    Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
+    """
+    return relative(_unedited, x, y, NeighbourSearch(k, metric, index))
+
+
+def _unedited(a: Nearest, b: Nearest) -> float:
+    """1 minus the mean number of edits for every place."""
+    (n, k), tied = a.listed.shape, tied_rows(a, b)
+    edits, plain = np.empty(n), np.ones(n, dtype=bool)
+    plain[tied] = False
+    left, right = (near.listed[plain] if len(tied) else near.listed for near in (a, b))
+    edits[plain] = _edits((entry[:, None] != right for entry in left.T), n - len(tied), k, np.int64)
+    for part, shared in common_of(a, b, tied):
+        first, second = (begins_of(near, tied[part]) for near in (a, b))
+        same = (
+            table(shared, len(first), k)
+            / lengths_of(first)[:, :, None]
+            / lengths_of(second)[:, None, :]
+        )
+        rows = np.arange(len(first))[:, None]
+        costs = (1 - same[rows, place[:, None], second] for place in first.T)
+        edits[tied[part]] = _edits(costs, len(first), k, np.float64)
+    return float(1 - np.mean(edits) / k)
+
+
+def _edits(costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any]]) -> np.ndarray:
+    """Least total cost of turning n lists of k entries into others, given the costs of substitution
+    of every entry."""
+    steps = np.arange(k + 1)
+    totals = np.tile(steps.astype(kind), (n, 1))
+    for cost in costs:
+        replaced = totals[:, :-1] + cost
+        totals += 1  # strike out the entry
+        totals[:, 1:] = np.minimum(totals[:, 1:], replaced)
+        # Insert entries of the other.
+        totals = np.minimum.accumulate(totals - steps, axis=1) + steps
+    return np.asarray(totals[:, -1])

@@ -1,0 +1,172 @@
+"""Regression: what one representation predicts of the other, and of any target."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespace, root
+from ..declared import when
+from ..measure import measure
+from ..representation import Representation
+from ..views.pairs import basis_overlap, principal_overlap
+from ..views.points import preshape
+from ..views.spectra import decomposition, orthonormal_basis
+from .chance import of_predictor, of_smoothers
+
+RIGID = {"orthogonal", "translation"}
+RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
+
+
+@measure(
+    label="LinReg",
+    family="alignment",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=False,
+    reference="kornblith2019similarity",
+    invariant_to=RIGID | {"isotropic_scaling"},
+    uninformative=of_predictor,
+)
+def linear_regression(
+    x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
+) -> Array:
+    r"""Linear regression: the fraction of the variance of Y that a linear map of X explains (R
+    squared, in sample).
+
+    .. math:: R^2 = \frac{\lVert U_X^\top Y \rVert_F^2}{\lVert Y \rVert_F^2}
+        \qquad (X, Y \text{ centred, } U_X \text{ an orthonormal basis of the columns of } X)
+
+    X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y.
+    In sample, so it is 1 whenever the predictor has n - 1 independent columns. No invertible linear
+    map of the predictor changes it; claimed is what holds for both arguments. Raises ``Undefined``
+    for a constant representation.
+
+    Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first
+    argument from the second; here X predicts Y by default, as everywhere else. The ReSi code
+    inverts a covariance: with dead units it fails or exceeds 1 where the basis used here gives the
+    exact value.
+    """
+    if predict == "first":
+        x, y = y, x
+    explained = x.xp.matrix_transpose(orthonormal_basis(x)) @ preshape(y)  # |Y| = 1 in unit size
+    value = inner(explained, explained)
+    return at_most_one(value)
+
+
+@measure(
+    label="LinPred",
+    family="alignment",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=False,
+    reference="schrimpf2018brainscore",
+    invariant_to=RIGID | {"isotropic_scaling"},
+    identity=False,
+    differentiable=False,
+)
+def linear_predictivity(x: Representation, y: Representation) -> Array:
+    r"""Linear predictivity: the variance of left-out samples of Y that ridge regression on X
+    explains.
+
+    .. math:: \max_{\lambda} 1 - \frac{\sum_i \lVert y_i - f_i(x_i) \rVert^2}{\sum_i \lVert y_i -
+    m_i \rVert^2}
+
+    where :math:`f_i` is the regression (with an intercept) of Y on X over all samples but i, and
+    :math:`m_i` the mean of Y over them. The penalty :math:`\lambda` is the best of 1e-6, 1e-5, ...,
+    1 times the total variance of X, and infinity, which predicts the mean: so the value is in [0,
+    1], and near 0 for independent representations, where :func:`linear_regression` is in sample and
+    rises to 1 with the number of columns.
+
+    X is (n, d), Y is (n, e). Every sample is left out once, in closed form, so there are no folds
+    to choose, no seed, and no effect of the order. Raises ``Undefined`` for a constant
+    representation.
+
+    Reference: Schrimpf et al. 2018, and the practice of encoding models before it. Codes differ in
+    folds (shuffled or not), penalties, intercept, and in R² against correlation, and so in their
+    values.
+    """
+    parts, targets, n = decomposition(x), preshape(y), x.shape[0]
+    mean_error = (n / (n - 1)) ** 2  # of predicting the mean, for targets in unit size
+    errors = [
+        _left_out_error(parts.basis, parts.singular, targets, ridge) / mean_error
+        for ridge in RIDGES
+    ]
+    explained = x.xp.max(1 - x.xp.stack(errors))
+    return at_most_one(at_least_zero(explained))
+
+
+def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:
+    """Summed squared errors of the predictions of left-out samples, from the residuals and
+    leverages of the fit."""
+    xp, n = namespace(basis), basis.shape[0]
+    shrunk = basis * (singular**2 / (singular**2 + ridge))[None, :]
+    leverage = xp.sum(shrunk * basis, axis=1) + 1 / n
+    residual = (targets - shrunk @ (xp.matrix_transpose(basis) @ targets)) / (1 - leverage)[:, None]
+    return inner(residual, residual)
+
+
+@measure(
+    label="GULP",
+    family="similarity_matrix",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    version=2,
+    metric=True,
+    limits={"ridge": (0, np.inf)},
+    reference="boixadsera2022gulp",
+    invariant_to={"affine"},
+    changes=(
+        when({"squared": True}, metric=False),
+        when({"ridge": lambda ridge: ridge > 0}, invariant_to=RIGID | {"isotropic_scaling"}),
+    ),
+    uninformative=of_smoothers,
+)
+def gulp(
+    x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False
+) -> Array:
+    r"""GULP: the distance between what ridge regressions on two representations predict, on average
+    over targets.
+
+    .. math:: d^2 = \operatorname{tr} \left[ ( \Sigma_X^{-\lambda} \Sigma_X )^2 \right]
+        + \operatorname{tr} \left[ ( \Sigma_Y^{-\lambda} \Sigma_Y )^2 \right]
+        - 2 \operatorname{tr} \left( \Sigma_X^{-\lambda} \Sigma_{XY} \Sigma_Y^{-\lambda} \Sigma_{YX}
+          \right)
+
+    where :math:`\Sigma^{-\lambda} = (\Sigma + \lambda I)^{-1}`, X and Y centred and scaled to mean
+    squared row norm 1, and :math:`\lambda` = ``ridge``. At 0 the inverse is a pseudo-inverse:
+    d² = rank X + rank Y - 2 times the sum of the squared canonical correlations.
+
+    X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps, a positive ridge
+    only to rotation, scaling and translation. ``squared=True`` leaves out the root, as the ReSi
+    code does, and is not a metric. Raises ``Undefined`` for a constant representation.
+
+    Reference: Boix-Adserà et al. 2022. The ReSi code inverts covariances without a tolerance, so
+    with dead units its value counts rounding noise; a rank tolerance is used here. Distances below
+    1e-7 times the root of the ranks are not resolved and are 0.
+    """
+    a, b = _smoother(x, ridge), _smoother(y, ridge)
+    overlap = root(a)[:, None] * _overlap_of_bases(x, y, ridge) * root(b)[None, :]
+    squared_distance = _resolved(inner(a, a) + inner(b, b), 2 * inner(overlap, overlap))
+    return squared_distance if squared else root(squared_distance)
+
+
+def _smoother(x: Representation, ridge: float) -> Array:
+    """Eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 without a ridge."""
+    variance = decomposition(x).singular ** 2
+    return variance / (variance + ridge)
+
+
+def _overlap_of_bases(x: Representation, y: Representation, ridge: float) -> Array:
+    """Inner products of bases in which the smoothers are diagonal: any bases without a ridge."""
+    return principal_overlap(x, y) if ridge else basis_overlap(x, y)
+
+
+def _resolved(total: Array, shared: Array) -> Array:
+    """The difference of two numbers, 0 where it is not larger than their rounding errors."""
+    xp, difference = namespace(total), total - shared
+    return xp.where(difference <= 64 * epsilon(total) * total, xp.zeros_like(total), difference)

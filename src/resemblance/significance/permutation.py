@@ -1,0 +1,240 @@
+"""Could chance do as well? Permutation tests of agreement, and the designs that keep together what
+models share."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..rng import generator
+from .estimates import check_whole
+from .ranks import rank_correlation, ranks_of_rows
+
+DRAWS = 9999
+PERMUTATIONS = 1999
+ROUNDING = 1e-12  # correlations that differ by less are equal
+
+
+def mantel(
+    differences: np.ndarray,
+    expected: np.ndarray,
+    *,
+    both_orders: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> float:
+    r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models
+    (Mantel 1967).
+
+    .. math:: p = \min(1, 2 \min(p_{\ge}, p_{\le})), \qquad
+        p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{draws}}
+
+    where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share
+    models, so they are not independent, and permuting them one by one would find significance that
+    is not there: models are permuted. ``differences`` and ``expected`` are (n, n); the pairs above
+    the diagonal count, with ``both_orders`` all. With n! <= draws every permutation is visited and
+    the p-value is exact (without the added ones). Missing differences are left out of every
+    correlation. NaN when there is no correlation to test.
+    """
+    n = len(expected)
+    rows, columns = pairs_of(n, both_orders)
+    known = ~np.isnan(differences[rows, columns]) & ~np.isnan(expected[rows, columns])
+    rows, columns = rows[known], columns[known]
+    if not len(rows):
+        return np.nan
+    measured, wanted = (ranks_of_rows(v[rows, columns]) for v in (differences, expected))
+    if np.ptp(measured) == 0 or np.ptp(wanted) == 0:
+        return np.nan
+    observed = rank_correlation(measured, wanted)
+    exact = math.factorial(n) <= draws
+    counts = np.zeros(3)  # at least as large, at most as large, all
+    for batch in _permutations(n, draws, seed, exact):
+        permuted = ranks_of_rows(expected[batch[:, rows], batch[:, columns]])
+        drawn = rank_correlation(measured, permuted)
+        drawn = drawn[~np.isnan(drawn)]
+        counts += (
+            (drawn >= observed - ROUNDING).sum(),
+            (drawn <= observed + ROUNDING).sum(),
+            len(drawn),
+        )
+    larger, smaller, total = counts if exact else counts + 1
+    return float(min(1.0, 2 * min(larger, smaller) / total))
+
+
+def pairings(
+    measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, seed: int = 0
+) -> float:
+    """Two-sided p-value of a Spearman correlation by permuting pairs, as if they were independent.
+
+    What the authors of ReSi computed (``scipy.stats.permutation_test``, exact when every pairing
+    can be visited), here with a seed. Pairs that share a model are not independent: see
+    :func:`mantel`. NaN when there is no correlation.
+    """
+    known = ~(np.isnan(measured) | np.isnan(expected))
+    if not known.any():
+        return np.nan
+    a, b = (ranks_of_rows(v[known]) - (known.sum() + 1) / 2 for v in (measured, expected))
+    if not a.any() or not b.any():
+        return np.nan
+    from scipy.stats import permutation_test
+
+    result = permutation_test(
+        (a,),
+        lambda x, axis: np.sum(x * b, axis=axis),
+        permutation_type="pairings",
+        vectorized=True,
+        n_resamples=draws,
+        rng=generator(seed, "pairings"),
+    )
+    return float(result.pvalue)
+
+
+def stars(p_value: float | None) -> str:
+    """Return ``**`` for p <= 0.01, ``*`` for p <= 0.05, nothing otherwise."""
+    if p_value is None or not p_value <= 0.05:
+        return ""
+    return "**" if p_value <= 0.01 else "*"
+
+
+def p_value_of(observed: float, drawn: np.ndarray) -> float:
+    """Return the one-sided p-value of a value among those drawn by permuting: (1 + how many are as
+    large) / (1 + how many there are).
+
+    A permutation without a value (NaN) counts as one that is as large.
+    """
+    return float((1 + (~(drawn < observed - ROUNDING)).sum()) / (1 + len(drawn)))
+
+
+def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the pairs of n models: those above the diagonal, or all."""
+    rows, columns = np.nonzero(~np.eye(n, dtype=bool)) if both_orders else np.triu_indices(n, 1)
+    return rows, columns
+
+
+def _permutations(
+    n: int, draws: int, seed: int, exact: bool, batch: int = 2000
+) -> Iterator[np.ndarray]:
+    """Yield all permutations of n, or ``draws`` random ones, in batches of rows."""
+    if exact:
+        orders = itertools.permutations(range(n))
+        while chunk := list(itertools.islice(orders, batch)):
+            yield np.array(chunk, dtype=int)
+        return
+    random = generator(seed, "mantel", n)
+    for start in range(0, draws, batch):
+        count = min(batch, draws - start)
+        yield random.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+
+
+# ---------------------------------------- designs
+
+
+def exchanges(
+    n: int,
+    *,
+    crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    within: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    nested: Sequence[Any] | None = None,
+    draws: int = PERMUTATIONS,
+    seed: int = 0,
+) -> np.ndarray:
+    """Return permutations of n models that keep what they share together, (draws, n).
+
+    Without more, every order is as likely. ``crossed``: two seeds of every model, such as those of
+    pretraining and of fine-tuning: each kind changes places as wholes, independently. ``within``:
+    the seed and the layer of every model: seeds change places as wholes inside layers, and layers
+    stay where they are, because layers of one network are not exchangeable: all seeds have their
+    order in common. ``nested``: the block of every model, such as the model it was fine-tuned from:
+    blocks change places as wholes, and members inside each of them.
+
+    Few seeds have few orders, and no p-value is smaller than one by their number: see
+    :func:`attainable`.
+
+    Raises ``ValueError`` unless there is one model for every seed and layer, or all blocks are of
+    one size, for fewer than one draw, and for more than one kind.
+    """
+    _one_kind("exchanges", crossed, within, nested)
+    check_whole("exchanges", n=n, draws=draws)
+    random = generator(seed, "exchanges", n)
+    pair = within if crossed is None else crossed
+    if pair is not None:
+        table = _table(n, *pair)
+        outer, inner = (_shuffled(random, draws, size) for size in table.shape)
+        if within is not None:
+            inner = np.tile(np.arange(table.shape[1]), (draws, 1))
+        moved = table[outer[:, :, None], inner[:, None, :]]
+    elif nested is not None:
+        table = _rectangle(n, nested)
+        outer = _shuffled(random, draws, len(table))
+        inner = _shuffled(random, draws * len(table), table.shape[1]).reshape(draws, *table.shape)
+        moved = np.take_along_axis(table[outer], inner, axis=2)
+    else:
+        return _shuffled(random, draws, n)
+    result = np.empty((draws, n), int)
+    result[:, table.ravel()] = moved.reshape(draws, n)
+    return result
+
+
+def attainable(
+    n: int,
+    *,
+    crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    within: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    nested: Sequence[Any] | None = None,
+) -> float:
+    """Return the smallest p-value that permuting n models can give: one by the number of their
+    orders, in (0, 1].
+
+    The arguments are those of :func:`exchanges`, and so are the errors. With fewer than four seeds
+    ``within`` layers no p-value can be 0.05 or less.
+    """
+    _one_kind("attainable", crossed, within, nested)
+    if nested is not None:
+        blocks, members = _rectangle(n, nested).shape
+        return _one_by_orders([blocks, *[members] * blocks])
+    pair = within if crossed is None else crossed
+    if pair is None:
+        return _one_by_orders([n])
+    rows, columns = _table(n, *pair).shape
+    return _one_by_orders([rows] if within is not None else [rows, columns])
+
+
+def _one_kind(function: str, *kinds: Any) -> None:
+    if sum(kind is not None for kind in kinds) > 1:
+        raise ValueError(f"{function}: one of crossed, within and nested, not both")
+
+
+def _one_by_orders(sizes: Sequence[int]) -> float:
+    from scipy.special import gammaln
+
+    return float(np.exp(-sum(gammaln(size + 1) for size in sizes)))
+
+
+def _shuffled(random: np.random.Generator, draws: int, n: int) -> np.ndarray:
+    return random.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
+
+
+def _table(n: int, outer: Sequence[Any], inner: Sequence[Any]) -> np.ndarray:
+    rows, columns = (list(dict.fromkeys(names)) for names in (outer, inner))
+    where = {pair: i for i, pair in enumerate(zip(outer, inner))}
+    if not len(outer) == len(inner) == n == len(where) == len(rows) * len(columns):
+        raise ValueError(
+            "exchanges: crossed models need one of every outer and inner label, such as seed and "
+            "layer"
+        )
+    return np.array([[where[r, c] for c in columns] for r in rows])
+
+
+def _rectangle(n: int, blocks: Sequence[Any]) -> np.ndarray:
+    members = [
+        [i for i, name in enumerate(blocks) if name == block] for block in dict.fromkeys(blocks)
+    ]
+    if len(blocks) != n or len({len(m) for m in members}) != 1:
+        raise ValueError(
+            f"exchanges: blocks must be of one size; got {[len(m) for m in members]} for {n} models"
+        )
+    return np.array(members)

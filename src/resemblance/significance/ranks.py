@@ -1,0 +1,58 @@
+"""Ranks, and the rank correlation that everything here uses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, assign, device, namespace, scatter
+
+
+def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
+    """Ranks from 1 to n of the values of a vector of any array library; equal values, with no more
+    than ``rounding`` between neighbours, share their mean rank."""
+    xp = namespace(vector)
+    order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order
+    ordered = xp.take(vector, order)
+    new = ordered[1:] - ordered[:-1] > rounding
+    del ordered  # as large as all distances: at most four such vectors are alive at a time
+    ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=device(vector))
+    if not bool(xp.all(new)):
+        ranks = _with_means_of_ties(ranks, new)
+    return scatter(ranks, order)
+
+
+def _with_means_of_ties(ranks: Array, new: Array) -> Array:
+    """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a
+    group begins."""
+    xp = namespace(ranks)
+    edge = xp.ones_like(new[:1])
+    begins, ends = xp.concat([edge, new]), xp.concat([new, edge])
+    tied = xp.nonzero(~(begins & ends))[0]  # usually few: only they are worked on
+    begins, ends, values = (xp.take(part, tied) for part in (begins, ends, ranks))
+    means = (values[begins] + values[ends]) / 2
+    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, xp.int64)) - 1))
+
+
+def ranks_of_rows(values: np.ndarray) -> np.ndarray:
+    """Ranks within every row, along the last axis; equal values share their mean rank.
+
+    Values may be infinite. A row with a NaN has no ranks: all are NaN.
+    """
+    from scipy.stats import rankdata  # takes as long to import as the rest of the library
+
+    ranks: np.ndarray = rankdata(values, axis=-1)
+    return ranks
+
+
+def rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Spearman's correlation, in [-1, 1], of the ranks ``a`` (n,) with the ranks ``b``, (n,) or (m,
+    n): a 0-d array, or (m,).
+
+    NaN for ranks that are all equal. Ranks are as large as their spread, so no digit is lost when
+    they are not centred first.
+    """
+    offset = len(a) * ((len(a) + 1) / 2) ** 2
+    squares = b @ b if b.ndim == 1 else (b * b).sum(axis=-1)
+    scale = np.sqrt((a @ a - offset) * (squares - offset))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.clip((b @ a - offset) / scale, -1, 1))

@@ -1,0 +1,32 @@
+"""The statistics of one representation, a file for each thing they are about."""
+
+from .evidence import logme
+from .noise import input_noise_stability
+from .perturbation import (
+    perturbation_coherence,
+    perturbation_magnitude,
+    perturbation_reproducibility,
+    perturbation_spread,
+)
+from .replicates import anchor_profile, replicate
+from .spectrum import anisotropy, effective_rank, participation_ratio
+from .splits import basis_split, feature_split
+from .supervised import (
+    class_separation,
+    label_conditioned_split,
+    lda_stability,
+    supervised_alignment,
+    variance_ratio,
+)
+from .transfer import fisher_discriminant, gbc, h_score, leep, nce, silhouette
+from .trials import centroid_drift, temporal_drift, trial_split
+from .withdrawn import anchor, sample_split
+
+__all__ = [  # in the order in which they are listed
+    "feature_split", "basis_split", "sample_split", "anchor", "replicate", "anchor_profile",
+    "label_conditioned_split", "supervised_alignment", "variance_ratio", "class_separation",
+    "lda_stability", "fisher_discriminant", "silhouette", "perturbation_coherence",
+    "perturbation_magnitude", "perturbation_spread", "perturbation_reproducibility",
+    "input_noise_stability", "trial_split", "temporal_drift", "centroid_drift", "anisotropy",
+    "participation_ratio", "effective_rank", "logme", "leep", "h_score", "nce", "gbc",
+]  # fmt: skip

@@ -1,0 +1,337 @@
+"""Perturbed samples against controls: do all of them move the same way, and how far?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import norm
+from ..declared import when
+from ..representation import Representation, Undefined, view
+from ..rng import generator
+from ..statistic import statistic
+from ..views.distances import row_blocks
+from .rdm import rows, unit
+
+Controls = Literal["mean", "whitened", "neighbours"]
+Neighbours = Literal["euclidean", "cosine"]
+RIGID = {"orthogonal", "translation"}
+SHAPE = RIGID | {"isotropic_scaling"}
+
+
+@statistic(
+    label="Perturbation coherence",
+    family="perturbation",
+    version=2,
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    reference="raju2026geometric",
+    invariant_to=SHAPE,
+    min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)},
+    changes=(
+        when({"controls": "whitened"}, invariant_to=RIGID),
+        when({"controls": "whitened", "ridge": 0}, invariant_to={"affine"}),
+        when(
+            {"controls": "neighbours", "neighbours": "cosine"},
+            invariant_to={"orthogonal", "isotropic_scaling"},
+        ),
+    ),
+)
+def perturbation_coherence(
+    x: Representation,
+    control: Representation,
+    *,
+    controls: Controls = "mean",
+    form: Literal["cosine", "spread"] = "cosine",
+    k: int = 50,
+    neighbours: Neighbours = "euclidean",
+    ridge: float = 1e-6,
+) -> float:
+    r"""Perturbation coherence: do all perturbed samples move away from the controls in the same
+    direction?
+
+    .. math:: \frac{1}{n} \sum_{j=1}^{n} \cos(v_j, \bar{v}), \qquad v_j = x_j - c_j
+
+    ``controls="mean"``: :math:`c_j` is the mean of all controls. ``"whitened"``: the same after
+    both were whitened by the covariance of the controls, (Σ + ``ridge`` I)^(-1/2).
+    ``"neighbours"``: the mean of the ``k`` controls nearest to :math:`x_j` (all where there are
+    fewer), by ``neighbours``. ``form="spread"`` gives 1 - E‖v - v̄‖² / E‖v‖² instead, the share of
+    the squared shift that is common. X is the (n, d) perturbed samples, ``control`` (m, d). The
+    value is in [-1, 1]; a sample that does not move counts as 0.
+
+    Without a common shift the mean cosine is about n^(-1/2), not 0, since the mean contains the
+    sample. Raises ``Undefined`` when nothing moves on average, or when ``ridge=0`` and the
+    covariance is singular.
+
+    Reference: Raju 2026, Sections 12.1-12.3, and shesha-geometry 0.3.0
+    (``perturbation_coherence``), where the neighbours are by cosine unless called otherwise and at
+    most 1000 perturbed samples are used without saying so; here all are. The author's script leaves
+    out samples that hardly move.
+    """
+    shifts, scale = _shifts(x, control, controls, k, neighbours, ridge)
+    return _coherence(shifts, form, scale)
+
+
+def _shifts(
+    x: Representation, control: Representation, controls: str, k: int, neighbours: str, ridge: float
+) -> tuple[np.ndarray, float]:
+    """How far every sample is from its controls, shape (n, d), and the largest entry they are the
+    difference of."""
+    points, baseline = rows(x), rows(control)
+    offset = baseline.mean(axis=0)
+    if controls == "whitened":
+        whiten, size = _whitening(control, ridge=ridge)
+        points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
+    reference = (
+        nearest_means(points, baseline, k, neighbours) if controls == "neighbours" else offset
+    )
+    return points - reference, float(np.abs(points - offset).max())
+
+
+def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
+    common = shifts.mean(axis=0)
+    if norm(common) <= 16 * np.finfo(float).eps * scale:
+        raise Undefined(
+            "perturbation_coherence: the samples do not move on average, so there is no direction "
+            "to share"
+        )
+    if form == "cosine":
+        return float(np.mean(unit(shifts) @ unit(common[None, :])[0]))
+    shifts = shifts / np.abs(shifts).max()
+    return float(np.sum(shifts.mean(axis=0) ** 2) / np.mean(np.sum(shifts**2, axis=1)))
+
+
+def _exponent(*arrays: np.ndarray) -> int:
+    """The power of two just above all magnitudes: dividing by it is exact, and squares are then in
+    range."""
+    return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
+
+
+@view
+def _whitening(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
+    """Inverse symmetric root of the covariance of the controls plus a multiple of the identity.
+
+    It is for points divided by a power of two, whose exponent comes with it.
+    """
+    baseline = rows(control)
+    if len(baseline) < 2:
+        raise ValueError("controls='whitened' needs at least 2 controls; use controls='mean'")
+    centred = baseline - baseline.mean(axis=0)
+    size = _exponent(centred, np.sqrt(ridge))
+    centred = np.ldexp(centred, -size)
+    variances, axes = np.linalg.eigh(centred.T @ centred / (len(centred) - 1))
+    variances = np.maximum(variances, 0) + np.ldexp(ridge, -2 * size)
+    if variances[0] <= len(variances) * np.finfo(float).eps * variances[-1]:
+        raise Undefined(
+            "controls='whitened': the covariance of the controls is singular; raise ridge above 0"
+        )
+    whiten: np.ndarray = axes / np.sqrt(variances) @ axes.T
+    return whiten, size
+
+
+def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
+    """Mean of the k controls nearest to every point, shape (n, d), by blocks of rows."""
+    from scipy.spatial.distance import cdist
+
+    size, k, means = _exponent(points, baseline), min(k, len(baseline)), np.empty_like(points)
+    mine, theirs = (unit(a) if kind == "cosine" else np.ldexp(a, -size) for a in (points, baseline))
+    for start, stop in row_blocks(len(points)):
+        block = mine[start:stop]
+        distances = -block @ theirs.T if kind == "cosine" else cdist(block, theirs)
+        means[start:stop] = _nearest(distances, k).astype(float) @ baseline / k
+    return means
+
+
+def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
+    """Which k entries of every row are the smallest, shape of ``distances``."""
+    last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    nearer, tied = distances < last, distances == last
+    # Of those that tie for the last place, the first come first.
+    missing = k - nearer.sum(axis=1, keepdims=True)
+    nearest: np.ndarray = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
+    return nearest
+
+
+@statistic(
+    label="Perturbation magnitude",
+    family="perturbation",
+    larger_is_more_stable=None,
+    range=(0, np.inf),
+    reference="raju2026geometric",
+    invariant_to=RIGID,
+    min_samples=2,
+    changes=(when({"unit": "deviations"}, invariant_to=SHAPE),),
+)
+def perturbation_magnitude(
+    x: Representation, control: Representation, *, unit: Literal["data", "deviations"] = "data"
+) -> float:
+    r"""Perturbation magnitude: how far the mean of the perturbed samples is from the mean of the
+    controls.
+
+    .. math:: \lVert \bar{x} - \bar{c} \rVert
+
+    ``unit="deviations"`` divides it by the root of the mean over the features of (s_x² + s_c²) / 2,
+    like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises ``Undefined``
+    when deviations are requested and nothing varies, and ``ValueError`` when they are requested for
+    a single control.
+
+    Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
+    """
+    points, baseline = rows(x), rows(control)
+    length = float(norm(points.mean(axis=0) - baseline.mean(axis=0)))
+    if unit == "data":
+        return length
+    if len(baseline) < 2:
+        raise ValueError(
+            "perturbation_magnitude: deviations need at least 2 controls; use unit='data'"
+        )
+    deviation = (
+        norm(np.concatenate([_deviations(points), _deviations(baseline)]))
+        / (2 * points.shape[1]) ** 0.5
+    )
+    if deviation == 0:
+        raise Undefined(
+            "perturbation_magnitude: neither samples nor controls vary; use unit='data'"
+        )
+    return float(length / deviation)
+
+
+def _deviations(points: np.ndarray) -> np.ndarray:
+    """Standard deviation of every feature."""
+    deviations: np.ndarray = norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
+    return deviations
+
+
+@statistic(
+    label="Perturbation spread",
+    family="perturbation",
+    larger_is_more_stable=None,
+    range=(0, np.inf),
+    reference="raju2026geometric",
+    invariant_to=RIGID,
+    min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)},
+    changes=(
+        when({"controls": "whitened", "ridge": 0}, invariant_to={"affine"}),
+        when({"controls": "neighbours", "neighbours": "cosine"}, invariant_to={"orthogonal"}),
+    ),
+)
+def perturbation_spread(
+    x: Representation,
+    control: Representation,
+    *,
+    controls: Controls = "mean",
+    k: int = 50,
+    neighbours: Neighbours = "euclidean",
+    ridge: float = 1e-6,
+) -> float:
+    r"""Perturbation spread: how far the shifts of the perturbed samples are from their mean shift.
+
+    .. math:: \frac{1}{n} \sum_{j=1}^{n} \lVert v_j - \bar{v} \rVert
+
+    The shifts :math:`v_j` are those of :func:`perturbation_coherence`, with the same parameters;
+    with ``controls="mean"`` it is the mean distance of the samples from their own mean. X is (n,
+    d), ``control`` (m, d). The value is 0 or larger. Magnitude divided by spread is what the author
+    calls the signal-to-noise ratio.
+
+    Reference: Raju 2026, Section 12.10; the author's script leaves out samples that hardly move.
+    """
+    shifts, _ = _shifts(x, control, controls, k, neighbours, ridge)
+    return float(np.mean(norm(shifts - shifts.mean(axis=0), axis=1)))
+
+
+@statistic(
+    label="Perturbation reproducibility",
+    family="perturbation",
+    version=2,
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    reference="raju2026geometric",
+    invariant_to=SHAPE,
+    min_samples=4,
+    limits={"k": (1, 10_000)},
+)
+def perturbation_reproducibility(
+    x: Representation,
+    control: Representation,
+    *,
+    k: int = 50,
+    controls: Literal["shared", "halved"] = "shared",
+    seed: int = 0,
+) -> float:
+    r"""Split-half reproducibility: do two halves of the perturbed samples move on average in the
+    same direction?
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \cos(\bar{x}(A_s) - c_s, \; \bar{x}(B_s) - c_s')
+
+    :math:`A_s` and :math:`B_s` are disjoint random halves, ⌊n / 2⌋ samples each, of K = ``k``
+    splits. With ``controls="shared"``, as published, c and c' are both the mean of all controls.
+    Its error is then common to both halves and looks like an effect: with as many controls as
+    samples and no effect at all, the value is 1/3 rather than
+    0. ``"halved"`` compares the halves with disjoint halves of the controls, and is 0 then. X is
+      (n, d), ``control``
+    (m, d). The value is in [-1, 1].
+
+    Raises ``Undefined`` when a half does not move, and ``ValueError`` for a single control to
+    halve.
+
+    Reference: ``split_half_reproducibility`` of shesha-geometry 0.3.0, where a half that does not
+    move counts as 0.
+    """
+    points, baseline = rows(x), rows(control)
+    offset, one = (
+        baseline.mean(axis=0),
+        (np.zeros(len(points), dtype=int), np.zeros(len(baseline), dtype=int)),
+    )
+    return reproducibility(
+        points - offset, baseline - offset, *one, k=k, halved=controls == "halved", seed=seed
+    )
+
+
+def reproducibility(
+    points: np.ndarray,
+    baseline: np.ndarray,
+    stratum: np.ndarray,
+    control_stratum: np.ndarray,
+    *,
+    k: int,
+    halved: bool,
+    seed: int,
+) -> float:
+    """Return the mean cosine of half shifts of points and controls from which the mean of their
+    controls was taken.
+
+    Strata are numbered from 0. Halves of controls are drawn in each, and weigh as much as the
+    points of the stratum in the half they are compared with.
+    """
+    weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
+    shifts = weights @ points
+    if halved:
+        if np.bincount(control_stratum).min() < 2:
+            raise ValueError(
+                "perturbation_reproducibility: controls='halved' needs at least 2 controls"
+            )
+        parts = weights @ np.eye(control_stratum.max() + 1)[stratum]
+        halves = _half_weights(control_stratum, k, seed, "control")
+        shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
+    if (norm(shifts, axis=2) <= 16 * np.finfo(float).eps * np.abs(points).max()).any():
+        raise Undefined(
+            "perturbation_reproducibility: a half of the samples does not move, so it has no "
+            "direction"
+        )
+    return float(np.mean(np.sum(unit(shifts[0]) * unit(shifts[1]), axis=1)))
+
+
+def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
+    """Weights that give the mean of each group in both halves of k random splits, shape (2, k,
+    n)."""
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    weights = np.zeros((2, k, len(groups)))
+    for split in range(k):
+        random = generator(seed, "perturbation_reproducibility", role, split)
+        for group in members:
+            order, half = random.permutation(group), len(group) // 2
+            weights[0, split, order[:half]] = weights[1, split, order[half : 2 * half]] = 1 / half
+    return weights

@@ -1,0 +1,128 @@
+"""What the statistics share: rows as NumPy, dissimilarities between them, and their correlation by
+exact ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import norm, to_numpy
+from ..representation import Representation, Undefined
+from ..rng import generator
+from ..significance import average_ranks, rank_correlation
+from ..views.distances import squared_distance_block
+
+Rdm = Literal["cosine", "correlation", "euclidean"]
+Compare = Literal["spearman", "pearson"]
+COMPILED = 100_000  # values from which on compiled code pays for being loaded
+
+
+def rows(x: Representation) -> np.ndarray:
+    """The representation as a NumPy array in double precision, shape (n, d)."""
+    return np.asarray(to_numpy(x.array), dtype=np.float64)
+
+
+def subset(n: int, count: int, seed: int, name: str) -> np.ndarray:
+    """Return the numbers below n, or ``count`` of them drawn without replacement, in increasing
+    order."""
+    if n <= count:
+        return np.arange(n)
+    return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
+
+
+def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
+    """Upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
+
+    A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
+    The numbers are those of :func:`resemblance.views.distances.rdm` (Euclidean ones up to a
+    factor), by one product instead of blocks: n is at most some thousands.
+    """
+    above = ~np.tri(len(points), dtype=bool)
+    if kind == "euclidean":
+        distances: np.ndarray = np.sqrt(
+            squared_distance_block(centred(points), 0, len(points))[above]
+        )
+        return distances
+    cosines: np.ndarray = cosine_matrix(points, kind)[above]
+    dissimilar: np.ndarray = np.subtract(1, cosines, out=cosines)
+    return dissimilar
+
+
+def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
+    """Cosines, or for "correlation" Pearson correlations over the features, between all rows, shape
+    (n, n).
+
+    Only what is on and above the diagonal is computed.
+    """
+    from scipy.linalg.blas import dsyrk
+
+    if kind == "correlation":
+        points = points - points[:, :1]  # equal features become exactly zero
+        points = points - points.mean(axis=1, keepdims=True)
+    # BLAS thinks in columns: its lower triangle is the upper one here.
+    upper: np.ndarray = dsyrk(1.0, unit(points), lower=1).T
+    return upper
+
+
+def centred(points: np.ndarray) -> np.ndarray:
+    """Rows minus the mean row, with a largest entry of 1 unless all are 0."""
+    points = points - points[:1]
+    points = points - points.mean(axis=0)
+    scaled: np.ndarray = points / (np.abs(points).max() or 1)
+    return scaled
+
+
+def unit(points: np.ndarray) -> np.ndarray:
+    """Rows at unit length; a zero row stays zero."""
+    lengths = norm(points, axis=1)
+    scaled: np.ndarray = points / np.where(lengths > 0, lengths, 1)[:, None]
+    return scaled
+
+
+def agreement(a: np.ndarray, b: np.ndarray, kind: Rdm, compare: Compare) -> float:
+    """Correlation of the dissimilarities between the rows of ``a`` with those between the rows of
+    ``b``."""
+    return correlation(dissimilarities(a, kind), dissimilarities(b, kind), compare)
+
+
+def mean_agreement(
+    pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare
+) -> float:
+    """Mean of :func:`agreement` over pairs of arrays."""
+    return float(np.mean([agreement(a, b, kind, compare) for a, b in pairs]))
+
+
+def correlation(a: np.ndarray, b: np.ndarray, compare: Compare) -> float:
+    """Pearson or Spearman correlation of two vectors of dissimilarities.
+
+    Raises :class:`Undefined` for a vector whose entries are equal but for rounding.
+    """
+    for vector in (a, b):
+        low, high = float(vector.min()), float(vector.max())
+        if high - low <= 16 * np.finfo(float).eps * max(abs(low), abs(high)):
+            raise Undefined(
+                "all dissimilarities are equal: nothing to correlate; is the representation "
+                "constant?"
+            )
+    if compare == "spearman":
+        return float(rank_correlation(ranks(a), ranks(b)))
+    a, b = a - a.mean(), b - b.mean()
+    return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1, 1))
+
+
+def ranks(vector: np.ndarray) -> np.ndarray:
+    """Ranks from 1 to n; values that differ by no more than rounding errors share their mean rank.
+
+    Large vectors are ranked in compiled code where numba is installed, with the same result.
+    """
+    low, high = float(vector.min()), float(vector.max())
+    span = high - low
+    rounding = min(16 * np.finfo(float).eps * max(abs(low), abs(high)), 1e-3 * span / len(vector))
+    if span > 0 and len(vector) >= COMPILED and find_spec("numba") is not None:
+        from ._radix import mean_ranks
+
+        return np.asarray(mean_ranks(vector, low, high, rounding))
+    return np.asarray(average_ranks(vector, rounding))

@@ -1,0 +1,273 @@
+"""How well will a representation serve a task? Scores of transferability, and of the separation of
+the classes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..declared import when
+from ..representation import Representation, Undefined
+from ..statistic import statistic
+from .rdm import centred, rows
+from .supervised import class_means, members
+
+SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+SOURCE = Literal["logits", "probabilities"]
+
+
+@statistic(
+    label="Fisher",
+    family="supervised",
+    larger_is_more_stable=True,
+    range=(0, np.inf),
+    reference="raju2026geometric",
+    invariant_to=SHAPE,
+    min_samples=4,
+    changes=(when({"form": "eigenvalues"}, invariant_to={"affine"}),),
+)
+def fisher_discriminant(
+    x: Representation, labels: np.ndarray, *, form: Literal["trace", "eigenvalues"] = "trace"
+) -> float:
+    r"""Fisher discriminant: the scatter between the classes relative to the scatter within them.
+
+    .. math:: \frac{\operatorname{tr} S_B}{\operatorname{tr} S_W}, \qquad
+        S_B = \sum_c n_c (\mu_c - \mu)(\mu_c - \mu)^\top, \quad
+        S_W = \sum_c \sum_{i \in c} (x_i - \mu_c)(x_i - \mu_c)^\top
+
+    ``form="eigenvalues"`` gives tr(S_W⁻¹ S_B) / (C - 1) instead, which no invertible linear map
+    changes. X is (n, d), labels are (n,). The value is 0 or larger.
+
+    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` when
+    nothing varies within the classes, or, for eigenvalues, when S_W is singular.
+
+    Reference: Raju 2026, Section 8 (trace) and 11 (eigenvalues, where the author's code adds 1e-8
+    to S_W).
+    """
+    groups = members(labels, "fisher_discriminant")
+    points = centred(rows(x))
+    within, between = _within_and_between(points, groups)
+    if form == "trace":
+        spread = float((within**2).sum())
+        if spread <= (16 * np.finfo(float).eps) ** 2 * len(points):
+            raise Undefined("fisher_discriminant: nothing varies within the classes")
+        return float((between**2).sum()) / spread
+    _, s, axes = np.linalg.svd(within, full_matrices=False)
+    if len(s) < points.shape[1] or s[-1] <= max(within.shape) * np.finfo(float).eps * s[0]:
+        raise Undefined(
+            "fisher_discriminant: the scatter within the classes is singular; use form='trace'"
+        )
+    return float(((between @ axes.T / s) ** 2).sum()) / (len(groups) - 1)
+
+
+def _within_and_between(
+    points: np.ndarray, groups: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows minus their class means, and class means times the roots of their counts, of centred
+    points."""
+    means = class_means(points, groups)
+    within = np.concatenate([points[group] - mean for group, mean in zip(groups, means)])
+    return within, means * np.sqrt([len(group) for group in groups])[:, None]
+
+
+@statistic(
+    label="Silhouette",
+    family="supervised",
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    reference="rousseeuw1987silhouettes",
+    invariant_to={"orthogonal", "isotropic_scaling"},
+    min_samples=3,
+    changes=(when({"rdm": "euclidean"}, invariant_to=SHAPE),),
+)
+def silhouette(
+    x: Representation, labels: np.ndarray, *, rdm: Literal["cosine", "euclidean"] = "cosine"
+) -> float:
+    r"""Silhouette: is every sample closer to its own class than to the nearest other one?
+
+    .. math:: \frac{1}{n} \sum_i \frac{b_i - a_i}{\max(a_i, b_i)}
+
+    :math:`a_i` is the mean distance to the other samples of the class of i, :math:`b_i` the
+    smallest mean distance to another class; a class of one sample counts 0. X is (n, d), labels are
+    (n,). The value is in [-1, 1].
+
+    Raises ``ValueError`` for one class only or as many classes as samples.
+
+    Reference: Rousseeuw 1987, as computed by scikit-learn; Raju 2026, Section 8 (cosine).
+    """
+    from sklearn.metrics import silhouette_score
+
+    count = int(labels.max()) + 1
+    if not 2 <= count < len(labels):
+        raise ValueError(
+            f"silhouette needs from 2 to {len(labels) - 1} classes of {len(labels)} samples; got "
+            f"{count}"
+        )
+    points = rows(x)
+    scale = np.abs(points).max()
+    return float(silhouette_score(points / scale if scale else points, labels, metric=rdm))
+
+
+@statistic(
+    label="H-score",
+    family="transfer",
+    larger_is_more_stable=True,
+    range=(0, np.inf),
+    reference="bao2019information",
+    invariant_to={"affine"},
+    min_samples=4,
+)
+def h_score(x: Representation, labels: np.ndarray) -> float:
+    r"""H-score: how much of the whitened variance of the features depends on the class.
+
+    .. math:: \operatorname{tr}\bigl(\operatorname{cov}(X)^{+} \operatorname{cov}(\operatorname{E}[X
+    \mid y])\bigr)
+
+    with the covariance of the class means, each as often as its class, and the pseudo-inverse of
+    the covariance of the features. X is (n, d), labels are (n,). The value is between 0 and min(C -
+    1, d). With d near n it says nothing: it is C - 1 for any labels once d >= n - 1.
+
+    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` for a
+    constant representation.
+
+    Reference: Bao et al. 2019. Both covariances divide by n; the author of Raju 2026 divides that
+    of the features by n - 1 and adds 1e-10 to its diagonal, so his value is (n - 1) / n times ours.
+    """
+    points, groups = centred(rows(x)), members(labels, "h_score")
+    u, s, _ = np.linalg.svd(points, full_matrices=False)
+    if s[0] == 0:
+        raise Undefined("h_score: the representation is constant (all its rows are equal)")
+    basis = u[:, s > max(points.shape) * np.finfo(float).eps * s[0]]
+    _, between = _within_and_between(basis, groups)
+    return float((between**2).sum())
+
+
+@statistic(
+    label="GBC",
+    family="transfer",
+    larger_is_more_stable=True,
+    range=(-np.inf, 0),
+    reference="pandy2022transferability",
+    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    min_samples=4,
+    changes=(when({"covariance": "spherical"}, invariant_to=SHAPE),),
+)
+def gbc(
+    x: Representation,
+    labels: np.ndarray,
+    *,
+    covariance: Literal["diagonal", "spherical"] = "diagonal",
+) -> float:
+    r"""Gaussian Bhattacharyya coefficient: how little Gaussians fitted to the classes overlap.
+
+    .. math:: -\sum_{c \ne c'} \exp\bigl(-D_B(c, c')\bigr), \qquad
+        D_B = \tfrac{1}{8} \sum_j \frac{(\mu_{cj} - \mu_{c'j})^2}{v_j}
+        + \tfrac{1}{2} \sum_j \log \frac{v_j}{\sqrt{v_{cj} v_{c'j}}}, \quad v_j = \frac{v_{cj} +
+        v_{c'j}}{2}
+
+    with variances per class and feature, or (``"spherical"``) one variance per class, the mean over
+    the features. The sum is over ordered pairs. X is (n, d), labels are (n,). The value is 0 or
+    less: 0 when no two classes overlap, and -C (C - 1) when all classes are alike.
+
+    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` when a
+    feature does not vary in a class (choose ``"spherical"``, or remove it).
+
+    Reference: Pándy et al. 2022, who reduce the features to 64 principal components first, and
+    whose spherical form is the one they recommend. The author of Raju 2026 uses D_B itself, for two
+    classes.
+    """
+    points, groups = centred(rows(x)), members(labels, "gbc")
+    means = class_means(points, groups)
+    spread = np.stack([points[group].var(axis=0) for group in groups])
+    if covariance == "spherical":
+        spread = np.broadcast_to(spread.mean(axis=1, keepdims=True), spread.shape)
+    if (spread <= 16 * np.finfo(float).eps ** 2).any():
+        raise Undefined(
+            "gbc: a feature does not vary within a class; remove it, or use covariance='spherical'"
+        )
+    pairs = [(a, b) for a in range(len(groups)) for b in range(a)]
+    return -2 * float(np.sum([np.exp(-_bhattacharyya(means, spread, a, b)) for a, b in pairs]))
+
+
+def _bhattacharyya(means: np.ndarray, spread: np.ndarray, a: int, b: int) -> float:
+    both = (spread[a] + spread[b]) / 2
+    apart = float(((means[a] - means[b]) ** 2 / both).sum()) / 8
+    return apart + float((np.log(both) - (np.log(spread[a]) + np.log(spread[b])) / 2).sum()) / 2
+
+
+@statistic(
+    label="LEEP",
+    family="transfer",
+    larger_is_more_stable=True,
+    range=(-np.inf, 0),
+    reference="nguyen2020leep",
+    invariant_to={"permutation"},
+    min_features=2,
+)
+def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -> float:
+    r"""LEEP: the log-likelihood of the labels under what the outputs of a source classifier say of
+    them.
+
+    .. math:: \frac{1}{n} \sum_i \log \sum_z \hat{P}(y_i \mid z)\, \theta_z(x_i), \qquad
+        \hat{P}(y, z) = \frac{1}{n} \sum_{i : y_i = y} \theta_z(x_i)
+
+    θ are the probabilities of the source classes z: the softmax of X (n, z) if
+    ``outputs="logits"``. Labels are (n,), the classes of the target. The value is 0 or less, and at
+    least minus the entropy of the labels but for rounding.
+
+    Raises ``ValueError`` for one class only and for probabilities that are negative or do not sum
+    to 1.
+
+    Reference: Nguyen et al. 2020.
+    """
+    members(labels, "leep", fewest=1)
+    theta = _probabilities(rows(x), outputs, "leep")
+    joint = np.stack([theta[labels == y].sum(axis=0) for y in range(int(labels.max()) + 1)])
+    total = joint.sum(axis=0)
+    conditional = joint / np.where(total > 0, total, 1)
+    return min(float(np.log((conditional[labels] * theta).sum(axis=1)).mean()), 0.0)
+
+
+@statistic(
+    label="NCE",
+    family="transfer",
+    larger_is_more_stable=True,
+    range=(-np.inf, 0),
+    reference="tran2019transferability",
+    invariant_to={"permutation", "isotropic_scaling"},
+    min_features=2,
+)
+def nce(x: Representation, labels: np.ndarray) -> float:
+    r"""Negative conditional entropy: what the predictions of a source classifier leave unknown of
+    the labels.
+
+    .. math:: -H(y \mid z) = \sum_{y, z} \hat{P}(y, z) \log \hat{P}(y \mid z), \qquad
+        z_i = \operatorname*{arg\,max}_j X_{ij}
+
+    X is the (n, z) logits or probabilities of the source classifier, labels are (n,). The value, in
+    nats, is between -log C and 0. Raises ``ValueError`` for one class only.
+
+    Reference: Tran et al. 2019, with predicted for true source labels. What Raju 2026 calls NCE is
+    another quantity, the mean log-softmax of cosine similarities to the class means.
+    """
+    members(labels, "nce", fewest=1)
+    points = rows(x)
+    joint = np.zeros((points.shape[1], int(labels.max()) + 1))
+    np.add.at(joint, (points.argmax(axis=1), labels), 1 / len(points))
+    source = joint.sum(axis=1, keepdims=True)
+    conditional = joint / np.where(source > 0, source, 1)
+    return float((joint * np.log(np.where(joint > 0, conditional, 1))).sum())
+
+
+def _probabilities(points: np.ndarray, outputs: str, called: str) -> np.ndarray:
+    if outputs == "logits":
+        powers = np.exp(points - points.max(axis=1, keepdims=True))
+        softmax: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+        return softmax
+    if points.min() < 0 or np.abs(points.sum(axis=1) - 1).max() > 1e-4:
+        raise ValueError(
+            f"{called}: probabilities must be 0 or larger and sum to 1; for scores use "
+            "outputs='logits'"
+        )
+    return points

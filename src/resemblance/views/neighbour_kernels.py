@@ -1,0 +1,284 @@
+"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries, and
+more with ties.
+
+Row i holds the k nearest neighbours of sample i, so a matrix need not be symmetric. Samples that
+tie for the last places share what is in these places equally. A kernel is the same for a
+representation of any size: distances come in unit size, and every width is relative to them.
+Computed by NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..arrays import to_numpy
+from ..representation import Representation, Undefined, title, view
+from .distances import gathered_blocks, row_blocks
+from .neighbours import Affinity, Nearest, NeighbourSearch, nearest, neighbours
+from .points import preshape, unit, unit_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Kernel = Literal["cosine", "linear"]
+
+
+# ------------------------------------------------------------------------------- neighbour graphs
+
+
+def graph(x: Representation, search: NeighbourSearch) -> Any:
+    """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
+    return spread(nearest(x, *search), np.ones((x.shape[0], search.k)))
+
+
+def kernel_graph(x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool) -> Any:
+    """Neighbour graph of a kernel: its values times the weights of :func:`graph`, a sparse array of
+    shape (n, n)."""
+    return spread(nearest(x, *search), kernel_values(x, search, kernel, centered))
+
+
+@view
+def kernel_values(
+    x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool
+) -> np.ndarray:
+    """Values of a kernel at the nearest neighbours by it, shape (n, k).
+
+    ``kernel``: inner products of the points in unit size ("linear") or of their directions
+    ("cosine"). ``centered``: minus the mean of the row of the kernel, the value of the sample with
+    itself included.
+    """
+    rows = to_numpy(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
+    indices = neighbours(x, *search)
+    values = np.empty(indices.shape, dtype=rows.dtype)
+    for start, stop in gathered_blocks(len(indices), search.k * rows.shape[1]):
+        values[start:stop] = np.einsum("ikd,id->ik", rows[indices[start:stop]], rows[start:stop])
+    return np.asarray(values - (rows @ rows.mean(axis=0))[:, None] if centered else values)
+
+
+def affinity(kernel: Kernel) -> Affinity:
+    """Return what the nearest neighbours of a kernel are nearest by."""
+    return "cosine" if kernel == "cosine" else "inner"
+
+
+def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
+    """Sparse array of these values at the nearest neighbours; samples that tie share those of their
+    places equally.
+
+    A row for every row of ``near``, a column for every one of the ``samples`` if these are others.
+    """
+    from scipy.sparse import csr_array
+
+    (n, k), ties = near.listed.shape, near.ties
+    shape, crowded = (n, samples or n), ties.crowded
+    if not crowded.any():
+        # A copy, because SciPy sorts the indices of a sparse array where they are, and the
+        # neighbours have their order.
+        starts = np.arange(0, n * k + 1, k)
+        return csr_array((values.ravel(), near.listed.ravel(), starts), shape=shape, copy=True)
+    rows, sizes = ties.rows[crowded], ties.sizes[crowded]
+    last = np.arange(k) >= ties.certain[crowded][:, None]
+    alone = np.ones((n, k), dtype=bool)
+    alone[rows] = ~last
+    shares = np.where(last, values[rows], 0).sum(axis=1) / sizes
+    entries = np.concatenate([values[alone], np.repeat(shares, sizes)])
+    at = np.concatenate([np.nonzero(alone)[0], np.repeat(rows, sizes)])
+    columns = np.concatenate([near.listed[alone], ties.members[np.repeat(crowded, ties.sizes)]])
+    return csr_array((entries, (at, columns)), shape=shape)
+
+
+# ---------------------------------------------------------------------- kernels of the distances
+
+
+@view
+def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarray:
+    """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
+    float64.
+
+    Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep
+    their digits. A distance that differs from the smallest of its row, or from 0, by rounding only
+    is set equal to it. The places for which more samples tie than there are have the same distance,
+    their mean.
+    """
+    by_cosine = search.metric == "cosine"
+    rows = to_numpy(unit_rows(x) if by_cosine else preshape(x))
+    near = nearest(x, *search)
+    squares = _squared_distances(rows, near.listed)
+    lengths = np.linalg.norm(rows, axis=1)
+    if by_cosine:
+        missing = (lengths == 0) / 2  # a zero row has cosine 0 with every sample
+        distances = squares / 2 + missing[:, None] + missing[near.listed]
+        lengths = np.ones_like(lengths)
+    else:
+        distances = np.sqrt(squares)
+    rounding = 16 * np.finfo(rows.dtype).eps * (lengths[:, None] + distances)
+    distances = _level(np.where(distances <= rounding, 0, distances), near)
+    smallest = distances.min(axis=1, keepdims=True)
+    return np.where(distances - smallest <= rounding, smallest, distances)
+
+
+def _level(values: np.ndarray, near: Nearest) -> np.ndarray:
+    """Give the places for which more samples tie than there are the mean of their values."""
+    crowded = near.ties.crowded
+    rows, certain = near.ties.rows[crowded], near.ties.certain[crowded]
+    last = np.arange(values.shape[1]) >= certain[:, None]
+    means = np.where(last, values[rows], 0).sum(axis=1) / (values.shape[1] - certain)
+    values[rows] = np.where(last, means[:, None], values[rows])
+    return values
+
+
+def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Squared distances between every row and the rows listed for it, shape of ``indices``."""
+    squares = np.empty(indices.shape)
+    for start, stop in gathered_blocks(len(indices), indices.shape[1] * rows.shape[1]):
+        difference = rows[indices[start:stop]] - rows[start:stop, None, :]
+        squares[start:stop] = np.einsum("ijk,ijk->ij", difference, difference)
+    return squares
+
+
+@view
+def fuzzy_kernel(
+    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
+) -> csr_array:
+    """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
+
+    rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``:
+    every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
+    least one of two edges exists.
+    """
+    distances = neighbour_distances(x, search)
+    weights = np.empty_like(distances)
+    for start, stop in row_blocks(len(distances)):
+        weights[start:stop] = fuzzy_weights(distances[start:stop])
+    kernel = _sparse(nearest(x, *search), weights, diagonal)
+    return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
+
+
+def fuzzy_weights(distances: np.ndarray) -> np.ndarray:
+    """Weights of the neighbours at these distances, shape (n, k): 1 for the nearest, log2 k in
+    every row."""
+    excess = distances - distances.min(axis=1, keepdims=True)
+    sigma = bandwidths(excess)[:, None]
+    # A row without a bandwidth is at the limit: the nearest have weight 1, all others 0.
+    scaled = np.divide(excess, sigma, out=np.where(excess > 0, np.inf, 0.0), where=sigma > 0)
+    return np.asarray(np.exp(-scaled))
+
+
+def bandwidths(excess: np.ndarray) -> np.ndarray:
+    """The sigma of every row for which the sum of exp(-excess / sigma) is log2 k, shape (n,), to
+    the last digit.
+
+    It is 0 where no sigma is small enough: at least log2 k neighbours are all at the smallest
+    distance (ties and duplicates), which is always so for k <= 2.
+    """
+    target = np.log2(excess.shape[1])
+    sigma = np.zeros(len(excess))
+    solvable = np.count_nonzero(excess == 0, axis=1) < target
+    if solvable.any():
+        sigma[solvable] = _bisection(excess[solvable], target)
+    return sigma
+
+
+def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
+    """Solve for sigma in units of the largest excess, from a bracket that is doubled and halved as
+    far as needed."""
+    largest = excess.max(axis=1)
+    relative = -excess / largest[:, None]
+    high = np.ones(len(excess))
+    while (short := _total(relative, high) < target).any():
+        high[short] *= 2
+    low = high / 2
+    while (over := _total(relative, low) > target).any():
+        low[over] /= 2
+    high = np.minimum(high, 2 * low)
+    while (((middle := (low + high) / 2) > low) & (middle < high)).any():
+        over = _total(relative, middle) > target
+        high[over], low[~over] = middle[over], middle[~over]
+    return np.asarray(low * largest)
+
+
+def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    scaled = exponents / sigma[:, None]
+    return np.asarray(np.exp(scaled, out=scaled).sum(axis=1))
+
+
+@view
+def local_rbf_kernel(
+    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
+) -> csr_array:
+    """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
+    distances, shape (n, n).
+
+    ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
+    """
+    distances = neighbour_distances(x, search)
+    distances = distances**2 if squared else distances
+    sigma = np.median(distances)
+    if sigma == 0:
+        raise Undefined(
+            f"the median distance to {search.k} nearest neighbours in {title(x)} is zero: the "
+            "kernel has no width"
+        )
+    near = nearest(x, *search)
+    return _sparse(near, np.exp(distances / (-2 * sigma)), diagonal)
+
+
+def _sparse(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
+    """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in
+    order."""
+    from scipy.sparse import csr_array, eye_array
+
+    indices, n = near.listed, len(near.listed)
+    if near.ties.crowded.any():
+        kernel: csr_array = spread(near, weights)
+        return (kernel + eye_array(n, format="csr")).tocsr() if diagonal else kernel
+    if diagonal:
+        indices = np.concatenate([np.arange(n)[:, None], indices], axis=1)
+        weights = np.concatenate([np.ones((n, 1)), weights], axis=1)
+    order = np.argsort(indices, axis=1)
+    columns, values = (
+        np.take_along_axis(part, order, axis=1).ravel() for part in (indices, weights)
+    )
+    starts = np.arange(0, columns.size + 1, indices.shape[1])
+    kind = np.int32 if columns.size < 2**31 else np.int64
+    return csr_array((values, columns.astype(kind), starts.astype(kind)), shape=(n, n))
+
+
+# ---------------------------------------------------------------------- products of centred kernels
+
+
+def row_centered_product(k: csr_array, l: csr_array) -> float:
+    """Inner product of K H and L H, kernels whose rows are centred, without forming either."""
+    return overlap(k, l) - float(k.sum(axis=1) @ l.sum(axis=1)) / k.shape[0]
+
+
+def double_centered_product(k: csr_array, l: csr_array) -> float:
+    """Inner product of H K H and H L H for symmetric kernels."""
+    n, rows_k, rows_l = k.shape[0], k.sum(axis=1), l.sum(axis=1)
+    return (
+        overlap(k, l) - 2 * float(rows_k @ rows_l) / n + float(rows_k.sum() * rows_l.sum()) / n**2
+    )
+
+
+def centered_trace(k: csr_array, l: csr_array) -> float:
+    """Trace of K H L H: for symmetric kernels their double-centred inner product, else what both
+    directions share."""
+    n = k.shape[0]
+    both = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
+    return overlap(k, l.T.tocsr()) - both / n + float(k.sum() * l.sum()) / n**2
+
+
+def overlap(k: csr_array, l: csr_array) -> float:
+    """Sum of the products of all entries, from the intersection of sorted columns in O(n k)."""
+    return float(k.data @ k.data) if k is l else float(k.multiply(l).sum())
+
+
+def expected_product(k: csr_array, l: csr_array) -> float:
+    """Mean of a product of centred kernels over all n! orders of the samples of one of them.
+
+    The entries of a centred kernel A sum to zero, so those off its diagonal have mean -tr A / (n (n
+    - 1)), and the mean over all orders of the inner product with B is tr A tr B / (n - 1).
+    """
+    traces = [float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0] for kernel in (k, l)]
+    return traces[0] * traces[1] / (k.shape[0] - 1)
