@@ -14,20 +14,20 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from conftest import assert_fits
-
-import resemblance as rs
-from resemblance import cli
-from resemblance.comparison import info_of
-from resemblance.grounding import by_reference, concordance, kendall
 from resemblance.report.manifolds_data import figures, lines
 from resemblance.report.manifolds_output import manifold_tables
 from resemblance.report.manifolds_page import write_manifolds_page
+from resemblance.suites.manifolds.claims import claims
+
+import resemblance as rs
+from papers.published import compare_published, published, published_ranks
+from resemblance import cli
+from resemblance.comparison import info_of
+from resemblance.grounding import by_reference, concordance, kendall
 from resemblance.representation import Undefined
 from resemblance.results.claims import CONTRADICTED, NO_DATA, PARTLY, REPRODUCED
-from resemblance.suites.manifolds.claims import claims
 from resemblance.suites.manifolds.grades import CLUSTERS, ManifoldResult, Point, load_manifolds
 from resemblance.suites.manifolds.suite import SIZES, Case, cases, clouds, run
-from resemblance.suites.published import compare_published, published, published_ranks
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
 HOSTILE = "<script>alert(1)</script>"
