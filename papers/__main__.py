@@ -9,6 +9,8 @@ from pathlib import Path
 
 from resemblance.store import write_atomically
 
+from .joint import joint_documents, store_joint, verdicts
+from .markdown import MADE
 from .reproductions import (
     NAMES,
     ROOT,
@@ -34,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.write_only:
         for paper in chosen:
             _run(paper, options)
+        folders = [_folder(paper, options) for paper in papers()]
+        if options.size == "default" and all((f / "result.json").exists() for f in folders):
+            store_joint(folders, ROOT)
     return _write() if options.size == "default" else _check()
 
 
@@ -48,23 +53,34 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(paper: Paper, options: argparse.Namespace) -> None:
-    folder = options.studies / f"{paper.name}-{options.size}"
+    folder = _folder(paper, options)
     result = run_paper(paper, folder, size=options.size, jobs=options.jobs, quiet=options.quiet)
     if options.size == "default":
         store(paper, result)
 
 
-def _made() -> dict[str, str]:
+def _folder(paper: Paper, options: argparse.Namespace) -> Path:
+    studies: Path = options.studies
+    return studies / f"{paper.name}-{options.size}"
+
+
+def files_made() -> dict[str, str]:
     """The files that all stored results make, by path from the root."""
     results = {p.name: (p, stored(p)) for p in papers() if stored_path(p).exists()}
     files: dict[str, str] = {}
     for paper, result in results.values():
         files |= documents(paper, result)
-    return files | {"papers/README.md": index(results)}
+    counts = verdicts((paper.heading, result.claims) for paper, result in results.values())
+    return {
+        **files,
+        **joint_documents(ROOT),
+        "docs/_generated/joint-verdicts.md": f"{MADE}\n\n{counts}\n",
+        "papers/README.md": index(results),
+    }
 
 
 def _write() -> int:
-    for name, text in _made().items():
+    for name, text in files_made().items():
         (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(ROOT / name, text)
     return 0
@@ -73,7 +89,7 @@ def _write() -> int:
 def _check() -> int:
     stale = [
         name
-        for name, text in _made().items()
+        for name, text in files_made().items()
         if not (ROOT / name).exists() or (ROOT / name).read_text("utf-8") != text
     ]
     for name in stale:

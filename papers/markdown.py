@@ -18,8 +18,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Entry]]) -> str:
 
 
 def decimal_table(of: Table, digits: int = 2) -> str:
-    """Return a table of a result, its numbers with so many digits after the point."""
-    return table(of.columns, ([fixed(entry, digits) for entry in row] for row in of.rows))
+    """Return a table of a result, its numbers with so many digits after the point; columns of whole
+    numbers have none."""
+    columns = [[row[i] for row in of.rows] for i in range(len(of.columns))]
+    places = [0 if _is_whole(column) else digits for column in columns]
+    return table(of.columns, ([fixed(*pair) for pair in zip(row, places)] for row in of.rows))
 
 
 def cell(entry: Entry) -> str:
@@ -51,6 +54,10 @@ def percent(value: Entry) -> str:
     if value is None or isinstance(value, str):
         return cell(value)
     return f"{100 * value:.0f} %"
+
+
+def _is_whole(column: Iterable[Entry]) -> bool:
+    return all(float(v).is_integer() for v in column if v is not None and not isinstance(v, str))
 
 
 def _line(entries: Sequence[str]) -> str:

@@ -129,10 +129,11 @@ def made_line(result: Result) -> str:
     made = result.provenance
     libraries = ", ".join(f"{name} {version}" for name, version in made["libraries"].items())
     seconds = sum(result.seconds.values())
+    time = f", {seconds:.0f} seconds of one processor besides training" if seconds else ""
     return (
         f"The numbers here: resemblance {made['resemblance']}, size `{result.size}`, "
         f"{made['date']}, Python {made['python']}, {libraries}, {made['system']} on "
-        f"{made['machine']}, {seconds:.0f} seconds of one processor besides training."
+        f"{made['machine']}{time}."
     )
 
 
@@ -158,7 +159,8 @@ def index(results: Mapping[str, tuple[Paper, Result]]) -> str:
 
 def _failure(claim: Claim) -> str:
     why = f" Why: {claim.note}." if claim.note else ""
-    return f"- {claim.number} {claim.claim}: **{claim.verdict}**. Here: {claim.ours}.{why}"
+    text, ours = claim.claim.rstrip("."), claim.ours.rstrip(".")
+    return f"- {claim.number} {text}: **{claim.verdict}**. Here: {ours}.{why}"
 
 
 ABOUT = """\

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import resemblance as rs
+from papers.judging import Evidence, NoData, judged
 from resemblance import cli
 from resemblance.cli.suites import SuiteCommands, suite_commands
 from resemblance.report import charts, output, result_tables, rows, svg, write_page
@@ -28,16 +29,7 @@ from resemblance.report.chapters import line_keys
 from resemblance.report.numbers import decimals, digits, number
 from resemblance.report.output import emit, show
 from resemblance.report.page import verdict
-from resemblance.results.claims import (
-    NO_DATA,
-    NOT,
-    PARTLY,
-    REPRODUCED,
-    Claim,
-    Found,
-    NoData,
-    judged,
-)
+from resemblance.results.claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim
 from resemblance.results.figures import (
     Bar,
     Bars,
@@ -275,7 +267,8 @@ def test_a_judge_without_data_gives_no_verdict():
         raise NoData("the run lacks x")
 
     found = judged(
-        [("1", "a", "b", lacks), ("2", "a", "b", lambda facts: Found("c", (True, False), "d"))], {}
+        [("1", "a", "b", lacks), ("2", "a", "b", lambda facts: Evidence("c", (True, False), "d"))],
+        {},
     )
     assert found[0] == Claim("1", "a", "b", "–", NO_DATA, "the run lacks x")
     assert found[1] == Claim("2", "a", "b", "c", PARTLY, "d")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from papers.markdown import claims_table, decimal_table
+from papers.markdown import decimal_table
 from papers.reproductions import Paper, Tables
 from resemblance.results.claims import Claim
 from resemblance.results.result import Result
@@ -39,9 +39,9 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
 
 
 def tables(result: Result) -> Tables:
-    """Return the tables of the documentation: all claims, and the three measures of the paper."""
+    """Return the table of the documentation: the three measures of the paper."""
     (own,) = (t for t in result["published"].tables if t.name == "leaders")
-    return {"claims": claims_table(result.claims), "leaders": decimal_table(own)}
+    return {"leaders": decimal_table(own)}
 
 
 PAPER = Paper(

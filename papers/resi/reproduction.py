@@ -3,27 +3,34 @@ ranks next to ours."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from papers.markdown import claims_table
+from papers.markdown import claims_table, fixed, table
 from papers.reproductions import Paper, Tables
 from resemblance.results.result import Result
+from resemblance.results.sections import Entry, Table
 from resemblance.suites.resi import load_facts
 from resemblance.suites.resi import run as run_suite
 
 from .claims import CLAIMS
 from .ranks import published_rows, published_section
 
+MEASURES = ("default", "mka", "kcka")
+
 
 def run(folder: str | Path, **options: Any) -> Result:
     """Run the ReSi suite in a folder, or continue there, and return its result with the claims
     judged, and a section with the ranks of the paper.
 
+    The measures are the 24 of the paper, and those of Islam et al. 2025.
+
     ``options``: of :func:`resemblance.suites.resi.run`.
     """
-    result = run_suite(folder, claims=CLAIMS, **options)
+    result = run_suite(folder, measures=MEASURES, claims=CLAIMS, **options)
     rows = published_rows(load_facts(Path(folder)))
     sections = (*result.sections, *([published_section(rows)] if rows else []))
     return replace(result, sections=sections)
@@ -31,7 +38,35 @@ def run(folder: str | Path, **options: Any) -> Result:
 
 def tables(result: Result) -> Tables:
     """Return the tables of the documentation: all claims."""
-    return {"claims": claims_table(result.claims)}
+    return {"claims": claims_table(result.claims), "groups": _groups(result)}
+
+
+def _groups(result: Result) -> str:
+    """The accuracies of the groups of models in every test, mean and range, by architecture."""
+    rows = []
+    models: dict[str, None] = {}
+    for section in result.sections:
+        for of in (t for t in section.tables if t.name == "groups"):
+            cells: dict[str, list[str]] = {}
+            for row in of.rows:
+                cells.setdefault(str(row[1]), []).append(_group(of, row))
+            models |= dict.fromkeys(cells)
+            rows += [
+                (section.title if i == 0 else "", dict(zip(cells, line)))
+                for i, line in enumerate(zip_longest(*cells.values(), fillvalue=""))
+            ]
+    lines = ([title, *(line.get(m, "") for m in models)] for title, line in rows)
+    return table(("test", *models), lines)
+
+
+def _group(of: Table, row: Sequence[Entry]) -> str:
+    """One group: its name, the mean and range of its accuracies, and on which inputs unless
+    clean."""
+    entry = dict(zip(of.columns, row))
+    mean, low, high = (fixed(entry[name], 3) for name in ("accuracy", "from", "to"))
+    between = f"({low} to {high})" if low != high else "(all)"
+    where = "" if entry["inputs"] in ("clean", "none") else f", on {entry['inputs']} inputs"
+    return f"{entry['group']}: {mean} {between}{where}"
 
 
 PAPER = Paper(
@@ -55,6 +90,6 @@ paper's, so mean ranks can be compared and scores cannot. The paper ranks the me
 version; the tables that could be read are those of its first, and parts of them are lost (see
 `published` in `../published.py`). `python -m papers.resi compare FOLDER` compares any study with
 them, `--paper mka` with the tables of Islam et al. 2025.""",
-    kept=("ours",),
+    kept=("ours", "groups"),
     tables=tables,
 )

@@ -1,0 +1,71 @@
+"""The joint ranking over the studies of all papers, and which of their claims hold: the tables of
+``docs/joint.md``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from resemblance.results.claims import NO_DATA, VERDICTS, Claim
+from resemblance.results.result import Result, load_result
+from resemblance.results.sections import Section
+from resemblance.store import write_atomically
+from resemblance.suites.joint import joint
+
+from .markdown import MADE, fixed, table
+
+STORED = Path("papers") / "results" / "joint.json"
+SUITES = ("resi", "sensitivity", "manifolds", "stability")
+
+
+def store_joint(folders: Iterable[Path], root: Path) -> None:
+    """Store the joint ranking of the studies in these folders."""
+    result = joint(folders)
+    sections = tuple(
+        Section(s.name, s.title, s.about, s.tables)
+        for s in result.sections
+        if s.name in ("standing", "agreement")
+    )
+    (root / STORED).parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(
+        replace(result, sections=sections).document(), indent=1, ensure_ascii=False, default=dict
+    )
+    write_atomically(root / STORED, text + "\n")
+
+
+def joint_documents(root: Path) -> dict[str, str]:
+    """Return the tables of the joint ranking, by path from the root; none when none is stored."""
+    if not (root / STORED).exists():
+        return {}
+    result = load_result(root / STORED)
+    tables = {"lead": result.headline(), "ranks": _ranks(result), "agreement": _agreement(result)}
+    return {
+        f"docs/_generated/joint-{name}.md": f"{MADE}\n\n{text}\n" for name, text in tables.items()
+    }
+
+
+def _ranks(result: Result) -> str:
+    (places,) = result["standing"].tables
+    at = [places.columns.index(name) for name in ("measure", "mean rank", "95 %", *SUITES)]
+    rows = [[row[i] for i in at] for row in places.rows]
+    lines = [
+        (str(name), f"{fixed(mean, 1)} ({between})", *(fixed(rank, 1) for rank in ranks))
+        for name, mean, between, *ranks in rows
+    ]
+    return table(("", "all (95 %)", *SUITES), lines)
+
+
+def _agreement(result: Result) -> str:
+    (agreement,) = result["agreement"].tables
+    return table(agreement.columns, ([fixed(entry) for entry in row] for row in agreement.rows))
+
+
+def verdicts(claims: Iterable[tuple[str, tuple[Claim, ...]]]) -> str:
+    """Return how many claims of every paper have which verdict, as a table."""
+    columns = [v for v in VERDICTS if v != NO_DATA]
+    counts = {heading: Counter(claim.verdict for claim in own) for heading, own in claims}
+    rows = [(heading, *(str(count[v]) for v in columns)) for heading, count in counts.items()]
+    return table(("paper", *columns), rows)
