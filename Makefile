@@ -11,7 +11,7 @@ demo: .venv/installed
 
 test: .venv/installed lint
 	$(BIN)/python tests/browser.py
-	@$(BIN)/pytest --numprocesses auto $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --dist loadfile $(ARGS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

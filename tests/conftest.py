@@ -200,6 +200,22 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+@pytest.fixture(scope="session")
+def vision_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study of ReSi on the smallest vision models, made once for all processes of a run:
+    copy it before you change it."""
+    from resemblance.suites.resi import run
+    from resemblance.suites.study import alone
+
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vision"
+    shared.mkdir(exist_ok=True)
+    with alone(shared, patience=600):
+        if not (shared / "study" / "result.json").exists():
+            run(shared / "study", size="slice", domains=["vision"], measures=["cka", "gulp"])
+    return shared / "study"
+
+
 # ------------------------------------------------------------------------ tests that open a browser
 
 

@@ -350,7 +350,7 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
     )
     place = tmp_path / "file"
     place.write_text("")
-    for part in ("views", "stability"):
+    for part in ("views", "statistics"):
         (tmp_path / "resemblance" / part / "__pycache__").write_text("")
     code = (
         "import numpy as np, resemblance as rs; x, y = "
