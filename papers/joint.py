@@ -13,12 +13,12 @@ from resemblance.results.claims import NO_DATA, VERDICTS, Claim
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
 from resemblance.store import write_atomically
+from resemblance.suites import SUITES
 from resemblance.suites.joint import joint
 
 from .markdown import MADE, fixed, table
 
 STORED = Path("papers") / "results" / "joint.json"
-SUITES = ("resi", "sensitivity", "manifolds", "stability")
 
 
 def store_joint(folders: Iterable[Path], root: Path) -> None:
@@ -49,13 +49,14 @@ def joint_documents(root: Path) -> dict[str, str]:
 
 def _ranks(result: Result) -> str:
     (places,) = result["standing"].tables
-    at = [places.columns.index(name) for name in ("measure", "mean rank", "95 %", *SUITES)]
+    suites = [suite for suite in SUITES if suite in places.columns]
+    at = [places.columns.index(name) for name in ("measure", "mean rank", "95 %", *suites)]
     rows = [[row[i] for i in at] for row in places.rows]
     lines = [
         (str(name), f"{fixed(mean, 1)} ({between})", *(fixed(rank, 1) for rank in ranks))
         for name, mean, between, *ranks in rows
     ]
-    return table(("", "all (95 %)", *SUITES), lines)
+    return table(("", "all (95 %)", *suites), lines)
 
 
 def _agreement(result: Result) -> str:

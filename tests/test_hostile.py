@@ -117,25 +117,24 @@ CASES: dict[str, tuple[np.ndarray, np.ndarray]] = {
     for side in ("X", "Y", "both")
 }
 
-# What is undefined, and why. A measure of the ReSi list is looked up by its specification, then by
-# its name.
-FEW = dict.fromkeys(["mean_cca", "pwcca", "svcca", "rsa", "rtd"], "needs at least 3 samples; got ")
-TEN_NEIGHBOURS = ["jaccard", "rank_similarity", "second_order_cosine", "mka", "kcka"]
-ALIGNMENT = ["mutual_knn", "cycle_knn", "lcs_knn", "edit_distance_knn", "cknna"]
-FEW_NEIGHBOURS = dict.fromkeys([*TEN_NEIGHBOURS, *ALIGNMENT], "needs at least 11 samples; got ")
-FEW_NEIGHBOURS |= {"imd": "needs at least 6 samples; got "}
-FEW |= FEW_NEIGHBOURS
-OUTPUTS = {"accuracy_difference", "disagreement", "jensen_shannon"}
+# What is undefined, and why: by what measures declare, and what their docstrings say of a constant
+# representation. A measure of the ReSi list is looked up by its specification, then by its name.
+
+
+def too_few(samples: int) -> dict[str, str | None]:
+    return {
+        m.name: f"needs at least {m.min_samples} samples; got {samples}"
+        for m in MEASURES
+        if m.min_samples > samples
+    }
+
+
 NO_SHAPE = r"representation '[XY]' is constant \(all its rows are equal\)"
-CONSTANT = dict.fromkeys(
-    ["mean_cca", "pwcca", "svcca", "cka", "distance_correlation", "gulp", "imd"], NO_SHAPE
-)
-CONSTANT |= dict.fromkeys(TEN_NEIGHBOURS, NO_SHAPE)
-CONSTANT |= dict.fromkeys(["angular_shape", "procrustes", "hard_correlation_match"], NO_SHAPE)
-CONSTANT |= dict.fromkeys(["soft_correlation_match", "linear_regression"], NO_SHAPE)
-CONSTANT |= dict.fromkeys([*ALIGNMENT, "information_imbalance"], NO_SHAPE)
-CONSTANT |= dict.fromkeys(["subspace_overlap", "eigenspectrum_similarity", "pwcka"], NO_SHAPE)
-CONSTANT |= dict.fromkeys(["nbs", "riemannian", "shape", "ensd", "linear_predictivity"], NO_SHAPE)
+CONSTANT = {
+    m.name: NO_SHAPE
+    for m in MEASURES
+    if "for a constant representation" in " ".join((m.__doc__ or "").split())
+}
 NO_SPREAD = {
     "rsa": r"dissimilarities between samples of representation '[XY]' are equal",
     "rtd": r"nine tenths of the distances in representation '[XY]' are zero",
@@ -187,14 +186,10 @@ UNDEFINED: dict[str, dict[str, str | None]] = {
     "n < d": RESI_WIDTH,
     "d = 1": NO_RDM,
     "d = 1 and d = 6": NO_RDM | CLASSES,
-    "n = 1": {
-        m.name: f"needs at least {m.min_samples} samples; got 1"
-        for m in MEASURES
-        if m.name not in OUTPUTS
-    },
-    "n = 2": FEW,
-    "n = 2, d = 1": FEW,
-    "n = 3": FEW_NEIGHBOURS | RESI_WIDTH,
+    "n = 1": too_few(1),
+    "n = 2": too_few(2),
+    "n = 2, d = 1": too_few(2),
+    "n = 3": too_few(3) | RESI_WIDTH,
     "constant columns": RESI_RANK,
     "duplicate columns": RESI_RANK,
     "all rows of X equal": CONSTANT | NO_SPREAD,

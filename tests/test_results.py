@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -1040,6 +1041,24 @@ def test_claims_are_judged_by_a_file_of_ones_own(call, tmp_path):
     assert call("run", "-q", "-j", 1)[0] == 0
     assert len(load_result(tmp_path / "toy" / "result.json")["sums"].claims) == 1
     code, _, err = call("run", "--claims", "judges.py:BROKEN", "-q", "-j", 1)
+    assert code == 3
+    assert "judges.py:8, in broken: return [1 / 0]" in err
+
+
+def test_a_file_of_claims_in_a_package_may_import_its_neighbours(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder = tmp_path / "some_papers" / "one"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").touch()
+    (folder / "judges.py").write_text(JUDGES)
+    (folder / "claims.py").write_text(
+        "from some_papers.one.judges import BROKEN\nfrom .judges import CLAIMS\n"
+    )
+    assert call("run", "--claims", f"{folder / 'claims.py'}:CLAIMS", "-q", "-j", 1)[0] == 0
+    claims = load_result(tmp_path / "toy" / "result.json")["sums"].claims
+    assert [c.number for c in claims][1:] == ["T1"]
+    code, _, err = call("run", "--claims", f"{folder / 'claims.py'}:BROKEN", "-q", "-j", 1)
     assert code == 3
     assert "judges.py:8, in broken: return [1 / 0]" in err
 

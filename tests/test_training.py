@@ -248,3 +248,10 @@ def test_a_parent_that_is_missing_damaged_or_another_is_named(study):
         train_one(child, model_folder(study, child), where)
     with pytest.raises(ValueError, match="starts from random weights"):
         load_weights(where, child.parent)
+
+
+def test_a_domain_without_transfer_has_normal_models_only(monkeypatch):
+    monkeypatch.setattr(sensitivity_models, "has_transfer", lambda domain: False)
+    plan = sensitivity_models.recipes("small", ["vision"])
+    assert {r.setting for r in plan} == {"normal"}
+    assert len(plan) == sensitivity_models.SIZES["small"].seeds

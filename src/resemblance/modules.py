@@ -46,3 +46,18 @@ def load_module(file: str, name: str) -> Any:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def load_packaged(file: str) -> Any:
+    """Import a Python file of a package by its full name, so that it can import its neighbours.
+
+    The folder that holds the package is added to where modules are looked for.
+    """
+    path = Path(file)
+    names = [path.stem]
+    while (path.parent / "__init__.py").exists():
+        path = path.parent
+        names.insert(0, path.name)
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    return importlib.import_module(".".join(names))

@@ -1,9 +1,10 @@
-"""The commands of every suite: what the factory must know of each, and the commands that only one
-has."""
+"""The commands of every suite: what the factory must know of those with options of their own, and
+the commands that only one has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from ..results.result import Result
 from ..sources.files import read_files
 from ..sources.trained import DOMAINS
 from ..stability import transformation_study
-from ..suites.manifolds import suite as manifolds
+from ..suites import SUITES
 from ..suites.resi import models as resi_models
 from ..suites.resi import suite as resi
 from ..suites.resi.facts import load_facts
@@ -25,7 +26,6 @@ from ..suites.resi.grading import FAILURES, PERMUTATIONS, PRESETS, PROTOCOLS
 from ..suites.resi.sections import read_result, result_of
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
-from ..suites.stability import suite as stability
 from .options import check_choice, examples
 from .suites import SuiteCommands, run_command, suite_commands
 
@@ -43,11 +43,25 @@ NOTE = "CKA: mean of linear CKA with the original, its first 100 components and 
 
 def add_commands(commands: typer.Typer) -> None:
     """Add the commands of every suite."""
-    for suite in (RESI, SENSITIVITY, MANIFOLDS, STABILITY):
-        of_suite = suite_commands(suite)
-        for name, command, calls in MORE.get(suite.name, ()):
+    for suite in SUITES:
+        of_suite = suite_commands(SPECIAL[suite] if suite in SPECIAL else plain_suite(suite))
+        for name, command, calls in MORE.get(suite, ()):
             of_suite.command(name, epilog=examples(*calls))(command)
-        commands.add_typer(of_suite, name=suite.name)
+        commands.add_typer(of_suite, name=suite)
+
+
+def plain_suite(name: str) -> SuiteCommands:
+    """Return what the factory must know of a suite without options of its own: its module ``suite``
+    says it, whose docstring is the help."""
+    suite = import_module(f"resemblance.suites.{name}.suite")
+    return SuiteCommands(
+        name,
+        " ".join((suite.__doc__ or "").split()),
+        suite.run,
+        tuple(suite.SIZES),
+        lambda options: suite.MEASURES,
+        experiments=tuple(e.name for e in getattr(suite, "EXPERIMENTS", ())),
+    )
 
 
 # ---------------------------------------------------------------------------- options of one suite
@@ -124,13 +138,6 @@ RESI = SuiteCommands(
     packages=("jinja2", "pandas", "pyarrow"),
     extra="resi",
 )
-MANIFOLDS = SuiteCommands(
-    "manifolds",
-    "The manifold suite: Swiss rolls, rings, clusters and spots whose similarity is known.",
-    manifolds.run,
-    tuple(manifolds.SIZES),
-    lambda options: manifolds.MEASURES,
-)
 SENSITIVITY = SuiteCommands(
     "sensitivity",
     "The sensitivity benchmark: do measures respond to what affects function, and to nothing else?",
@@ -143,14 +150,7 @@ SENSITIVITY = SuiteCommands(
         purpose.size, purpose.domains or tuple(DOMAINS)
     ),
 )
-STABILITY = SuiteCommands(
-    "stability",
-    "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
-    stability.run,
-    tuple(stability.SIZES),
-    lambda options: stability.MEASURES,
-    experiments=tuple(e.name for e in stability.EXPERIMENTS),
-)
+SPECIAL: Mapping[str, SuiteCommands] = {suite.name: suite for suite in (RESI, SENSITIVITY)}
 
 
 # ---------------------------------------------------------------------------- commands of one suite

@@ -20,7 +20,7 @@ from typing import Any
 from ..catalogue import get_measures, parse_parameters
 from ..extras import check
 from ..measure import Measure
-from ..modules import load_module
+from ..modules import load_module, load_packaged
 from ..report.output import FORMATS
 from ..results.claims import Claim
 from ..results.headlines import TRIAL
@@ -92,14 +92,14 @@ def own_measure(path: Path, name: str) -> Measure:
 
 def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
     """Return what judges claims, by the name of a section, from a user's FILE.py:NAME, which is
-    run.
+    run; a file of a package, such as those in ``papers/``, may import its neighbours.
 
     Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
     """
     match = re.fullmatch(r"(.+\.py):(\w+)", text)
     if match is None:
         raise ValueError(f"--claims must be FILE.py:NAME; got {text}")
-    value = _defined(Path(match[1]), match[2], "claims", Mapping)
+    value = _defined(Path(match[1]), match[2], "claims", Mapping, _load_claims)
     if not isinstance(value, Mapping) or not all(map(callable, value.values())):
         raise ValueError(
             f"{match[2]} in {match[1]} must be a mapping from names of sections to functions that "
@@ -108,7 +108,22 @@ def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
     return value
 
 
-def _defined(path: Path, name: str, what: str, kind: type) -> object:
+def _load_claims(file: str, name: str) -> object:
+    """Run a file of claims, which are judged in this process only, so that it may be in a package;
+    ``name`` is that of its module where it is not."""
+    if not (Path(file).parent / "__init__.py").exists():
+        return load_module(file, name)
+    loaded = load_packaged(file)
+    package = loaded.__name__.partition(".")[0]
+    neighbours = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == package}
+    # Errors in any of them are those of a user's file.
+    sys.modules.update({f"{name}.{n}": module for n, module in neighbours.items()})
+    return loaded
+
+
+def _defined(
+    path: Path, name: str, what: str, kind: type, load: Callable[[str, str], object] = load_module
+) -> object:
     """Return what has a name in a user's file, which is run."""
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
@@ -116,7 +131,7 @@ def _defined(path: Path, name: str, what: str, kind: type) -> object:
     # no name that can be imported
     module = f"{OWN_MODULE}{hashlib.blake2b(file.encode(), digest_size=6).hexdigest()}"
     try:
-        loaded = sys.modules.get(module) or load_module(file, module)
+        loaded = sys.modules.get(module) or load(file, module)
     except Exception as error:
         sys.modules.pop(module, None)
         raise OwnFileError(

@@ -41,7 +41,8 @@ def hard_correlation_match(
     X is (n, d), Y is (n, e); with different widths the neurons left over on the wider side are not
     matched. A constant (dead) column correlates 0 with every other, and with itself.
     ``matching="optimal"`` solves the assignment problem; ``"greedy"`` takes the largest remaining
-    correlation again and again (ties: first in row-major order).
+    correlation again and again (ties: first in row-major order). Raises ``Undefined`` for a
+    constant representation.
 
     Reference: Li et al. 2015. The ReSi paper says greedy and its code solves the assignment.
     """
@@ -70,7 +71,7 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
         + \frac{1}{e} \sum_j \max_i \operatorname{corr}(x_i, y_j) \right)
 
     X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column correlates 0 with
-    every other.
+    every other. Raises ``Undefined`` for a constant representation.
 
     Reference: Li et al. 2015. Not the "soft matching" distance of Khosla and Williams (2024), which
     some packages give the same name.

@@ -73,7 +73,7 @@ def jaccard(
 
     X is (n, d), Y is (n, e), n > k. Without ties independent representations overlap by about
     k/(2n). ``metric`` is ``"cosine"`` or ``"euclidean"``; ``index`` as in :func:`mka`. Raises
-    ``Undefined`` when k >= n.
+    ``Undefined`` for a constant representation, and when k >= n.
 
     With ties (see :func:`mutual_knn`) the size of the intersection is its mean over all ways to
     break them, and that of the union is 2k minus this. The mean over samples is divided by the
@@ -127,7 +127,7 @@ def rank_similarity(
     :func:`jaccard`.
 
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
-    Raises ``Undefined`` when k >= n.
+    Raises ``Undefined`` for a constant representation, and when k >= n.
 
     With ties, equally near samples share their mean rank, and common neighbours count by the
     product of their weights on both sides. :math:`H_m`, with m their total weight but at least 1,
@@ -224,7 +224,8 @@ def second_order_cosine(
     representations score high (0.89 instead of -0.02 for Gaussian ones). A sample whose profile is
     all zero on one side contributes 0.
 
-    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``Undefined`` when k >= n.
+    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``Undefined`` for
+    a constant representation, and when k >= n.
     With ties every entry of the profiles counts by the probability that the sample is in
     :math:`U_i` when ties are broken at random.
 

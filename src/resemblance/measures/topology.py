@@ -58,7 +58,9 @@ def imd(
     ``repeats`` scores), seeded; both representations see the same vectors. Its maximum over t
     biases it upwards; 5 repeats of 8000 vectors still scatter by about a tenth.
 
-    Reference: Tsitsulin et al. 2020. Raises ``Undefined`` when k >= n.
+    Raises ``Undefined`` for a constant representation, and when k >= n.
+
+    Reference: Tsitsulin et al. 2020.
     """
     if estimator == "exact":
         return float(1e6 * np.max(WEIGHT * np.abs(heat_trace(x, k=k) - heat_trace(y, k=k))))

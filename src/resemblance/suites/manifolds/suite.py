@@ -1,4 +1,4 @@
-"""The manifold suite: measures on point clouds whose similarity is known (Islam et al. 2025)."""
+"""The manifold suite: Swiss rolls, rings, clusters and spots whose similarity is known."""
 
 from __future__ import annotations
 

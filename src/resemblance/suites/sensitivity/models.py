@@ -1,4 +1,4 @@
-"""The models of the benchmark of Ding, Denain and Steinhardt (2021), in all three domains and three
+"""The models of the benchmark of Ding, Denain and Steinhardt (2021), in all domains and three
 sizes."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from ...sources.trained import DOMAINS, check_domains, source
+from ...sources.trained import DOMAINS, check_domains, has_transfer, source
 from ...subject import Recipe
 
 
@@ -44,7 +44,8 @@ def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe,
     - ``"finetuned"`` models, which learned the other half from a few examples. ``pretrain`` is the
       seed of the model that they start from and ``seed`` that of the fine-tuning: first examples,
       then head and order. Those with ``pretrain`` 0 are for benchmark 3, and the grid
-      ``SIZES[size].grid`` of both seeds for benchmark 4.
+      ``SIZES[size].grid`` of both seeds for benchmark 4. A domain without the module ``transfer``
+      has neither these nor pretrained ones.
 
     Representations of all models of one domain and setting are of the same inputs, in distribution,
     with their true classes in ``Subject.labels``. ``Subject.traits["accuracies"]`` of fine-tuned
@@ -63,9 +64,12 @@ def _recipes(size: str, domain: str) -> Iterator[Recipe]:
     seeds, finetunings, (pretrainings, each) = SIZES[size]
     about, scale = DOMAINS[domain], "small" if size == "small" else "default"
     where = (domain, about.dataset, about.chosen)
-    normal, transfer = source(domain), source(domain, "finetuned")
+    normal = source(domain)
     for seed in range(seeds):
         yield Recipe(*where, "normal", 0.0, seed, normal.DEEP[scale], normal.VERSION)
+    if not has_transfer(domain):
+        return
+    transfer = source(domain, "finetuned")
     options = transfer.OPTIONS[scale][about.chosen]
     for p in range(pretrainings):
         first = Recipe(*where, "finetuned", 0.0, 0, options, transfer.VERSION, p)

@@ -1,4 +1,4 @@
-"""The stability suite: do measures see what is missing, and warn before accuracy is lost?"""
+"""The stability suite: do measures see what was deleted, and warn before accuracy is lost?"""
 
 from __future__ import annotations
 
