@@ -39,12 +39,12 @@ def gathered(
 ) -> tuple[Cell, ...]:
     """Return the cells of all parts. ``quantities`` names what is known of a case, ``task`` what it
     belongs to."""
-    found: dict[str, dict[str, list[Mapping[str, float | None]]]] = {}
+    cells: dict[str, dict[str, list[Mapping[str, float | None]]]] = {}
     for part, value in done:
         for case in value["cases"]:
-            own = found.setdefault(f"{family(part['model'])}, {task(case)}", {})
-            own.setdefault(f"{part['model']} {case['layer']}", []).append(quantities(case))
-    return tuple(_cell(name, by_embedding) for name, by_embedding in found.items())
+            embeddings = cells.setdefault(f"{family(part['model'])}, {task(case)}", {})
+            embeddings.setdefault(f"{part['model']} {case['layer']}", []).append(quantities(case))
+    return tuple(_cell(name, by_embedding) for name, by_embedding in cells.items())
 
 
 def _cell(name: str, by_embedding: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Cell:
@@ -74,8 +74,8 @@ def over_cells(
     def of(table: np.ndarray) -> float:
         return value(table[:, 0], table[:, 1], *([table[:, 2:]] if len(quantities) > 2 else []))
 
-    found = mean_over(name, tables, of, draws=draws)
-    return None if np.isnan(found.value) else found
+    bar = mean_over(name, tables, of, draws=draws)
+    return None if np.isnan(bar.value) else bar
 
 
 def is_small(bar: Bar) -> bool:

@@ -78,20 +78,20 @@ def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
     left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
     if what == "table 12":
         points, left = preprocessed(points, part["as"]), preprocessed(left, part["as"])
-    found = {
+    scores = {
         "shesha": split_score(left, seed, k=splits),
         "cka": float(cka(points, left, estimator="debiased")),
     }
     if what == "table 11":
-        found |= {
+        scores |= {
             "pwcka": float(pwcka(points, left)),
             "procrustes": procrustes_similarity(points, left),
         }
     if what in ("table 11", "table 12"):
-        found |= {"cka_biased": float(cka(points, left))}
+        scores |= {"cka_biased": float(cka(points, left))}
     if what == "whitening":
-        found |= {"whitened": split_score(preprocessed(left, "whitened"), seed, k=splits)}
-    return found
+        scores |= {"whitened": split_score(preprocessed(left, "whitened"), seed, k=splits)}
+    return scores
 
 
 def procrustes_similarity(x: np.ndarray, y: np.ndarray) -> float:
@@ -145,10 +145,9 @@ def _facts(done: Sequence[tuple[Part, Any]]) -> Facts:
 
 
 def _table_11(facts: Facts) -> Table:
+    shown = {k: scores for k, scores in facts["table 11"].items() if k in SHOWN}
     rows: Rows = tuple(
-        (str(k), *(float(v[name]) for name in COLUMNS))
-        for k, v in facts["table 11"].items()
-        if k in SHOWN
+        (str(k), *(float(scores[name]) for name in COLUMNS)) for k, scores in shown.items()
     )
     return Table(
         "table_11",

@@ -67,9 +67,9 @@ def _compute(config: RunConfig, part: Part) -> Any:
             for split in range(part["splits"]):
                 few, fitting = few_of(tasks[task], size, generator(0, "fewshot", task, size, split))
                 for layer, x, outputs in embeddings(config, recipe):
-                    found = _case(x, outputs, tasks[task], few, fitting, reasons)
+                    case = _case(x, outputs, tasks[task], few, fitting, reasons)
                     cases.append(
-                        {"layer": layer, "task": task, "size": size, "split": split, **found}
+                        {"layer": layer, "task": task, "size": size, "split": split, **case}
                     )
     return {"cases": cases, "reasons": reasons}
 
@@ -86,9 +86,9 @@ def few_of(
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         count = max(LEAST, round(size * len(members) / len(labels)))
-        own = random.permutation(members)[:count]
-        chosen.append(own)
-        fitting.append(np.arange(len(own)) >= len(own) // 4)
+        sample = random.permutation(members)[:count]
+        chosen.append(sample)
+        fitting.append(np.arange(len(sample)) >= len(sample) // 4)
     return np.concatenate(chosen), np.concatenate(fitting)
 
 

@@ -20,8 +20,8 @@ Columns = np.ndarray  # (n_cases, n_variables): one row per embedding
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     """Return Spearman's correlation of two vectors without the cases that miss a value; NaN when
     nothing varies."""
-    kept = ~(np.isnan(a) | np.isnan(b))
-    return spearman(a[kept], b[kept]).value
+    complete = ~(np.isnan(a) | np.isnan(b))
+    return spearman(a[complete], b[complete]).value
 
 
 def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
@@ -67,8 +67,8 @@ def residuals(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
 def _complete(
     a: np.ndarray, b: np.ndarray, controls: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    kept = ~(np.isnan(a) | np.isnan(b) | np.isnan(controls).any(axis=1))
-    return a[kept], b[kept], controls[kept]
+    complete = ~(np.isnan(a) | np.isnan(b) | np.isnan(controls).any(axis=1))
+    return a[complete], b[complete], controls[complete]
 
 
 def _cosine(a: np.ndarray, b: np.ndarray, size: float) -> float:
@@ -92,25 +92,24 @@ def mean_over(
     left out. ``value`` NaN when no cell has one.
     """
     estimate = mean([value(cell) for cell in cells])
-    found = []
+    means = []
     for draw in range(draws):
         random = generator(seed, "correlating", draw)
-        found.append(
+        means.append(
             mean([value(cell[random.integers(len(cell), size=len(cell))]) for cell in cells])
         )
-    inside = np.array(found)[~np.isnan(found)] if found else np.array([])
+    inside = np.array(means)[~np.isnan(means)] if means else np.array([])
     low, high = np.quantile(inside, [0.025, 0.975]) if len(inside) else (None, None)
     return Bar(name, estimate, known(low), known(high))
 
 
-def correlated(x: np.ndarray, y: np.ndarray, given: np.ndarray | None = None) -> float:
-    """Return Spearman's correlation, of the residuals of a linear fit to ``given`` where there is
-    one.
+def correlated(x: np.ndarray, y: np.ndarray, controls: np.ndarray | None = None) -> float:
+    """Return Spearman's correlation of two vectors, or of what a linear fit to ``controls`` leaves.
 
     NaN where all of one are equal.
     """
-    if given is not None:
-        design = np.column_stack([np.ones(len(given)), given])
+    if controls is not None:
+        design = np.column_stack([np.ones(len(controls)), controls])
         x, y = (v - design @ np.linalg.lstsq(design, v, rcond=None)[0] for v in (x, y))
     a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, y))
     scale = float(np.sqrt((a @ a) * (b @ b)))
@@ -120,20 +119,22 @@ def correlated(x: np.ndarray, y: np.ndarray, given: np.ndarray | None = None) ->
 def bootstrapped(
     x: np.ndarray,
     y: np.ndarray,
-    given: np.ndarray | None = None,
+    controls: np.ndarray | None = None,
     *,
     draws: int,
     random: np.random.Generator,
 ) -> tuple[float, float, float]:
     """Return :func:`correlated` with its 95 % bootstrap percentile interval; draws without a value
     are left out."""
-    n, found = len(x), []
+    n, correlations = len(x), []
     for _ in range(draws):
-        kept = random.choice(n, size=n, replace=True)
-        found.append(correlated(x[kept], y[kept], None if given is None else given[kept]))
-    valued = [value for value in found if not np.isnan(value)]
+        rows = random.choice(n, size=n, replace=True)
+        correlations.append(
+            correlated(x[rows], y[rows], None if controls is None else controls[rows])
+        )
+    valued = [value for value in correlations if not np.isnan(value)]
     low, high = np.percentile(valued, [2.5, 97.5]) if valued else (np.nan, np.nan)
-    return correlated(x, y, given), float(low), float(high)
+    return correlated(x, y, controls), float(low), float(high)
 
 
 def stream(*labels: int | str) -> np.random.Generator:

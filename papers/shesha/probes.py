@@ -26,8 +26,8 @@ class Probe(NamedTuple):
         chosen: np.ndarray = (
             scores.argmax(axis=-1) if len(self.weights) > 1 else (scores[..., 0] > 0).astype(int)
         )
-        given: np.ndarray = self.answers[chosen]
-        return given
+        answers: np.ndarray = self.answers[chosen]
+        return answers
 
 
 def logistic_probe(points: np.ndarray, labels: np.ndarray, *, penalty: float = 1.0) -> Probe:
@@ -64,8 +64,10 @@ def chosen_probe(points: np.ndarray, labels: np.ndarray, fitting: np.ndarray) ->
 def direction_of(probe: Probe) -> np.ndarray:
     """Return the unit direction that moves a probe's scores most: its weights, or their first right
     singular vector."""
-    found: np.ndarray = np.linalg.svd(probe.weights, full_matrices=False)[2][0]
-    return found if len(probe.weights) > 1 else probe.weights[0] / np.linalg.norm(probe.weights[0])
+    direction: np.ndarray = np.linalg.svd(probe.weights, full_matrices=False)[2][0]
+    return (
+        direction if len(probe.weights) > 1 else probe.weights[0] / np.linalg.norm(probe.weights[0])
+    )
 
 
 def steered(

@@ -99,10 +99,10 @@ def _case(
             _shuffled_directions(points[fitted], labels[fitted], repeats.shuffles, name)
         ),
     }
-    found = {kind: _drops(probe, points[tried], labels[tried], of) for kind, of in curves.items()}
+    drops = {kind: _drops(probe, points[tried], labels[tried], of) for kind, of in curves.items()}
     return {
         "accuracy": float((probe(points[tried]) == labels[tried]).mean()),
-        **found,
+        **drops,
         "statistics": values(STATISTICS, points[measured], labels[measured], reasons),
     }
 

@@ -59,5 +59,5 @@ def _of_functions(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.n
 def _thirds(values: np.ndarray) -> np.ndarray:
     """Whether a value is in the lower, middle or upper third, as 0, 1 or 2; equal values are in the
     same third."""
-    found: np.ndarray = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)
-    return found
+    thirds: np.ndarray = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)
+    return thirds

@@ -74,10 +74,10 @@ def own_frames(error: Exception) -> list[str]:
         if name.startswith(OWN_MODULE)
     }
     # The frames of a worker travel as text only, as the cause of the error.
-    found = FRAME.findall("".join(traceback.format_exception(error)))
+    frames = FRAME.findall("".join(traceback.format_exception(error)))
     lines = [
         f"{_short(file)}:{line}, in {name}: {code}"
-        for file, line, name, code in found
+        for file, line, name, code in frames
         if file in files
     ]
     return list(dict.fromkeys(lines))

@@ -54,26 +54,26 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 
 
 def with_own_measures(
-    replacements: list[Measure] | None, own: Sequence[str] | None, usual: Iterable[str | Measure]
+    replacements: list[Measure] | None, specs: Sequence[str] | None, usual: Iterable[str | Measure]
 ) -> list[Measure] | None:
     """Return the usual measures, or their replacements, and those of the user.
 
     ``None``, for the usual ones, when there are neither replacements nor measures of the user.
     """
-    more = chosen_measures(own)
+    more = chosen_measures(specs)
     if more is None:
         return replacements
     return get_measures([*(usual if replacements is None else replacements), *more])
 
 
 def _own_measure_or_spec(spec: str) -> Measure | str:
-    own = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
-    if own is None and spec.endswith(".py"):
+    match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
+    if match is None and spec.endswith(".py"):
         raise ValueError(f"{spec} is a file: say which of its measures, {spec}:NAME")
-    if own is None:
+    if match is None:
         return spec
-    found = own_measure(Path(own[1]), own[2])
-    return found.where(**parse_parameters(own[3])) if own[3] else found
+    measure = own_measure(Path(match[1]), match[2])
+    return measure.where(**parse_parameters(match[3])) if match[3] else measure
 
 
 def own_measure(path: Path, name: str) -> Measure:

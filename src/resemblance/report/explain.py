@@ -56,17 +56,17 @@ def explain(measure: Measure | Statistic) -> list[Any]:
 
 def paragraphs(measure: Measure | Statistic) -> list[str]:
     """Return the docstring as wrapped text, formulas set apart."""
-    found = []
+    blocks = []
     for block in (inspect.getdoc(measure.function) or "").split("\n\n"):
         if block.lstrip().startswith(".. math::"):
             formula = readable(block.split("::", 1)[1])
             lines = formula.split("    ") if len(formula) > WIDTH else [formula]
-            found.append(textwrap.indent("\n".join(lines), "    "))
+            blocks.append(textwrap.indent("\n".join(lines), "    "))
         elif block.strip():
-            found.append(
+            blocks.append(
                 textwrap.fill(plain(block), WIDTH, break_long_words=False, break_on_hyphens=False)
             )
-    return found
+    return blocks
 
 
 def plain(text: str) -> str:

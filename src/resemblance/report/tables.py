@@ -90,7 +90,7 @@ def _laid_out(table: TextTable, width: int | None) -> Iterator[TextLine]:
 
 def _widths(table: TextTable, *, folded: bool) -> list[int]:
     """Return the width of every column, or the least to which it can be folded."""
-    found = []
+    widths = []
     for i, name in enumerate(table.header):
         heads = (name.split() if folded else [name]) if table.has_header else []
         cells = [row[i] for row in table.rows]
@@ -99,8 +99,8 @@ def _widths(table: TextTable, *, folded: bool) -> list[int]:
             if folded and i not in table.right
             else cells
         )
-        found.append(max(map(measured, chain(heads, words)), default=0))
-    return found
+        widths.append(max(map(measured, chain(heads, words)), default=0))
+    return widths
 
 
 def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
@@ -111,7 +111,7 @@ def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
     if room < 0:
         return None
     for _ in range(room):
-        needed = [wanted - given for wanted, given in zip(natural, widths)]
+        needed = [wanted - current for wanted, current in zip(natural, widths)]
         if max(needed) <= 0:
             break
         widths[needed.index(max(needed))] += 1
@@ -154,15 +154,15 @@ def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
         start = " " * INDENT + row[0]
         yield TextLine(start + " " * (indent - measured(start)) + row[1], True)
         for name, cell in zip(names, row[2:]):
-            told = fold(cell, max(width - indent - side, 1)) if cell else []
-            for i, part in enumerate(told):
+            lines = fold(cell, max(width - indent - side, 1)) if cell else []
+            for i, part in enumerate(lines):
                 head = name if i == 0 else ""
                 yield TextLine(" " * indent + head + " " * (side - measured(head)) + part)
 
 
-def _only(table: TextTable, kept: Sequence[int]) -> TextTable:
-    header, *rows = (tuple(row[i] for i in kept) for row in (table.header, *table.rows))
-    right = frozenset(position for position, i in enumerate(kept) if i in table.right)
+def _only(table: TextTable, columns: Sequence[int]) -> TextTable:
+    header, *rows = (tuple(row[i] for i in columns) for row in (table.header, *table.rows))
+    right = frozenset(position for position, i in enumerate(columns) if i in table.right)
     return table._replace(header=header, rows=tuple(rows), right=right)
 
 

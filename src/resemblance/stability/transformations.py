@@ -61,23 +61,23 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     n, d = points.shape
     centred = points - points.mean(axis=0)
     u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    found = {f"pca_{k:03d}": u[:, :k] * s[:k] for k in _clipped(COMPONENTS, min(n - 1, d))}
+    versions = {f"pca_{k:03d}": u[:, :k] * s[:k] for k in _clipped(COMPONENTS, min(n - 1, d))}
     for k in _clipped(PROJECTIONS, d):
         directions = generator(seed, "projection", k).standard_normal((d, k)) / np.sqrt(k)
-        found[f"randproj_{k:03d}"] = points @ directions
+        versions[f"randproj_{k:03d}"] = points @ directions
     by_variance = np.argsort(points.var(axis=0), kind="stable")
-    found |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
+    versions |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
     for k in CHOSEN:
         if k < d:
-            found[f"randfeat_{k:03d}"] = points[
+            versions[f"randfeat_{k:03d}"] = points[
                 :, generator(seed, "features", k).choice(d, k, replace=False)
             ]
     for amount in NOISES:
         noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
-        found[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
+        versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
     deviations = centred.std(axis=0)
     zscore = centred / np.where(deviations > 0, deviations, 1)
-    return found | {"original": points.copy(), "zscore": zscore, "l2norm": unit(points)}
+    return versions | {"original": points.copy(), "zscore": zscore, "l2norm": unit(points)}
 
 
 def regime(name: str) -> Regime:
@@ -102,11 +102,11 @@ def transformation_study(
     Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its
     comparison with itself.
     """
-    made = transformations(X, seed=seed)
-    references = {name: made[name] for name in _references(made)}
+    versions = transformations(X, seed=seed)
+    references = {name: versions[name] for name in _references(versions)}
     return tuple(
         _transformed(name, points, references, (seed, k, max_samples))
-        for name, points in made.items()
+        for name, points in versions.items()
     )
 
 

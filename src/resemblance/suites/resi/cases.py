@@ -12,7 +12,8 @@ import numpy as np
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation
 from ...subject import DEFAULTS, Subject
-from .grading import Case, ModelFamily
+from ..families import ModelFamily
+from .grading import Case
 from .groups import ModelGroup, choose_groups
 
 TESTS: Mapping[str, str] = {

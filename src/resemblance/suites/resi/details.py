@@ -11,9 +11,9 @@ from ...comparison import MeasureInfo
 from ...declared import INVARIANCES
 from ...results.figures import Strip, Strips
 from ...results.sections import Entry, Section, Table
+from ..families import ModelFamily
 from .cases import TESTS
 from .facts import Evaluation, FailedComparisons, family_of
-from .grading import ModelFamily
 from .groups import ModelGroup
 from .standings import Standings, in_catalogue, measure_signs
 

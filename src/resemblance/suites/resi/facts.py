@@ -12,8 +12,9 @@ from ...documents import check_types, read_document
 from ...results.codec import decode, encode, spell
 from ...results.headlines import is_trial
 from ...store import write_atomically
+from ..families import ModelFamily
 from .cases import TESTS, Absence
-from .grading import ModelFamily, Score
+from .grading import Score
 from .groups import ModelGroup
 from .models import SIZES
 from .ranking import Ranks, cell_ranks

@@ -35,6 +35,7 @@ from ...grounding import (
 )
 from ...representation import Representation
 from ...significance import mantel, pairings
+from ..families import ModelFamily
 
 PROTOCOLS = ("paper", "resi-code")
 PERMUTATIONS = ("models", "pairs")
@@ -43,18 +44,6 @@ FAILURES = ("last", "unranked")
 UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}
 PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
 PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
-
-
-class ModelFamily(NamedTuple):
-    """Models that are compared with each other, seen by one pooling."""
-
-    domain: str
-    dataset: str
-    architecture: str
-    pooling: str
-
-    def __str__(self) -> str:
-        return " · ".join(part for part in self if part)
 
 
 @dataclass(frozen=True, eq=False)

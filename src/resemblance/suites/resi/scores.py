@@ -11,9 +11,10 @@ import numpy as np
 from ...results.sections import Section, Sign, Table
 from ...results.values import known
 from ...significance import stars
+from ..families import ModelFamily
 from .cases import TESTS, Absence
 from .facts import family_of
-from .grading import ModelFamily, Score
+from .grading import Score
 from .standings import Standings, measure_signs
 from .words import QUALITIES, letter, quality_word
 
@@ -180,7 +181,7 @@ def _selectors(
             str(c.family).removeprefix(f"{domain} · ") if c.family.domain == domain else ""
             for c in columns
         ]
-    useful = {name: own for name, own in by_selector.items() if len(set(own) - {""}) > 1}
+    useful = {name: words for name, words in by_selector.items() if len(set(words) - {""}) > 1}
     if not useful:
         return (), ()
     return tuple(useful), tuple(zip(*(("", *choices) for choices in useful.values())))

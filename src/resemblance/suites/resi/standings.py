@@ -42,8 +42,8 @@ class Standings(NamedTuple):
     @property
     def worst(self) -> float:
         """The largest rank on the page."""
-        every = (rank for cell in self.ranks.values() for rank in cell.values())
-        return float(max([*every, len(self.names), 2]))
+        ranks = (rank for cell in self.ranks.values() for rank in cell.values())
+        return float(max([*ranks, len(self.names), 2]))
 
 
 def standings_of(facts: Evaluation) -> Standings:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..families import ModelFamily
 from .cases import TESTS
-from .grading import ModelFamily
 
 TITLE = "The ReSi benchmark of similarity measures"
 ABOUT = (

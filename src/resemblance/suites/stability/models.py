@@ -95,13 +95,13 @@ def subjects(config: RunConfig, recipe: Recipe) -> tuple[Subject, ...]:
 
 def weights(config: RunConfig, recipe: Recipe) -> State:
     """Return the weights of a trained model."""
-    with np.load(model_folder(config.folder, recipe) / "weights.npz", allow_pickle=False) as found:
-        return dict(found)
+    with np.load(model_folder(config.folder, recipe) / "weights.npz", allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def labels_of(config: RunConfig, recipe: Recipe) -> np.ndarray:
     """Return the true classes of the inputs that a trained model was seen on."""
-    found: np.ndarray = np.load(
+    labels: np.ndarray = np.load(
         model_folder(config.folder, recipe) / "labels.npy", allow_pickle=False
     )
-    return found
+    return labels

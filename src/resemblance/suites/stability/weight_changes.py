@@ -87,8 +87,8 @@ def disturbed_models(done: Sequence[tuple[Part, Any]]) -> tuple[DisturbedModel, 
         first.setdefault(part["model"], value)
         points.setdefault(part["model"], []).extend(_point(part, value, p) for p in value["points"])
     return tuple(
-        DisturbedModel(n, first[n]["accuracy"], tuple(own), first[n]["unchanged"])
-        for n, own in points.items()
+        DisturbedModel(n, first[n]["accuracy"], tuple(copies), first[n]["unchanged"])
+        for n, copies in points.items()
     )
 
 
@@ -222,15 +222,15 @@ def rates(models: Iterable[DisturbedModel], spec: str, threshold: Threshold) -> 
         above = threshold(model, points, spec)
         for p, value in zip(points, () if above is None else above):
             calls[p.harmed].append(np.nan if np.isnan(value) else float(value > 0))
-    return Rates(*(float(np.mean(own)) if own else float("nan") for own in calls.values()))
+    return Rates(*(float(np.mean(alarms)) if alarms else float("nan") for alarms in calls.values()))
 
 
 def families(models: Iterable[DisturbedModel]) -> dict[str, list[DisturbedModel]]:
     """Return models by domain and architecture."""
-    found: dict[str, list[DisturbedModel]] = {}
+    groups: dict[str, list[DisturbedModel]] = {}
     for model in models:
-        found.setdefault(family(model.name), []).append(model)
-    return found
+        groups.setdefault(family(model.name), []).append(model)
+    return groups
 
 
 def tracking(
@@ -242,13 +242,13 @@ def tracking(
     Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison,
     and where a measure says the same whatever was done: what is hard may not be left out.
     """
-    found = []
+    correlations = []
     for model in models:
         points = model.disturbed(kind)
         a, b = differences(points, spec), np.array([p.loss for p in points])
         if len(b) > 1 and np.ptp(b) > 0:
-            found.append(_correlation(a, b, linear))
-    return float(np.mean(found)) if found else float("nan")
+            correlations.append(_correlation(a, b, linear))
+    return float(np.mean(correlations)) if correlations else float("nan")
 
 
 def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
@@ -260,12 +260,12 @@ def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
 def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int, int]:
     """Return how many copies lost more than so much accuracy, and how many did not, of models that
     have both."""
-    found = np.zeros(2, int)
+    counts = np.zeros(2, int)
     for model in models:
-        own = [p.loss > loss for p in model.disturbed(kind)]
-        if any(own) and not all(own):
-            found += sum(own), len(own) - sum(own)
-    return int(found[0]), int(found[1])
+        losses = [p.loss > loss for p in model.disturbed(kind)]
+        if any(losses) and not all(losses):
+            counts += sum(losses), len(losses) - sum(losses)
+    return int(counts[0]), int(counts[1])
 
 
 def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: float) -> float:

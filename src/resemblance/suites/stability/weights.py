@@ -173,12 +173,12 @@ def _differences(
     reference: Representation,
     layers: Mapping[str, Representation],
 ) -> tuple[Differences, dict[str, str]]:
-    found = compare(
+    comparison = compare(
         {"reference": reference}, layers, measures=measures, memory=config.memory, progress=False
     )
-    return {m.spec: trimmed(found.difference(m.spec)[0]) for m in found.measures}, _reasons(
-        found.failures
-    )
+    return {
+        m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures
+    }, _reasons(comparison.failures)
 
 
 def trimmed(differences: np.ndarray) -> np.ndarray:
@@ -187,8 +187,8 @@ def trimmed(differences: np.ndarray) -> np.ndarray:
     largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
     if not largest:
         return differences
-    kept: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
-    return kept
+    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    return rounded
 
 
 def _at(differences: Differences, position: int) -> dict[str, float | None]:
