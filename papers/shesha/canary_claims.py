@@ -10,6 +10,7 @@ import numpy as np
 from papers.judging import Evidence, NoData, judged
 from resemblance.results.claims import Claim
 from resemblance.rng import generator
+from resemblance.significance import percentile_interval
 from resemblance.suites.stability.weight_changes import (
     CKA,
     DRIFTS,
@@ -201,9 +202,7 @@ def lead(models: Sequence[DisturbedModel], one: str, other: str, draws: int) -> 
             _redrawn(models[i], random) for i in random.integers(len(models), size=len(models))
         ]
         leads.append(tracking(sample, one, "noise") - tracking(sample, other, "noise"))
-    valid = [v for v in leads if not np.isnan(v)]
-    low, high = np.quantile(valid, [0.025, 0.975]) if valid else (np.nan, np.nan)
-    return float(low), float(high)
+    return percentile_interval(leads)
 
 
 def _redrawn(model: DisturbedModel, random: np.random.Generator) -> DisturbedModel:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from resemblance.grounding import spearman
 from resemblance.results.figures import Bar
 from resemblance.results.values import known, mean
 from resemblance.rng import generator
+from resemblance.significance import percentile_interval, ranks_of_rows
+from resemblance.significance import rank_correlation as correlation_of_ranks
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
 Columns = np.ndarray  # (n_cases, n_variables): one row per embedding
@@ -36,7 +37,7 @@ def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray)
     a, b, controls = _complete(a, b, controls)
     if len(a) < controls.shape[1] + MARGIN:
         return float("nan")
-    ranks = [rankdata(column) for column in (a, b, *controls.T)]
+    ranks = [ranks_of_rows(column) for column in (a, b, *controls.T)]
     first, second = (residuals(r, np.column_stack(ranks[2:])) for r in ranks[:2])
     return _cosine(first, second, size=len(a) ** 1.5)
 
@@ -98,8 +99,7 @@ def mean_over(
         means.append(
             mean([value(cell[random.integers(len(cell), size=len(cell))]) for cell in cells])
         )
-    inside = np.array(means)[~np.isnan(means)] if means else np.array([])
-    low, high = np.quantile(inside, [0.025, 0.975]) if len(inside) else (None, None)
+    low, high = percentile_interval(means)
     return Bar(name, estimate, known(low), known(high))
 
 
@@ -111,9 +111,7 @@ def correlated(x: np.ndarray, y: np.ndarray, controls: np.ndarray | None = None)
     if controls is not None:
         design = np.column_stack([np.ones(len(controls)), controls])
         x, y = (v - design @ np.linalg.lstsq(design, v, rcond=None)[0] for v in (x, y))
-    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, y))
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale > 0 else np.nan
+    return float(correlation_of_ranks(ranks_of_rows(x), ranks_of_rows(y)))
 
 
 def bootstrapped(
@@ -132,9 +130,7 @@ def bootstrapped(
         correlations.append(
             correlated(x[rows], y[rows], None if controls is None else controls[rows])
         )
-    valued = [value for value in correlations if not np.isnan(value)]
-    low, high = np.percentile(valued, [2.5, 97.5]) if valued else (np.nan, np.nan)
-    return correlated(x, y, controls), float(low), float(high)
+    return correlated(x, y, controls), *percentile_interval(correlations)
 
 
 def stream(*labels: int | str) -> np.random.Generator:

@@ -31,10 +31,13 @@ def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     )
 
     columns = (
-        TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     jobs: dict[str, Any] = {}
     with Progress(*columns, console=Console(stderr=True)) as shown:
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..rng import generator
+from ..significance import percentile_interval
 
 DRAWS, LEVEL = 1000, 0.99
 FLOOR = {  # changes smaller than this are not named, however certain they are
@@ -88,8 +89,7 @@ def interval(
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(DRAWS, size or len(values))
     )
-    low, high = np.quantile(values[draws].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return percentile_interval(values[draws].mean(axis=1), ((1 - level) / 2, (1 + level) / 2))
 
 
 def margin(estimates: Sequence[np.ndarray]) -> float:

@@ -148,17 +148,16 @@ def measures_section(standings: Standings) -> Section:
     """Return what every measure claims, in the order in which the measures were given."""
     columns = (
         "measure", "specification", "family", "more similar is", "range", "symmetric", "metric",
-        *(SHORT.get(i, i) for i in INVARIANCES), "samples",
     )  # fmt: skip
     infos = standings.facts.measures
     unchanged = [f"unchanged by: {i.replace('_', ' ')}" for i in INVARIANCES]
     table = Table(
         "claims",
         "What the measures claim",
-        columns,
+        (*columns, *(SHORT.get(i, i) for i in INVARIANCES), "samples"),
         tuple((standings.names[info.spec], *_claims(info)) for info in infos),
         signs=measure_signs(standings, tuple(info.spec for info in infos)),
-        hints=("", *[""] * 6, *unchanged, "the fewest samples that it takes"),
+        hints=(*[""] * len(columns), *unchanged, "the fewest samples that it takes"),
     )
     about = (
         f"{YES} what a measure claims: it is symmetric, a metric, or does not change when one side "

@@ -34,7 +34,7 @@ from ...grounding import (
     spearman_of_complete,
 )
 from ...representation import Representation
-from ...significance import mantel, pairings
+from ...significance import known_mean, mantel, pairings
 from ..families import ModelFamily
 
 PROTOCOLS = ("paper", "resi-code")
@@ -199,7 +199,7 @@ def _score(
         known += _known_pairs(differences, blocks, info.symmetric)
         if case.kind == "prediction":
             p = p_value(differences, expected, both_orders)
-    value = float(np.nanmean(parts)) if not np.isnan(parts).all() else np.nan
+    value = float(known_mean(parts))
     failed = len(known) - sum(known)
     reason = _reason(comparisons, info.spec, failed, value)
     where = (case.test, quality, case.domain, case.dataset, case.architecture, case.pooling)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binom, rankdata
+from scipy.stats import binom
+
+from ...significance import ranks_of_rows
 
 
 def auc(values: np.ndarray, positive: np.ndarray) -> float:
@@ -19,7 +21,7 @@ def auc(values: np.ndarray, positive: np.ndarray) -> float:
     count, others = int(positive.sum()), int((~positive).sum())
     if not count or not others:
         return float("nan")
-    ranks = rankdata(values)
+    ranks = ranks_of_rows(values)
     return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * others))
 
 
