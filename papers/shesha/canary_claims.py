@@ -40,8 +40,10 @@ DRAWS = 200
 
 
 def claims(models: Sequence[DisturbedModel]) -> tuple[Claim, ...]:
-    """Return the claims beside the numbers of a run. A drift "passes 5 %" as in the paper: on rows
-    of length 1."""
+    """Return the claims beside the numbers of a run.
+
+    A drift "passes 5 %" as in the paper: on rows of length 1.
+    """
     return judged(_CLAIMS, models)
 
 
@@ -190,8 +192,9 @@ def _warns(models: Sequence[DisturbedModel]) -> Evidence:
 
 
 def lead(models: Sequence[DisturbedModel], one: str, other: str, draws: int) -> tuple[float, float]:
-    """Return the 95 % interval of how much better one measure follows accuracy under noise than
-    another.
+    """Return the 95 % interval of how much better one measure follows accuracy than another.
+
+    Under noise.
 
     Models, and levels of noise within each, are drawn with replacement, for both measures the same.
     """

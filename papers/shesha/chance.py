@@ -82,8 +82,9 @@ def _baseline(draw: int) -> dict[str, float]:
 
 
 def z_score(points: np.ndarray, labels: np.ndarray) -> float:
-    """Mean over classes of (b - w) / (b + w), with w the mean distance of a class to its mean, b to
-    that of all others.
+    """Return the mean over classes of (b - w) / (b + w).
+
+    w is the mean distance of a class to its mean, b to that of all others.
 
     The "Shesha-Z" of Raju 2026, Tables 4 to 7 and 10. Points are (n, d), labels (n,).
     """

@@ -95,14 +95,15 @@ def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
 
 
 def procrustes_similarity(x: np.ndarray, y: np.ndarray) -> float:
-    """1 minus the disparity of Procrustes analysis with scaling: the squared nuclear norm of the
-    aligned product."""
+    """Return 1 minus the disparity of Procrustes analysis with scaling.
+
+    It is the squared nuclear norm of the aligned product.
+    """
     return (1 - float(procrustes(x, y, squared=True)) / 2) ** 2
 
 
 def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
-    """Return points as they are ("raw"), "centred", centred with rows of length 1 ("normalised"),
-    or "whitened".
+    """Return points "raw", "centred", "normalised" (also to rows of length 1), or "whitened".
 
     Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). The identity is not scaled by
     the variances, so the result depends on the unit of the points; that is how the author's script
@@ -221,8 +222,10 @@ def _script(facts: Facts) -> Evidence:
 
 
 def _first_below(facts: Facts, name: str) -> int:
-    """Components removed when a value first falls below a half. :class:`NoData` where rows before
-    are missing."""
+    """Return the components removed when a value first falls below a half.
+
+    Raises :class:`NoData` where rows before are missing.
+    """
     rows = facts["table 11"]
     first = min((k for k in rows if rows[k][name] < HALF), default=-1)
     if first < 0 or first - 1 not in rows:

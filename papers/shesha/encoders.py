@@ -1,5 +1,4 @@
-"""Transformations of encoders: does similarity to the original say how stable what is left of it
-is? (Tables 14, 15)"""
+"""Transformations of encoders: does similarity to the original tell stability? (Tables 14, 15)."""
 
 from __future__ import annotations
 
@@ -128,8 +127,7 @@ Rho = tuple[float, float, float]
 
 
 class Facts(NamedTuple):
-    """Correlations of stability with similarity: of each domain, over all trained models, and by
-    regime."""
+    """Correlations of stability with similarity: by domain, over all trained models, by regime."""
 
     domains: Mapping[str, Rho]
     counts: Mapping[str, int]

@@ -1,5 +1,4 @@
-"""Few-shot transfer: do statistics of a few labelled samples foretell how well a representation
-serves a new task?
+"""Few-shot transfer: do statistics of few labelled samples predict how a new task will go?
 
 After Raju 2026, Section 11. The task is another question about the same inputs than the network was
 trained on.
@@ -77,8 +76,9 @@ def _compute(config: RunConfig, part: Part) -> Any:
 def few_of(
     labels: np.ndarray, size: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return about so many row numbers, of every class its share and at least 4, and which of them
-    are fitted to.
+    """Return about so many row numbers, and which of them are fitted to.
+
+    Of every class its share and at least 4.
 
     A quarter of the samples of every class is for choosing the penalty.
     """

@@ -45,8 +45,10 @@ def conclude(
     draws: int,
     absent: Mapping[str, str] | None = None,
 ) -> Section:
-    """Return the section that follows from all parts. ``absent``: models that could not be trained,
-    and why."""
+    """Return the section that follows from all parts.
+
+    ``absent``: models that could not be trained, and why.
+    """
     cells = gathered(done, _quantities, lambda case: f"{case['task']}, {case['size']} labels")
     if not done:
         claims = judged(_CLAIMS, Facts(cells, draws))

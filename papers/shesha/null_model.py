@@ -36,8 +36,9 @@ ABOUT = (
 
 
 def simulate(seed: int = SEED) -> dict[str, np.ndarray]:
-    """Return shift over noise, observed magnitude, coherence and σ of all simulations, from NumPy's
-    legacy generator.
+    """Return shift over noise, magnitude, coherence and σ of all simulations.
+
+    From NumPy's legacy generator.
 
     The controls are all at 0, as in the author's script, where no controls are drawn.
     """

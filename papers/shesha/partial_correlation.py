@@ -1,5 +1,4 @@
-"""Rank correlations over embeddings, what is left of them when others are held fixed, and their
-intervals."""
+"""Rank correlations over embeddings, partial ones, and their intervals."""
 
 from __future__ import annotations
 
@@ -19,15 +18,18 @@ Columns = np.ndarray  # (n_cases, n_variables): one row per embedding
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Return Spearman's correlation of two vectors without the cases that miss a value; NaN when
-    nothing varies."""
+    """Return Spearman's correlation of two vectors over the cases that have both values.
+
+    NaN when nothing varies.
+    """
     complete = ~(np.isnan(a) | np.isnan(b))
     return spearman(a[complete], b[complete]).value
 
 
 def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
-    r"""Return the partial Spearman correlation: Pearson's of the ranks of a and b without what
-    ranks of controls say.
+    r"""Return the partial Spearman correlation of a and b, with controls held fixed.
+
+    Pearson's of what ranks of controls leave of the ranks of a and b.
 
     With one control z it is
     :math:`(\rho_{ab} - \rho_{az} \rho_{bz}) / \sqrt{(1 - \rho_{az}^2)(1 - \rho_{bz}^2)}`.
@@ -43,8 +45,7 @@ def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray)
 
 
 def partial_raw_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
-    """Return Spearman's correlation of what a linear fit of the raw values of controls leaves of a
-    and b.
+    """Return Spearman's correlation of what a linear fit of raw controls leaves of a and b.
 
     The variant of the scripts of Raju 2026. It depends on the units: a control that is a monotone
     but not a linear function of a leaves a part of it.
@@ -122,8 +123,10 @@ def bootstrapped(
     draws: int,
     random: np.random.Generator,
 ) -> tuple[float, float, float]:
-    """Return :func:`correlated` with its 95 % bootstrap percentile interval; draws without a value
-    are left out."""
+    """Return :func:`correlated` with its 95 % bootstrap percentile interval.
+
+    Draws without a value are left out.
+    """
     n, correlations = len(x), []
     for _ in range(draws):
         rows = random.choice(n, size=n, replace=True)

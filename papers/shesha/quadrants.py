@@ -1,5 +1,4 @@
-"""Stability and similarity apart: pairs that have both, either or neither (Raju 2026, Section
-7.1.4)."""
+"""Stability and similarity apart: pairs with both, either or neither (Raju 2026, Section 7.1.4)."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ ABOUT = (
 
 
 class Quadrant(NamedTuple):
-    """A kind of pair: its seeds, and what the paper prints as mean and deviation of stability and
-    similarity."""
+    """A kind of pair: its seeds, and the paper's mean and deviation of stability and similarity."""
 
     title: str
     stable: bool

@@ -34,8 +34,7 @@ ALIGNMENT, SPLIT = "supervised_alignment", "feature_split[k=10]"
 
 
 class Facts(NamedTuple):
-    """The cells of a run, how many bootstrap samples are drawn, and the statistics of either
-    kind."""
+    """The cells of a run, its number of bootstrap samples, and the statistics of either kind."""
 
     cells: tuple[Cell, ...]
     draws: int
@@ -51,8 +50,10 @@ def conclude(
     draws: int,
     absent: Mapping[str, str] | None = None,
 ) -> Section:
-    """Return the section that follows from all parts. ``absent``: models that could not be trained,
-    and why."""
+    """Return the section that follows from all parts.
+
+    ``absent``: models that could not be trained, and why.
+    """
     facts = Facts(gathered(done, _quantities), draws, tuple(supervised), tuple(unsupervised))
     reasons = {
         f"{part['model']}: {spec}": why

@@ -1,5 +1,4 @@
-"""The commands that compare representations, list and explain measures, and give a
-demonstration."""
+"""The commands that compare representations, list and explain measures, and give a demo."""
 
 from __future__ import annotations
 
@@ -164,8 +163,7 @@ def demo_command(
         bool, typer.Option("--small", help="Fewer networks, images and epochs.")
     ] = False,
 ) -> int:
-    """Train small networks on handwritten digits, compare all their layers by all measures, and
-    write a page."""
+    """Train small networks on digits, compare all their layers, and write a page."""
     from ..report.terminal import summary_table
     from ..sources.trained.digits import digits
 

@@ -91,8 +91,7 @@ def own_measure(path: Path, name: str) -> Measure:
 
 
 def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
-    """Return what judges claims, by the name of a section, from a user's FILE.py:NAME, which is
-    run.
+    """Return the judges of claims, by section, from a user's FILE.py:NAME, which is run.
 
     Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
     """
@@ -141,8 +140,7 @@ def _line(error: Exception, file: str) -> str:
 
 
 def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
-    """Return the format that was asked for, by name or by the suffix of the output; text is a
-    table."""
+    """Return the requested format, by name or by the suffix of the output; text is a table."""
     suffix = output.suffix.removeprefix(".").lower() if output else ""
     if format is None and suffix not in ("", "txt", *known):
         suffixes = ", ".join(f".{kind}" for kind in ("txt", *known) if kind != "table")
@@ -184,8 +182,10 @@ def check_targets(
 
 
 def check_inputs(inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` for an input that is no file but a measure: ``-m cka procrustes`` gives
-    ``-m`` one only."""
+    """Raise ``ValueError`` for an input that is no file but a measure.
+
+    ``-m cka procrustes`` passes only one to ``-m``.
+    """
     for text in inputs:
         if not os.path.lexists(text) and _is_measure(text):
             raise ValueError(
@@ -230,8 +230,9 @@ def processes(jobs: int) -> Iterator[Executor | None]:
 
 
 def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Submit a task while interrupts from the keyboard wait: a worker that this starts never gets
-    one.
+    """Submit a task while interrupts from the keyboard wait.
+
+    A worker that this starts never gets one.
 
     A worker ignores interrupts from its first line on, but it takes a second to come to that line.
     """
@@ -245,8 +246,10 @@ def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 
 def _end(executor: ProcessPoolExecutor) -> None:
-    """End the workers. Cancelled tasks must be out of the pool before, or its thread prints a
-    traceback of its own."""
+    """End the workers.
+
+    Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.
+    """
     executor.shutdown(wait=False, cancel_futures=True)
     deadline = time.monotonic() + 1
     waiting = executor._pending_work_items

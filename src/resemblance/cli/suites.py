@@ -1,5 +1,4 @@
-"""The commands that every suite has, from one factory: ``run``, ``status``, ``results`` and
-``report``."""
+"""The commands that every suite has, from one factory: run, status, results and report."""
 
 from __future__ import annotations
 
@@ -269,8 +268,10 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
 
 
 def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
-    """Return the result of a study; ``ValueError`` when there is none yet, or it is a study of
-    another suite."""
+    """Return the result of a study.
+
+    Raises ``ValueError`` when there is none yet, or the study is of another suite.
+    """
     if (study / "study.json").exists():
         _check_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():

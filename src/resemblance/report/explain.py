@@ -1,5 +1,4 @@
-"""A measure or statistic explained in a terminal: its docstring with readable formulas, its claims,
-its parameters."""
+"""A measure or statistic explained in a terminal: docstring, formulas, claims, parameters."""
 
 from __future__ import annotations
 
@@ -77,8 +76,10 @@ def plain(text: str) -> str:
 
 
 def readable(formula: str) -> str:
-    """Write a LaTeX formula with the characters a terminal has; what is not known stays as it is,
-    without backslash."""
+    """Write a LaTeX formula with the characters of a terminal.
+
+    What is not known stays as it is, without the backslash.
+    """
     text = (
         " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
     )

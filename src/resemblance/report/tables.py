@@ -45,8 +45,10 @@ def render(table: TextTable, width: int | None = None) -> Iterator[TextLine]:
 
 
 def fold(text: str, width: int, *, cut: bool = True) -> list[str]:
-    """Return a text as lines of at most this width, broken between words; only a word that is wider
-    may be cut."""
+    """Return a text as lines of at most this width, broken between words.
+
+    Only a word that is wider may be cut.
+    """
     lines = [""]
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines[-1] else word
@@ -104,8 +106,10 @@ def _widths(table: TextTable, *, folded: bool) -> list[int]:
 
 
 def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
-    """Return widths that fill the terminal, more for the columns that need it most; None if no word
-    may be cut."""
+    """Return widths that fill the terminal, more for the columns that need it most.
+
+    None if no word may be cut.
+    """
     natural, widths = _widths(table, folded=False), _widths(table, folded=True)
     room = width - INDENT - gap * (len(widths) - 1) - sum(widths)
     if room < 0:
@@ -143,8 +147,7 @@ def _row(
 
 
 def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
-    """Yield a block for every row: its first two cells as a heading, the others below with their
-    names."""
+    """Yield a block for every row: two cells as a heading, the others below with their names."""
     names, gap = table.header[2:], NARROW_GAPS[0]
     indent = INDENT + gap + max((measured(row[0]) for row in table.rows), default=0)
     side = max(map(measured, names), default=0) + gap
@@ -167,8 +170,10 @@ def _only(table: TextTable, columns: Sequence[int]) -> TextTable:
 
 
 def _parts(table: TextTable, width: int) -> Iterator[TextLine]:
-    """Yield as many columns at a time as fit beside the first, which is cut if it leaves no room
-    for others."""
+    """Yield as many columns at a time as fit beside the first.
+
+    The first is cut if it leaves no room for others.
+    """
     gap, least = NARROW_GAPS[0], _widths(table, folded=True)
     room = width - INDENT - min(least[0], width // 2)
     others = list(range(1, len(table.header)))

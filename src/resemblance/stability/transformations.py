@@ -1,5 +1,4 @@
-"""Transformations of one representation, as of an encoder: what they do to its stability and to its
-similarity."""
+"""Transformations of one representation, and what they do to its stability and similarity."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class Transformed(NamedTuple):
 
 
 def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
-    """Return transformations of a representation (n, d), by name, each an array (n, k) in double
-    precision.
+    """Return transformations of a representation (n, d), by name, each (n, k) in float64.
 
     ``pca_k``: principal components; ``randproj_k``: Gaussian random projections; ``topvar_k``,
     ``randfeat_k``: the k features of largest variance, or random ones; ``noise_p``: Gaussian noise
@@ -81,8 +79,7 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
 
 
 def regime(name: str) -> Regime:
-    """Return whether a transformation keeps fewer features or directions ("compression"), or all
-    ("preserving")."""
+    """Return "compression" for fewer features or directions, "preserving" for all of them."""
     return (
         "compression"
         if name.startswith(("pca", "randproj", "topvar", "randfeat"))
@@ -93,8 +90,7 @@ def regime(name: str) -> Regime:
 def transformation_study(
     X: Any, *, seed: int = 320, k: int = 30, max_samples: int = 1600
 ) -> tuple[Transformed, ...]:
-    """Return what the transformations of a representation (n, d) do to its stability and
-    similarity.
+    """Return the stability and similarity of the transformations of a representation (n, d).
 
     ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples.
     Where a transformation leaves a statistic without a value, its ``Undefined`` is raised.

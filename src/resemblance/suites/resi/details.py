@@ -1,5 +1,4 @@
-"""What else a reader may ask of an evaluation: groups of models, times, failures, claims of the
-measures, inputs."""
+"""Details of an evaluation: groups of models, times, failures, claims of the measures, inputs."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ def _strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
 
 
 def group_table(facts: Evaluation) -> Table:
-    """Return the accuracies of every group of models, on what they were measured, and why a group
-    was left out."""
+    """Return the accuracies of every group of models, and why a group was left out."""
     columns = ("test", "models", "group", "accuracy", "from", "to", "inputs", "")
     rows: list[tuple[Entry, ...]] = []
     for g in facts.groups:
@@ -187,8 +185,10 @@ def _tick(claim: bool | None) -> str:
 
 
 def inputs_section(standings: Standings) -> Section | None:
-    """Return the representations that were compared and their fingerprints; nothing where there
-    are none."""
+    """Return the representations that were compared and their fingerprints.
+
+    Nothing where there are none.
+    """
     representations = standings.facts.provenance.get("representations", {})
     if not representations:
         return None

@@ -1,5 +1,4 @@
-"""From comparisons to scores: what a case expects of pairs, and how well every measure agrees with
-it."""
+"""From comparisons to scores: what a case expects of pairs, and how well each measure agrees."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One test of measures on one set of models: representations to compare, and what is expected
-    of them.
+    """One test of measures on one set of models: representations, and what is expected of them.
 
     ``parts`` are compared each by itself: one for tests of models, one per model for the test of
     layers. ``expectations``: by quality, one expectation per part. What it is depends on the case's
@@ -169,8 +167,10 @@ def grade(
 
 
 def rule_for(protocol: str, kind: str, quality: str, info: MeasureInfo) -> Rule:
-    """Return the rule for a quality of a case of this kind: the authors' code scores similarities
-    as they are."""
+    """Return the rule for a quality of a case of this kind.
+
+    The authors' code scores similarities as they are.
+    """
     rule = RULES[protocol][kind, quality.partition("_")[0]]
     as_it_is = info.larger_is_more_similar and rule.quality is auprc_of_ratios
     return rule._replace(quality=auprc_of_similarities) if as_it_is else rule

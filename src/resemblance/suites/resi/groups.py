@@ -1,5 +1,4 @@
-"""Do groups of models behave as intended? Their accuracies must not overlap, or the group says
-nothing."""
+"""Do groups of models behave as intended? Only if their accuracies do not overlap."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ class ModelGroup(NamedTuple):
 
 
 def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Return the groups to keep: as many as possible of which no two have overlapping ranges of
-    accuracy.
+    """Return the largest set of groups whose ranges of accuracy do not overlap.
 
     Groups come in the order of their strength. Of equally large choices, one with the first and the
     last group is taken, then one with the first. This is the rule by which the ReSi benchmark left
@@ -48,8 +46,10 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
 
 
 def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]) -> set[str]:
-    """Return the largest set of disjoint ranges with these, earliest end first; empty if these
-    overlap themselves."""
+    """Return the largest set of disjoint ranges that includes these, earliest end first.
+
+    Empty if these overlap.
+    """
     disjoint = dict[str, None]()
     for name in (*fixed, *sorted(ranges, key=lambda name: ranges[name][1])):
         low, high = ranges[name]

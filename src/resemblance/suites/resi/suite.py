@@ -44,8 +44,9 @@ def run(
     claims: Judges | None = None,
     suite: str | None = None,
 ) -> Result:
-    """Run the ReSi benchmark in a directory, or continue there: train, extract, compare, grade,
-    write the result.
+    """Run the ReSi benchmark in a directory, or continue an earlier run there.
+
+    It trains, extracts, compares, grades and writes the result.
 
     What is already there is not done again: models whose recipe is unchanged and whose files are
     undamaged, and comparisons of the same data by the same version of a measure. A process that is
@@ -113,8 +114,7 @@ def _former(suite: str) -> str:
 
 
 def _complete(folder: Path, plan: Sequence[Recipe], purpose: Purpose) -> list[Recipe]:
-    """Return the recipes of the plan, and of the other domains of the study that are there in
-    full."""
+    """Return the recipes of the plan, and of the other domains that the study has in full."""
     done, subjects = {recipe.domain for recipe in plan}, list(plan)
     for domain in purpose.domains:
         more = recipes(purpose.size, [domain]) if purpose.size and domain not in done else ()
@@ -140,8 +140,7 @@ def publish(folder: Path, facts: Evaluation, result: Result) -> None:
 
 
 def comparison_rows(facts: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per compared pair and measure, with the version and the fingerprints that it
-    belongs to."""
+    """Yield one row per compared pair and measure, with its version and fingerprints."""
     versions = {m.spec: m.version for m in facts.measures}
     data = facts.provenance.get("representations", {})
     for m in facts.maps:

@@ -1,5 +1,4 @@
-"""The words of the ReSi suite: what its tests, qualities, protocols and figures are called and
-mean."""
+"""The words of the ReSi suite: names and meanings of tests, qualities, protocols and figures."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from ..training import model_folder
 
 
 class Plan(NamedTuple):
-    """Which models of the ReSi suite are trained: of which of its sizes, in which domains, how many
-    of each kind."""
+    """Which models of the ReSi suite are trained: size, domains, and how many of each kind."""
 
     suite: str
     domains: tuple[str, ...]
@@ -53,8 +52,7 @@ def models_of(config: RunConfig, kinds: Sequence[str]) -> list[Recipe]:
 
 
 def missing(domain: str) -> str:
-    """Return the package that the models of a domain need and that is not installed; "" when all
-    are."""
+    """Return the package that the models of a domain need and that is not installed, or ""."""
     needed = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
     return next((package for package in needed if find_spec(package) is None), "")
 
@@ -82,8 +80,7 @@ def recipe_of(config: RunConfig, part: Part) -> Recipe:
 
 
 def family(name: str) -> str:
-    """Return what models that may be compared have in common, "vision/resnet" of
-    "vision/digits/resnet/..."."""
+    """Return what comparable models share: "vision/resnet" of "vision/digits/resnet/..."."""
     domain, _, architecture, *_ = name.split("/")
     return f"{domain}/{architecture}"
 

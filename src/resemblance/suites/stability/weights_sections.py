@@ -165,8 +165,10 @@ def _measures(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table
 
 
 def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | None:
-    """Mean area over all cells with copies enough of either kind; None where the measure lacks
-    one."""
+    """Return the mean area over all cells with enough copies of either kind.
+
+    None where the measure lacks one.
+    """
     cells = [
         (g, k) for g in families(models).values() for k in KINDS if min(lost(g, k, loss)) >= FEWEST
     ]
@@ -330,8 +332,9 @@ Scores = dict[str, dict[str, float | None]]
 def _scores(
     models: Sequence[DisturbedModel], labels: dict[str, str]
 ) -> tuple[Scores, dict[str, str]]:
-    """How well every measure tells losses of accuracy, by kind of model and disturbance, and why it
-    has no number.
+    """Return how well every measure detects losses of accuracy, and why it has no number.
+
+    By kind of model and disturbance.
 
     One quality of each, so that the same copies do not count twice: the area under the ROC where
     copies enough lost more than two points and did not, Spearman's correlation elsewhere, none
