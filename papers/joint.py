@@ -67,6 +67,6 @@ def _agreement(result: Result) -> str:
 def verdicts(claims: Iterable[tuple[str, tuple[Claim, ...]]]) -> str:
     """Return how many claims of every paper have which verdict, as a table."""
     columns = [v for v in VERDICTS if v != NO_DATA]
-    counts = {heading: Counter(claim.verdict for claim in own) for heading, own in claims}
+    counts = {heading: Counter(claim.verdict for claim in group) for heading, group in claims}
     rows = [(heading, *(str(count[v]) for v in columns)) for heading, count in counts.items()]
     return table(("paper", *columns), rows)

@@ -150,11 +150,11 @@ def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[s
         # rankdata counts from the smallest, and the largest value is the best
         for label, rank in zip(values, rankdata([-v for v in values.values()], method="min")):
             ranks[label].append(float(rank))
-    found = (
+    rows = (
         PublishedRank(label, float(np.mean(r)), float(np.median(r)), len(r))
         for label, r in ranks.items()
     )
-    return {rank.label: rank for rank in sorted(found, key=lambda rank: (rank.mean, rank.label))}
+    return {rank.label: rank for rank in sorted(rows, key=lambda rank: (rank.mean, rank.label))}
 
 
 def compare_published(

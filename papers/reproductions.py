@@ -73,11 +73,11 @@ def stored(paper: Paper, root: Path = ROOT) -> Result:
 
 def store(paper: Paper, result: Result, root: Path = ROOT) -> Path:
     """Store what the README and the documentation need of a result, and return the file."""
-    made = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "system": platform.system()}
+    origin = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "system": platform.system()}
     small = replace(
         result,
         sections=tuple(_trimmed(section, paper.kept) for section in result.sections),
-        provenance={**result.provenance, **made},
+        provenance={**result.provenance, **origin},
     )
     path = stored_path(paper, root)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +86,8 @@ def store(paper: Paper, result: Result, root: Path = ROOT) -> Path:
     return path
 
 
-def _trimmed(section: Section, kept: Iterable[str]) -> Section:
-    tables = tuple(t for t in section.tables if t.name in kept)
+def _trimmed(section: Section, names: Iterable[str]) -> Section:
+    tables = tuple(t for t in section.tables if t.name in names)
     return section._replace(tables=tables, figures=(), scores={}, reasons={})
 
 
@@ -119,21 +119,21 @@ def readme(paper: Paper, result: Result) -> str:
             parts += [f"## {section.title}", claims_table(section.claims)]
         if section.name == "published":
             parts += [f"## {section.title}", section.about]
-            for own in section.tables:
-                parts += [f"### {own.title}", decimal_table(own), own.note]
+            for table in section.tables:
+                parts += [f"### {table.title}", decimal_table(table), table.note]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def made_line(result: Result) -> str:
     """Return version, date and machine of a run, in one sentence."""
-    made = result.provenance
-    libraries = ", ".join(f"{name} {version}" for name, version in made["libraries"].items())
+    provenance = result.provenance
+    libraries = ", ".join(f"{name} {version}" for name, version in provenance["libraries"].items())
     seconds = sum(result.seconds.values())
     time = f", {seconds:.0f} seconds of one processor besides training" if seconds else ""
     return (
-        f"The numbers here: resemblance {made['resemblance']}, size `{result.size}`, "
-        f"{made['date']}, Python {made['python']}, {libraries}, {made['system']} on "
-        f"{made['machine']}{time}."
+        f"The numbers here: resemblance {provenance['resemblance']}, size `{result.size}`, "
+        f"{provenance['date']}, Python {provenance['python']}, {libraries}, "
+        f"{provenance['system']} on {provenance['machine']}{time}."
     )
 
 

@@ -516,8 +516,8 @@ def test_groups_become_strips_and_poolings_with_accuracies_of_their_own_more():
     assert figures[1].note == "50%: left out: why."
     assert [s.is_used for s in figures[1].strips] == [True, False]
     rows = table(result_of(found), "labels", "groups").rows
-    assert rows[3] == ("Label randomization", "vision net", "50%", 0.4, 0.4, 0.4, "clean",
-                       "left out: why")  # fmt: skip
+    left_out = ("50%", 0.4, 0.4, 0.4, "clean", "left out: why")
+    assert rows[3] == ("Label randomization", "vision net", *left_out)
 
 
 def test_failures_are_grouped_by_measure_and_reason():

@@ -32,16 +32,16 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
         return CLAIMS["summary"](by_benchmark)
 
     result = run_suite(folder, claims={**CLAIMS, "summary": judge_all}, **options)
-    own = (leaders(facts), *published_tables(facts))
+    comparisons = (leaders(facts), *published_tables(facts))
     about = "The numbers that the paper prints, next to those of the corresponding models here."
-    section = Section("published", "The paper's tables and ours", about, own)
+    section = Section("published", "The paper's tables and ours", about, comparisons)
     return replace(result, sections=(*result.sections, section))
 
 
 def tables(result: Result) -> Tables:
     """Return the table of the documentation: the three measures of the paper."""
-    (own,) = (t for t in result["published"].tables if t.name == "leaders")
-    return {"leaders": decimal_table(own)}
+    (table,) = (t for t in result["published"].tables if t.name == "leaders")
+    return {"leaders": decimal_table(table)}
 
 
 PAPER = Paper(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from papers.judging import Evidence, NoData, judged
 from resemblance.results.claims import Claim
 from resemblance.rng import generator
+from resemblance.significance import percentile_interval
 from resemblance.suites.stability.weight_changes import (
     CKA,
     DRIFTS,
@@ -38,8 +40,10 @@ DRAWS = 200
 
 
 def claims(models: Sequence[DisturbedModel]) -> tuple[Claim, ...]:
-    """Return the claims beside the numbers of a run. A drift "passes 5 %" as in the paper: on rows
-    of length 1."""
+    """Return the claims beside the numbers of a run.
+
+    A drift "passes 5 %" as in the paper: on rows of length 1.
+    """
     return judged(_CLAIMS, models)
 
 
@@ -64,40 +68,39 @@ def _spearman(models: Sequence[DisturbedModel], *specs: str) -> tuple[float, ...
     _measured(models, *specs)
     if all(np.ptp([p.loss for p in m.disturbed("noise")]) == 0 for m in models):
         raise NoData("no accuracy was lost")
-    found = tuple(tracking(models, spec, "noise") for spec in specs)
-    if any(np.isnan(found)):
+    correlations = tuple(tracking(models, spec, "noise") for spec in specs)
+    if any(np.isnan(correlations)):
         raise NoData("a comparison failed")
-    return found
+    return correlations
 
 
 def _follows(models: Sequence[DisturbedModel]) -> Evidence:
     rdm, cka = _spearman(models, RDM, CKA)
-    said = f"RDM drift {number(rdm)}, CKA {number(cka)} (mean over {len(models)} models)"
-    return Evidence(said, (rdm > 0.8, cka > 0.8), OTHERS)
+    text = f"RDM drift {number(rdm)}, CKA {number(cka)} (mean over {len(models)} models)"
+    return Evidence(text, (rdm > 0.8, cka > 0.8), OTHERS)
 
 
 def _highest(models: Sequence[DisturbedModel]) -> Evidence:
     specs = [spec for spec in DRIFTS if spec in _enough(models)[0].unchanged]
-    found = dict(zip(specs, _spearman(models, *specs)))
-    if RDM not in found or len(found) < 2:
+    correlations = dict(zip(specs, _spearman(models, *specs)))
+    if RDM not in correlations or len(correlations) < 2:
         raise NoData("the run lacks drifts to compare")
-    rdm = found.pop(RDM)
-    best = max(found, key=lambda spec: found[spec])
+    rdm = correlations.pop(RDM)
+    best, other = max(correlations.items(), key=itemgetter(1))
     low, high = lead(models, RDM, best, DRAWS)
     note = "the paper's own numbers say the opposite of its text: 0.927 is smaller than 0.937"
     text = (
-        f"RDM drift {number(rdm)}; highest of the other drifts: {best} {number(found[best])}; "
-        f"difference {number(rdm - found[best])} [{number(low)}, {number(high)}] over models and "
-        "levels"
+        f"RDM drift {number(rdm)}; highest of the other drifts: {best} {number(other)}; "
+        f"difference {number(rdm - other)} [{number(low)}, {number(high)}] over models and levels"
     )
     return Evidence(text, (high > 0, low > 0), note)
 
 
 def _first(models: Sequence[DisturbedModel], spec: str, threshold: Threshold = as_printed) -> float:
-    found = [first_alarm(m, spec, threshold) for m in models]
-    if any(np.isnan(found)):
+    alarms = [first_alarm(m, spec, threshold) for m in models]
+    if any(np.isnan(alarms)):
         raise NoData(f"{spec} has no value for some noise")
-    return _median(found)
+    return _median(alarms)
 
 
 def _median(levels: Sequence[float]) -> float:
@@ -111,9 +114,9 @@ def _at(level: float) -> str:
 def _procrustes_first(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, PROCRUSTES, RDM, CKA)
     root, rdm, cka = (_first(models, spec) for spec in (PROCRUSTES, RDM, CKA))
-    said = f"Procrustes {_at(root)}, RDM drift {_at(rdm)}, CKA {_at(cka)} (medians)"
+    text = f"Procrustes {_at(root)}, RDM drift {_at(rdm)}, CKA {_at(cka)} (medians)"
     return Evidence(
-        said, (root < rdm, root < cka), "true of the root that the paper takes: see the next claims"
+        text, (root < rdm, root < cka), "true of the root that the paper takes: see the next claims"
     )
 
 
@@ -121,26 +124,26 @@ def _false(models: Sequence[DisturbedModel], spec: str, threshold: Threshold = a
     _measured(models, spec)
     if all(p.harmed for m in models for p in tested(m)):
         raise NoData("no change is harmless")
-    found = rates(models, spec, threshold).false_alarms
-    if np.isnan(found):
+    share = rates(models, spec, threshold).false_alarms
+    if np.isnan(share):
         raise NoData(f"{spec} has no value for some change")
-    return found
+    return share
 
 
 def _false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
     root, rdm = (_false(models, spec) for spec in (PROCRUSTES, RDM))
-    own = [f"{_false(models, spec, scaled):.0%}" for spec in (PROCRUSTES, RDM)]
-    said = (
+    shares = [f"{_false(models, spec, scaled):.0%}" for spec in (PROCRUSTES, RDM)]
+    text = (
         f"Procrustes {root:.0%}, RDM drift {rdm:.0%} of harmless changes; at 5 % of the scale "
-        f"{' and '.join(own)}"
+        f"{' and '.join(shares)}"
     )
-    return Evidence(said, (root > 0.2, root > 2 * rdm), OTHERS)
+    return Evidence(text, (root > 0.2, root > 2 * rdm), OTHERS)
 
 
 def _rigid(models: Sequence[DisturbedModel]) -> Evidence:
     squared, rdm = (_false(models, spec) for spec in (SQUARED, RDM))
     first, other = _first(models, SQUARED), _first(models, RDM)
-    said = (
+    text = (
         f"squared: {squared:.0%} false alarms, RDM drift {rdm:.0%}; first at {_at(first)}, RDM "
         f"drift {_at(other)}"
     )
@@ -149,7 +152,7 @@ def _rigid(models: Sequence[DisturbedModel]) -> Evidence:
         "not roots: a change of size ε gives ε there and ε² elsewhere. Squared, its own numbers "
         "cross 5 % at σ = 0.145, after the others"
     )
-    return Evidence(said, (first < other, squared > 2 * rdm), note)
+    return Evidence(text, (first < other, squared > 2 * rdm), note)
 
 
 def _larger(models: Sequence[DisturbedModel]) -> Evidence:
@@ -164,8 +167,8 @@ def _larger(models: Sequence[DisturbedModel]) -> Evidence:
         "theirs are base models against instruction-tuned ones, ours one model and its disturbed "
         "copies"
     )
-    said = f"in {share:.0%} of {len(pairs)} changes, on average {ratio:.2f} times as large"
-    return Evidence(said, (share > 0.5,), note)
+    text = f"in {share:.0%} of {len(pairs)} changes, on average {ratio:.2f} times as large"
+    return Evidence(text, (share > 0.5,), note)
 
 
 def _warns(models: Sequence[DisturbedModel]) -> Evidence:
@@ -180,30 +183,29 @@ def _warns(models: Sequence[DisturbedModel]) -> Evidence:
         sum(a < h for a, h in zip(alarms, harms)),
         sum(a == h < np.inf for a, h in zip(alarms, harms)),
     )
-    said = (
+    text = (
         f"{early} of {len(models)} models, {tied} at the same α: RDM drift at "
         f"{_at(_first(models, RDM))}, accuracy at {_at(_median(harms))} (medians)"
     )
     note = "accuracy counts as lost when McNemar's test says so at 5 %, after Holm over all α"
-    return Evidence(said, (early > len(models) / 2,), note)
+    return Evidence(text, (early > len(models) / 2,), note)
 
 
 def lead(models: Sequence[DisturbedModel], one: str, other: str, draws: int) -> tuple[float, float]:
-    """Return the 95 % interval of how much better one measure follows accuracy under noise than
-    another.
+    """Return the 95 % interval of how much better one measure follows accuracy than another.
+
+    Under noise.
 
     Models, and levels of noise within each, are drawn with replacement, for both measures the same.
     """
-    found = []
+    leads = []
     for draw in range(draws):
         random = generator(0, "canary", "lead", draw)
-        chosen = [
+        sample = [
             _redrawn(models[i], random) for i in random.integers(len(models), size=len(models))
         ]
-        found.append(tracking(chosen, one, "noise") - tracking(chosen, other, "noise"))
-    there = [v for v in found if not np.isnan(v)]
-    low, high = np.quantile(there, [0.025, 0.975]) if there else (np.nan, np.nan)
-    return float(low), float(high)
+        leads.append(tracking(sample, one, "noise") - tracking(sample, other, "noise"))
+    return percentile_interval(leads)
 
 
 def _redrawn(model: DisturbedModel, random: np.random.Generator) -> DisturbedModel:

@@ -21,8 +21,7 @@ SMALL = 0.3  # correlations that count as none
 
 
 class Cell(NamedTuple):
-    """Embeddings (layers of models, under a pooling) in one task, and what was found of each, the
-    mean over splits.
+    """Embeddings (layers of models, under a pooling) in one task, with the means over splits.
 
     ``columns``: by name of the quantity an array (n_embeddings,), NaN where there is no value.
     """
@@ -37,14 +36,16 @@ def gathered(
     quantities: Callable[[Mapping[str, Any]], Mapping[str, float | None]],
     task: Callable[[Mapping[str, Any]], str] = lambda case: str(case["task"]),
 ) -> tuple[Cell, ...]:
-    """Return the cells of all parts. ``quantities`` names what is known of a case, ``task`` what it
-    belongs to."""
-    found: dict[str, dict[str, list[Mapping[str, float | None]]]] = {}
+    """Return the cells of all parts.
+
+    ``quantities`` names what is known of a case, ``task`` what it belongs to.
+    """
+    cells: dict[str, dict[str, list[Mapping[str, float | None]]]] = {}
     for part, value in done:
         for case in value["cases"]:
-            own = found.setdefault(f"{family(part['model'])}, {task(case)}", {})
-            own.setdefault(f"{part['model']} {case['layer']}", []).append(quantities(case))
-    return tuple(_cell(name, by_embedding) for name, by_embedding in found.items())
+            embeddings = cells.setdefault(f"{family(part['model'])}, {task(case)}", {})
+            embeddings.setdefault(f"{part['model']} {case['layer']}", []).append(quantities(case))
+    return tuple(_cell(name, by_embedding) for name, by_embedding in cells.items())
 
 
 def _cell(name: str, by_embedding: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Cell:
@@ -63,8 +64,9 @@ def over_cells(
     value: Callable[..., float],
     draws: int,
 ) -> Bar | None:
-    """Return the mean over cells of a value of some quantities, with its interval; None when no
-    cell has one.
+    """Return the mean over cells of a value of some quantities, with its interval.
+
+    None when no cell has one.
 
     ``value`` is called with the first two quantities and, if there are more, the others side by
     side.
@@ -74,13 +76,12 @@ def over_cells(
     def of(table: np.ndarray) -> float:
         return value(table[:, 0], table[:, 1], *([table[:, 2:]] if len(quantities) > 2 else []))
 
-    found = mean_over(name, tables, of, draws=draws)
-    return None if np.isnan(found.value) else found
+    bar = mean_over(name, tables, of, draws=draws)
+    return None if np.isnan(bar.value) else bar
 
 
 def is_small(bar: Bar) -> bool:
-    """Whether an interval lies within ±0.3: a correlation that counts as none, and not only an
-    uncertain one."""
+    """Whether an interval lies within ±0.3: no correlation, rather than an uncertain one."""
     return bar.low is not None and bar.high is not None and bar.low > -SMALL and bar.high < SMALL
 
 

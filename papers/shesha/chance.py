@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import count as counting
 from typing import Any
@@ -81,18 +82,19 @@ def _baseline(draw: int) -> dict[str, float]:
 
 
 def z_score(points: np.ndarray, labels: np.ndarray) -> float:
-    """Mean over classes of (b - w) / (b + w), with w the mean distance of a class to its mean, b to
-    that of all others.
+    """Return the mean over classes of (b - w) / (b + w).
+
+    w is the mean distance of a class to its mean, b to that of all others.
 
     The "Shesha-Z" of Raju 2026, Tables 4 to 7 and 10. Points are (n, d), labels (n,).
     """
-    found = []
+    scores = []
     for c in np.unique(labels):
         inside = points[labels == c]
         within = np.linalg.norm(inside - inside.mean(axis=0), axis=1).mean()
         between = np.linalg.norm(inside - points[labels != c].mean(axis=0), axis=1).mean()
-        found.append((between - within) / (between + within + 1e-8))
-    return float(np.mean(found))
+        scores.append((between - within) / (between + within + 1e-8))
+    return float(np.mean(scores))
 
 
 def _similarity(facts: Mapping[str, Any]) -> Evidence:
@@ -138,14 +140,13 @@ _CLAIMS = (
 )
 
 
-def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
-    of = {
-        what: [value for part, value in found if part["what"] == what]
-        for what in ("pair", "baseline", "measure")
-    }
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    of = defaultdict[str, list[Any]](list)
+    for part, value in done:
+        of[part["what"]].append(value)
     facts = {"pair": of["pair"][0], "baselines": of["baseline"]}
     labels = {m.spec: m for m in config.measures}
-    specs = [part["measure"][0] for part, _ in found if part["what"] == "measure"]
+    specs = [part["measure"][0] for part, _ in done if part["what"] == "measure"]
     rows: list[tuple[Entry, ...]] = []
     reasons: dict[str, str] = {}
     for spec, value in zip(specs, of["measure"]):

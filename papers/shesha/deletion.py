@@ -78,31 +78,32 @@ def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
     left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
     if what == "table 12":
         points, left = preprocessed(points, part["as"]), preprocessed(left, part["as"])
-    found = {
+    scores = {
         "shesha": split_score(left, seed, k=splits),
         "cka": float(cka(points, left, estimator="debiased")),
     }
     if what == "table 11":
-        found |= {
+        scores |= {
             "pwcka": float(pwcka(points, left)),
             "procrustes": procrustes_similarity(points, left),
         }
     if what in ("table 11", "table 12"):
-        found |= {"cka_biased": float(cka(points, left))}
+        scores |= {"cka_biased": float(cka(points, left))}
     if what == "whitening":
-        found |= {"whitened": split_score(preprocessed(left, "whitened"), seed, k=splits)}
-    return found
+        scores |= {"whitened": split_score(preprocessed(left, "whitened"), seed, k=splits)}
+    return scores
 
 
 def procrustes_similarity(x: np.ndarray, y: np.ndarray) -> float:
-    """1 minus the disparity of Procrustes analysis with scaling: the squared nuclear norm of the
-    aligned product."""
+    """Return 1 minus the disparity of Procrustes analysis with scaling.
+
+    It is the squared nuclear norm of the aligned product.
+    """
     return (1 - float(procrustes(x, y, squared=True)) / 2) ** 2
 
 
 def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
-    """Return points as they are ("raw"), "centred", centred with rows of length 1 ("normalised"),
-    or "whitened".
+    """Return points "raw", "centred", "normalised" (also to rows of length 1), or "whitened".
 
     Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). The identity is not scaled by
     the variances, so the result depends on the unit of the points; that is how the author's script
@@ -145,10 +146,9 @@ def _facts(done: Sequence[tuple[Part, Any]]) -> Facts:
 
 
 def _table_11(facts: Facts) -> Table:
+    shown = {k: scores for k, scores in facts["table 11"].items() if k in SHOWN}
     rows: Rows = tuple(
-        (str(k), *(float(v[name]) for name in COLUMNS))
-        for k, v in facts["table 11"].items()
-        if k in SHOWN
+        (str(k), *(float(scores[name]) for name in COLUMNS)) for k, scores in shown.items()
     )
     return Table(
         "table_11",
@@ -222,8 +222,10 @@ def _script(facts: Facts) -> Evidence:
 
 
 def _first_below(facts: Facts, name: str) -> int:
-    """Components removed when a value first falls below a half. :class:`NoData` where rows before
-    are missing."""
+    """Return the components removed when a value first falls below a half.
+
+    Raises :class:`NoData` where rows before are missing.
+    """
     rows = facts["table 11"]
     first = min((k for k in rows if rows[k][name] < HALF), default=-1)
     if first < 0 or first - 1 not in rows:

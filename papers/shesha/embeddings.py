@@ -13,8 +13,10 @@ from resemblance.suites.stability.models import models_of, subjects
 
 
 def deep_models(config: RunConfig) -> Sequence[Recipe]:
-    """Return the recipes of models with several layers: of graphs the deeper networks, of which
-    only layers differ."""
+    """Return the recipes of models with several layers.
+
+    Of graphs the deeper networks, of which only layers differ.
+    """
     return [
         r
         for r in models_of(config, ("normal", "layers"))
@@ -25,8 +27,10 @@ def deep_models(config: RunConfig) -> Sequence[Recipe]:
 def embeddings(
     config: RunConfig, recipe: Recipe
 ) -> Iterator[tuple[str, Representation, np.ndarray]]:
-    """Yield every layer of a trained model under every pooling: its name, its representation, the
-    model's outputs."""
+    """Yield every layer of a trained model under every pooling.
+
+    Its name, its representation, the model's outputs.
+    """
     for subject in subjects(config, recipe):
         assert subject.outputs is not None
         for layer, representation in subject.layers.items():

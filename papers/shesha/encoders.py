@@ -1,5 +1,4 @@
-"""Transformations of encoders: does similarity to the original say how stable what is left of it
-is? (Tables 14, 15)"""
+"""Transformations of encoders: does similarity to the original tell stability? (Tables 14, 15)."""
 
 from __future__ import annotations
 
@@ -67,20 +66,20 @@ def _models(config: RunConfig) -> list[Recipe]:
     architecture."""
     size = SIZES[config.size]
     domains = [domain for domain in DOMAINS if not missing(domain)] if size.models else []
-    found: list[Recipe] = []
+    selection: list[Recipe] = []
     for domain in domains:
         models = list(recipes(domain, size.suite, [("normal", 0.0, size.models)]))
-        found += [r for r in models if r.architecture == models[0].architecture]
-    return found
+        selection += [r for r in models if r.architecture == models[0].architecture]
+    return selection
 
 
 def _parts(config: RunConfig) -> list[Part]:
     size = SIZES[config.size]
-    made = list(BASES)[: 3 if size.models else 2]
-    bases: list[dict[str, Any]] = [{"domain": MADE, "base": base} for base in made]
+    names = list(BASES)[: 3 if size.models else 2]
+    bases: list[dict[str, Any]] = [{"domain": MADE, "base": base} for base in names]
     for recipe in _models(config):
-        own = {"domain": recipe.domain, "model": recipe.name, "recipe": recipe.fingerprint}
-        bases += [{**own, "base": base} for base in ("last layer", "all layers")]
+        model = {"domain": recipe.domain, "model": recipe.name, "recipe": recipe.fingerprint}
+        bases += [{**model, "base": base} for base in ("last layer", "all layers")]
     more = {
         "splits": size.splits,
         "samples": SAMPLES,
@@ -104,17 +103,17 @@ def _base(config: RunConfig, part: Part) -> np.ndarray:
         return harmonic(seed) if share is None else mixture(share, seed)
     recipe = next(r for r in _models(config) if r.fingerprint == part["recipe"])
     layers = list(read_subject(model_folder(config.folder, recipe))[0].layers.values())
-    kept = layers[-1:] if part["base"] == "last layer" else layers
-    return np.hstack([np.asarray(to_numpy(layer.array), dtype=np.float64) for layer in kept])
+    selection = layers[-1:] if part["base"] == "last layer" else layers
+    return np.hstack([np.asarray(to_numpy(layer.array), dtype=np.float64) for layer in selection])
 
 
 # ------------------------------------------------------------------------------------ what it shows
 
 
-def _configurations(found: Sequence[tuple[Part, Any]]) -> list[Configuration]:
+def _configurations(done: Sequence[tuple[Part, Any]]) -> list[Configuration]:
     """Every transformation of every base, averaged over seeds, as in the paper."""
     values: defaultdict[tuple[str, str, str], list[list[float]]] = defaultdict(list)
-    for part, rows in found:
+    for part, rows in done:
         for name, _, _, *numbers in rows:
             values[part["domain"], f"{part.get('model', '')} {part['base']}".strip(), name].append(
                 numbers
@@ -128,8 +127,7 @@ Rho = tuple[float, float, float]
 
 
 class Facts(NamedTuple):
-    """Correlations of stability with similarity: of each domain, over all trained models, and by
-    regime."""
+    """Correlations of stability with similarity: by domain, over all trained models, by regime."""
 
     domains: Mapping[str, Rho]
     counts: Mapping[str, int]
@@ -139,21 +137,19 @@ class Facts(NamedTuple):
     components: tuple[float, float]  # mean feature split and basis split of principal components
 
 
-def _facts(every: Sequence[Configuration], draws: int) -> Facts:
-    domains = {
-        d: [c for c in every if c.domain == d] for d in dict.fromkeys(c.domain for c in every)
-    }
-    trained = [c for c in every if c.domain != MADE]
-    groups = {"all": trained} | {
-        r: [c for c in trained if regime(c.name) == r] for r in ("compression", "preserving")
-    }
+def _facts(configurations: Sequence[Configuration], draws: int) -> Facts:
+    domains = _by_domain(configurations)
+    trained = [c for c in configurations if c.domain != MADE]
+    groups = {"all": trained}
+    for name in ("compression", "preserving"):
+        groups[name] = [c for c in trained if regime(c.name) == name]
     return Facts(
         {d: _rho(cs, "similarity", draws) for d, cs in domains.items()},
         {d: len(cs) for d, cs in domains.items()},
         {name: _rho(cs, "similarity", draws) for name, cs in groups.items() if cs},
         {d: _rho(cs, "without_self", draws) for d, cs in domains.items()},
         {name: _rho(cs, "similarity", draws, "basis") for name, cs in groups.items() if cs},
-        _of_components(every),
+        _of_components(configurations),
     )
 
 
@@ -164,10 +160,17 @@ def _rho(
     return bootstrapped(x, y, draws=draws, random=stream(similarity))
 
 
-def _of_components(every: Sequence[Configuration]) -> tuple[float, float]:
+def _by_domain(configurations: Sequence[Configuration]) -> dict[str, list[Configuration]]:
+    groups = defaultdict[str, list[Configuration]](list)
+    for configuration in configurations:
+        groups[configuration.domain].append(configuration)
+    return dict(groups)
+
+
+def _of_components(configurations: Sequence[Configuration]) -> tuple[float, float]:
     """Mean feature split and basis split of all configurations that are principal components."""
-    found = np.array([(c.stability, c.basis) for c in every if c.name.startswith("pca")])
-    return float(found[:, 0].mean()), float(found[:, 1].mean())
+    splits = np.array([(c.stability, c.basis) for c in configurations if c.name.startswith("pca")])
+    return float(splits[:, 0].mean()), float(splits[:, 1].mean())
 
 
 def _uncorrelated(facts: Facts) -> Evidence:
@@ -204,6 +207,7 @@ def _regimes(facts: Facts) -> Evidence:
     return Evidence(text, (preserving[1] > 0, compression[2] < 0), note)
 
 
+TITLE = "Spearman's correlation of feature split and CKA, with 95 % bootstrap intervals"
 _CLAIMS = (
     ("T15", "Stability and similarity are uncorrelated over transformations of encoders",
      "ρ = 0.01 (version 1), −0.01 [−0.06, 0.03] (version 4), 2463 configurations", _uncorrelated),
@@ -212,53 +216,58 @@ _CLAIMS = (
 )  # fmt: skip
 
 
-def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
-    every = _configurations(found)
-    facts = _facts(every, SIZES[config.size].bootstraps)
-    rows = tuple(
-        (d, float(facts.counts[d]), *map(known, (*rho, *facts.without_self[d])))
-        for d, rho in facts.domains.items()
-    )
-    columns = ("domain", "configurations", "ρ", "low", "high", "ρ without itself", "low ", "high ")
-    title = "Spearman's correlation of feature split and CKA, with 95 % bootstrap intervals"
-    note = "“Without itself”: references are not compared with themselves."
-    names = ("transformation", "bases", "feature split", "basis split", "CKA", "CKA without itself")
-    regimes = tuple(
-        (name, *map(known, (*facts.pooled[name], *facts.basis[name]))) for name in facts.pooled
-    )
-    more = ("trained models", "ρ, feature split", "low", "high", "ρ, basis split", "low ", "high ")
-    tables = (
-        Table(
-            "regimes", "The same by kind of transformation, over all trained models", more, regimes
-        ),
-        Table("correlations", title, columns, rows, note),
-        Table("transformations", "Means over all bases, made and trained", names, _by_name(every)),
-    )
-    lines = tuple(
-        Line(d, tuple((c.stability, c.similarity) for c in every if c.domain == d))
-        for d in facts.domains
-    )
-    bars = tuple(Bar(d, *rho) for d, rho in facts.domains.items() if np.isfinite(rho).all())
-    figures = (
-        Bars("by_domain", title, "ρ", bars, threshold=0.0),
-        Chart("cloud", "Transformations", "feature split", "CKA", lines, joined=False),
-    )  # fmt: skip
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    configurations = _configurations(done)
+    facts = _facts(configurations, SIZES[config.size].bootstraps)
     return Section(
         "encoders",
         "Transformations of encoders",
         ABOUT,
-        tables,
-        figures,
+        _tables(facts, configurations),
+        _figures(facts, configurations),
         judged(_CLAIMS, facts),
         {},
         _absent(config),
     )
 
 
-def _by_name(every: Sequence[Configuration]) -> tuple[tuple[Entry, ...], ...]:
+def _tables(facts: Facts, configurations: Sequence[Configuration]) -> tuple[Table, ...]:
+    rows = tuple(
+        (d, float(facts.counts[d]), *map(known, (*rho, *facts.without_self[d])))
+        for d, rho in facts.domains.items()
+    )
+    columns = ("domain", "configurations", "ρ", "low", "high", "ρ without itself", "low ", "high ")
+    note = "“Without itself”: references are not compared with themselves."
+    names = ("transformation", "bases", "feature split", "basis split", "CKA", "CKA without itself")
+    regimes = tuple(
+        (name, *map(known, (*facts.pooled[name], *facts.basis[name]))) for name in facts.pooled
+    )
+    more = ("trained models", "ρ, feature split", "low", "high", "ρ, basis split", "low ", "high ")
+    pooled = "The same by kind of transformation, over all trained models"
+    means = "Means over all bases, made and trained"
+    return (
+        Table("regimes", pooled, more, regimes),
+        Table("correlations", TITLE, columns, rows, note),
+        Table("transformations", means, names, _by_name(configurations)),
+    )
+
+
+def _figures(facts: Facts, configurations: Sequence[Configuration]) -> tuple[Bars, Chart]:
+    lines = tuple(
+        Line(d, tuple((c.stability, c.similarity) for c in members))
+        for d, members in _by_domain(configurations).items()
+    )
+    bars = tuple(Bar(d, *rho) for d, rho in facts.domains.items() if np.isfinite(rho).all())
+    return (
+        Bars("by_domain", TITLE, "ρ", bars, threshold=0.0),
+        Chart("cloud", "Transformations", "feature split", "CKA", lines, joined=False),
+    )
+
+
+def _by_name(configurations: Sequence[Configuration]) -> tuple[tuple[Entry, ...], ...]:
     """Means over the bases, by transformation."""
     groups: defaultdict[str, list[Configuration]] = defaultdict(list)
-    for c in every:
+    for c in configurations:
         groups[c.name].append(c)
     return tuple(
         (name, float(len(cs)), *np.mean([c[3:] for c in cs], axis=0).tolist())

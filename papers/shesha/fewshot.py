@@ -1,5 +1,4 @@
-"""Few-shot transfer: do statistics of a few labelled samples foretell how well a representation
-serves a new task?
+"""Few-shot transfer: do statistics of few labelled samples predict how a new task will go?
 
 After Raju 2026, Section 11. The task is another question about the same inputs than the network was
 trained on.
@@ -67,9 +66,9 @@ def _compute(config: RunConfig, part: Part) -> Any:
             for split in range(part["splits"]):
                 few, fitting = few_of(tasks[task], size, generator(0, "fewshot", task, size, split))
                 for layer, x, outputs in embeddings(config, recipe):
-                    found = _case(x, outputs, tasks[task], few, fitting, reasons)
+                    case = _case(x, outputs, tasks[task], few, fitting, reasons)
                     cases.append(
-                        {"layer": layer, "task": task, "size": size, "split": split, **found}
+                        {"layer": layer, "task": task, "size": size, "split": split, **case}
                     )
     return {"cases": cases, "reasons": reasons}
 
@@ -77,8 +76,9 @@ def _compute(config: RunConfig, part: Part) -> Any:
 def few_of(
     labels: np.ndarray, size: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return about so many row numbers, of every class its share and at least 4, and which of them
-    are fitted to.
+    """Return about so many row numbers, and which of them are fitted to.
+
+    Of every class its share and at least 4.
 
     A quarter of the samples of every class is for choosing the penalty.
     """
@@ -86,9 +86,9 @@ def few_of(
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         count = max(LEAST, round(size * len(members) / len(labels)))
-        own = random.permutation(members)[:count]
-        chosen.append(own)
-        fitting.append(np.arange(len(own)) >= len(own) // 4)
+        sample = random.permutation(members)[:count]
+        chosen.append(sample)
+        fitting.append(np.arange(len(sample)) >= len(sample) // 4)
     return np.concatenate(chosen), np.concatenate(fitting)
 
 

@@ -45,8 +45,10 @@ def conclude(
     draws: int,
     absent: Mapping[str, str] | None = None,
 ) -> Section:
-    """Return the section that follows from all parts. ``absent``: models that could not be trained,
-    and why."""
+    """Return the section that follows from all parts.
+
+    ``absent``: models that could not be trained, and why.
+    """
     cells = gathered(done, _quantities, lambda case: f"{case['task']}, {case['size']} labels")
     if not done:
         claims = judged(_CLAIMS, Facts(cells, draws))
@@ -84,7 +86,8 @@ def _foretold(
     for spec, label in names.items():
         tau = over_cells(label, cells, (spec, ACCURACY), _tau, 0)
         parts = [
-            over_cells(label, own, (spec, ACCURACY), rank_correlation, 0) for own in groups.values()
+            over_cells(label, group, (spec, ACCURACY), rank_correlation, 0)
+            for group in groups.values()
         ]
         bar = foretold[spec]
         rows.append(
@@ -108,25 +111,25 @@ def _foretold(
 
 def _groups(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """Cells by kind of model, and by number of labels."""
-    found: dict[str, list[Cell]] = {}
+    groups: dict[str, list[Cell]] = {}
     for position in (0, 2):
         for cell in cells:
-            found.setdefault(cell.name.split(", ")[position], []).append(cell)
-    return found
+            groups.setdefault(cell.name.split(", ")[position], []).append(cell)
+    return groups
 
 
 def _tasks(cells: Sequence[Cell], names: Mapping[str, str]) -> Table:
     rows = []
     for cell in cells:
         accuracy = cell.columns[ACCURACY]
-        found = {names[s]: rank_correlation(cell.columns[s], accuracy) for s in names}
-        there = {name: v for name, v in found.items() if not np.isnan(v)}
-        best = max(there, key=lambda name: there[name], default="–")
+        correlations = {names[s]: rank_correlation(cell.columns[s], accuracy) for s in names}
+        valid = {name: v for name, v in correlations.items() if not np.isnan(v)}
+        best = max(valid, key=lambda name: valid[name], default="–")
         values = (
             float(len(accuracy)),
             float(accuracy.min()),
             float(accuracy.max()),
-            known(there.get(best, np.nan)),
+            known(valid.get(best, np.nan)),
         )
         rows.append((cell.name, *values[:3], best, values[3]))
     columns = (
@@ -147,12 +150,12 @@ def _tasks(cells: Sequence[Cell], names: Mapping[str, str]) -> Table:
 
 
 def _bars(foretold: Mapping[str, Bar | None]) -> Bars:
-    there = sorted((bar for bar in foretold.values() if bar), key=lambda bar: -bar.value)
+    bars = sorted((bar for bar in foretold.values() if bar), key=lambda bar: -bar.value)
     return Bars(
         "fewshot_bars",
         "Spearman of a statistic and accuracy",
         "Spearman",
-        tuple(there),
+        tuple(bars),
         "Mean over tasks.",
     )
 

@@ -111,12 +111,12 @@ def _below(name: str, bound: float, more: str, note: str = "") -> Any:
 
 def _rotations(facts: Facts) -> Evidence:
     isotropic = _below("rotation", 0.003, "")(facts)
-    own = facts[None]
-    change = abs(own["after"] - own["before"])
+    axes = facts[None]
+    change = abs(axes["after"] - axes["before"])
     text = (
         f"mixtures {isotropic.ours}; independent axes with variances 1/i²: "
-        f"{number(own['before'], 4)} → {number(own['after'])}, and basis_split "
-        f"{number(own['basis_before'])} → {number(own['basis_after'])}"
+        f"{number(axes['before'], 4)} → {number(axes['after'])}, and basis_split "
+        f"{number(axes['basis_before'])} → {number(axes['basis_after'])}"
     )
     note = (
         "holds for data that look the same in all directions only; version 4 of the paper no "
@@ -157,16 +157,16 @@ _CLAIMS = (
 )
 
 
-def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
-    facts = {part["share"]: value for part, value in found}
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    facts = {part["share"]: value for part, value in done}
     rows: Rows = tuple(
         (text, *(float(facts[s][name]) for s in SHARES)) for name, text in CHANGES.items()
     )
     columns = ("change", *(f"α = {share:g}" for share in SHARES))
-    own = facts[None]
+    axes = facts[None]
     example = (
-        ("feature split", own["before"], own["after"]),
-        ("basis_split", own["basis_before"], own["basis_after"]),
+        ("feature split", axes["before"], axes["after"]),
+        ("basis_split", axes["basis_before"], axes["basis_after"]),
     )
     tables = (
         Table("changes", "Change of the score, same splits", columns, rows),

@@ -36,8 +36,9 @@ ABOUT = (
 
 
 def simulate(seed: int = SEED) -> dict[str, np.ndarray]:
-    """Return shift over noise, observed magnitude, coherence and σ of all simulations, from NumPy's
-    legacy generator.
+    """Return shift over noise, magnitude, coherence and σ of all simulations.
+
+    From NumPy's legacy generator.
 
     The controls are all at 0, as in the author's script, where no controls are drawn.
     """
@@ -67,35 +68,35 @@ def _parts(config: RunConfig) -> list[Part]:
 
 
 def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
-    made = simulate(part["seed"])
-    x = made["snr"] if part["what"] == "snr" else made["magnitude"]
-    given = made["snr"] if part["what"] == "partial" else None
-    y, random = made["coherence"], np.random.default_rng(part["from"])
-    found = bootstrapped(x, y, given, draws=part["bootstraps"], random=random)
+    simulation = simulate(part["seed"])
+    x = simulation["snr"] if part["what"] == "snr" else simulation["magnitude"]
+    controls = simulation["snr"] if part["what"] == "partial" else None
+    y, random = simulation["coherence"], np.random.default_rng(part["from"])
+    estimate = bootstrapped(x, y, controls, draws=part["bootstraps"], random=random)
     curve = [
-        [s, *np.quantile(y[made["snr"] == s], [0.5, 0.025, 0.975]).tolist()]
-        for s in np.unique(made["snr"])
+        [s, *np.quantile(y[simulation["snr"] == s], [0.5, 0.025, 0.975]).tolist()]
+        for s in np.unique(simulation["snr"])
     ]
-    return {"found": list(found), "curve": curve}
+    return {"found": list(estimate), "curve": curve}
 
 
 def _judge(name: str) -> Any:
     printed = PRINTED[name]
 
     def judge(facts: Mapping[str, Sequence[float]]) -> Evidence:
-        found, (bootstraps,) = facts[name], facts["bootstraps"]
+        estimate, (bootstraps,) = facts[name], facts["bootstraps"]
         if bootstraps < BOOTSTRAPS:
             raise NoData(
                 f"the ends of an interval need {BOOTSTRAPS} bootstraps; this run has {bootstraps:g}"
             )
-        ends = all(abs(a - b) < 0.006 for a, b in zip(found[1:], printed[1:]))
+        ends = all(abs(a - b) < 0.006 for a, b in zip(estimate[1:], printed[1:]))
         note = (
             "larger shifts are more coherent; the text of 12.13 says that they are less"
             if name == "magnitude"
             else ""
         )
         return Evidence(
-            f"ρ = {with_interval(found)}", (as_printed(found[0], printed[0]), ends), note
+            f"ρ = {with_interval(estimate)}", (as_printed(estimate[0], printed[0]), ends), note
         )
 
     return judge
@@ -112,13 +113,13 @@ _CLAIMS = tuple(
 )
 
 
-def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
-    facts = {part["what"]: value["found"] for part, value in found}
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    facts = {part["what"]: value["found"] for part, value in done}
     facts["bootstraps"] = [SIZES[config.size].bootstraps]
     rows: Rows = tuple((TITLES[name], *map(float, facts[name]), *PRINTED[name]) for name in PRINTED)
     columns = ("correlation of", "ρ", "low", "high", "paper", "low (paper)", "high (paper)")
     note = f"Intervals of {SIZES[config.size].bootstraps} bootstraps; the paper has 10,000."
-    curve = found[0][1]["curve"]
+    curve = done[0][1]["curve"]
     line = Line(
         "median and 95 % of simulations",
         tuple((s, m) for s, m, *_ in curve),

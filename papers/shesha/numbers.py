@@ -18,9 +18,9 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
     return f"{number(float(np.mean(values)), digits)} ± {number(float(np.std(values)), digits)}"
 
 
-def with_interval(found: Sequence[float], digits: int = 3) -> str:
+def with_interval(values: Sequence[float], digits: int = 3) -> str:
     """Write a value and the ends of its interval."""
-    value, low, high = (number(v, digits) for v in found)
+    value, low, high = (number(v, digits) for v in values)
     return f"{value} [{low}, {high}]"
 
 
@@ -29,7 +29,7 @@ def as_printed(ours: float, printed: float, digits: int = 3) -> bool:
     return number(ours, digits) == number(printed, digits)
 
 
-def count(found: Iterable[bool]) -> str:
+def count(answers: Iterable[bool]) -> str:
     """Write how many of all are true."""
-    known = list(found)
+    known = list(answers)
     return f"{sum(known)} of {len(known)}"

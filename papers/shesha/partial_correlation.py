@@ -1,32 +1,35 @@
-"""Rank correlations over embeddings, what is left of them when others are held fixed, and their
-intervals."""
+"""Rank correlations over embeddings, partial ones, and their intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from resemblance.grounding import spearman
 from resemblance.results.figures import Bar
 from resemblance.results.values import known, mean
 from resemblance.rng import generator
+from resemblance.significance import percentile_interval, ranks_of_rows
+from resemblance.significance import rank_correlation as correlation_of_ranks
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
 Columns = np.ndarray  # (n_cases, n_variables): one row per embedding
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Return Spearman's correlation of two vectors without the cases that miss a value; NaN when
-    nothing varies."""
-    kept = ~(np.isnan(a) | np.isnan(b))
-    return spearman(a[kept], b[kept]).value
+    """Return Spearman's correlation of two vectors over the cases that have both values.
+
+    NaN when nothing varies.
+    """
+    complete = ~(np.isnan(a) | np.isnan(b))
+    return spearman(a[complete], b[complete]).value
 
 
 def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
-    r"""Return the partial Spearman correlation: Pearson's of the ranks of a and b without what
-    ranks of controls say.
+    r"""Return the partial Spearman correlation of a and b, with controls held fixed.
+
+    Pearson's of what ranks of controls leave of the ranks of a and b.
 
     With one control z it is
     :math:`(\rho_{ab} - \rho_{az} \rho_{bz}) / \sqrt{(1 - \rho_{az}^2)(1 - \rho_{bz}^2)}`.
@@ -36,14 +39,13 @@ def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray)
     a, b, controls = _complete(a, b, controls)
     if len(a) < controls.shape[1] + MARGIN:
         return float("nan")
-    ranks = [rankdata(column) for column in (a, b, *controls.T)]
+    ranks = [ranks_of_rows(column) for column in (a, b, *controls.T)]
     first, second = (residuals(r, np.column_stack(ranks[2:])) for r in ranks[:2])
     return _cosine(first, second, size=len(a) ** 1.5)
 
 
 def partial_raw_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
-    """Return Spearman's correlation of what a linear fit of the raw values of controls leaves of a
-    and b.
+    """Return Spearman's correlation of what a linear fit of raw controls leaves of a and b.
 
     The variant of the scripts of Raju 2026. It depends on the units: a control that is a monotone
     but not a linear function of a leaves a part of it.
@@ -67,8 +69,8 @@ def residuals(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
 def _complete(
     a: np.ndarray, b: np.ndarray, controls: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    kept = ~(np.isnan(a) | np.isnan(b) | np.isnan(controls).any(axis=1))
-    return a[kept], b[kept], controls[kept]
+    complete = ~(np.isnan(a) | np.isnan(b) | np.isnan(controls).any(axis=1))
+    return a[complete], b[complete], controls[complete]
 
 
 def _cosine(a: np.ndarray, b: np.ndarray, size: float) -> float:
@@ -92,48 +94,46 @@ def mean_over(
     left out. ``value`` NaN when no cell has one.
     """
     estimate = mean([value(cell) for cell in cells])
-    found = []
+    means = []
     for draw in range(draws):
         random = generator(seed, "correlating", draw)
-        found.append(
+        means.append(
             mean([value(cell[random.integers(len(cell), size=len(cell))]) for cell in cells])
         )
-    inside = np.array(found)[~np.isnan(found)] if found else np.array([])
-    low, high = np.quantile(inside, [0.025, 0.975]) if len(inside) else (None, None)
+    low, high = percentile_interval(means)
     return Bar(name, estimate, known(low), known(high))
 
 
-def correlated(x: np.ndarray, y: np.ndarray, given: np.ndarray | None = None) -> float:
-    """Return Spearman's correlation, of the residuals of a linear fit to ``given`` where there is
-    one.
+def correlated(x: np.ndarray, y: np.ndarray, controls: np.ndarray | None = None) -> float:
+    """Return Spearman's correlation of two vectors, or of what a linear fit to ``controls`` leaves.
 
     NaN where all of one are equal.
     """
-    if given is not None:
-        design = np.column_stack([np.ones(len(given)), given])
+    if controls is not None:
+        design = np.column_stack([np.ones(len(controls)), controls])
         x, y = (v - design @ np.linalg.lstsq(design, v, rcond=None)[0] for v in (x, y))
-    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, y))
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale > 0 else np.nan
+    return float(correlation_of_ranks(ranks_of_rows(x), ranks_of_rows(y)))
 
 
 def bootstrapped(
     x: np.ndarray,
     y: np.ndarray,
-    given: np.ndarray | None = None,
+    controls: np.ndarray | None = None,
     *,
     draws: int,
     random: np.random.Generator,
 ) -> tuple[float, float, float]:
-    """Return :func:`correlated` with its 95 % bootstrap percentile interval; draws without a value
-    are left out."""
-    n, found = len(x), []
+    """Return :func:`correlated` with its 95 % bootstrap percentile interval.
+
+    Draws without a value are left out.
+    """
+    n, correlations = len(x), []
     for _ in range(draws):
-        kept = random.choice(n, size=n, replace=True)
-        found.append(correlated(x[kept], y[kept], None if given is None else given[kept]))
-    valued = [value for value in found if not np.isnan(value)]
-    low, high = np.percentile(valued, [2.5, 97.5]) if valued else (np.nan, np.nan)
-    return correlated(x, y, given), float(low), float(high)
+        rows = random.choice(n, size=n, replace=True)
+        correlations.append(
+            correlated(x[rows], y[rows], None if controls is None else controls[rows])
+        )
+    return correlated(x, y, controls), *percentile_interval(correlations)
 
 
 def stream(*labels: int | str) -> np.random.Generator:

@@ -1,5 +1,4 @@
-"""Linear probes: what can be read off a representation, and what pushing it along a direction does
-to that."""
+"""Linear probes: what a representation tells, and what pushing it along a direction does."""
 
 from __future__ import annotations
 
@@ -26,13 +25,15 @@ class Probe(NamedTuple):
         chosen: np.ndarray = (
             scores.argmax(axis=-1) if len(self.weights) > 1 else (scores[..., 0] > 0).astype(int)
         )
-        given: np.ndarray = self.answers[chosen]
-        return given
+        answers: np.ndarray = self.answers[chosen]
+        return answers
 
 
 def logistic_probe(points: np.ndarray, labels: np.ndarray, *, penalty: float = 1.0) -> Probe:
-    """Return the logistic regression of labels on points, by scikit-learn. Raises ``ValueError``
-    for one class."""
+    """Return the logistic regression of labels on points, by scikit-learn.
+
+    Raises ``ValueError`` for one class.
+    """
     from sklearn.linear_model import LogisticRegression
 
     fitted: Any = LogisticRegression(C=penalty, max_iter=5000).fit(points, labels)
@@ -62,10 +63,14 @@ def chosen_probe(points: np.ndarray, labels: np.ndarray, fitting: np.ndarray) ->
 
 
 def direction_of(probe: Probe) -> np.ndarray:
-    """Return the unit direction that moves a probe's scores most: its weights, or their first right
-    singular vector."""
-    found: np.ndarray = np.linalg.svd(probe.weights, full_matrices=False)[2][0]
-    return found if len(probe.weights) > 1 else probe.weights[0] / np.linalg.norm(probe.weights[0])
+    """Return the unit direction that moves a probe's scores most.
+
+    Its weights, or their first right singular vector.
+    """
+    direction: np.ndarray = np.linalg.svd(probe.weights, full_matrices=False)[2][0]
+    return (
+        direction if len(probe.weights) > 1 else probe.weights[0] / np.linalg.norm(probe.weights[0])
+    )
 
 
 def steered(
@@ -91,14 +96,18 @@ def steered(
 
 
 def largest_drop(accuracies: np.ndarray, alphas: Sequence[float] = ALPHAS) -> float:
-    """Return how much accuracy the worst α costs: accuracy at α = 0 minus the smallest, 0 or
-    more."""
+    """Return the accuracy that the worst α costs: accuracy at α = 0 minus the smallest.
+
+    0 or more.
+    """
     return float(accuracies[list(alphas).index(0.0)] - accuracies.min())
 
 
 def halves(labels: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row numbers of two random halves of every class; the second gets the odd
-    samples."""
+    """Return the row numbers of two random halves of every class.
+
+    The second gets the odd samples.
+    """
     first, second = [], []
     for label in np.unique(labels):
         members = random.permutation(np.flatnonzero(labels == label))

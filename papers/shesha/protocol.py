@@ -1,5 +1,4 @@
-"""The made representations of the paper and its splits of features, drawn from the random streams
-of its author."""
+"""The paper's synthetic representations and splits, from its author's random streams."""
 
 from __future__ import annotations
 

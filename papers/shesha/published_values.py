@@ -1,5 +1,4 @@
-"""Numbers that the paper prints, or that its author's scripts write, for experiments on made
-data."""
+"""Numbers that the paper prints, or its author's scripts write, for synthetic data."""
 
 from __future__ import annotations
 

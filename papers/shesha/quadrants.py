@@ -1,5 +1,4 @@
-"""Stability and similarity apart: pairs that have both, either or neither (Raju 2026, Section
-7.1.4)."""
+"""Stability and similarity apart: pairs with both, either or neither (Raju 2026, Section 7.1.4)."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ ABOUT = (
 
 
 class Quadrant(NamedTuple):
-    """A kind of pair: its seeds, and what the paper prints as mean and deviation of stability and
-    similarity."""
+    """A kind of pair: its seeds, and the paper's mean and deviation of stability and similarity."""
 
     title: str
     stable: bool
@@ -54,7 +52,7 @@ QUADRANTS: Mapping[str, Quadrant] = {
 
 
 def _parts(config: RunConfig) -> list[Part]:
-    every, uses = range(SIZES[config.size].pairs), measured((cka,))
+    pairs, uses = range(SIZES[config.size].pairs), measured((cka,))
     return [
         {
             "quadrant": name,
@@ -63,7 +61,7 @@ def _parts(config: RunConfig) -> list[Part]:
             "uses": uses,
         }
         for name, q in QUADRANTS.items()
-        for i in every
+        for i in pairs
     ]
 
 
@@ -128,14 +126,14 @@ def _means(name: str) -> Any:
 
 def _dissociation(facts: Facts) -> Evidence:
     _complete(facts)
-    every = [v for name in QUADRANTS for v in facts[name][:PAIRS]]
-    x, y = (np.array([v[quantity] for v in every]) for quantity in ("stability", "similarity"))
+    pairs = [v for name in QUADRANTS for v in facts[name][:PAIRS]]
+    x, y = (np.array([v[quantity] for v in pairs]) for quantity in ("stability", "similarity"))
     rho = float(spearman(x, y).value)
     note = (
         "the texts contradict each other: 0.204 in 7.1.4, 0.22 in 2.2, 0.20 in Figure 6, 0.087 in "
         "7.2"
     )
-    return Evidence(f"ρ = {number(rho)} over {len(every)} pairs", (as_printed(rho, 0.204),), note)
+    return Evidence(f"ρ = {number(rho)} over {len(pairs)} pairs", (as_printed(rho, 0.204),), note)
 
 
 def _printed(quadrant: Quadrant) -> str:
@@ -159,10 +157,10 @@ _CLAIMS = (
 )
 
 
-def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
-    facts = {
-        name: [value for part, value in found if part["quadrant"] == name] for name in QUADRANTS
-    }
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    facts: dict[str, list[Any]] = {name: [] for name in QUADRANTS}
+    for part, value in done:
+        facts[part["quadrant"]].append(value)
     lines = tuple(
         Line(f"{name}: {q.title}", tuple((v["stability"], v["similarity"]) for v in facts[name]))
         for name, q in QUADRANTS.items()

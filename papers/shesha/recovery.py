@@ -55,9 +55,9 @@ def _compute(config: RunConfig, part: Part) -> dict[str, float]:
     }
 
 
-def _scores(found: Sequence[tuple[Part, Any]]) -> Scores:
-    names = {"share": [part["share"] for part, _ in found]}
-    names |= {name: [value[name] for _, value in found] for name in NAMES}
+def _scores(done: Sequence[tuple[Part, Any]]) -> Scores:
+    names = {"share": [part["share"] for part, _ in done]}
+    names |= {name: [value[name] for _, value in done] for name in NAMES}
     return {name: np.array(values) for name, values in names.items()}
 
 
@@ -107,8 +107,8 @@ _CLAIMS = (
 )
 
 
-def _conclude(config: RunConfig, found: Sequence[tuple[Part, Any]]) -> Section:
-    scores = _scores(found)
+def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+    scores = _scores(done)
     lines = [
         Line(NAMES[n], tuple(zip(scores["share"].tolist(), scores[n].tolist()))) for n in NAMES
     ]

@@ -1,5 +1,4 @@
-"""Statistics of one representation as experiments ask for them: many at once, None where there is
-no value."""
+"""Statistics of one representation for the experiments: many at once, None without a value."""
 
 from __future__ import annotations
 
@@ -39,8 +38,10 @@ def named(specs: Iterable[str]) -> list[list[Any]]:
 def values(
     specs: Iterable[str], points: np.ndarray, labels: np.ndarray, reasons: dict[str, str]
 ) -> dict[str, float | None]:
-    """Return the value of each statistic, None where data leave none; why goes to ``reasons``, by
-    specification."""
+    """Return the value of each statistic, None where data leave none.
+
+    The reasons go to ``reasons``, by specification.
+    """
     x = Representation(points)
     return {spec: _value(get_statistic(spec), x, labels, reasons) for spec in specs}
 

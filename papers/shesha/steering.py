@@ -1,5 +1,4 @@
-"""Steering: how far can pushing a representation along one direction change what is read off it
-(Raju 2026, Section 8)?
+"""Steering: how far does pushing along one direction change the readout? (Raju 2026, Section 8).
 
 Is that foretold by stability statistics of other samples, and by more of them than separate the
 classes?
@@ -29,8 +28,7 @@ STATISTICS = (*SUPERVISED, *UNSUPERVISED)
 
 
 class Repeats(NamedTuple):
-    """How often: splits of the samples, random directions and shuffled labels of each, bootstrap
-    samples."""
+    """How many splits, random directions and shuffled labels of each, and bootstrap samples."""
 
     splits: int
     random: int
@@ -82,8 +80,7 @@ Name = tuple[str, str, str, int]  # model, layer, task, split
 def _case(
     x: Representation, labels: np.ndarray, repeats: Repeats, reasons: dict[str, str], name: Name
 ) -> dict[str, Any]:
-    """Statistics of one half of the samples; probe, directions and drops of accuracy on the
-    other."""
+    """Statistics of one half of the samples; probe, directions and drops on the other."""
     points = unit(rows(x))
     measured, other = halves(
         labels, generator(0, "steering", *name[2:])
@@ -99,10 +96,10 @@ def _case(
             _shuffled_directions(points[fitted], labels[fitted], repeats.shuffles, name)
         ),
     }
-    found = {kind: _drops(probe, points[tried], labels[tried], of) for kind, of in curves.items()}
+    drops = {kind: _drops(probe, points[tried], labels[tried], of) for kind, of in curves.items()}
     return {
         "accuracy": float((probe(points[tried]) == labels[tried]).mean()),
-        **found,
+        **drops,
         "statistics": values(STATISTICS, points[measured], labels[measured], reasons),
     }
 
@@ -124,8 +121,10 @@ def _shuffled_directions(
 def _drops(
     probe: Probe, points: np.ndarray, labels: np.ndarray, directions: Sequence[np.ndarray]
 ) -> dict[str, Any]:
-    """Mean over directions of the largest drop, with and without the return to the sphere, and of
-    the accuracies."""
+    """Mean over directions of the largest drop, and of the accuracies.
+
+    With and without the return to the sphere.
+    """
     free, sphere = (
         np.array([steered(probe, points, labels, direction, sphere=on) for direction in directions])
         for on in (False, True)

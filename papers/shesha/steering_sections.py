@@ -34,8 +34,7 @@ ALIGNMENT, SPLIT = "supervised_alignment", "feature_split[k=10]"
 
 
 class Facts(NamedTuple):
-    """The cells of a run, how many bootstrap samples are drawn, and the statistics of either
-    kind."""
+    """The cells of a run, its number of bootstrap samples, and the statistics of either kind."""
 
     cells: tuple[Cell, ...]
     draws: int
@@ -51,8 +50,10 @@ def conclude(
     draws: int,
     absent: Mapping[str, str] | None = None,
 ) -> Section:
-    """Return the section that follows from all parts. ``absent``: models that could not be trained,
-    and why."""
+    """Return the section that follows from all parts.
+
+    ``absent``: models that could not be trained, and why.
+    """
     facts = Facts(gathered(done, _quantities), draws, tuple(supervised), tuple(unsupervised))
     reasons = {
         f"{part['model']}: {spec}": why
@@ -119,13 +120,19 @@ def _effects(facts: Facts) -> Table:
 def _foretold(facts: Facts, names: Mapping[str, str], foretold: Mapping[str, Bar | None]) -> Table:
     rows = []
     for spec, label in names.items():
-        own = [
+        correlations = [
             known(rank_correlation(cell.columns[spec], cell.columns[FREE])) for cell in facts.cells
         ]
         sphere = over_cells(label, facts.cells, (spec, SPHERE), rank_correlation, 0)
         kind = "supervised" if spec in facts.supervised else "unsupervised"
         rows.append(
-            (label, kind, said(foretold[spec]), known(sphere.value) if sphere else None, *own)
+            (
+                label,
+                kind,
+                said(foretold[spec]),
+                known(sphere.value) if sphere else None,
+                *correlations,
+            )
         )
     columns = (
         "statistic",
@@ -211,10 +218,10 @@ def _scatter(facts: Facts) -> Chart:
 
 
 def _bars(foretold: Mapping[str, Bar | None]) -> Bars:
-    there = sorted((bar for bar in foretold.values() if bar), key=lambda bar: -bar.value)
+    bars = sorted((bar for bar in foretold.values() if bar), key=lambda bar: -bar.value)
     note = "Mean over models and tasks, with the 95 % interval over embeddings."
     return Bars(
-        "steering_bars", "Spearman of a statistic and max_drop", "Spearman", tuple(there), note
+        "steering_bars", "Spearman of a statistic and max_drop", "Spearman", tuple(bars), note
     )
 
 
@@ -232,8 +239,10 @@ def _supervised(facts: Facts) -> Evidence:
     bar = _there(
         over_cells(ALIGNMENT, facts.cells, (ALIGNMENT, FREE), rank_correlation, facts.draws)
     )
-    own = [rank_correlation(cell.columns[ALIGNMENT], cell.columns[FREE]) for cell in facts.cells]
-    least = float(np.nanmin(own))
+    correlations = [
+        rank_correlation(cell.columns[ALIGNMENT], cell.columns[FREE]) for cell in facts.cells
+    ]
+    least = float(np.nanmin(correlations))
     note = "layers of small networks; theirs are 35 to 69 embedding models"
     return Evidence(
         f"supervised alignment: mean ρ {said(bar)}, least {number(least, 2)}",

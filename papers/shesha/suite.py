@@ -1,5 +1,8 @@
-"""The experiments of the paper, run as one study: the two of the stability suite, which grade
-measures, and eight that put the paper's other claims to the test."""
+"""The experiments of the paper, run as one study.
+
+The two of the stability suite, which grade measures, and eight that put the paper's other claims to
+the test.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Other things that could be asked about the inputs of the benchmark models, besides what they were
-trained to tell."""
+"""Other questions about the inputs of the benchmark models than those they were trained on."""
 
 from __future__ import annotations
 
@@ -57,7 +56,9 @@ def _of_functions(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _thirds(values: np.ndarray) -> np.ndarray:
-    """Whether a value is in the lower, middle or upper third, as 0, 1 or 2; equal values are in the
-    same third."""
-    found: np.ndarray = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)
-    return found
+    """Whether a value is in the lower, middle or upper third, as 0, 1 or 2.
+
+    Equal values are in the same third.
+    """
+    thirds: np.ndarray = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)
+    return thirds

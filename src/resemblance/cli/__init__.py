@@ -1,5 +1,4 @@
-"""The command line: each command is one call of the library, and every mistake of a user is one
-line."""
+"""The command line: each command is one call of the library, each mistake of a user one line."""
 
 from __future__ import annotations
 
@@ -36,8 +35,10 @@ def app(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code. A mistake is one line on standard error, not a
-    traceback."""
+    """Run the command line and return its exit code.
+
+    A mistake is one line on standard error, not a traceback.
+    """
     try:
         with plain_warnings():
             return int(

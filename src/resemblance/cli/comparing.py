@@ -1,5 +1,4 @@
-"""The commands that compare representations, list and explain measures, and give a
-demonstration."""
+"""The commands that compare representations, list and explain measures, and give a demo."""
 
 from __future__ import annotations
 
@@ -55,41 +54,47 @@ def add_commands(commands: typer.Typer) -> None:
         commands.command(name, epilog=examples(*calls))(command)
 
 
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        help=".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files."
+    ),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measures",
+        "-m",
+        help="Names, labels, cka\\[kernel=rbf], presets, or file.py:mine (runs it).",
+    ),
+]
+Format = Annotated[
+    str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")
+]
+Page = Annotated[Path | None, typer.Option(help="Write a page with heat maps.")]
+Save = Annotated[
+    Path | None, typer.Option(help="Keep every result here at once; a later run continues.")
+]
+Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
+
+
 def compare_command(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            help=".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files."
-        ),
-    ],
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measures",
-            "-m",
-            help="Names, labels, cka\\[kernel=rbf], presets, or file.py:mine (runs it).",
-        ),
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with heat maps.")] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Keep every result here at once; a later run continues.")
-    ] = None,
-    memory: Annotated[
-        str, typer.Option(help="Memory for intermediate results, per process.")
-    ] = "2GB",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")
-    ] = False,
+    inputs: Inputs,
+    measures: Measures = None,
+    format: Format = None,
+    output: Output = None,
+    html: Page = None,
+    save: Save = None,
+    memory: Memory = "2GB",
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
 ) -> int:
-    """Compare representations of the same samples, each an array (samples, features), by many
-    measures.
+    """Compare representations (samples, features) of the same samples by many measures.
 
     The results go to standard output, the progress to standard error.
     """
@@ -103,18 +108,13 @@ def compare_command(
     representations = read_files(inputs)
     if len(representations) < 2:
         raise ValueError(f"two representations are needed for a comparison; {inputs[0]} is one")
-    show_bar = not quiet and sys.stderr.isatty()
+    progress = not quiet and sys.stderr.isatty()
+    options: dict[str, Any] = {"memory": memory, "progress": progress, "save": save}
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
     try:
         with processes(jobs) as executor:
-            options: dict[str, Any] = {
-                "executor": executor,
-                "memory": memory,
-                "progress": show_bar,
-                "save": save,
-            }
-            comparison = compare(representations, measures=chosen, **options)
+            comparison = compare(representations, measures=chosen, executor=executor, **options)
         _write(comparison, kind, output, html)
     except KeyboardInterrupt:
         return _interrupted(save)
@@ -134,12 +134,12 @@ def measures_command(
     from ..report.terminal import measure_legend, measure_record, measure_table
 
     check_choice("format", format, ("table", "json"))
-    found = list_measures(family=family, invariant_to=set(invariant_to or ()))
+    measures = list_measures(family=family, invariant_to=set(invariant_to or ()))
     if format == "json":
-        records = [measure_record(m) for m in found]
+        records = [measure_record(m) for m in measures]
         deliver(json.dumps(records, ensure_ascii=False, indent=1, allow_nan=False) + "\n", None)
     else:
-        show([measure_table(found), measure_legend()])
+        show([measure_table(measures), measure_legend()])
 
 
 def explain_command(
@@ -151,8 +151,8 @@ def explain_command(
 
     known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
     is_statistic = measure.partition("[")[0].strip().lower() in known
-    for found in [get_statistic(measure)] if is_statistic else chosen_measures([measure]) or ():
-        show(explain(found))
+    for entry in [get_statistic(measure)] if is_statistic else chosen_measures([measure]) or ():
+        show(explain(entry))
 
 
 def demo_command(
@@ -163,8 +163,7 @@ def demo_command(
         bool, typer.Option("--small", help="Fewer networks, images and epochs.")
     ] = False,
 ) -> int:
-    """Train small networks on handwritten digits, compare all their layers by all measures, and
-    write a page."""
+    """Train small networks on digits, compare all their layers, and write a page."""
     from ..report.terminal import summary_table
     from ..sources.trained.digits import digits
 
@@ -175,12 +174,12 @@ def demo_command(
     try:
         print("training small convolutional networks on handwritten digits", file=sys.stderr)
         with bars(not sys.stderr.isatty()) as progress:
-            found = digits(**DEMO[small], progress=progress)
-        comparison = compare(found.representations, save=database, progress=sys.stderr.isatty())
+            networks = digits(**DEMO[small], progress=progress)
+        comparison = compare(networks.representations, save=database, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         return _interrupted(database if database.exists() else None)
     accuracies = {
-        name: f"{share:.1%} of the test images right" for name, share in found.accuracies.items()
+        name: f"{share:.1%} of the test images right" for name, share in networks.accuracies.items()
     }
     show([*(f"{name}: {text}" for name, text in accuracies.items()), summary_table(comparison)])
     write_demo_page(comparison, page, accuracies)

@@ -1,5 +1,4 @@
-"""The command that compares two versions of a representation and says, by its exit code, whether it
-drifted."""
+"""The command that compares two versions of a representation; its exit code is the verdict."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ def drift_command(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> int:
-    """Say whether, how much, and in what way a representation changed between two versions of a
-    model.
+    """Say whether, how much, and how a representation changed between two versions of a model.
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
     What it covers is the choice of --for: with "geometry", a rotation passes, though old and new
@@ -135,8 +133,10 @@ def _command(context: typer.Context) -> str:
 def _provenance(
     report: DriftReport, reference: Path, current: Path, context: typer.Context
 ) -> dict[str, Any]:
-    """Return the provenance with the command, the date and the files as given; arrays from
-    archives have no path of their own."""
+    """Return the provenance with the command, the date and the files as passed.
+
+    Arrays from archives have no path of their own.
+    """
     files = {"reference": reference, "current": current}
     sides = {
         side: report.provenance[side] | {"file": encodable(str(file))}

@@ -1,5 +1,4 @@
-"""The commands of every suite: what the factory must know of those with options of their own, and
-the commands that only one has."""
+"""The suites with options of their own, and the commands that only one suite has."""
 
 from __future__ import annotations
 
@@ -175,8 +174,7 @@ def transformations_command(
         int, typer.Option("--splits", "-k", min=1, help="Splits of the features.")
     ] = 30,
 ) -> None:
-    """Transform a representation as the paper transforms encoders, and print the stability and
-    similarity of each."""
+    """Transform a representation as the paper does, and print stability and similarity."""
     representations = read_files([str(array)])
     if len(representations) != 1:
         raise ValueError(f"{array} has {len(representations)} arrays; give one")

@@ -1,5 +1,4 @@
-"""How a command ends when something goes wrong: what it says on standard error, and its exit
-code."""
+"""How a command ends when something goes wrong: its message on standard error, its exit code."""
 
 from __future__ import annotations
 
@@ -46,8 +45,10 @@ def plain_warnings() -> Iterator[None]:
 
 
 def end_with(error: Exception) -> int:
-    """Say what went wrong, and return the exit code: a mistake in the call, in a user's file, or a
-    defect of ours."""
+    """Report an error and return the exit code.
+
+    It is a mistake in the call, one in a user's file, or a defect of ours.
+    """
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     wrong_usage = getattr(
@@ -66,18 +67,20 @@ def end_with(error: Exception) -> int:
 
 
 def own_frames(error: Exception) -> list[str]:
-    """The places in users' files that an error came through, also in a worker; none for an error of
-    another origin."""
+    """The places in users' files that an error came through, also in a worker.
+
+    None for an error of another origin.
+    """
     files = {
         getattr(module, "__file__", None)
         for name, module in sys.modules.items()
         if name.startswith(OWN_MODULE)
     }
     # The frames of a worker travel as text only, as the cause of the error.
-    found = FRAME.findall("".join(traceback.format_exception(error)))
+    frames = FRAME.findall("".join(traceback.format_exception(error)))
     lines = [
         f"{_short(file)}:{line}, in {name}: {code}"
-        for file, line, name, code in found
+        for file, line, name, code in frames
         if file in files
     ]
     return list(dict.fromkeys(lines))

@@ -27,8 +27,7 @@ def joint_command(
     ] = None,
     html: Annotated[Path, typer.Option(help="Write the page here.")] = Path("joint.html"),
 ) -> None:
-    """Rank the measures that several suites have in common, and say which conclusions of their
-    papers hold.
+    """Rank the measures that several suites share, and judge the conclusions of their papers.
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """

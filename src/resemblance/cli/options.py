@@ -54,26 +54,26 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 
 
 def with_own_measures(
-    replacements: list[Measure] | None, own: Sequence[str] | None, usual: Iterable[str | Measure]
+    replacements: list[Measure] | None, specs: Sequence[str] | None, usual: Iterable[str | Measure]
 ) -> list[Measure] | None:
     """Return the usual measures, or their replacements, and those of the user.
 
     ``None``, for the usual ones, when there are neither replacements nor measures of the user.
     """
-    more = chosen_measures(own)
+    more = chosen_measures(specs)
     if more is None:
         return replacements
     return get_measures([*(usual if replacements is None else replacements), *more])
 
 
 def _own_measure_or_spec(spec: str) -> Measure | str:
-    own = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
-    if own is None and spec.endswith(".py"):
+    match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
+    if match is None and spec.endswith(".py"):
         raise ValueError(f"{spec} is a file: say which of its measures, {spec}:NAME")
-    if own is None:
+    if match is None:
         return spec
-    found = own_measure(Path(own[1]), own[2])
-    return found.where(**parse_parameters(own[3])) if own[3] else found
+    measure = own_measure(Path(match[1]), match[2])
+    return measure.where(**parse_parameters(match[3])) if match[3] else measure
 
 
 def own_measure(path: Path, name: str) -> Measure:
@@ -91,8 +91,9 @@ def own_measure(path: Path, name: str) -> Measure:
 
 
 def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
-    """Return what judges claims, by the name of a section, from a user's FILE.py:NAME, which is
-    run; a file of a package, such as those in ``papers/``, may import its neighbours.
+    """Return the judges of claims, by section, from a user's FILE.py:NAME, which is run.
+
+    A file of a package, such as those in ``papers/``, may import its neighbours.
 
     Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
     """
@@ -156,8 +157,7 @@ def _line(error: Exception, file: str) -> str:
 
 
 def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
-    """Return the format that was asked for, by name or by the suffix of the output; text is a
-    table."""
+    """Return the requested format, by name or by the suffix of the output; text is a table."""
     suffix = output.suffix.removeprefix(".").lower() if output else ""
     if format is None and suffix not in ("", "txt", *known):
         suffixes = ", ".join(f".{kind}" for kind in ("txt", *known) if kind != "table")
@@ -199,8 +199,10 @@ def check_targets(
 
 
 def check_inputs(inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` for an input that is no file but a measure: ``-m cka procrustes`` gives
-    ``-m`` one only."""
+    """Raise ``ValueError`` for an input that is no file but a measure.
+
+    ``-m cka procrustes`` passes only one to ``-m``.
+    """
     for text in inputs:
         if not os.path.lexists(text) and _is_measure(text):
             raise ValueError(
@@ -245,8 +247,9 @@ def processes(jobs: int) -> Iterator[Executor | None]:
 
 
 def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Submit a task while interrupts from the keyboard wait: a worker that this starts never gets
-    one.
+    """Submit a task while interrupts from the keyboard wait.
+
+    A worker that this starts never gets one.
 
     A worker ignores interrupts from its first line on, but it takes a second to come to that line.
     """
@@ -260,8 +263,10 @@ def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 
 def _end(executor: ProcessPoolExecutor) -> None:
-    """End the workers. Cancelled tasks must be out of the pool before, or its thread prints a
-    traceback of its own."""
+    """End the workers.
+
+    Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.
+    """
     executor.shutdown(wait=False, cancel_futures=True)
     deadline = time.monotonic() + 1
     waiting = executor._pending_work_items

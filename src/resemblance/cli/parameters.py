@@ -1,5 +1,4 @@
-"""The parameters of commands that are put together: those that all suites have, and those of
-one."""
+"""The parameters of assembled commands: those that all suites have, and those of one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Progress on standard error, for every command that takes long: bars on a terminal, lines of a log
-elsewhere."""
+"""Progress on standard error for long commands: bars on a terminal, lines of a log elsewhere."""
 
 from __future__ import annotations
 
@@ -12,8 +11,10 @@ from typing import Any
 
 @contextmanager
 def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what shows progress on standard error: a bar per stage with the time left, or lines if
-    it is a file."""
+    """Yield what shows progress on standard error.
+
+    A bar per stage with the time left, or lines if it is a file.
+    """
     if quiet:
         yield None
         return
@@ -31,10 +32,13 @@ def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     )
 
     columns = (
-        TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     jobs: dict[str, Any] = {}
     with Progress(*columns, console=Console(stderr=True)) as shown:
 
@@ -47,8 +51,7 @@ def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
 
 
 class Lines:
-    """Progress as lines of a log: one at the start and the end of every stage, and one for every
-    tenth of it."""
+    """Progress as lines of a log: one at the start, the end and each tenth of every stage."""
 
     def __init__(self) -> None:
         self._last: tuple[str, int] = ("", -1)

@@ -1,5 +1,4 @@
-"""The commands that every suite has, from one factory: ``run``, ``status``, ``results`` and
-``report``."""
+"""The commands that every suite has, from one factory: run, status, results and report."""
 
 from __future__ import annotations
 
@@ -112,8 +111,8 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
 
 
 def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
-    own = parameters_of(suite.options)
-    parameters = [p for p in own if p.default is Parameter.empty]  # arguments before the study
+    options = parameters_of(suite.options)
+    parameters = [p for p in options if p.default is Parameter.empty]  # arguments before the study
     sizes = f"One of: {', '.join(suite.sizes)}; default: {suite.size}."
     parameters += [
         study_argument(suite.name),
@@ -127,7 +126,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
         if names:
             help = f"{what} (repeatable): {', '.join(names)}."
             parameters += [option(name, list[str] | None, help)]
-    parameters += [p for p in own if p.default is not Parameter.empty]
+    parameters += [p for p in options if p.default is not Parameter.empty]
     return [*parameters, *COMMON]
 
 
@@ -142,9 +141,9 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
         for value in values:
             check_choice(name, value, tuple(known))
     parse_bytes(words["memory"])
-    own = suite.options(**{p.name: words[p.name] for p in parameters_of(suite.options)})
+    settings = suite.options(**{p.name: words[p.name] for p in parameters_of(suite.options)})
     _check_packages(suite)
-    usual = suite.measures(own)
+    usual = suite.measures(settings)
     measures = with_own_measures(chosen_measures(words["measures"]), words["measure"], usual)
     optional = {
         "size": size,
@@ -152,7 +151,9 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
         "domains": words.get("domain"),
         "claims": own_claims(words["claims"]) if words["claims"] else None,
     }
-    options = {name: value for name, value in (optional | own).items() if value not in (None, [])}
+    options = {
+        name: value for name, value in (optional | settings).items() if value not in (None, [])
+    }
     return {"measures": measures, "memory": words["memory"], **options}
 
 
@@ -251,24 +252,26 @@ def _results_command(suite: SuiteCommands) -> Callable[..., None]:
 
 
 def _report_command(suite: SuiteCommands) -> Callable[..., None]:
-    own = parameters_of(suite.read, skipped=1)
+    parameters = parameters_of(suite.read, skipped=1)
 
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
         study, output = words["study"], words["output"]
         check_page(output)
         check_targets("html", (), None, output, None)
-        result = result_of(suite, study, **{p.name: words[p.name] for p in own})
+        result = result_of(suite, study, **{p.name: words[p.name] for p in parameters})
         print(f"Open {write_page(result, output or study / 'index.html').resolve()}")
 
     help = "Default: index.html in the study."
     output = option("output", Path | None, help, "--output", "-o")
-    return with_parameters(command, study_argument(suite.name), output, *own)
+    return with_parameters(command, study_argument(suite.name), output, *parameters)
 
 
 def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
-    """Return the result of a study; ``ValueError`` when there is none yet, or it is a study of
-    another suite."""
+    """Return the result of a study.
+
+    Raises ``ValueError`` when there is none yet, or the study is of another suite.
+    """
     if (study / "study.json").exists():
         _check_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():

@@ -13,8 +13,10 @@ from .diagnosis import Diagnosis
 
 @dataclass(frozen=True)
 class Moved:
-    """A sample and how far it moved, in radii of the current version: as it is, and beyond what the
-    map explains."""
+    """A sample and how far it moved, in radii of the current version.
+
+    As it is, and beyond what the map explains.
+    """
 
     index: int
     id: Hashable | None
@@ -25,8 +27,9 @@ class Moved:
 
 @dataclass(frozen=True)
 class Reordered:
-    """Rows in another order: the share of the samples that are where another one was, and whether
-    all rows are equal.
+    """Rows in another order: the share of samples in another's place.
+
+    And whether all rows are equal.
 
     If not ``exactly``, they are nearly equal.
     """
@@ -75,8 +78,9 @@ def moved_samples(
 def moved_classes(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, classes: np.ndarray | None, names: Any
 ) -> tuple[MovedClass, ...]:
-    """How far every class moved, those first that came closest to another one or went farthest from
-    it."""
+    """Return how far every class moved.
+
+    First are those that came closest to another class or went farthest from it."""
     if classes is None or len(known := np.unique(classes)) < 2:
         return ()
     means = [

@@ -1,5 +1,4 @@
-"""What kind of change happened between two versions of a representation: maps of growing freedom,
-and what they miss.
+"""What kind of change happened between two versions: maps of growing freedom and their residuals.
 
 Samples are rows of NumPy arrays of one width; both versions are centred before maps are fitted.
 Maps are judged on samples they were not fitted to, so a richer map that only fits noise explains
@@ -43,8 +42,7 @@ UNEXPLAINED = (
 
 
 class Diagnosis(NamedTuple):
-    """All findings but that of neighbours, the map that was chosen, and what nested maps leave
-    unexplained.
+    """All findings but that of neighbours, the chosen map, and what nested maps leave unexplained.
 
     ``mapped``: where the map puts the samples, each as fitted to others; ``whole``: the map for
     other rows, if that is known; ``beyond``: the words for what it does.
@@ -113,8 +111,7 @@ def _fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Fit]:
 def _closest(
     parts: list[np.ndarray], y: np.ndarray, seed: int
 ) -> tuple[np.ndarray, dict[str, Fit]]:
-    """The part of the reference that a map without stretching brings clearly closest to y, and the
-    maps from it."""
+    """The part of the reference that a rigid map brings clearly closest to y, and its maps."""
     candidates = [(part, _fits(part, y, seed)) for part in parts]
     left = [
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))
@@ -160,8 +157,9 @@ def _gain(kind: str, simple: Fit, rich: Fit, seed: int) -> Finding:
 
 
 def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit], seed: int) -> Finding:
-    """The rotation of a reference with as many directions as samples: named when it explains nearly
-    all of the change.
+    """The rotation of a reference with as many directions as samples.
+
+    It is named when it explains nearly all of the change.
 
     It fits a change at random too, but for the share of it that changes angles and lengths within
     the space of the samples, which is half of what lies there.
@@ -215,8 +213,7 @@ def _beyond_noise(x: np.ndarray, y: np.ndarray, base: Fit, linear: Fit, seed: in
 
 
 def _angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
-    """The rotation as an angle: that of the mean cosine between the samples and themselves after
-    it."""
+    """The angle of a rotation: that of the mean cosine between samples before and after it."""
     if rotation.amount is None:
         return rotation
     if not rotation.named:

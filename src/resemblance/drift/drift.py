@@ -42,8 +42,7 @@ def drift(
     max_samples: int = 1000,
     progress: Progress = True,
 ) -> DriftReport:
-    """Say how much, and in what way, ``current`` differs from ``reference``: two versions of the
-    same samples.
+    """Say how, and how much, ``current`` differs from ``reference``, on the same samples.
 
     The drifts are a table: debiased CKA, Procrustes, the leading subspace, the spectrum and the
     number of directions; of the coordinates, how far samples moved, the cosine dissimilarities
@@ -127,8 +126,10 @@ def drift(
 
 
 class Sample(NamedTuple):
-    """The samples that are used, of both versions in one unit and width, their rows and labels, and
-    all rows of both versions."""
+    """The samples in use, of both versions in one unit and width, with their rows and labels.
+
+    Also all rows of both versions.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -246,8 +247,11 @@ def _limit_of_classes(sample: Sample, rules: Rules) -> float:
 
 
 def _exceeds(finding: Finding, limit: float | None) -> bool:
-    """A loss has to be named too, but that of neighbours not: what the map accounts for is lost all
-    the same."""
+    """Whether a kind of change counts as above its threshold.
+
+    A loss must also be named, but not that of neighbours: what the map accounts for is lost all the
+    same.
+    """
     counts = finding.named or (finding.kind == "neighbours" and finding.assessed)
     return counts and (finding.amount is None or limit is None or finding.amount > limit)
 
@@ -304,8 +308,7 @@ def _identity(x: Representation) -> dict[str, Any]:
 def _picture(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
 ) -> dict[str, list[tuple[float, float]]]:
-    """The first samples in the plane of largest variance: before, after, and where the map puts
-    them."""
+    """The first samples in the plane of largest variance: before, after, and as mapped."""
     centre = y.mean(axis=0)
     both = np.concatenate([x - x.mean(axis=0), y - centre])
     axes = np.linalg.svd(both, full_matrices=False)[2][:2].T

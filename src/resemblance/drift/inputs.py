@@ -1,5 +1,4 @@
-"""What :func:`resemblance.drift` is given: parameters and versions, checked and brought to one unit
-and width."""
+"""The inputs of :func:`resemblance.drift`, checked and brought to one unit and width."""
 
 from __future__ import annotations
 
@@ -65,8 +64,10 @@ def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
 def checked(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, np.ndarray | None]:
-    """Both versions, and the classes as integers from 0; ``ValueError`` if they cannot be
-    compared."""
+    """Return both versions, and the classes as integers from 0.
+
+    Raises ``ValueError`` if they cannot be compared.
+    """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
@@ -86,8 +87,10 @@ def checked(
 
 
 def unit_of(x: np.ndarray, y: np.ndarray) -> float:
-    """The largest value of both; ``ValueError`` if the reference is constant or the sizes cannot be
-    compared."""
+    """Return the largest value of both.
+
+    Raises ``ValueError`` if the reference is constant or the sizes cannot be compared.
+    """
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
     before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
     if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
@@ -102,8 +105,10 @@ def unit_of(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def together(x: np.ndarray, y: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Both in the same dimensions, at most 2n of them, and in one unit of size; whether dimensions
-    were left out."""
+    """Return both in the same dimensions, at most 2n, and in one unit of size.
+
+    Also whether dimensions were left out.
+    """
     width = max(x.shape[1], y.shape[1])
     a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
     if width <= 2 * len(x):

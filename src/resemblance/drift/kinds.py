@@ -1,5 +1,4 @@
-"""A kind of change that was assessed: whether it is named, how much of it there is, and how sure
-that is."""
+"""A kind of change: whether it is named, how much of it there is, and how sure that is."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..rng import generator
+from ..significance import percentile_interval
 
 DRAWS, LEVEL = 1000, 0.99
 FLOOR = {  # changes smaller than this are not named, however certain they are
@@ -37,8 +37,7 @@ ROUNDING = 1e-9  # what is smaller is shown as 0
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of change: whether it is named, how much of it there is, its interval, and a
-    sentence about it.
+    """One kind of change: whether it is named, its amount and interval, and a sentence about it.
 
     ``amount`` is ``None`` when the kind was not assessed or has no number: the sentence says why.
     ``threshold`` is that of a loss, ``exceeds`` whether the loss is above it. ``explained``: there
@@ -88,13 +87,13 @@ def interval(
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(DRAWS, size or len(values))
     )
-    low, high = np.quantile(values[draws].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return percentile_interval(values[draws].mean(axis=1), ((1 - level) / 2, (1 + level) / 2))
 
 
 def margin(estimates: Sequence[np.ndarray]) -> float:
-    """Half the width of the interval of an estimate, from its values (numbers or vectors) without a
-    part each.
+    """Half the width of the interval of an estimate, from its values with one part left out.
+
+    The values are numbers or vectors.
 
     The grouped jackknife: the deviation is that of the values times √(g - 1), and the quantile that
     of Student's t with g - 1 degrees of freedom, g parts.

@@ -17,8 +17,9 @@ Parts = tuple[np.ndarray, ...]
 def collapse_of(
     x: np.ndarray, y: np.ndarray, linear: Fit | None, seed: int
 ) -> tuple[Finding, Parts]:
-    """Lost dimensions, and the reference without them, about its mean: by where the rest arrives or
-    comes from.
+    """Return the lost dimensions, and the reference without them, about its mean.
+
+    They are judged by where the rest arrives or comes from.
 
     They are lost when the effective rank falls, the reference can be predicted from the current
     version clearly worse than the other way round, and some direction keeps less than a tenth of
@@ -65,8 +66,10 @@ def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
 
 
 def neighbours_of(lost: Lost, k: int, beyond: str, seed: int) -> Finding:
-    """Neighbours that are lost when everything is embedded again; named if they are lost beyond the
-    chosen map too."""
+    """Return the neighbours that are lost when everything is embedded again.
+
+    Named if they are lost beyond the chosen map too.
+    """
     least = min((lost.reembedded, lost.mapped), key=lambda shares: float(shares.mean()))
     low, high = interval(lost.reembedded, seed, "neighbours")
     named = interval(least, seed, "neighbours")[0] > FLOOR["neighbours"]
@@ -95,8 +98,10 @@ def neighbours_of(lost: Lost, k: int, beyond: str, seed: int) -> Finding:
 
 
 def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Finding:
-    """Loss of accuracy of a linear discriminant, which no invertible linear map changes (unless it
-    is shrunk)."""
+    """Return the loss of accuracy of a linear discriminant.
+
+    No invertible linear map changes it, unless the discriminant is shrunk.
+    """
     if classes is None:
         return not_assessed("classes", "it needs labels")
     shrunk = len(x) < FEW * max(components(x), components(y))
@@ -112,8 +117,7 @@ def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: i
 
 
 def discriminated(x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int) -> np.ndarray:
-    """Say, as 1 or 0, which samples a linear discriminant fitted to others puts into their
-    class."""
+    """Return, as 1 or 0, which samples a discriminant fitted to others classifies correctly."""
     right = np.zeros(len(x))
     for train, test in folds(len(x), seed):
         known = np.unique(classes[train])
@@ -126,8 +130,10 @@ def discriminated(x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int) -
 
 
 def _covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
-    """Covariance within classes, made invertible; ``shrunk`` towards a sphere by as much as pays
-    (Ledoit & Wolf)."""
+    """Return the covariance within classes, made invertible.
+
+    ``shrunk``: towards a sphere by the amount that pays (Ledoit & Wolf).
+    """
     n, d = within.shape
     covariance = within.T @ within / n
     variance = float(np.trace(covariance)) / d or 1.0

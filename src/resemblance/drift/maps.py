@@ -1,5 +1,4 @@
-"""Maps of growing freedom from one version of a representation to another, judged on other samples
-than fitted to."""
+"""Maps of growing freedom from one version to another, judged on samples outside the fit."""
 
 from __future__ import annotations
 
@@ -18,8 +17,10 @@ Map = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class Fit(NamedTuple):
-    """A map from reference to current: its name, centred predictions, residuals, and the map
-    without each fold."""
+    """A map from reference to current, with centred predictions and residuals.
+
+    Also its name, and the map without each fold.
+    """
 
     name: str
     predicted: np.ndarray  # (n, d), for samples the map was not fitted to
@@ -37,8 +38,7 @@ class Fit(NamedTuple):
 
 
 class Affine(NamedTuple):
-    """A map for any rows: a linear map about the mean of the reference, to the mean of the current
-    version."""
+    """A map for any rows: linear about the mean of the reference, to the mean of the current."""
 
     before: np.ndarray  # (d,)
     matrix: np.ndarray | None  # (d, d), None for the map that changes nothing
@@ -90,8 +90,10 @@ def folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def held_out(
     name: str, fit: Map, x: np.ndarray, y: np.ndarray, seed: int, labels: np.ndarray | None = None
 ) -> Fit:
-    """Fit a map to some samples and apply it to the others; with ``labels`` each class may also
-    shift by itself."""
+    """Fit a map to some samples and apply it to the others.
+
+    With ``labels`` each class may also shift by itself.
+    """
     predicted, target, matrices = np.zeros_like(y), np.zeros_like(y), []
     groups = None if labels is None else np.unique(labels, return_inverse=True)[1]
     for train, test in folds(len(x), seed):
@@ -142,8 +144,7 @@ def components(x: np.ndarray) -> int:
 
 
 def by_chance(change: np.ndarray, basis: np.ndarray) -> float:
-    """Share of a change that no rotation fitted to it removes: half of what lies in the space of
-    the samples."""
+    """Share of a change that no fitted rotation removes: half of what the samples span."""
     return max(
         0.5 * float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0)),
         1 / len(change) ** 2,
@@ -151,8 +152,10 @@ def by_chance(change: np.ndarray, basis: np.ndarray) -> float:
 
 
 def is_wide(x: np.ndarray) -> bool:
-    """Whether a map fitted to four fifths of the samples says nothing about the others: x has too
-    many directions."""
+    """Whether a map fitted to four fifths of the samples says nothing about the others.
+
+    That is so when x has too many directions.
+    """
     return components(x) >= len(x) - -(-len(x) // FOLDS) - 1
 
 

@@ -1,5 +1,4 @@
-"""Where a map about the origin leaves the samples: the shift and the factor of scale that
-remain."""
+"""The shift and the factor of scale that remain after a map about the origin."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from .maps import FOLDS, Fit, apply, by_chance, components, directions, folds, r
 
 
 class Factors(NamedTuple):
-    """Factors of scale between mapped and current samples: of their sizes, and of least squares
-    either way."""
+    """Factors of scale between mapped and current samples: of sizes, and of least squares."""
 
     ratio: float
     slope: float
@@ -22,14 +20,18 @@ class Factors(NamedTuple):
 
     @property
     def sure(self) -> float:
-        """The factor nearest to 1 that some share of noise in each version allows (Frisch's
-        bounds)."""
+        """Return the factor nearest to 1 that some share of noise in each version allows.
+
+        These are Frisch's bounds.
+        """
         return _nearest(self.slope, self.inverse)
 
     @property
     def likely(self) -> float:
-        """The factor nearest to 1: noise makes the ratio of sizes too large, lost samples make the
-        slope too small."""
+        """Return the factor nearest to 1.
+
+        Noise makes the ratio of sizes too large, lost samples make the slope too small.
+        """
         return _nearest(self.ratio, self.slope)
 
 
@@ -42,8 +44,10 @@ def _nearest(a: float, b: float) -> float:
 def factors(
     x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: float | None = None
 ) -> Factors:
-    """The factors of scale of y against x as the map puts it; ``slope``: one from samples not
-    fitted to."""
+    """Return the factors of scale of y against the mapped x.
+
+    ``slope``: one from samples that it was not fitted to.
+    """
     a, b = apply(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
     ratio = float(np.sqrt((b**2).sum() / ((a**2).sum() or 1.0)))
     slope = float((a * b).sum() / ((a**2).sum() or 1.0)) if slope is None else slope
@@ -73,8 +77,10 @@ def shift(
 
 
 def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding, float]:
-    """The factor of scale, named when it is beyond what noise in either version and other samples
-    would give."""
+    """Return the factor of scale.
+
+    It is named when it exceeds what noise in either version and other samples would give.
+    """
     if fit.name == "linear":
         return not_assessed("scale", "part of the linear map"), fit.size
     matrix = _whole(x, y, fit)
@@ -98,8 +104,9 @@ def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding
 def translation_of(
     x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit, factor: float, seed: int
 ) -> Finding:
-    """The shift in units of the radius of the current version, named when other samples would give
-    one too.
+    """Return the shift in units of the radius of the current version.
+
+    It is named when other samples would give one too.
 
     ``base`` is the part of x that the chosen map was fitted to, all of it unless dimensions were
     lost.
@@ -143,8 +150,10 @@ def _each(fit: Fit) -> tuple[np.ndarray | None, ...]:
 
 
 def _misplaced(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit) -> float:
-    """How far off a rotation that was fitted to all samples may put their mean: its leverage times
-    what is left."""
+    """How far off a rotation that was fitted to all samples may put their mean.
+
+    Its leverage times what is left.
+    """
     a, b = base - base.mean(axis=0), y - y.mean(axis=0)
     basis = directions(base)
     noise = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean()) / by_chance(

@@ -49,8 +49,10 @@ class DriftReport:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is judged, a sentence each: the geometry, the coordinates, and new queries on old
-        vectors."""
+        """Return the verdicts, a sentence each.
+
+        On the geometry, the coordinates, and new queries against old vectors.
+        """
         return lines(self.settings["purpose"], (self.geometry, self.coordinates, self.index))
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Which nearest neighbours a change loses: of some of the samples, looked up among all of them,
-block by block.
+"""Which nearest neighbours a change loses: some samples are looked up among all, in blocks.
 
 Neighbours are the k other samples at the smallest Euclidean distance. One that is found is right if
 it is at most as far, in the version that decides, as the k-th nearest there: so ties are no losses,
@@ -32,8 +31,7 @@ Take = Callable[[np.ndarray], np.ndarray]
 
 
 class Version(NamedTuple):
-    """All rows of one version, and the unit and width they are brought to, which both versions
-    share."""
+    """All rows of one version, and the unit and width that both versions share."""
 
     rows: Rows
     unit: float
@@ -55,8 +53,10 @@ class Version(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Shares of the k nearest neighbours lost, one per sample that was looked up, and what noise
-    makes of the same."""
+    """Shares of the k nearest neighbours lost, one per sample that was looked up.
+
+    And what noise makes of the same.
+    """
 
     old_index: np.ndarray | None  # of new rows among old ones; None if the widths differ
     reembedded: np.ndarray  # of new rows among new ones
@@ -85,8 +85,10 @@ def noise_draws(draws: int, queries: int, n: int, d: int) -> int:
 def nearest(
     points: np.ndarray, selves: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
 ) -> np.ndarray:
-    """Indices of the k rows nearest to every point, itself (the row of ``selves``) left out, shape
-    (len(points), k)."""
+    """Indices of the k rows nearest to every point, shape (len(points), k).
+
+    The point itself, the row of ``selves``, is left out.
+    """
     twice = 2 * (points - centre)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
     for start, block in blocks:
@@ -130,8 +132,7 @@ def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) ->
 
 
 def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
-    """Share of the nearest rows that are farther from every point than the farthest of its true
-    neighbours.
+    """Share of the nearest rows that are farther from a point than its farthest true neighbour.
 
     ``true`` and ``nearest``, both (len(points), k), are indices of rows; ``take`` gives them in the
     version that decides.
@@ -152,8 +153,7 @@ def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 class Search(NamedTuple):
-    """A search for neighbours: the two versions, the samples that are looked up, and how many
-    neighbours."""
+    """A search for neighbours: the two versions, the samples looked up, and how many neighbours."""
 
     x: Version
     y: Version
@@ -162,8 +162,7 @@ class Search(NamedTuple):
     tick: Callable[[float], None]  # called with how many points were looked up
 
     def among(self, points: np.ndarray, blocks: Blocks, centre: np.ndarray) -> np.ndarray:
-        """Indices of the rows nearest to the points, one point for every sample that is looked up,
-        or several."""
+        """Indices of the rows nearest to the points, one or several points per sample looked up."""
         selves = np.tile(self.queries, len(points) // len(self.queries))
         rows = nearest(points, selves, blocks, centre, self.k)
         self.tick(len(points))
@@ -180,8 +179,7 @@ def neighbours_lost(
     draws: int,
     seed: int,
 ) -> Lost:
-    """Look up the samples in both versions, in one with the rows of the other, and in versions with
-    noise.
+    """Look up the samples in both versions, across the two, and in versions with noise.
 
     ``drawn`` are the rows that the map was fitted to, ``mapped`` and ``current`` where it puts them
     and where they are; ``whole`` is the map for all rows, or ``None``: then the map is judged among
@@ -227,8 +225,7 @@ def _beyond(
     current: np.ndarray,
     whole: Affine | None,
 ) -> np.ndarray:
-    """Neighbours of new rows among new ones that are lost among old ones which went through the
-    map."""
+    """Neighbours of new rows among new ones that are lost among mapped old ones."""
     centre = current.mean(axis=0)
     if whole is not None:
         rows = search.among(b, _mapped(search.x, whole, drawn, mapped), centre)
@@ -268,8 +265,7 @@ def _noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> n
 def _moved(
     search: Search, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray
 ) -> float:
-    """Share of the samples that are now where another one was, if nearly all are where one was,
-    else 0.
+    """Share of the samples that are where another one was, if nearly all are where one was, else 0.
 
     A sample that is where another one was and still is, is a copy of it, not one in another place.
     """

@@ -1,5 +1,4 @@
-"""Rows of a representation, taken or passed through in blocks: a memory-mapped file is never in
-memory as a whole."""
+"""Rows of a representation in blocks: a memory-mapped file is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ class Rows(NamedTuple):
         return rows.reshape(*indices.shape, self.source.shape[1])
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index of the first row and the rows, in their precision, of one block after the
-        other."""
+        """Yield blocks: the index of the first row, and the rows in their own precision."""
         height = max(1, min(HEIGHT, VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
             yield (
@@ -49,8 +47,10 @@ def _counted(rows: Rows) -> Counter[int]:
 
 
 def rows_of(x: Representation) -> Rows:
-    """Return the rows of a representation; :class:`Undefined`, naming the first, if any value is
-    NaN or infinite."""
+    """Return the rows of a representation.
+
+    Raises :class:`Undefined`, naming the first row with a NaN or an infinite value.
+    """
     rows = Rows(to_numpy(x.source), x.precision)
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):

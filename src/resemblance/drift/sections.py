@@ -1,5 +1,4 @@
-"""A drift report as a result: kinds of change, samples before and after, maps, drifts, and what
-moved most."""
+"""A drift report as a result: kinds of change, samples, maps, drifts, and what moved most."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ SOURCE = (
 
 
 def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
-    """Return a drift report as a :class:`~resemblance.results.Result`, to show as a page or to
-    save."""
+    """Return a drift report as a :class:`~resemblance.results.Result`, to show or to save."""
     settings = report.settings
     sections = [_happened(report), _samples(report), *_maps(report), _drifts(report)]
     sections += [*_classes(report), _moved(report)]
@@ -56,8 +54,10 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
 
 
 def document(report: DriftReport) -> dict[str, Any]:
-    """Return everything of a report as JSON can hold it, and the result that is made of it, which
-    :func:`~resemblance.results.load_result` reads."""
+    """Return everything of a report as JSON can hold it, and the result made of it.
+
+    :func:`~resemblance.results.load_result` reads it.
+    """
     return report.to_dict() | drift_result(report).document()
 
 
@@ -283,8 +283,7 @@ def bounds(drift: Drift) -> str:
 
 
 def outcome(report: DriftReport, drift: Drift) -> str:
-    """Say whether a drift is above its threshold, and whether that counts for the purpose of the
-    report."""
+    """Say whether a drift exceeds its threshold, and whether that counts for the purpose."""
     if not drift.exceeds:
         return drift.reason or ("" if drift.threshold is not None else "not judged by a number")
     sides = {"geometry": report.geometry, "coordinates": report.coordinates, "index": report.index}

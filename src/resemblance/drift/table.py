@@ -22,6 +22,7 @@ from ..measures import (
 )
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
+from ..significance import percentile_interval
 from ..views.points import size
 from ..views.spectra import decomposition
 from ..views.summaries import effective_rank, participation_ratio
@@ -291,8 +292,8 @@ def _row(row: _Row, whole: Any, around: list[float], limit: float | None) -> Dri
         return Drift(row.name, row.label, None, None, None, None, lost, *about, str(error))
     if not around:
         return Drift(row.name, row.label, value, None, None, limit, _above(value, limit), *about)
-    spread = np.array(around) - np.mean(around)
-    low, high = (max(0.0, value + float(np.quantile(spread, q))) for q in (0.025, 0.975))
+    ends = percentile_interval(np.array(around) - np.mean(around))
+    low, high = (max(0.0, value + end) for end in ends)
     return Drift(row.name, row.label, value, low, high, limit, _above(value, limit), *about)
 
 

@@ -1,5 +1,4 @@
-"""The cells of a table as a page shows them: numbers of a column with the same decimals, sorted by
-their values."""
+"""The cells of a table on a page: numbers of a column with the same decimals, sorted by value."""
 
 from __future__ import annotations
 
@@ -18,8 +17,10 @@ NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
 
 
 class TableCell(NamedTuple):
-    """A cell of a table: what is written, and the number by which it is sorted ("" for none, None
-    for a text); its shade from −1 to 1, and what is said besides."""
+    """A cell of a table: its text, the number it is sorted by, its shade, and its hint.
+
+    The number is "" for none and None for a text; the shade is from −1 to 1.
+    """
 
     text: str
     value: str | None
@@ -102,8 +103,10 @@ def _headings(table: Table) -> tuple[Heading, ...]:
 
 
 def _shades(table: Table) -> tuple[tuple[float | None, ...], ...]:
-    """Return the shade of every cell: as the table gives it, or by the values of a column, of which
-    the largest is 1 where any is beyond −1 or 1."""
+    """Return the shade of every cell: from the table, or by the values of a column.
+
+    The largest is 1 where any is beyond −1 or 1.
+    """
     if table.shades or not table.shaded:
         return table.shades
     largest = {j: max([1.0, *map(abs, _known(table, j))]) for j in table.shaded}
@@ -142,8 +145,10 @@ def _words(entry: Entry) -> TableCell:
 
 
 def _counts(column: Sequence[Entry]) -> list[TableCell] | None:
-    """Return a column of texts that are numbers, such as "97%" and "1.2 to 3.4", by the first; None
-    for any other."""
+    """Return a column of texts that begin with numbers by these; None for any other column.
+
+    Such as "97%" and "1.2 to 3.4".
+    """
     texts = ["" if entry is None else str(entry) for entry in column]
     matches = [NUMBERS.fullmatch(text) for text in texts]
     if not any(matches) or any(text and not match for text, match in zip(texts, matches)):

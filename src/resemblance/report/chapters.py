@@ -1,5 +1,4 @@
-"""What a page shows of the sections of a result: figures as markup, tables as cells, lines with
-their colours."""
+"""The sections of a result on a page: figures as markup, tables as cells, lines with colours."""
 
 from __future__ import annotations
 
@@ -48,8 +47,10 @@ class Chapter(NamedTuple):
 
 
 def chapters(result: Result) -> tuple[Chapter, ...]:
-    """Return what is shown of every section; a name has the same colour in all, as far as colours
-    go."""
+    """Return what is shown of every section.
+
+    A name has the same colour in all, as far as colours go.
+    """
     numbers: dict[str, int] = {}
     return tuple(_chapter(section, i, numbers) for i, section in enumerate(result.sections))
 

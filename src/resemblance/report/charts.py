@@ -1,5 +1,4 @@
-"""Lines and point clouds as inline SVG whose colours are those of the page, in light and in
-dark."""
+"""Lines and point clouds as inline SVG in the colours of the page, light and dark."""
 
 from __future__ import annotations
 
@@ -218,8 +217,10 @@ def _is_finite(pair: tuple[float | None, float | None]) -> bool:
 
 
 def clouds(figure: Clouds) -> list[str]:
-    """Draw every cloud as a square of its own: in the middle and as large as fits, or where points
-    moved, all on one scale and larger."""
+    """Draw every cloud as a square of its own, in the middle and as large as fits.
+
+    Where points moved, all are on one scale and larger.
+    """
     if any(cloud.origins for cloud in figure.clouds):
         farthest = _farthest(p for c in figure.clouds for p in (*c.points, *c.origins))
         return [_cloud(cloud, LARGE, (LARGE / 2 - 10) / farthest) for cloud in figure.clouds]

@@ -32,8 +32,10 @@ def _known(values: Sequence[float | None]) -> list[float]:
 
 
 def level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -> int | None:
-    """Return the colour of a value: from 0, the palest, to the darkest, negative for the other
-    direction of a diverging scale; None for no value."""
+    """Return the colour of a value, from 0, the palest, to the darkest; None for no value.
+
+    Negative for the other direction of a diverging scale.
+    """
     if value is None or not math.isfinite(value):
         return None
     return round((LEVELS - 1) * position(heat, value, ends))
@@ -88,8 +90,9 @@ def is_dark(step: int | None) -> bool:
 
 
 def colour_table(size: int = 256, *, opposite: bool = False) -> np.ndarray:
-    """Return colours from pale sand by green to deep blue whose lightness falls evenly, (size, 3)
-    in 0..1.
+    """Return colours from pale sand by green to deep blue, (size, 3) in 0..1.
+
+    Their lightness falls evenly.
 
     Even in the perceptual space Oklab (Ottosson 2020), so that equal steps look equal, also in grey
     and in print. With ``opposite``, from the same sand to brown.

@@ -1,5 +1,4 @@
-"""What a comparison says of its measures: their values over pairs, extremes, agreement and
-failures."""
+"""The data of a comparison's page: values of measures over pairs, extremes, agreement, failures."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly cha
 
 
 class ColourScale(NamedTuple):
-    """The values at the ends of a colour scale, and what it spans if that is not the range of the
-    measure."""
+    """The values at the ends of a colour scale, and its span if not the range of the measure."""
 
     limits: tuple[float, float]
     note: str = ""
@@ -31,8 +29,10 @@ class MeasureAgreement(NamedTuple):
 
 
 class MeasureRow(NamedTuple):
-    """One measure over the pairs of a comparison: the line of the table. ``None`` where no pair has
-    a value."""
+    """One measure over the pairs of a comparison: a line of the table.
+
+    ``None`` where no pair has a value.
+    """
 
     name: str
     label: str
@@ -55,8 +55,7 @@ class Extremes(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """All failures with one reason: the measures concerned, how many values are missing, and the
-    first pair."""
+    """All failures with one reason: the measures, the number of missing values, the first pair."""
 
     reason: str
     measures: tuple[str, ...]
@@ -70,8 +69,7 @@ def summary(comparison: Comparison) -> tuple[MeasureRow, ...]:
 
 
 def agreement(comparison: Comparison) -> MeasureAgreement | None:
-    """Return how alike every two measures rank the pairs: Spearman correlation of their
-    differences.
+    """Return how alike every two measures rank the pairs: Spearman's correlation.
 
     ``None`` with fewer than two measures or too few pairs. A measure that gives all pairs the same
     value has none.
@@ -118,8 +116,9 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
 def colour_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
 ) -> ColourScale:
-    """Return the scale of the colours: the range of the measure, so that a colour means the same in
-    every map.
+    """Return the scale of the colours: the range of the measure.
+
+    A colour means the same in every map.
 
     An end that is infinite or far away (IMD reaches 18316) is that of the values, or 0; ``stretch``
     makes both ends those of the values. Then the scale has a note.
@@ -137,8 +136,7 @@ def colour_scale(
 
 
 def definition(info: MeasureInfo) -> str:
-    """Return the sentence that defines a measure of the catalogue, or nothing for one that is not
-    in it."""
+    """Return the sentence that defines a measure, or nothing if it is not in the catalogue."""
     try:
         measure = get_measure(info.spec)
     except ValueError:

@@ -1,5 +1,4 @@
-"""A measure or statistic explained in a terminal: its docstring with readable formulas, its claims,
-its parameters."""
+"""A measure or statistic explained in a terminal: docstring, formulas, claims, parameters."""
 
 from __future__ import annotations
 
@@ -56,17 +55,17 @@ def explain(measure: Measure | Statistic) -> list[Any]:
 
 def paragraphs(measure: Measure | Statistic) -> list[str]:
     """Return the docstring as wrapped text, formulas set apart."""
-    found = []
+    blocks = []
     for block in (inspect.getdoc(measure.function) or "").split("\n\n"):
         if block.lstrip().startswith(".. math::"):
             formula = readable(block.split("::", 1)[1])
             lines = formula.split("    ") if len(formula) > WIDTH else [formula]
-            found.append(textwrap.indent("\n".join(lines), "    "))
+            blocks.append(textwrap.indent("\n".join(lines), "    "))
         elif block.strip():
-            found.append(
+            blocks.append(
                 textwrap.fill(plain(block), WIDTH, break_long_words=False, break_on_hyphens=False)
             )
-    return found
+    return blocks
 
 
 def plain(text: str) -> str:
@@ -77,8 +76,10 @@ def plain(text: str) -> str:
 
 
 def readable(formula: str) -> str:
-    """Write a LaTeX formula with the characters a terminal has; what is not known stays as it is,
-    without backslash."""
+    """Write a LaTeX formula with the characters of a terminal.
+
+    What is not known stays as it is, without the backslash.
+    """
     text = (
         " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
     )

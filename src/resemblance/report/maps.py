@@ -1,5 +1,4 @@
-"""Heat maps as inline SVG, and their numbers as data that the page reads; what is missing is
-hatched."""
+"""Heat maps as inline SVG, with their numbers as data for the page; missing values are hatched."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ TINY = 1e-9  # of the span of the colours: smaller numbers are 0 but for roundin
 
 
 class ModelSpan(NamedTuple):
-    """Consecutive rows or columns of one model: its name, the first position, and one past the
-    last."""
+    """Consecutive rows or columns of one model: its name, the first position, one past the last."""
 
     name: str
     start: int
@@ -142,8 +140,9 @@ def cell_text(value: float | None, tiny: float) -> str:
 
 
 def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
-    """Choose what fits along an axis with ``pitch`` per name: layers and models, models, or names
-    in small.
+    """Choose what fits along an axis with ``pitch`` per name.
+
+    Layers and models, models, or names in small.
 
     With ``turn`` the axis is horizontal, so names of cells are upright, and those of models where
     they do not fit.
@@ -170,8 +169,10 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
 
 
 def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:
-    """Return the runs of names that share what is before their last slash; none unless all names
-    have one."""
+    """Return the runs of names with the same part before their last slash.
+
+    None unless all names have one.
+    """
     if not all(0 < name.rfind("/") < len(name) - 1 for name in names):
         return ()
     models = [name.rpartition("/")[0] for name in names]

@@ -1,5 +1,4 @@
-"""Numbers as a person reads them, in tables, figures and terminals: the one place that writes
-them."""
+"""Numbers as a person reads them: the one place that writes them for all output."""
 
 from __future__ import annotations
 
@@ -46,14 +45,15 @@ def duration(seconds: float) -> str:
 
 
 def minus(text: str) -> str:
-    """Return a text with real minus signs before its numbers; hyphens in words, and between
-    numbers, stay."""
+    """Return a text with real minus signs before its numbers.
+
+    Hyphens in words, and between numbers, stay.
+    """
     return re.sub(r"(?<![\w.)\]-])-(?=\.?\d)", "−", text)
 
 
 def decimals(sizes: Sequence[float]) -> int | None:
-    """Return how many decimals show numbers of a column; None if no one number of decimals shows
-    all of them.
+    """Return how many decimals show the numbers of a column; None if no single count shows all.
 
     That is so where a large number would leave a small one with less than two digits, as when
     measures are mixed.
@@ -73,8 +73,10 @@ def decimals(sizes: Sequence[float]) -> int | None:
 
 
 def digits(value: float, places: int | None) -> str:
-    """Write a number with so many decimals, one that would then be 0 in three significant
-    digits."""
+    """Write a number with so many decimals.
+
+    One that would then be 0 has three significant digits.
+    """
     if not math.isfinite(value):
         return "–"
     value = 0.0 if abs(value) < ROUNDING else value

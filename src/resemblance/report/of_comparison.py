@@ -1,5 +1,4 @@
-"""A comparison as a result that a page shows: its measures, heat maps, agreement, failures and
-inputs."""
+"""A comparison as a result for a page: measures, heat maps, agreement, failures and inputs."""
 
 from __future__ import annotations
 
@@ -120,8 +119,7 @@ def _measure_row(row: MeasureRow) -> tuple[Entry, ...]:
 
 
 def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False) -> HeatMap:
-    """Return the matrix of a measure with the scale of its colours and the reasons of what is
-    missing."""
+    """Return the matrix of a measure with its colour scale and the reasons of missing values."""
     values = without_rounding(comparison.values[info.spec], info)
     ends, scale_note = colour_scale(values, info.range, stretch=stretch)
     direction = "Larger" if info.larger_is_more_similar else "Smaller"

@@ -87,8 +87,10 @@ def _frame_of(
 
 
 def result_records(result: Result) -> list[dict[str, Any]]:
-    """Return a record per claim and per score; what a record does not have is None. A trial has no
-    ranks."""
+    """Return a record per claim and per score; a field that does not apply is None.
+
+    A trial has no ranks.
+    """
     ranks, records = {} if result.is_trial else result.ranks(), list[dict[str, Any]]()
     for section in result.sections:
         where = {"section": section.name}
@@ -122,16 +124,20 @@ def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict
 def _rows_of(
     result: Result, tables: Sequence[Table]
 ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the columns and the rows of tables with the same columns; every row says whether it is
-    of a trial."""
+    """Return the columns and the rows of tables with the same columns.
+
+    Every row says whether it is of a trial.
+    """
     columns = tables[0].columns
     rows = [dict(zip(columns, row)) for t in tables for row in t.rows]
     return (*columns, "trial"), [{**row, "trial": result.is_trial} for row in rows]
 
 
 def deliver(text: str, output: Path | None) -> None:
-    """Write a text to a file, of which a reader never sees a part, or to standard output when there
-    is none."""
+    """Write a text to a file at once, or to standard output when there is none.
+
+    A reader never sees a part of the file.
+    """
     if output:
         write_atomically(output, text)
     else:
@@ -141,8 +147,10 @@ def deliver(text: str, output: Path | None) -> None:
 
 @contextmanager
 def _while_read() -> Iterator[None]:
-    """Let the reader of a pipe go, as ``head`` does: the rest is not printed, and the command ends
-    as it would have."""
+    """Let the reader of a pipe go, as ``head`` does.
+
+    The rest is not printed, and the command ends as it would have.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -242,8 +250,7 @@ def show(parts: Sequence[Any], target: Any = None) -> None:
 
 
 def _width(stream: Any) -> int | None:
-    """Return how many columns a terminal has, ``COLUMNS`` if that is set; None for what is no
-    terminal."""
+    """Return how many columns a terminal has, or ``COLUMNS``; None for what is no terminal."""
     if not stream.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")

@@ -1,5 +1,4 @@
-"""One self-contained HTML page of any result: it loads nothing from elsewhere, sorts its tables,
-and prints."""
+"""One self-contained HTML page of any result: it loads nothing, sorts its tables, and prints."""
 
 from __future__ import annotations
 
@@ -116,8 +115,7 @@ def _verdicts(result: Result) -> dict[str, Any]:
 
 
 def strip_of(result: Result, facts: Mapping[str, str]) -> Any:
-    """Return what is under the title: suite, size, data sets, models, seeds; that a trial is one;
-    remarks."""
+    """Return what is under the title: suite, size, data sets, models, seeds, trial, remarks."""
     run = {"suite": result.suite, "size": size_words(result.suite, result.size)}
     run = {} if result.suite in COMMANDS or not result.size else run
     remarks = filter(None, (*result.remarks, result.idle()))
@@ -154,8 +152,7 @@ def _standing(result: Result) -> tuple[Bars, str] | None:
 
 
 def _template() -> Any:
-    """Return the template; everything that is put into it is escaped, and what it lacks is an
-    error."""
+    """Return the template; insertions are escaped, and a missing one is an error."""
     jinja2, here = need("jinja2"), Path(__file__).parent
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined

@@ -12,16 +12,20 @@ from .maps import empty_map
 
 
 class PageData(NamedTuple):
-    """What the program of a page reads: numbers of maps and options of choices, and by name the
-    empty maps into which it puts cells."""
+    """What the program of a page reads: numbers of maps and options of choices.
+
+    And, by name, the empty maps into which it puts cells.
+    """
 
     document: dict[str, Any]
     frames: dict[str, str]
 
 
 def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
-    """Return the numbers of heat maps and choices by the places of these on a page; names that are
-    equal are there once."""
+    """Return the numbers of heat maps and choices by their places on a page.
+
+    Equal ones are stored once.
+    """
     figures = list(figures)
     choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
     heats = {place: (figure, 6) for place, figure in figures if isinstance(figure, HeatMap)}

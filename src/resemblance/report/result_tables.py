@@ -17,8 +17,9 @@ from .terminal import plain_table
 
 
 def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
-    """Return what a terminal shows: what was run and what leads, the leading tables, the claims and
-    the mean ranks of the measures; of each only what there is.
+    """Return what a terminal shows: the headlines, the leading tables, the claims, the mean ranks.
+
+    Only what the result has.
 
     ``is_whole``: also tables whose columns are in groups, a part for each group.
     """
@@ -34,8 +35,7 @@ def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
 
 
 def headline_lines(result: Result) -> list[str]:
-    """Return what must be read before the numbers: what was run, a trial, what was left out, and
-    what leads."""
+    """Return what comes before the numbers: what was run, a trial, omissions, the leaders."""
     sized = f"{result.suite}, {size_words(result.suite, result.size)}"
     where = [sized] if result.size and result.suite != "joint" else []
     counts = [f"{number} {name}" for name, number in result.counts.items()]
@@ -54,8 +54,7 @@ def leading_tables(result: Result) -> Iterator[Any]:
 
 
 def grouped_tables(result: Result) -> Iterator[Any]:
-    """Yield the tables whose columns are in groups, group by group with its name, and what its
-    words mean."""
+    """Yield the tables whose columns are in groups, with the group's name and a legend."""
     for section in result.sections:
         tables = [t for t in section.tables if any(t.groups) and not t.is_leading]
         for table in tables:
@@ -103,8 +102,7 @@ def claim_table(result: Result) -> TextTable:
 
 
 def without_data(claims: Iterable[Claim]) -> list[str]:
-    """Return the line that names the claims on which a run has no data; none if there is no such
-    claim."""
+    """Return the line that names the claims without data; none if there is no such claim."""
     numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
     if not numbers:
         return []

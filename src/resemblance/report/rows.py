@@ -125,8 +125,7 @@ def _range(low: float, high: float, y: float) -> str:
 
 
 def boxes(figure: Boxes) -> str:
-    """Draw a box for every sample: quartiles, the farthest values within 1.5 of their span, and
-    every value as a point."""
+    """Draw a box for every sample: quartiles, whiskers to 1.5 spans, and every value as a point."""
     values = [v for box in figure.boxes for v in box.values]
     if not values:
         return NOTHING

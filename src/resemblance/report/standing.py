@@ -10,8 +10,10 @@ from .numbers import counted
 
 
 def standing(result: Result) -> Bars | None:
-    """Return the mean ranks of the measures, best first, with intervals where these mean anything;
-    of a trial by name."""
+    """Return the mean ranks of the measures, best first; of a trial by name.
+
+    With intervals where these mean anything.
+    """
     places = result.places()
     if not places.rows:
         return None

@@ -10,8 +10,7 @@ from ..results.headlines import TRIAL
 
 
 def strip(facts: Mapping[str, str], *, is_trial: bool, remarks: Iterable[str] = ()) -> Any:
-    """Return the facts of a run in a line, the banner of a trial, and remarks, as markup;
-    everything is escaped."""
+    """Return the facts of a run, the banner of a trial, and remarks, as escaped markup."""
     markup = need("markupsafe")
     pairs = "".join(
         f"<div><dt>{markup.escape(k)}</dt><dd>{markup.escape(v)}</dd></div>"

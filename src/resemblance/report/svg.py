@@ -40,8 +40,10 @@ class Axis(NamedTuple):
 
 
 def tag(element: str, *children: str, **attributes: object) -> str:
-    """Return an SVG element; children are markup, attribute values are escaped (``class_`` is
-    class)."""
+    """Return an SVG element.
+
+    Children are markup, attribute values are escaped (``class_`` is class).
+    """
     pairs = "".join(
         f' {k.rstrip("_").replace("_", "-")}="{_attribute(v)}"' for k, v in attributes.items()
     )
@@ -82,8 +84,10 @@ def room(names: Iterable[str], most: float = math.inf) -> float:
 
 
 def reach(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis for values: with 0, and with 1 for shares, where these are near,
-    and a little room."""
+    """Return the ends of an axis for values, with a little room.
+
+    With 0, and with 1 for shares, where these are near.
+    """
     low, high = min(values), max(values)
     low = 0.0 if 0 < low <= 0.6 * high else low
     if low >= -1 and 0.75 <= high < 1:
@@ -121,8 +125,10 @@ def log_axis(values: Sequence[float], start: float, end: float, name: str) -> Ax
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers (1, 2 or 5 times a power of ten apart) from low to high, at most so
-    many."""
+    """Return at most so many round numbers from low to high.
+
+    They are 1, 2 or 5 times a power of ten apart.
+    """
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * (1 - 1e-9))
@@ -131,8 +137,10 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return the powers of ten from low to high; with few of them also their multiples by 2 and
-    5."""
+    """Return the powers of ten from low to high.
+
+    With few of them also their multiples by 2 and 5.
+    """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     step = max(1, math.ceil(len(powers) / 8))
     factors = (1, 2, 5) if len(powers) <= 3 else (1,)
@@ -149,8 +157,7 @@ def axis_ticks(axis: Axis, most: int = 8) -> list[float]:
 
 
 def numbers_below(axis: Axis, at: Iterable[float], y: float) -> list[str]:
-    """Return numbers below a horizontal axis; those that would touch the one before are left
-    out."""
+    """Return numbers below a horizontal axis, without those that would touch the one before."""
     parts, end = [], -math.inf
     for tick in at:
         place, half = axis(tick), CHARACTER * len(number(tick)) / 2
@@ -161,7 +168,6 @@ def numbers_below(axis: Axis, at: Iterable[float], y: float) -> list[str]:
 
 
 def limit(at: float, d: str) -> str:
-    """Draw the line of a threshold, and a broad one that is not seen, which the pointer finds more
-    easily."""
+    """Draw the line of a threshold, and an invisible broad one for the pointer."""
     wide = tag("path", d=d, class_="reach")
     return tag("g", title(f"threshold {number(at)}"), wide, tag("path", d=d), class_="limit")

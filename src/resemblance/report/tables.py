@@ -45,8 +45,10 @@ def render(table: TextTable, width: int | None = None) -> Iterator[TextLine]:
 
 
 def fold(text: str, width: int, *, cut: bool = True) -> list[str]:
-    """Return a text as lines of at most this width, broken between words; only a word that is wider
-    may be cut."""
+    """Return a text as lines of at most this width, broken between words.
+
+    Only a word that is wider may be cut.
+    """
     lines = [""]
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines[-1] else word
@@ -90,7 +92,7 @@ def _laid_out(table: TextTable, width: int | None) -> Iterator[TextLine]:
 
 def _widths(table: TextTable, *, folded: bool) -> list[int]:
     """Return the width of every column, or the least to which it can be folded."""
-    found = []
+    widths = []
     for i, name in enumerate(table.header):
         heads = (name.split() if folded else [name]) if table.has_header else []
         cells = [row[i] for row in table.rows]
@@ -99,19 +101,21 @@ def _widths(table: TextTable, *, folded: bool) -> list[int]:
             if folded and i not in table.right
             else cells
         )
-        found.append(max(map(measured, chain(heads, words)), default=0))
-    return found
+        widths.append(max(map(measured, chain(heads, words)), default=0))
+    return widths
 
 
 def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
-    """Return widths that fill the terminal, more for the columns that need it most; None if no word
-    may be cut."""
+    """Return widths that fill the terminal, more for the columns that need it most.
+
+    None if no word may be cut.
+    """
     natural, widths = _widths(table, folded=False), _widths(table, folded=True)
     room = width - INDENT - gap * (len(widths) - 1) - sum(widths)
     if room < 0:
         return None
     for _ in range(room):
-        needed = [wanted - given for wanted, given in zip(natural, widths)]
+        needed = [wanted - current for wanted, current in zip(natural, widths)]
         if max(needed) <= 0:
             break
         widths[needed.index(max(needed))] += 1
@@ -143,8 +147,7 @@ def _row(
 
 
 def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
-    """Yield a block for every row: its first two cells as a heading, the others below with their
-    names."""
+    """Yield a block for every row: two cells as a heading, the others below with their names."""
     names, gap = table.header[2:], NARROW_GAPS[0]
     indent = INDENT + gap + max((measured(row[0]) for row in table.rows), default=0)
     side = max(map(measured, names), default=0) + gap
@@ -154,21 +157,23 @@ def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
         start = " " * INDENT + row[0]
         yield TextLine(start + " " * (indent - measured(start)) + row[1], True)
         for name, cell in zip(names, row[2:]):
-            told = fold(cell, max(width - indent - side, 1)) if cell else []
-            for i, part in enumerate(told):
+            lines = fold(cell, max(width - indent - side, 1)) if cell else []
+            for i, part in enumerate(lines):
                 head = name if i == 0 else ""
                 yield TextLine(" " * indent + head + " " * (side - measured(head)) + part)
 
 
-def _only(table: TextTable, kept: Sequence[int]) -> TextTable:
-    header, *rows = (tuple(row[i] for i in kept) for row in (table.header, *table.rows))
-    right = frozenset(position for position, i in enumerate(kept) if i in table.right)
+def _only(table: TextTable, columns: Sequence[int]) -> TextTable:
+    header, *rows = (tuple(row[i] for i in columns) for row in (table.header, *table.rows))
+    right = frozenset(position for position, i in enumerate(columns) if i in table.right)
     return table._replace(header=header, rows=tuple(rows), right=right)
 
 
 def _parts(table: TextTable, width: int) -> Iterator[TextLine]:
-    """Yield as many columns at a time as fit beside the first, which is cut if it leaves no room
-    for others."""
+    """Yield as many columns at a time as fit beside the first.
+
+    The first is cut if it leaves no room for others.
+    """
     gap, least = NARROW_GAPS[0], _widths(table, folded=True)
     room = width - INDENT - min(least[0], width // 2)
     others = list(range(1, len(table.header)))

@@ -22,8 +22,10 @@ LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
 
 
 def comparison_tables(comparison: Comparison) -> list[Any]:
-    """Return what to print: a line per measure for two representations, small matrices for a few,
-    else a summary."""
+    """Return what to print for a comparison, by the number of its representations.
+
+    A line per measure for two, small matrices for a few, else a summary.
+    """
     if is_square(comparison) and len(comparison.rows) == 2:
         return [pair_table(comparison), *_remarks(comparison)]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
@@ -46,8 +48,10 @@ def _remarks(comparison: Comparison) -> list[str]:
 
 
 def pair_table(comparison: Comparison) -> Any:
-    """Return one line per measure: its value for the two representations, in both orders if they
-    differ."""
+    """Return one line per measure: its value for the two representations.
+
+    In both orders if they differ.
+    """
     x, y = comparison.rows
     reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
     asymmetric = any(not info.symmetric for info in comparison.measures)
@@ -71,8 +75,10 @@ def pair_table(comparison: Comparison) -> Any:
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
-    """Return the matrix of one measure; the columns are numbered like the rows when all pairs were
-    compared."""
+    """Return the matrix of one measure.
+
+    The columns are numbered like the rows when all pairs were compared.
+    """
     square = is_square(comparison)
     numbers = [str(j + 1) for j in range(len(comparison.columns))]
     header = ["", *(numbers if square else comparison.columns)]
@@ -83,8 +89,7 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
 
 
 def summary_table(comparison: Comparison) -> Any:
-    """Return one line per measure: its values over the pairs, and the most and least similar
-    pair."""
+    """Return one line per measure: its values, and the most and least similar pair."""
     measures = summary(comparison)
     failed = ["failed"] if any(m.failed for m in measures) else []
     header = (
@@ -150,8 +155,7 @@ def measure_legend() -> str:
 
 
 def invariance_letters(measure: Measure) -> str:
-    """Return one letter per invariance, in a fixed place, and a dot for each that is not
-    claimed."""
+    """Return one letter per invariance in a fixed place, and a dot for each not claimed."""
     return "".join(LETTERS[name] if name in measure.invariant_to else "·" for name in INVARIANCES)
 
 
@@ -190,8 +194,10 @@ def plain_table(
     header_row: bool = True,
     as_blocks: bool = False,
 ) -> TextTable:
-    """Return a table with one line, below its header; see
-    :class:`resemblance.report.tables.TextTable`."""
+    """Return a table with one line below its header.
+
+    See :class:`resemblance.report.tables.TextTable`.
+    """
     return TextTable(
         tuple(header), tuple(tuple(row) for row in rows), frozenset(right), header_row, as_blocks
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -230,11 +231,10 @@ def _table(n: int, outer: Sequence[Any], inner: Sequence[Any]) -> np.ndarray:
 
 
 def _rectangle(n: int, blocks: Sequence[Any]) -> np.ndarray:
-    members = [
-        [i for i, name in enumerate(blocks) if name == block] for block in dict.fromkeys(blocks)
-    ]
-    if len(blocks) != n or len({len(m) for m in members}) != 1:
-        raise ValueError(
-            f"exchanges: blocks must be of one size; got {[len(m) for m in members]} for {n} models"
-        )
-    return np.array(members)
+    members = defaultdict[Any, list[int]](list)
+    for i, block in enumerate(blocks):
+        members[block].append(i)
+    sizes = [len(rows) for rows in members.values()]
+    if len(blocks) != n or len(set(sizes)) != 1:
+        raise ValueError(f"exchanges: blocks must be of one size; got {sizes} for {n} models")
+    return np.array(list(members.values()))

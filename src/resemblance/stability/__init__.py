@@ -1,5 +1,4 @@
-"""Statistics of one representation: how reliable its geometry is, and the companions they are
-reported with."""
+"""Statistics of one representation: how reliable its geometry is, and what is reported with it."""
 
 from ..catalogue import get_statistic, list_statistics
 from ..statistics import *  # noqa: F403

@@ -1,5 +1,4 @@
-"""Samples with annotations: the values of AnnData, sparse or backed, and the labels that go with
-them."""
+"""Samples with annotations: values of AnnData, sparse or backed, and their labels."""
 
 from __future__ import annotations
 
@@ -116,8 +115,10 @@ def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
 
 
 def _column(data: Any, column: Any, role: str) -> Any:
-    """Return a column of the annotations, or what is given: a Series by the names of its index,
-    anything else as is."""
+    """Return a column of the annotations, or the argument itself.
+
+    A Series by the names of its index, anything else as it is.
+    """
     if isinstance(column, str):
         return _entry(data.obs, column, "obs")
     if not (hasattr(column, "reindex") and hasattr(column, "loc")) or column.index.equals(
@@ -142,8 +143,10 @@ def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
 
 
 def _source(X: Any) -> Any:
-    """Return values that can be indexed by rows: sparse ones stay sparse, dense ones in a file
-    stay there."""
+    """Return values that can be indexed by rows.
+
+    Sparse ones stay sparse, dense ones in a file stay there.
+    """
     if type(X).__module__.partition(".")[0] in LAZY:
         # Sparse on disk: rows cannot be read there by every SciPy.
         X = X.to_memory() if hasattr(X, "to_memory") else X
@@ -160,8 +163,10 @@ def _source(X: Any) -> Any:
 
 
 def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
-    """Return the texts of the labels, sorted, and the place of every sample's among them, -1 where
-    it has none."""
+    """Return the sorted texts of the labels, and the place of every sample's among them.
+
+    -1 where it has none.
+    """
     if hasattr(values, "cat") or hasattr(values, "categories"):
         values = values.astype(object)  # a missing category would make whole numbers 1.0, 2.0
     array = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
@@ -185,8 +190,7 @@ def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Say whether a value is None, NaN, NaT or pandas.NA (which refuses to say whether it equals
-    itself)."""
+    """Say whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -194,8 +198,10 @@ def _is_missing(value: Any) -> bool:
 
 
 def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the controls; ``ValueError`` with those that are there when one of them
-    is not."""
+    """Return the labels of the controls.
+
+    Raises ``ValueError``, with the labels of the samples, when one of them is missing.
+    """
     if control is None:
         usual = _usual(known)
         if len(usual) == 1:

@@ -1,5 +1,4 @@
-"""How much of the coherence of perturbations is their magnitude, and what coherence says beyond
-it."""
+"""How much of the coherence of perturbations is their magnitude, and what it adds beyond."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ Columns = Perturbations | Mapping[str, Any]
 
 
 class MagnitudeBin(NamedTuple):
-    """Perturbations of similar magnitude, and whether the more coherent ones are more
-    reproducible."""
+    """Perturbations of similar magnitude: are the more coherent ones more reproducible?"""
 
     low: float  # smallest magnitude
     high: float  # largest
@@ -41,8 +39,7 @@ def magnitude_matched(
     reproducibility: str = "perturbation_reproducibility",
     magnitude: str = "perturbation_magnitude",
 ) -> tuple[MagnitudeBin, ...]:
-    """Return, for quantile bins of magnitude, whether coherence goes with reproducibility inside
-    them.
+    """Return, for quantile bins of magnitude, whether coherence goes with reproducibility.
 
     Large effects are coherent and reproducible, both for being large. Among perturbations of like
     magnitude, what coherence still says is its own. ``results`` is the result of
@@ -98,8 +95,9 @@ def discordance(
     coherence: str = "perturbation_coherence",
     magnitude: str = "perturbation_magnitude",
 ) -> np.ndarray:
-    r"""Return how much less coherent every perturbation is than its magnitude lets expect, in
-    standard deviations.
+    r"""Return how much less coherent every perturbation is than its magnitude predicts.
+
+    In standard deviations.
 
     .. math:: \operatorname{z}(f(m) - s), \quad \operatorname{z}(r(m) - r(s)), \quad
         \operatorname{z}(\operatorname{z}(m) - \operatorname{z}(s))
@@ -145,8 +143,10 @@ def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray
 
 
 def _local_line(x: np.ndarray, y: np.ndarray, k: int, rounds: int = 3) -> np.ndarray:
-    """Robust locally weighted line at every x (Cleveland 1979): tricube weights over the k nearest,
-    then bisquare."""
+    """Fit a robust locally weighted line at every x (Cleveland 1979).
+
+    Tricube weights over the k nearest, then bisquare.
+    """
     apart = np.abs(x[:, None] - x)
     radius = np.sort(apart, axis=1)[:, k - 1 : k]
     near = np.where(radius > 0, np.clip(apart / np.where(radius > 0, radius, 1), 0, 1), apart > 0)

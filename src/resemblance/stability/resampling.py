@@ -52,8 +52,7 @@ def interval(
     seed: int = 0,
     **parameters: Any,
 ) -> Interval:
-    """Return a statistic with an interval for how it would vary over other samples of the same
-    kind.
+    """Return a statistic with an interval for its variation over other samples of the kind.
 
     The statistic is computed on ``draws`` random halves of the samples (of every class or
     condition, where there are labels, and of early and late trials each; of samples and of
@@ -123,8 +122,10 @@ def _on_a_half(
 
 
 def _parts(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
-    """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of
-    a condition."""
+    """1 for late trials where early and late ones are compared; else 0 and 1 in turn.
+
+    In turn among those of a condition.
+    """
     settings = {**statistic.defaults, **dict(statistic.parameters)}
     if "early" in settings:
         return np.asarray(np.arange(len(groups)) >= int(len(groups) * settings["early"]), dtype=int)

@@ -218,8 +218,10 @@ def _at_most(members: np.ndarray, rules: _Rules, label: str) -> np.ndarray:
 
 
 def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarray:
-    """Return the controls that are used: all, or at most ``max_samples`` with at least
-    ``min_samples`` per stratum."""
+    """Return the controls that are used.
+
+    All, or at most ``max_samples`` with at least ``min_samples`` per stratum.
+    """
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
         return _at_most(members, rules, "control")
@@ -286,8 +288,10 @@ def _perturbation(
 
 
 def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
-    """Return the statistic with a seed that follows from its own, this one and the label; others as
-    they are."""
+    """Return the statistic with a seed that follows from its own, this one and the label.
+
+    Statistics without a seed are unchanged.
+    """
     if "seed" not in s.defaults:
         return s
     base = {**s.defaults, **dict(s.parameters)}["seed"]

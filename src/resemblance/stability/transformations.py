@@ -1,5 +1,4 @@
-"""Transformations of one representation, as of an encoder: what they do to its stability and to its
-similarity."""
+"""Transformations of one representation, and what they do to its stability and similarity."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class Transformed(NamedTuple):
 
 
 def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
-    """Return transformations of a representation (n, d), by name, each an array (n, k) in double
-    precision.
+    """Return transformations of a representation (n, d), by name, each (n, k) in float64.
 
     ``pca_k``: principal components; ``randproj_k``: Gaussian random projections; ``topvar_k``,
     ``randfeat_k``: the k features of largest variance, or random ones; ``noise_p``: Gaussian noise
@@ -61,28 +59,27 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     n, d = points.shape
     centred = points - points.mean(axis=0)
     u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    found = {f"pca_{k:03d}": u[:, :k] * s[:k] for k in _clipped(COMPONENTS, min(n - 1, d))}
+    versions = {f"pca_{k:03d}": u[:, :k] * s[:k] for k in _clipped(COMPONENTS, min(n - 1, d))}
     for k in _clipped(PROJECTIONS, d):
         directions = generator(seed, "projection", k).standard_normal((d, k)) / np.sqrt(k)
-        found[f"randproj_{k:03d}"] = points @ directions
+        versions[f"randproj_{k:03d}"] = points @ directions
     by_variance = np.argsort(points.var(axis=0), kind="stable")
-    found |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
+    versions |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
     for k in CHOSEN:
         if k < d:
-            found[f"randfeat_{k:03d}"] = points[
+            versions[f"randfeat_{k:03d}"] = points[
                 :, generator(seed, "features", k).choice(d, k, replace=False)
             ]
     for amount in NOISES:
         noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
-        found[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
+        versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
     deviations = centred.std(axis=0)
     zscore = centred / np.where(deviations > 0, deviations, 1)
-    return found | {"original": points.copy(), "zscore": zscore, "l2norm": unit(points)}
+    return versions | {"original": points.copy(), "zscore": zscore, "l2norm": unit(points)}
 
 
 def regime(name: str) -> Regime:
-    """Return whether a transformation keeps fewer features or directions ("compression"), or all
-    ("preserving")."""
+    """Return "compression" for fewer features or directions, "preserving" for all of them."""
     return (
         "compression"
         if name.startswith(("pca", "randproj", "topvar", "randfeat"))
@@ -93,8 +90,7 @@ def regime(name: str) -> Regime:
 def transformation_study(
     X: Any, *, seed: int = 320, k: int = 30, max_samples: int = 1600
 ) -> tuple[Transformed, ...]:
-    """Return what the transformations of a representation (n, d) do to its stability and
-    similarity.
+    """Return the stability and similarity of the transformations of a representation (n, d).
 
     ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples.
     Where a transformation leaves a statistic without a value, its ``Undefined`` is raised.
@@ -102,11 +98,11 @@ def transformation_study(
     Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its
     comparison with itself.
     """
-    made = transformations(X, seed=seed)
-    references = {name: made[name] for name in _references(made)}
+    versions = transformations(X, seed=seed)
+    references = {name: versions[name] for name in _references(versions)}
     return tuple(
         _transformed(name, points, references, (seed, k, max_samples))
-        for name, points in made.items()
+        for name, points in versions.items()
     )
 
 

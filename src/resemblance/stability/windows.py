@@ -15,8 +15,7 @@ AXES = "trials bins units"
 
 
 class Window(NamedTuple):
-    """The bins from ``start`` to ``stop - 1``, and the value of the statistic there or why there is
-    none."""
+    """The bins from ``start`` to ``stop - 1``, and the statistic there or why it has no value."""
 
     start: int
     stop: int
@@ -33,8 +32,9 @@ def over_windows(
     axes: str | None = None,
     **parameters: Any,
 ) -> tuple[Window, ...]:
-    """Return a statistic for the mean response in every window of ``width`` bins, ``step`` (a
-    width) apart.
+    """Return a statistic for the mean response in every window of ``width`` bins.
+
+    Windows begin ``step`` bins (a width) apart.
 
     X has the ``axes`` trials, in the order of recording, bins and units, named as for
     :func:`resemblance.from_trials`; the means are those it takes. ``data`` and ``parameters`` are

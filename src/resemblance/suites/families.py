@@ -13,6 +13,9 @@ class ModelFamily(NamedTuple):
     architecture: str
     pooling: str
 
+    def __str__(self) -> str:
+        return " · ".join(part for part in self if part)
+
     @property
     def title(self) -> str:
         """A readable name."""

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ..catalogue import get_measure
 from ..grounding import spearman
 from ..results.result import Result
 from ..results.values import distinct
-from ..significance import DECIMALS, Places, places
+from ..significance import DECIMALS, Places, places, ranks_of_rows
 
 CellRanks: TypeAlias = Mapping[tuple[str, str], Mapping[str, float]]  # by test, and cell of it
 
@@ -72,7 +71,7 @@ def _ordered(suite: str, ranks: CellRanks) -> CellRanks:
     cells that have any order."""
     cells = {}
     for cell, of_cell in ranks.items():
-        shared = rankdata(np.round(list(of_cell.values()), DECIMALS))
+        shared = ranks_of_rows(np.round(list(of_cell.values()), DECIMALS))
         if np.ptp(shared) > 0:
             cells[cell] = dict(zip(of_cell, shared.tolist()))
     if not cells:

@@ -82,7 +82,6 @@ def _standing(ranks: JointRanks) -> Section:
     columns = (
         "measure", "mean rank", "95 %", "position", "95 %", "behind the leader, 95 %",
         "before the next",
-        *places.by_group,
     )  # fmt: skip
     note = (
         "Tied with the leader: the 95 % interval of the difference from the leader contains 0, in "
@@ -105,7 +104,9 @@ def _standing(ranks: JointRanks) -> Section:
         (1.0, float(len(bars))),
     )
     about = f"{_about(ranks)} {RESAMPLING} In a suite of few cells they are too narrow as well."
-    table = Table("places", "Where measures stand", columns, rows, note, is_leading=True)
+    table = Table(
+        "places", "Where measures stand", (*columns, *places.by_group), rows, note, is_leading=True
+    )
     return Section(STANDING, STANDING_TITLE, about, (table,), (figure,), reasons=_absent(ranks))
 
 

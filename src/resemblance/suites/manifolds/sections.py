@@ -215,8 +215,10 @@ def _roll(facts: ManifoldFacts, drawn: Mapping[str, Style]) -> tuple[Chart, Char
 def _moved(facts: ManifoldFacts, drawn: Mapping[str, Style]) -> list[Chart]:
     longest = max(p.at for p in facts.of("moved"))
     place = {**facts.common("moved", "d"), **facts.common("moved", "n"), "t": longest}
-    fixed = {x: {name: value for name, value in place.items() if name != x} for x in "tdn"}
-    charts = [along(facts, drawn, "moved", x, fixed[x]) for x in "tdn"]
+    charts = []
+    for x in "tdn":
+        fixed = {name: value for name, value in place.items() if name != x}
+        charts.append(along(facts, drawn, "moved", x, fixed))
     return charts + over_k(facts, drawn, "moved")
 
 

@@ -34,6 +34,7 @@ MEASURES: tuple[str, ...] = (
 )  # fmt: skip
 SLOW = frozenset({"rtd"})  # compared only up to a number of samples that depends on the size
 MOST_NEIGHBOURS = {"imd": 50, "rank_similarity": 200}  # in sweeps: their time grows with k
+TWENTIETHS, FORTIETHS = (tuple(i / n for i in range(n + 1)) for n in (20, 40))  # of the S-curve
 SIZES: Mapping[str, ManifoldSize] = {
     "small": ManifoldSize(
         roll=250, rs=(0.0, 0.25, 0.5, 0.75, 1.0),
@@ -42,13 +43,13 @@ SIZES: Mapping[str, ManifoldSize] = {
         sweep_d=(2, 50), ks=(5, 15, 50), slow=300,
     ),
     "default": ManifoldSize(
-        roll=1000, rs=tuple(i / 20 for i in range(21)),
+        roll=1000, rs=TWENTIETHS,
         spots=(250, 500, 1000), spots_d=1000, d_spots=(2, 10, 100, 500, 1000), seeds=3,
         cubes=(125, 250, 500), d_cubes=(2, 10, 100, 1000), moves=(0.0, 0.5, 1.0, 2.0, 5.0, 10.0),
         sweep_d=(2, 100),
     ),
     "paper": ManifoldSize(
-        roll=1000, rs=tuple(i / 40 for i in range(41)),
+        roll=1000, rs=FORTIETHS,
         spots=(250, 500, 1000, 2000, 5000), spots_d=1000,
         d_spots=(2, 10, 100, 500, 1000, 2000), seeds=5,
         cubes=(250, 500, 1000, 2500), d_cubes=(2, 10, 100, 1000),

@@ -12,7 +12,8 @@ import numpy as np
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation
 from ...subject import DEFAULTS, Subject
-from .grading import Case, ModelFamily
+from ..families import ModelFamily
+from .grading import Case
 from .groups import ModelGroup, choose_groups
 
 TESTS: Mapping[str, str] = {
@@ -37,8 +38,7 @@ class Absence(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """The cases that subjects make, what was decided about their groups, and the tests they cannot
-    make."""
+    """The cases that subjects make, the decisions about groups, and the tests they cannot make."""
 
     cases: tuple[Case, ...]
     groups: tuple[ModelGroup, ...]
@@ -46,8 +46,9 @@ class Prepared(NamedTuple):
 
 
 def six_tests(subjects: Iterable[Subject]) -> Prepared:
-    """Return the six tests on subjects: those with the same domain, dataset, architecture and
-    pooling belong together.
+    """Return the six tests on subjects.
+
+    Those with the same domain, dataset, architecture and pooling belong together.
 
     Raises ``ValueError`` when two subjects are the same model by their traits.
     """
@@ -156,8 +157,10 @@ def _by_group(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Pr
 
 
 def _accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]]:
-    """The accuracies of every model, by what they were measured on; empty for a model whose
-    accuracy is unknown."""
+    """Return the accuracies of every model, by what they were measured on.
+
+    Empty for a model whose accuracy is unknown.
+    """
     accuracies = list[Mapping[str, float]]()
     for s in subjects:
         whole = s.traits.get("accuracy")

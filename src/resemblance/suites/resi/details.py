@@ -1,5 +1,4 @@
-"""What else a reader may ask of an evaluation: groups of models, times, failures, claims of the
-measures, inputs."""
+"""Details of an evaluation: groups of models, times, failures, claims of the measures, inputs."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from ...comparison import MeasureInfo
 from ...declared import INVARIANCES
 from ...results.figures import Strip, Strips
 from ...results.sections import Entry, Section, Table
+from ..families import ModelFamily
 from .cases import TESTS
 from .facts import Evaluation, FailedComparisons, family_of
-from .grading import ModelFamily
 from .groups import ModelGroup
 from .standings import Standings, in_catalogue, measure_signs
 
@@ -53,8 +52,7 @@ def _strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
 
 
 def group_table(facts: Evaluation) -> Table:
-    """Return the accuracies of every group of models, on what they were measured, and why a group
-    was left out."""
+    """Return the accuracies of every group of models, and why a group was left out."""
     columns = ("test", "models", "group", "accuracy", "from", "to", "inputs", "")
     rows: list[tuple[Entry, ...]] = []
     for g in facts.groups:
@@ -148,17 +146,16 @@ def measures_section(standings: Standings) -> Section:
     """Return what every measure claims, in the order in which the measures were given."""
     columns = (
         "measure", "specification", "family", "more similar is", "range", "symmetric", "metric",
-        *(SHORT.get(i, i) for i in INVARIANCES), "samples",
     )  # fmt: skip
     infos = standings.facts.measures
     unchanged = [f"unchanged by: {i.replace('_', ' ')}" for i in INVARIANCES]
     table = Table(
         "claims",
         "What the measures claim",
-        columns,
+        (*columns, *(SHORT.get(i, i) for i in INVARIANCES), "samples"),
         tuple((standings.names[info.spec], *_claims(info)) for info in infos),
         signs=measure_signs(standings, tuple(info.spec for info in infos)),
-        hints=("", *[""] * 6, *unchanged, "the fewest samples that it takes"),
+        hints=(*[""] * len(columns), *unchanged, "the fewest samples that it takes"),
     )
     about = (
         f"{YES} what a measure claims: it is symmetric, a metric, or does not change when one side "
@@ -188,8 +185,10 @@ def _tick(claim: bool | None) -> str:
 
 
 def inputs_section(standings: Standings) -> Section | None:
-    """Return the representations that were compared and their fingerprints; nothing where there
-    are none."""
+    """Return the representations that were compared and their fingerprints.
+
+    Nothing where there are none.
+    """
     representations = standings.facts.provenance.get("representations", {})
     if not representations:
         return None

@@ -207,8 +207,7 @@ def _evaluation(
 
 
 def _provenance(compared: Sequence[Compared]) -> dict[str, Any]:
-    """Return the versions it was computed with, and the fingerprint and shape of every
-    representation."""
+    """Return the versions used, and the fingerprint and shape of every representation."""
     if not compared:
         return {}
     first = compared[0].parts[0].provenance

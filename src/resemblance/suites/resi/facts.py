@@ -12,8 +12,9 @@ from ...documents import check_types, read_document
 from ...results.codec import decode, encode, spell
 from ...results.headlines import is_trial
 from ...store import write_atomically
+from ..families import ModelFamily
 from .cases import TESTS, Absence
-from .grading import ModelFamily, Score
+from .grading import Score
 from .groups import ModelGroup
 from .models import SIZES
 from .ranking import Ranks, cell_ranks
@@ -26,8 +27,10 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 class Matrices(NamedTuple):
-    """The matrices of one part of a case: similarities or distances by measure, and what is
-    expected by quality."""
+    """The matrices of one part of a case.
+
+    Similarities or distances by measure, and what is expected by quality.
+    """
 
     test: str
     domain: str
@@ -105,8 +108,7 @@ class Evaluation(NamedTuple):
         return self.among(specs)
 
     def among(self, specs: Iterable[str]) -> Evaluation:
-        """Return what was computed for some measures, by their specifications, to be ranked among
-        these."""
+        """Return the results of some measures, by specification, to rank them among each other."""
         wanted = set(specs)
 
         def some(by_measure: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""From comparisons to scores: what a case expects of pairs, and how well every measure agrees with
-it."""
+"""From comparisons to scores: what a case expects of pairs, and how well each measure agrees."""
 
 from __future__ import annotations
 
@@ -34,7 +33,8 @@ from ...grounding import (
     spearman_of_complete,
 )
 from ...representation import Representation
-from ...significance import mantel, pairings
+from ...significance import known_mean, mantel, pairings
+from ..families import ModelFamily
 
 PROTOCOLS = ("paper", "resi-code")
 PERMUTATIONS = ("models", "pairs")
@@ -45,22 +45,9 @@ PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
 PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
 
 
-class ModelFamily(NamedTuple):
-    """Models that are compared with each other, seen by one pooling."""
-
-    domain: str
-    dataset: str
-    architecture: str
-    pooling: str
-
-    def __str__(self) -> str:
-        return " · ".join(part for part in self if part)
-
-
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One test of measures on one set of models: representations to compare, and what is expected
-    of them.
+    """One test of measures on one set of models: representations, and what is expected of them.
 
     ``parts`` are compared each by itself: one for tests of models, one per model for the test of
     layers. ``expectations``: by quality, one expectation per part. What it is depends on the case's
@@ -180,8 +167,10 @@ def grade(
 
 
 def rule_for(protocol: str, kind: str, quality: str, info: MeasureInfo) -> Rule:
-    """Return the rule for a quality of a case of this kind: the authors' code scores similarities
-    as they are."""
+    """Return the rule for a quality of a case of this kind.
+
+    The authors' code scores similarities as they are.
+    """
     rule = RULES[protocol][kind, quality.partition("_")[0]]
     as_it_is = info.larger_is_more_similar and rule.quality is auprc_of_ratios
     return rule._replace(quality=auprc_of_similarities) if as_it_is else rule
@@ -210,7 +199,7 @@ def _score(
         known += _known_pairs(differences, blocks, info.symmetric)
         if case.kind == "prediction":
             p = p_value(differences, expected, both_orders)
-    value = float(np.nanmean(parts)) if not np.isnan(parts).all() else np.nan
+    value = float(known_mean(parts))
     failed = len(known) - sum(known)
     reason = _reason(comparisons, info.spec, failed, value)
     where = (case.test, quality, case.domain, case.dataset, case.architecture, case.pooling)

@@ -1,5 +1,4 @@
-"""Do groups of models behave as intended? Their accuracies must not overlap, or the group says
-nothing."""
+"""Do groups of models behave as intended? Only if their accuracies do not overlap."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ class ModelGroup(NamedTuple):
 
 
 def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Return the groups to keep: as many as possible of which no two have overlapping ranges of
-    accuracy.
+    """Return the largest set of groups whose ranges of accuracy do not overlap.
 
     Groups come in the order of their strength. Of equally large choices, one with the first and the
     last group is taken, then one with the first. This is the rule by which the ReSi benchmark left
@@ -39,27 +37,29 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     names = list(ranges)
     most = len(_disjoint_with((), ranges))
     for ends in (names[:1] + names[-1:], names[:1], names[-1:]):
-        kept = _disjoint_with(tuple(dict.fromkeys(ends)), ranges)
-        if len(kept) == most:
+        disjoint = _disjoint_with(tuple(dict.fromkeys(ends)), ranges)
+        if len(disjoint) == most:
             break
     else:
-        kept = _disjoint_with((), ranges)
-    return tuple(name for name in names if name in kept)
+        disjoint = _disjoint_with((), ranges)
+    return tuple(name for name in names if name in disjoint)
 
 
 def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]) -> set[str]:
-    """Return the largest set of disjoint ranges with these, earliest end first; empty if these
-    overlap themselves."""
-    kept = dict[str, None]()
+    """Return the largest set of disjoint ranges that includes these, earliest end first.
+
+    Empty if these overlap.
+    """
+    disjoint = dict[str, None]()
     for name in (*fixed, *sorted(ranges, key=lambda name: ranges[name][1])):
         low, high = ranges[name]
-        if name in kept:
+        if name in disjoint:
             continue
-        if all(high < ranges[other][0] or ranges[other][1] < low for other in kept):
-            kept[name] = None
+        if all(high < ranges[other][0] or ranges[other][1] < low for other in disjoint):
+            disjoint[name] = None
         elif name in fixed:
             return set()
-    return set(kept)
+    return set(disjoint)
 
 
 def choose_groups(
@@ -89,12 +89,12 @@ def choose_groups(
             ModelGroup(*where, name, strength, (), "none", True, "accuracies unknown: not checked")
             for name, (strength, _) in members.items()
         )
-    criterion, used, kept = "clean", clean, separated(clean)
-    if augmented is not None and len(separated(augmented)) > len(kept):
-        criterion, used, kept = "augmented", augmented, separated(augmented)
+    criterion, used, groups = "clean", clean, separated(clean)
+    if augmented is not None and len(separated(augmented)) > len(groups):
+        criterion, used, groups = "augmented", augmented, separated(augmented)
     return tuple(
         ModelGroup(
-            *where, name, strength, used[name], criterion, name in kept, _note(name, kept, used)
+            *where, name, strength, used[name], criterion, name in groups, _note(name, groups, used)
         )
         for name, (strength, _) in members.items()
     )
@@ -109,11 +109,11 @@ def _table(
     return {name: tuple(model[key] for model in models) for name, (_, models) in members.items()}
 
 
-def _note(name: str, kept: Sequence[str], accuracies: Mapping[str, Sequence[float]]) -> str:
-    if name in kept:
+def _note(name: str, groups: Sequence[str], accuracies: Mapping[str, Sequence[float]]) -> str:
+    if name in groups:
         return ""
     near = min(
-        kept or accuracies,
+        groups or accuracies,
         key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])),
     )
     return f"left out: its accuracies overlap with those of {near}"

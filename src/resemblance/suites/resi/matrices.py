@@ -46,8 +46,10 @@ class Pool:
 
 
 def choice_of(standings: Standings, test: str) -> Choice | None:
-    """Return the expected and the measured differences of a test, to choose models, quality and
-    measure; nothing when the test could not be made."""
+    """Return the expected and the measured differences of a test, to choose from.
+
+    By models, quality and measure; nothing when the test could not be made.
+    """
     parts = _parts(standings, test)
     if not parts:
         return None
@@ -113,8 +115,10 @@ def _measured(standings: Standings, part: Part) -> dict[str, np.ndarray]:
 
 
 def limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the smallest and largest difference between two different representations, (0, 1) if
-    there is none."""
+    """Return the smallest and largest difference between two different representations.
+
+    (0, 1) if there is none.
+    """
     pairs = values[~np.eye(len(values), dtype=bool)]
     finite = pairs[np.isfinite(pairs)]
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)

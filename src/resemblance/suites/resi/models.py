@@ -18,8 +18,11 @@ EXTREMES = {"labels": (1.0,), "shortcut": (0.0, 1.0), "augmentation": (1.0,)}
 
 
 class TrainingPlan(NamedTuple):
-    """Which models are trained: ``seeds`` normal ones, and ``members`` per group and strength of
-    the other settings; ``strengths`` by domain."""
+    """Which models are trained.
+
+    ``seeds`` normal ones, and ``members`` per group and strength of the other settings;
+    ``strengths`` by domain.
+    """
 
     seeds: int
     members: int

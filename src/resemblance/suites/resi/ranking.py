@@ -70,8 +70,7 @@ def _rule(scores: list[Score], failures: str, *, is_shared: bool) -> RankRule:
 def cell_ranks(
     scores: Iterable[Score], *, protocol: str = "paper", failures: str = "last"
 ) -> Ranks:
-    """Return, for every cell that counts for the ranking, the rank of each measure by its
-    specification.
+    """Return the rank of each measure, by specification, for every cell that is ranked.
 
     1 is the best; equal scores share the best rank. A cell in which no measure has a value is left
     out. ``protocol``, ``failures``: see :func:`ranked_cells`.

@@ -11,9 +11,10 @@ import numpy as np
 from ...results.sections import Section, Sign, Table
 from ...results.values import known
 from ...significance import stars
+from ..families import ModelFamily
 from .cases import TESTS, Absence
 from .facts import family_of
-from .grading import ModelFamily, Score
+from .grading import Score
 from .standings import Standings, measure_signs
 from .words import QUALITIES, letter, quality_word
 
@@ -39,8 +40,10 @@ class ScoreColumn(NamedTuple):
 
 
 class ScoreCell(NamedTuple):
-    """A cell of the table of scores: a value, or None with a reason; a value with a reason rests on
-    fewer pairs than it should."""
+    """A cell of the table of scores: a value, or None with a reason.
+
+    A value with a reason rests on fewer pairs than it should.
+    """
 
     value: float | None
     reason: str = ""
@@ -48,8 +51,10 @@ class ScoreCell(NamedTuple):
 
 
 def scores_section(standings: Standings) -> Section:
-    """Return every score, a row per measure in the order of the ranking, a column per test, models
-    and quality."""
+    """Return every score: a row per measure, a column per test, models and quality.
+
+    Rows are in the order of the ranking.
+    """
     facts, columns = standings.facts, score_columns(standings)
     cells = [_cells(standings, column) for column in columns]
     reasons: dict[str, str] = {}
@@ -92,8 +97,7 @@ def scores_section(standings: Standings) -> Section:
 
 
 def score_columns(standings: Standings) -> tuple[ScoreColumn, ...]:
-    """Return the columns of the table: by test, then by domain and models, each in all
-    qualities."""
+    """Return the columns of the table: by test, then domain and models, each in all qualities."""
     facts = standings.facts
     rows: Sequence[Score | Absence] = [*facts.scores, *facts.absent]
     present = {(row.test, family_of(row)) for row in rows}
@@ -131,8 +135,10 @@ def _cell(score: Score | None, absence: str, failure: str) -> ScoreCell:
 
 
 def _best(cells: Sequence[Sequence[ScoreCell]], *, complete_only: bool) -> list[tuple[int, int]]:
-    """Return row and column of the largest values; a value that rests on fewer pairs is among them
-    only where it is ranked as if complete."""
+    """Return row and column of the largest values.
+
+    A value that rests on fewer pairs is among them only where it is ranked as if complete.
+    """
     framed = []
     for position, column in enumerate(cells):
         values = [None if complete_only and c.reason else c.value for c in column]
@@ -180,7 +186,7 @@ def _selectors(
             str(c.family).removeprefix(f"{domain} · ") if c.family.domain == domain else ""
             for c in columns
         ]
-    useful = {name: own for name, own in by_selector.items() if len(set(own) - {""}) > 1}
+    useful = {name: words for name, words in by_selector.items() if len(set(words) - {""}) > 1}
     if not useful:
         return (), ()
     return tuple(useful), tuple(zip(*(("", *choices) for choices in useful.values())))

@@ -171,8 +171,7 @@ def _what(facts: Evaluation) -> dict[str, str]:
 
 
 def _remarks(facts: Evaluation) -> tuple[str, ...]:
-    """Return what a reader must know before the numbers: few models, and folders of models that
-    were left out."""
+    """Return what a reader must know before the numbers: few models, folders left out."""
     most = max((len(m.names) for m in facts.maps if m.test != "layers"), default=0)
     few = "" if facts.size else few_models(most)
     left = "; ".join(f"{folder} ({why})" for folder, why in facts.left_out.items())

@@ -42,8 +42,8 @@ class Standings(NamedTuple):
     @property
     def worst(self) -> float:
         """The largest rank on the page."""
-        every = (rank for cell in self.ranks.values() for rank in cell.values())
-        return float(max([*every, len(self.names), 2]))
+        ranks = (rank for cell in self.ranks.values() for rank in cell.values())
+        return float(max([*ranks, len(self.names), 2]))
 
 
 def standings_of(facts: Evaluation) -> Standings:
@@ -84,8 +84,10 @@ def in_catalogue(info: MeasureInfo) -> Measure | None:
 
 
 def measure_signs(standings: Standings, order: tuple[str, ...]) -> tuple[Sign, ...]:
-    """Return what is said at the name of every measure in the first column of a table: what it is
-    called in full, and whether it is not one of the benchmark."""
+    """Return the note at the name of every measure in the first column of a table.
+
+    What it is called in full, and whether it is not one of the benchmark.
+    """
     preset_of = PRESETS.get(standings.facts.protocol, "default")
     usual = {(m.spec, m.label) for m in preset(preset_of)}
     infos = {m.spec: m for m in standings.facts.measures}

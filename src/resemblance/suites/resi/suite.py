@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,9 @@ def run(
     claims: Judges | None = None,
     suite: str | None = None,
 ) -> Result:
-    """Run the ReSi benchmark in a directory, or continue there: train, extract, compare, grade,
-    write the result.
+    """Run the ReSi benchmark in a directory, or continue an earlier run there.
+
+    It trains, extracts, compares, grades and writes the result.
 
     What is already there is not done again: models whose recipe is unchanged and whose files are
     undamaged, and comparisons of the same data by the same version of a measure. A process that is
@@ -80,21 +82,14 @@ def run(
     wanted = _purpose(_former(suite) if suite is not None else size, domains, models)
     plan = () if wanted.models else recipes(wanted.size, wanted.domains)
     subjects = read_subjects(wanted.models, verify=True) if wanted.models else ()
+    mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
     with study_folder(folder, **wanted._asdict(), keeps_size=True) as (place, purpose):
         if not wanted.models:
             train(place, plan, executor, show)
             subjects = subjects_of(place, _complete(place, plan, purpose))
         log(place, f"comparing {len(subjects)} subjects")
-        facts = assess(
-            subjects,
-            measures=measures,
-            protocol=protocol,
-            permute=permute,
-            failures=failures,
-            save=place / "comparisons.db",
-            executor=executor,
-            memory=memory,
-            progress=show,
+        facts = mark(
+            subjects, save=place / "comparisons.db", executor=executor, memory=memory, progress=show
         )
         left = folders_left_out(wanted.models) if wanted.models else {}
         facts = facts._replace(size=purpose.size, left_out=left)
@@ -119,13 +114,12 @@ def _former(suite: str) -> str:
 
 
 def _complete(folder: Path, plan: Sequence[Recipe], purpose: Purpose) -> list[Recipe]:
-    """Return the recipes of the plan, and of the other domains of the study that are there in
-    full."""
-    done, every = {recipe.domain for recipe in plan}, list(plan)
+    """Return the recipes of the plan, and of the other domains that the study has in full."""
+    done, subjects = {recipe.domain for recipe in plan}, list(plan)
     for domain in purpose.domains:
         more = recipes(purpose.size, [domain]) if purpose.size and domain not in done else ()
-        every += more if all(is_trained(folder, recipe) for recipe in more) else ()
-    return every
+        subjects += more if all(is_trained(folder, recipe) for recipe in more) else ()
+    return subjects
 
 
 def status(folder: str | Path) -> StudyStatus:
@@ -146,8 +140,7 @@ def publish(folder: Path, facts: Evaluation, result: Result) -> None:
 
 
 def comparison_rows(facts: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per compared pair and measure, with the version and the fingerprints that it
-    belongs to."""
+    """Yield one row per compared pair and measure, with its version and fingerprints."""
     versions = {m.spec: m.version for m in facts.measures}
     data = facts.provenance.get("representations", {})
     for m in facts.maps:

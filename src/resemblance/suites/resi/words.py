@@ -1,12 +1,11 @@
-"""The words of the ReSi suite: what its tests, qualities, protocols and figures are called and
-mean."""
+"""The words of the ReSi suite: names and meanings of tests, qualities, protocols and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..families import ModelFamily
 from .cases import TESTS
-from .grading import ModelFamily
 
 TITLE = "The ReSi benchmark of similarity measures"
 ABOUT = (

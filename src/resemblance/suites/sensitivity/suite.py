@@ -116,8 +116,7 @@ def run(
     summary = summary_section(facts, tuple(judges["summary"](facts)) if "summary" in judges else ())
     result = replace(result, sections=(summary, *result.sections), labels=_labels(tested))
     if source.folder:
-        remarks = _remarks(source, source.folder)
-        result = replace(result, facts=_own_models(facts), remarks=remarks)
+        result = replace(result, facts=_own_models(facts), remarks=_remarks(source, source.folder))
     if folder is not None:
         result.save(Path(folder) / "result.json")
     return result

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binom, rankdata
+from scipy.stats import binom
+
+from ...significance import ranks_of_rows
 
 
 def auc(values: np.ndarray, positive: np.ndarray) -> float:
-    """Return the area under the receiver operating characteristic, in [0, 1]: do positive cases
-    have larger values?
+    """Return the area under the ROC curve, in [0, 1]: do positive cases have larger values?
 
     The probability that a positive case has a larger value than a negative one, ties counting half.
     NaN when all cases are positive or none is.
@@ -19,13 +20,14 @@ def auc(values: np.ndarray, positive: np.ndarray) -> float:
     count, others = int(positive.sum()), int((~positive).sum())
     if not count or not others:
         return float("nan")
-    ranks = rankdata(values)
+    ranks = ranks_of_rows(values)
     return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * others))
 
 
 def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
-    """Return the points (false positive rate, true positive rate) of all thresholds, from (0, 0) to
-    (1, 1).
+    """Return the points (false positive rate, true positive rate) of all thresholds.
+
+    From (0, 0) to (1, 1).
 
     A case is called positive when its value is larger than the threshold; equal values share a
     point. Raises ``ValueError`` when all cases are positive or none is.
@@ -41,8 +43,7 @@ def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
 
 
 def loss_p_value(lost: int, gained: int) -> float:
-    """Return the one-sided exact p-value of McNemar's test that a change of the model lost correct
-    answers.
+    """Return the exact one-sided p-value of McNemar's test for lost correct answers.
 
     ``lost``: samples that were right and are wrong now; ``gained``: the opposite. If neither were
     more likely, lost would be binomial with probability 1/2 out of both.
@@ -51,8 +52,7 @@ def loss_p_value(lost: int, gained: int) -> float:
 
 
 def holm(p_values: Sequence[float], level: float) -> list[bool]:
-    """Return which hypotheses are rejected when all tests together may err with this probability
-    (Holm 1979)."""
+    """Return which hypotheses are rejected at a familywise error rate (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     rejected, going = [False] * len(p_values), True
     for position, i in enumerate(order):
@@ -62,8 +62,7 @@ def holm(p_values: Sequence[float], level: float) -> list[bool]:
 
 
 def first_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
-    """Return the smallest level at which the value is larger than the threshold; infinity when
-    there is none."""
+    """Return the smallest level whose value exceeds the threshold; infinity when there is none."""
     return min(
         (level for level, value in zip(levels, values) if value > threshold), default=float("inf")
     )

@@ -17,8 +17,7 @@ from ..training import model_folder
 
 
 class Plan(NamedTuple):
-    """Which models of the ReSi suite are trained: of which of its sizes, in which domains, how many
-    of each kind."""
+    """Which models of the ReSi suite are trained: size, domains, and how many of each kind."""
 
     suite: str
     domains: tuple[str, ...]
@@ -53,8 +52,7 @@ def models_of(config: RunConfig, kinds: Sequence[str]) -> list[Recipe]:
 
 
 def missing(domain: str) -> str:
-    """Return the package that the models of a domain need and that is not installed; "" when all
-    are."""
+    """Return the package that the models of a domain need and that is not installed, or ""."""
     needed = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
     return next((package for package in needed if find_spec(package) is None), "")
 
@@ -82,8 +80,7 @@ def recipe_of(config: RunConfig, part: Part) -> Recipe:
 
 
 def family(name: str) -> str:
-    """Return what models that may be compared have in common, "vision/resnet" of
-    "vision/digits/resnet/..."."""
+    """Return what comparable models share: "vision/resnet" of "vision/digits/resnet/..."."""
     domain, _, architecture, *_ = name.split("/")
     return f"{domain}/{architecture}"
 
@@ -95,13 +92,13 @@ def subjects(config: RunConfig, recipe: Recipe) -> tuple[Subject, ...]:
 
 def weights(config: RunConfig, recipe: Recipe) -> State:
     """Return the weights of a trained model."""
-    with np.load(model_folder(config.folder, recipe) / "weights.npz", allow_pickle=False) as found:
-        return dict(found)
+    with np.load(model_folder(config.folder, recipe) / "weights.npz", allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def labels_of(config: RunConfig, recipe: Recipe) -> np.ndarray:
     """Return the true classes of the inputs that a trained model was seen on."""
-    found: np.ndarray = np.load(
+    labels: np.ndarray = np.load(
         model_folder(config.folder, recipe) / "labels.npy", allow_pickle=False
     )
-    return found
+    return labels

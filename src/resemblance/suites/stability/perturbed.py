@@ -1,5 +1,4 @@
-"""Weights of a trained model after a change that a deployment may bring: noise, rounding,
-adapters."""
+"""Weights of a trained model after a change in deployment: noise, rounding, adapters."""
 
 from __future__ import annotations
 
@@ -34,8 +33,9 @@ def noisy(state: State, alpha: float, seed: int, *labels: str | int) -> State:
 
 
 def rounded(state: State, bits: int) -> State:
-    r"""Return weights rounded to ``bits`` bits, every parameter of more than one number on a scale
-    of its own.
+    r"""Return weights rounded to ``bits`` bits.
+
+    Every parameter of more than one number has a scale of its own.
 
     .. math:: s \operatorname{round}(\theta / s), \qquad s = \frac{\max |\theta|}{2^{b - 1} - 1}
 
@@ -56,8 +56,7 @@ def rounded(state: State, bits: int) -> State:
 
 
 def adapted(state: State, rank: int, scale: float, seed: int, *labels: str | int) -> State:
-    r"""Return weights with a random adapter of low rank (LoRA) added to every matrix and
-    convolution.
+    r"""Return weights with a random adapter of low rank (LoRA) on every matrix and convolution.
 
     .. math:: W + \frac{\alpha}{r} B A, \qquad A \sim \mathcal{N}(0, 2 / d_\text{in}), \quad
         B \sim \mathcal{N}(0, s^2), \quad \alpha = 2 r
@@ -83,8 +82,10 @@ def adapted(state: State, rank: int, scale: float, seed: int, *labels: str | int
 
 
 def shuffled(state: State, seed: int, *labels: str | int) -> State:
-    """Return weights in a random order inside every parameter: as large as before, with nothing
-    left of the task."""
+    """Return weights in a random order inside every parameter.
+
+    They are as large as before and hold nothing of the task.
+    """
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         return generator(seed, *labels, name).permutation(value.ravel()).reshape(value.shape)

@@ -171,18 +171,17 @@ def _shares(curve: DeletionCurve) -> dict[int, float]:
 
 
 def _chart(curves: Curves, labels: Mapping[str, str]) -> Chart:
-    shares = {spec: _shares(curves[spec]) for spec in labels}
-    lines = (
-        Line(spec, tuple((float(k), s) for k, s in by_count.items()))
-        for spec, by_count in shares.items()
-        if by_count
-    )
+    points = {
+        spec: tuple((float(k), share) for k, share in _shares(curves[spec]).items())
+        for spec in labels
+    }
+    lines = tuple(Line(spec, curve) for spec, curve in points.items() if curve)
     return Chart(
         "measures",
         "How soon measures see a deletion",
         "components removed",
         "share of the largest difference",
-        tuple(lines),
+        lines,
         "0: the smallest difference that the measure reports, 1: the largest. Measures without a "
         "value are left out.",
         threshold=HALF,

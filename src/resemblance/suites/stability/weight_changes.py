@@ -1,5 +1,4 @@
-"""What the canary found: how far disturbed models moved by every measure, and what that says of
-their accuracy."""
+"""How far disturbed models moved by every measure, and whether that foretells their accuracy."""
 
 from __future__ import annotations
 
@@ -31,8 +30,9 @@ NOTHING: Mapping[str, str] = {}
 
 
 class DisturbedCopy(NamedTuple):
-    """One disturbed model: what was done, the accuracy it lost and McNemar's p-value of the loss,
-    how far it moved.
+    """One disturbed model: what was done to it, the accuracy it lost, and how far it moved.
+
+    ``p_value`` is McNemar's, of the loss.
 
     ``differences``: by every measure. ``drifts``: those of the paper, on rows of length 1.
     ``reasons``: why a difference is missing.
@@ -72,8 +72,10 @@ class DisturbedModel(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Shares of disturbed models that raise the alarm: of those that lost no accuracy, and of those
-    that did."""
+    """Shares of the disturbed models that raise the alarm.
+
+    Of those that lost no accuracy, and of those that did.
+    """
 
     false_alarms: float
     caught: float
@@ -87,8 +89,8 @@ def disturbed_models(done: Sequence[tuple[Part, Any]]) -> tuple[DisturbedModel, 
         first.setdefault(part["model"], value)
         points.setdefault(part["model"], []).extend(_point(part, value, p) for p in value["points"])
     return tuple(
-        DisturbedModel(n, first[n]["accuracy"], tuple(own), first[n]["unchanged"])
-        for n, own in points.items()
+        DisturbedModel(n, first[n]["accuracy"], tuple(copies), first[n]["unchanged"])
+        for n, copies in points.items()
     )
 
 
@@ -113,14 +115,18 @@ def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> Distur
 
 
 def differences(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
-    """Return the differences by one measure, NaN where there is none. Raises ``KeyError`` for a
-    measure not run."""
+    """Return the differences by one measure, NaN where there is none.
+
+    Raises ``KeyError`` for a measure that was not run.
+    """
     return _numbers([p.differences[spec] for p in points])
 
 
 def drifts(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
-    """Return the drifts of the paper by one measure, NaN where there is none, or the paper has no
-    such drift."""
+    """Return the drifts of the paper by one measure.
+
+    NaN where there is none, or where the paper defines no such drift.
+    """
     return _numbers([p.drifts.get(spec) for p in points])
 
 
@@ -129,8 +135,9 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
 
 
 def scale(model: DisturbedModel, spec: str) -> float:
-    """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
-    whatever its bounds.
+    """Return how much farther shuffled weights are than unchanged ones.
+
+    This is the unit of a measure, whatever its bounds.
 
     NaN where they are not farther, or either has no value.
     """
@@ -148,8 +155,10 @@ def shares(model: DisturbedModel, points: Iterable[DisturbedCopy], spec: str) ->
 
 
 def tested(model: DisturbedModel) -> list[DisturbedCopy]:
-    """Return the points that thresholds are tried on: not those that they are calibrated with, nor
-    undisturbed ones."""
+    """Return the points on which thresholds are tried.
+
+    Not those that calibrate them, nor undisturbed ones.
+    """
     return [
         *model.disturbed("noise", 1),
         *model.disturbed("rounding"),
@@ -175,8 +184,9 @@ def scaled(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) ->
 def calibrated(
     model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str
 ) -> np.ndarray | None:
-    """How far differences are above what 95 % of those after harmless noise, of another draw, do
-    not exceed.
+    """Return how far differences exceed the 95th percentile of those after harmless noise.
+
+    The noise is another draw.
 
     That is one of them, so that a monotone function of the measure raises the same alarms. None
     when no noise is harmless.
@@ -196,8 +206,10 @@ def calibration(model: DisturbedModel) -> list[DisturbedCopy]:
 
 
 def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float:
-    """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
-    comparison failed."""
+    """Return the smallest α of noise that raises the alarm.
+
+    Infinity when none does, NaN when a comparison failed.
+    """
     points = model.disturbed("noise", 1)
     above = threshold(model, points, spec)
     if above is None or np.isnan(above).any():
@@ -206,49 +218,54 @@ def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float
 
 
 def first_harm(model: DisturbedModel) -> float:
-    """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
-    none does."""
+    """Return the smallest α of noise that loses accuracy significantly, after Holm.
+
+    Infinity when none does.
+    """
     points = model.disturbed("noise", 1)
     harmed = holm([p.p for p in points], SIGNIFICANT)
     return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
 
 
 def rates(models: Iterable[DisturbedModel], spec: str, threshold: Threshold) -> Rates:
-    """Return how often a threshold raises the alarm. NaN with a failed comparison, or nothing to be
-    raised for."""
+    """Return how often a threshold raises the alarm.
+
+    NaN where a comparison failed, or where there is nothing to raise it for.
+    """
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
         points = tested(model)
         above = threshold(model, points, spec)
         for p, value in zip(points, () if above is None else above):
             calls[p.harmed].append(np.nan if np.isnan(value) else float(value > 0))
-    return Rates(*(float(np.mean(own)) if own else float("nan") for own in calls.values()))
+    return Rates(*(float(np.mean(alarms)) if alarms else float("nan") for alarms in calls.values()))
 
 
 def families(models: Iterable[DisturbedModel]) -> dict[str, list[DisturbedModel]]:
     """Return models by domain and architecture."""
-    found: dict[str, list[DisturbedModel]] = {}
+    groups: dict[str, list[DisturbedModel]] = {}
     for model in models:
-        found.setdefault(family(model.name), []).append(model)
-    return found
+        groups.setdefault(family(model.name), []).append(model)
+    return groups
 
 
 def tracking(
     models: Iterable[DisturbedModel], spec: str, kind: str, *, linear: bool = False
 ) -> float:
-    """Return the correlation of difference and loss of accuracy, the mean over models of
+    """Return the correlation of difference and loss of accuracy, averaged over models.
+
     Spearman's, or Pearson's.
 
     Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison,
     and where a measure says the same whatever was done: what is hard may not be left out.
     """
-    found = []
+    correlations = []
     for model in models:
         points = model.disturbed(kind)
         a, b = differences(points, spec), np.array([p.loss for p in points])
         if len(b) > 1 and np.ptp(b) > 0:
-            found.append(_correlation(a, b, linear))
-    return float(np.mean(found)) if found else float("nan")
+            correlations.append(_correlation(a, b, linear))
+    return float(np.mean(correlations)) if correlations else float("nan")
 
 
 def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
@@ -258,19 +275,22 @@ def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
 
 
 def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int, int]:
-    """Return how many copies lost more than so much accuracy, and how many did not, of models that
-    have both."""
-    found = np.zeros(2, int)
+    """Return how many copies lost more accuracy than ``loss``, and how many did not.
+
+    Only models that have both count.
+    """
+    counts = np.zeros(2, int)
     for model in models:
-        own = [p.loss > loss for p in model.disturbed(kind)]
-        if any(own) and not all(own):
-            found += sum(own), len(own) - sum(own)
-    return int(found[0]), int(found[1])
+        losses = [p.loss > loss for p in model.disturbed(kind)]
+        if any(losses) and not all(losses):
+            counts += sum(losses), len(losses) - sum(losses)
+    return int(counts[0]), int(counts[1])
 
 
 def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: float) -> float:
-    """Return the area under the ROC for telling which disturbed copies of a model lost more than so
-    much accuracy.
+    """Return the area under the ROC curve for detecting a loss of accuracy above ``loss``.
+
+    Over the disturbed copies of one model.
 
     Only copies of the same model are compared, so that no scale is needed: every model counts as
     often as it has such pairs. NaN with a failed comparison, and with fewer than five copies of
@@ -291,8 +311,10 @@ def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: floa
 
 
 def pooled(models: Iterable[DisturbedModel], spec: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return shares of the scale and losses of accuracy of all disturbed models; nothing with a
-    failed comparison."""
+    """Return shares of the scale and losses of accuracy of all disturbed models.
+
+    Nothing where a comparison failed.
+    """
     values, losses = [np.zeros(0)], [np.zeros(0)]
     for model in models:
         points = [p for kind in KINDS for p in model.disturbed(kind)]

@@ -38,8 +38,10 @@ Differences = Mapping[str, np.ndarray]  # by specification, one for every layer 
 
 
 class Levels(NamedTuple):
-    """How strongly weights are disturbed: α of noise, bits, adapters as (rank, scale), and
-    shuffles."""
+    """How strongly weights are disturbed: α of noise, bits, adapters, and shuffles.
+
+    An adapter is (rank, scale).
+    """
 
     noise: tuple[float, ...]
     bits: tuple[int, ...]
@@ -154,8 +156,7 @@ def _compute(config: RunConfig, part: Part) -> Any:
 def _compared(
     config: RunConfig, reference: Representation, layers: Mapping[str, Representation]
 ) -> tuple[Differences, Differences, dict[str, str]]:
-    """Differences by all measures, the drifts of the paper on rows of length 1, and why some are
-    missing."""
+    """Return the differences by all measures, the drifts of the paper, and why some are missing."""
     differences, reasons = _differences(config, config.measures, reference, layers)
     first, *others = (Representation(unit(rows(x))) for x in (reference, *layers.values()))
     chosen = [m for m in config.measures if m.spec in DRIFTS]
@@ -173,22 +174,24 @@ def _differences(
     reference: Representation,
     layers: Mapping[str, Representation],
 ) -> tuple[Differences, dict[str, str]]:
-    found = compare(
+    comparison = compare(
         {"reference": reference}, layers, measures=measures, memory=config.memory, progress=False
     )
-    return {m.spec: trimmed(found.difference(m.spec)[0]) for m in found.measures}, _reasons(
-        found.failures
-    )
+    return {
+        m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures
+    }, _reasons(comparison.failures)
 
 
 def trimmed(differences: np.ndarray) -> np.ndarray:
-    """Return differences to 10 digits of the largest, so that rounding errors decide nothing, in
-    whatever unit."""
+    """Return differences to 10 digits of the largest, so that rounding decides nothing.
+
+    The unit does not matter.
+    """
     largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
     if not largest:
         return differences
-    kept: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
-    return kept
+    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    return rounded
 
 
 def _at(differences: Differences, position: int) -> dict[str, float | None]:
@@ -196,8 +199,10 @@ def _at(differences: Differences, position: int) -> dict[str, float | None]:
 
 
 def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
-    """The last layer and the outputs of a model with these weights on the inputs of the
-    benchmark."""
+    """Return the last layer and the outputs of a model with these weights.
+
+    On the inputs of the benchmark.
+    """
     extraction = source(recipe.domain).extract(recipe, state)
     layers = next(iter(extraction.layers.values()))
     return list(layers.values())[-1], extraction.outputs

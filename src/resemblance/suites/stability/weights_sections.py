@@ -118,14 +118,14 @@ def _levels(models: Sequence[DisturbedModel], labels: dict[str, str], kind: str)
     rows = tuple(
         (
             name,
-            known(mean(p.loss for _, p in own)),
-            known(mean(float(p.harmed) for _, p in own)),
+            known(mean(p.loss for _, p in copies)),
+            known(mean(float(p.harmed) for _, p in copies)),
             *(
-                known(mean(float(shares(model, [p], spec)[0]) for model, p in own))
+                known(mean(float(shares(model, [p], spec)[0]) for model, p in copies))
                 for spec in labels
             ),
         )
-        for name, own in by_name.items()
+        for name, copies in by_name.items()
     )
     columns = (
         {"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind],
@@ -165,8 +165,10 @@ def _measures(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table
 
 
 def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | None:
-    """Mean area over all cells with copies enough of either kind; None where the measure lacks
-    one."""
+    """Return the mean area over all cells with enough copies of either kind.
+
+    None where the measure lacks one.
+    """
     cells = [
         (g, k) for g in families(models).values() for k in KINDS if min(lost(g, k, loss)) >= FEWEST
     ]
@@ -178,15 +180,18 @@ def _alarms(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table:
     for spec, label in labels.items():
         row: list[Entry] = [label]
         for threshold in (as_printed, scaled, calibrated):
-            found = rates(models, spec, threshold)
-            row += [_typical([first_alarm(m, spec, threshold) for m in models]), *map(known, found)]
+            frequencies = rates(models, spec, threshold)
+            row += [
+                _typical([first_alarm(m, spec, threshold) for m in models]),
+                *map(known, frequencies),
+            ]
         rows.append(tuple(row))
-    every = [p for m in models for p in tested(m)]
+    copies = [p for m in models for p in tested(m)]
     counts = sorted(len(calibration(m)) for m in models)
     note = (
         "Median over models of the first α that raises the alarm (none: never), and the share of "
-        f"{len(every)} disturbed models that raise it, of the {sum(not p.harmed for p in every)} "
-        f"that lost no accuracy and of the {sum(p.harmed for p in every)} that did. The first α "
+        f"{len(copies)} disturbed models that raise it, of the {sum(not p.harmed for p in copies)} "
+        f"that lost no accuracy and of the {sum(p.harmed for p in copies)} that did. The first α "
         "that loses accuracy, after Holm over all α: "
         f"{_said(_typical([first_harm(m) for m in models]))}. Thresholds: 0.05 on rows of length "
         "1, the rule of the paper, for its own drifts; 5 % of the scale; and calibrated, what 95 "
@@ -218,11 +223,8 @@ def _curves(models: Sequence[DisturbedModel], labels: dict[str, str]) -> list[Ch
     for name, members in families(models).items():
         lines = [_line(members, spec, label) for spec, label in labels.items()]
         levels = sorted({p.level for p in members[0].of("noise")})
-        lost_at = [
-            (x, mean(p.loss / m.accuracy for m in members for p in m.of("noise") if p.level == x))
-            for x in levels
-        ]
-        lines.append(Line("accuracy lost, relative", tuple(lost_at)))
+        losses = tuple((level, _relative_loss(members, level)) for level in levels)
+        lines.append(Line("accuracy lost, relative", losses))
         charts.append(
             Chart(
                 f"canary_{name.replace('/', '_')}",
@@ -236,6 +238,11 @@ def _curves(models: Sequence[DisturbedModel], labels: dict[str, str]) -> list[Ch
             )
         )
     return charts
+
+
+def _relative_loss(models: Sequence[DisturbedModel], level: float) -> float:
+    """Return the mean share of its accuracy that a model loses at one level of noise."""
+    return mean(p.loss / m.accuracy for m in models for p in m.of("noise") if p.level == level)
 
 
 def _line(models: Sequence[DisturbedModel], spec: str, label: str) -> Line:
@@ -312,8 +319,8 @@ def _bars(models: Sequence[DisturbedModel], labels: dict[str, str]) -> list[Bars
 
 
 def _sorted(values: Sequence[tuple[str, float | None]], sign: int) -> tuple[Bar, ...]:
-    there = [Bar(name, value) for name, value in values if value is not None]
-    return tuple(sorted(there, key=lambda bar: sign * bar.value))
+    bars = [Bar(name, value) for name, value in values if value is not None]
+    return tuple(sorted(bars, key=lambda bar: sign * bar.value))
 
 
 # ------------------------------------------------------------------------------------------- scores
@@ -325,8 +332,9 @@ Scores = dict[str, dict[str, float | None]]
 def _scores(
     models: Sequence[DisturbedModel], labels: dict[str, str]
 ) -> tuple[Scores, dict[str, str]]:
-    """How well every measure tells losses of accuracy, by kind of model and disturbance, and why it
-    has no number.
+    """Return how well every measure detects losses of accuracy, and why it has no number.
+
+    By kind of model and disturbance.
 
     One quality of each, so that the same copies do not count twice: the area under the ROC where
     copies enough lost more than two points and did not, Spearman's correlation elsewhere, none
@@ -342,11 +350,11 @@ def _scores(
                 reasons[f"{name}, {kind}: AUC"] = (
                     f"{harmed} copies lost more than 2 points, {others} did not"
                 )
-            found = {s: known(_quality(members, s, kind, enough)) for s in labels}
-            if any(v is not None for v in found.values()):
-                cells[cell] = found
+            scores = {s: known(_quality(members, s, kind, enough)) for s in labels}
+            if any(v is not None for v in scores.values()):
+                cells[cell] = scores
                 reasons |= {
-                    f"{cell}: {s}": _why(members, s, kind) for s, v in found.items() if v is None
+                    f"{cell}: {s}": _why(members, s, kind) for s, v in scores.items() if v is None
                 }
     return cells, reasons
 
