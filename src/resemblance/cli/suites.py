@@ -206,8 +206,8 @@ def _status_command(suite: SuiteCommands) -> Callable[..., None]:
         """Say how far a study is."""
         check_choice("format", words["format"], ("table", "json"))
         study = words["study"]
+        _check_suite(suite, study, purpose(study).suite)
         known = status(study, suite.plan)
-        _check_suite(suite, study, known.suite)
         print(json.dumps(known._asdict()) if words["format"] == "json" else _words(study, known))
 
     format = option("format", str, "table or json.", default="table")
