@@ -342,7 +342,7 @@ def test_damaged_remarks_name_the_file(remarks, reps, tmp_path):
         lambda: rs.load(path),
         lambda: rs.compare(reps, measures="cka", save=path, progress=False),
     ):
-        with pytest.raises(ValueError, match=r"run\.db is damaged: these remarks are no"):
+        with pytest.raises(ValueError, match=r"run\.db is damaged: remarks must be"):
             call()
 
 

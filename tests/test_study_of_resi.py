@@ -271,7 +271,7 @@ def test_a_study_is_of_one_suite(study, capsys):
 
 SUITES = [
     ["resi", "run", "--size", "slice", "--domain", "vision", "-m", "cka", "-j", "1", "-q"],
-    ["stability", "run", "--size", "small", "--only", "chance", "-j", "1", "-q"],
+    ["stability", "run", "--size", "small", "--only", "spectral", "-j", "1", "-q"],
     ["sensitivity", "run", "--size", "small", "--only", "layers", "-j", "1", "-q"],
     ["manifolds", "run", "--size", "small", "-m", "cka", "-j", "1", "-q"],
 ]
@@ -301,7 +301,7 @@ def test_only_what_we_left_unfinished_is_removed(study):
     plan = recipes("slice", ["vision"])
     ours = [
         model_folder(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
-        study / "parts" / "chance" / f".{'0' * 24}.json-123",
+        study / "parts" / "spectral" / f".{'0' * 24}.json-123",
         study / ".result.json-123",
         study / ".comparisons-123.parquet",
     ]
@@ -416,7 +416,7 @@ def test_what_is_written_is_read(tmp_path):
             '{"layers": {"\\u001b[31m": ["a"]}}',
             "the pooling .* as the name of a file in this folder",
         ),
-        ('{"accuracies": {"\\u001b[31m": 0.5}}', "by a name that can be printed"),
+        ('{"accuracies": {"\\u001b[31m": 0.5}}', "names of accuracies must be printable"),
         ('{"layers": "a"}', "layers must be a list"),
         ('{"layers": []}', "has no layers"),
         ('{"layers": ["gone"]}', "gone.npy is missing"),
