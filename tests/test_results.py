@@ -1081,6 +1081,41 @@ def test_mistakes_in_claims_are_one_line(call, tmp_path, claims, message):
     assert message in err
 
 
+@pytest.mark.parametrize("value", ["None", "[('T1', 'a')]", "3"])
+def test_a_judge_that_returns_no_claims_is_a_mistake(call, tmp_path, value):
+    (tmp_path / "judges.py").write_text(f"CLAIMS = {{'sums': lambda facts: {value}}}")
+    code, _, err = call("run", "--claims", "judges.py:CLAIMS", "-q", "-j", 1)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "what judges section 'sums' must return a list of resemblance.results.Claim" in err
+
+
+def test_claims_of_a_section_that_was_not_run_are_named(call, tmp_path):
+    (tmp_path / "judges.py").write_text("CLAIMS = {'summs': lambda facts: []}")
+    code, _, err = call("run", "--claims", "judges.py:CLAIMS", "-j", 1)
+    assert code == 0
+    assert "--claims: summs not judged; the result has only the sections sums, other" in err
+
+
+def test_what_is_in_every_module_is_not_suggested_for_claims(call, tmp_path):
+    (tmp_path / "judges.py").write_text("MINE = {}")
+    err = call("run", "--claims", "judges.py:XY", "-q")[2]
+    assert "known: MINE" in err
+
+
+def test_status_asks_whose_study_it_is_before_it_plans(tmp_path, capsys):
+    (tmp_path / "study.json").write_text('{"format": 2, "suite": "manifolds", "size": "default"}')
+    assert cli.run(["resi", "status", str(tmp_path)]) == 2
+    assert "is a study of manifolds, not of resi" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e308])
+def test_a_figure_that_no_axis_can_hold_is_a_mistake(value, tmp_path):
+    boxes = Boxes("b", "B", "x", (Box("one", (value, -1e308, 1.0)),))
+    result = Result("toy", "", (Section("s", "S", "", figures=(boxes,)),))
+    with pytest.raises(ValueError, match="cannot be drawn: give finite values"):
+        write_page(result, tmp_path / "page.html")
+
+
 def test_status_says_how_far_a_study_is(call):
     code, _, err = call("status")
     assert code == 2

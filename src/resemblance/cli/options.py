@@ -140,7 +140,7 @@ def _defined(
         ) from error
     names = vars(loaded)
     if names.get(name) is None:
-        known = [key for key, value in names.items() if isinstance(value, kind)]
+        known = [n for n, v in names.items() if isinstance(v, kind) and not n.startswith("__")]
         raise ValueError(f"{path} has no {what} {name!r}{did_you_mean(name, known)}")
     value: object = names[name]
     return value

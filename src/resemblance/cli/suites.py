@@ -182,9 +182,22 @@ def _carry_out(
     if options.get("models") and not result.scores():
         return complain(_nothing_to_rank(result), code=1)
     if not quiet:
+        _warn_of_claims(options.get("claims"), result)
         show(result_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
     return 0
+
+
+def _warn_of_claims(judges: object, result: Result) -> None:
+    """Say which claims nobody judged, because the result has no section of their name."""
+    names = [section.name for section in result.sections]
+    unused = [name for name in judges if name not in names] if isinstance(judges, Mapping) else []
+    if unused:
+        typer.echo(
+            f"--claims: {', '.join(unused)} not judged; the result has only the sections "
+            f"{', '.join(names)}",
+            err=True,
+        )
 
 
 def _nothing_to_rank(result: Result) -> str:
@@ -207,8 +220,8 @@ def _status_command(suite: SuiteCommands) -> Callable[..., None]:
         """Say how far a study is."""
         check_choice("format", words["format"], ("table", "json"))
         study = words["study"]
+        _check_suite(suite, study, purpose(study).suite)
         known = status(study, suite.plan)
-        _check_suite(suite, study, known.suite)
         print(json.dumps(known._asdict()) if words["format"] == "json" else _words(study, known))
 
     format = option("format", str, "table or json.", default="table")

@@ -101,7 +101,12 @@ def reach(values: Sequence[float]) -> tuple[float, float]:
 
 
 def apart(low: float, high: float) -> tuple[float, float]:
-    """Return two ends of an axis, moved apart if they are nearly the same."""
+    """Return two ends of an axis, moved apart if they are nearly the same.
+
+    Raises ``ValueError`` for ends that are not finite, or too far apart for a number.
+    """
+    if not math.isfinite(high - low):
+        raise ValueError(f"an axis from {low:g} to {high:g} cannot be drawn: give finite values")
     size = max(abs(low), abs(high))
     if high - low > 1e-9 * size and size > 1e-290:
         return low, high

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..documents import check_types, read_document
 from ..notebook import card
@@ -160,23 +160,31 @@ class Result:
         write_atomically(Path(path), _as_json(document, "the result"))
 
 
+class Former(NamedTuple):
+    """The suite and the size that made a result in a form that is no longer read."""
+
+    suite: str
+    size: str | None
+
+
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
     remedy = "remove it and run the suite again: what was computed is kept"
     result = read_document(Path(path), _result_of, "a result", remedy)
-    if isinstance(result, str):
+    if isinstance(result, Former):
+        size = f" --size {result.size}" if result.size else ""
         raise ValueError(
-            f"{path} was written by an earlier version: `resemblance {result} run "
-            f"{Path(path).parent}` makes it anew from what was computed"
+            f"{path} was written by an earlier version: `resemblance {result.suite} run "
+            f"{Path(path).parent}{size}` makes it anew from what was computed"
         )
     return result
 
 
-def _result_of(document: dict[str, Any]) -> Result | str:
-    """Return a result, or the suite of one from before all suites had the same."""
+def _result_of(document: dict[str, Any]) -> Result | Former:
+    """Return a result, or what made one from before all suites had the same."""
     for entry, suite in FORMER.items():
         if entry in document:
-            return suite
+            return Former(suite, document.get("size"))
     if document["format"] not in READABLE:
         raise ValueError("it has another format")
     names = {f.name for f in fields(Result)}

@@ -24,7 +24,7 @@ from ..statistic import Statistic
 from ..store import write_atomically
 from ..subject import Recipe
 from ..suggestions import did_you_mean
-from .study import Judge, Progress, log, study_folder
+from .study import Judge, Progress, judged_by, log, study_folder
 from .training import train
 
 Part = Mapping[str, Any]  # what a piece of work depends on, as JSON can hold it
@@ -129,8 +129,7 @@ def run_experiments(
 
 def claims_of(config: RunConfig, section: str, facts: Any) -> tuple[Claim, ...]:
     """Return the claims of a section, judged by its facts; none where nobody judges the section."""
-    judge = config.claims.get(section)
-    return () if judge is None else tuple(judge(facts))
+    return judged_by(config.claims, section, facts)
 
 
 def _seconds(values: Iterable[Finished]) -> float:

@@ -19,7 +19,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,6 +158,24 @@ def check_folder(folder: Path) -> None:
             raise ValueError(
                 f"{folder} is not a study, but holds {few}: give a new or an empty folder"
             )
+
+
+def judged_by(judges: Mapping[str, Judge], section: str, facts: Any) -> tuple[Claim, ...]:
+    """Return the claims of a section, judged by its facts; none where nobody judges the section.
+
+    Raises ``ValueError`` when a judge returns anything but claims.
+    """
+    if section not in judges:
+        return ()
+    claims: object = judges[section](facts)
+    if isinstance(claims, Iterable):
+        claims = tuple(claims)
+    if not isinstance(claims, tuple) or not all(isinstance(c, Claim) for c in claims):
+        raise ValueError(
+            f"what judges section {section!r} must return a list of "
+            f"resemblance.results.Claim; got {claims!r:.80}"
+        )
+    return claims
 
 
 # ---------------------------------------------------------------------------------- use of a folder

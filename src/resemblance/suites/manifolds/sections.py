@@ -10,7 +10,7 @@ from ...results.figures import Chart, Clouds
 from ...results.result import Result
 from ...results.sections import Entry, Section, Table
 from ...results.values import known
-from ..study import Judge
+from ..study import Judge, judged_by
 from . import curves
 from .curves import Style, along, chart, over_k, tau_chart
 from .grades import CLUSTERS, Grade, ManifoldFacts, Measurement
@@ -169,7 +169,7 @@ def _experiment(
         EXPERIMENTS[name],
         ABOUT[name],
         figures=_figures(name, facts, drawn),
-        claims=tuple(claims[name](facts)) if name in claims else (),
+        claims=judged_by(claims, name, facts),
         scores=_scores(name, grades),
     )
 

@@ -10,6 +10,7 @@ from ...results.claims import Claim
 from ...results.headlines import OWN, few_models
 from ...results.result import Result, load_result
 from ...results.sections import Section
+from ..study import judged_by
 from .cases import TESTS
 from .details import (
     failures_section,
@@ -44,7 +45,7 @@ def result_of(facts: Evaluation, claims: Judges | None = None) -> Result:
     """
     standings, judges = standings_of(facts), dict(claims or {})
     sections = [
-        s._replace(claims=tuple(judges[s.name](facts))) if s.name in judges else s
+        s._replace(claims=judged_by(judges, s.name, facts)) if s.name in judges else s
         for s in _sections(standings)
     ]
     return Result(
