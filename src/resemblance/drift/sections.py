@@ -146,8 +146,9 @@ def _samples(report: DriftReport) -> Section:
     )
     about = (
         f"{len(current):,} of {report.settings['used']:,} samples in the plane of largest variance "
-        "of both versions. A line leads to where a sample is now: on the left from where it was, "
-        "on the right from where the map puts it, so that what is left is not explained by the map."
+        "of both versions. Blue: where a sample is now. Grey: on the left where it was, on the "
+        "right where the map puts it. A line joins the two; on the right it is what the map does "
+        "not explain."
     )
     return Section(
         "samples", "The samples", about, figures=(Clouds("samples", "Where the samples are", pair),)
@@ -210,6 +211,7 @@ def _drifts(report: DriftReport) -> Section:
         tuple(_drift_row(report, d) for d in report.drifts),
         samples_used(report),
         marked=tuple(i for i, d in enumerate(report.drifts) if d.exceeds),
+        figures=3,
     )
     return Section("drifts", "Drifts", _about_drifts(report), (table,), (figure,))
 
