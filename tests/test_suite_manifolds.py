@@ -75,7 +75,7 @@ def result(study):
 
 @pytest.fixture(scope="module")
 def facts(study, result):
-    return load_facts(study / "facts.json")
+    return load_facts(study)
 
 
 @pytest.fixture(scope="module")

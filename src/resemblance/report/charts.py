@@ -28,6 +28,7 @@ from .svg import (
 WIDTH, HEIGHT = 480.0, 290.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 12.0, 38.0
 MOST_TITLES = 400  # points of a chart that say their values
+FEW_PLACES = 12  # of a horizontal axis, at most so many have numbers of their own
 MOST_MARKS = 30  # points of a line that are marked
 MARKS = (  # from the middle of a point, for about equal areas
     "m-2.7 0a2.7 2.7 0 1 0 5.4 0a2.7 2.7 0 1 0-5.4 0z", "m-2.4-2.4h4.8v4.8h-4.8z",
@@ -83,7 +84,7 @@ def chart(figure: Chart, keys: Mapping[str, Key]) -> str:
     frame = Frame(
         figure, x_axis(points, figure), _y_axis(lines, figure), len(points) <= MOST_TITLES
     )
-    parts = [*_grid(frame.y), *_below(frame.x, figure), *_guides(frame)]
+    parts = [*_grid(frame.y), *_below(frame, points), *_guides(frame)]
     parts += [_line(line, keys[line.name], frame) for line in reversed(lines)]
     parts += _labels(lines, frame) if figure.is_labelled else []
     count = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'}"
@@ -131,11 +132,15 @@ def _grid(y: Axis) -> list[str]:
     return parts
 
 
-def _below(x: Axis, figure: Chart) -> list[str]:
+def _below(frame: Frame, points: Iterable[Point]) -> list[str]:
+    """Write numbers and name of the axis; lines through few places have their numbers there."""
+    figure, x = frame.chart, frame.x
+    places = sorted({a for a, _ in points})
+    at = places if figure.joined and len(places) <= FEW_PLACES else axis_ticks(x)
     name = f"{figure.x} (logarithmic)" if figure.log_x else figure.x
     middle = (LEFT + WIDTH - RIGHT) / 2
     return [
-        *numbers_below(x, axis_ticks(x), HEIGHT - BOTTOM + 17),
+        *numbers_below(x, at, HEIGHT - BOTTOM + 17),
         text(name, middle, HEIGHT - 4, class_="mid axis"),
     ]
 

@@ -278,9 +278,13 @@ class ManifoldFacts(NamedTuple):
 
 
 def load_facts(path: str | Path) -> ManifoldFacts:
-    """Read facts that were saved. Raises ``ValueError`` for anything else."""
+    """Read the facts of a study, by its folder or its file ``facts.json``.
+
+    Raises ``ValueError`` for anything else.
+    """
     remedy = "run the suite again in the same folder: comparisons are kept"
-    return read_document(Path(path), _facts_of, "a result of the manifold suite", remedy)
+    file = Path(path) / "facts.json" if Path(path).is_dir() else Path(path)
+    return read_document(file, _facts_of, "a result of the manifold suite", remedy)
 
 
 def _facts_of(document: dict[str, Any]) -> ManifoldFacts:
