@@ -1,1 +1,1 @@
-"""What papers print and claim, beside what this library computes; not part of the wheel."""
+"""What papers print and claim, next to what this library computes; not part of the wheel."""

@@ -160,7 +160,7 @@ def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[s
 def compare_published(
     ranks: Mapping[str, float], domain: str | None = None, *, paper: str = "resi"
 ) -> list[RankRow]:
-    """Return mean ranks beside the published ones, sorted by ours, best first.
+    """Return mean ranks next to the published ones, sorted by ours, best first.
 
     ``ranks``: label of a measure, or for ``paper="mka"`` its specification -> its mean rank, small
     is good. ``domain``, ``paper``: as in :func:`published_ranks`. Measures that only one side has

@@ -1,4 +1,4 @@
-"""What Raju 2026, Section 10, says of the canary, and what a run says of it."""
+"""The claims of Raju 2026, Section 10, about the canary, and their judges."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DRAWS = 200
 
 
 def claims(models: Sequence[DisturbedModel]) -> tuple[Claim, ...]:
-    """Return the claims beside the numbers of a run.
+    """Return the claims with the numbers of a run.
 
     A drift "passes 5 %" as in the paper: on rows of length 1.
     """

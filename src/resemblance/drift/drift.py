@@ -97,7 +97,7 @@ def drift(
     :class:`~resemblance.Undefined` for a constant reference or NaN.
 
     Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is
-    not, Procrustes drift is the root (kept here beside its square: it alone grows linearly with a
+    not, Procrustes drift is the root (kept here with its square: it alone grows linearly with a
     small change), and thresholds are fixed.
     """
     limit = checked_threshold(threshold)

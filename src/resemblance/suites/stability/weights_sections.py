@@ -49,8 +49,8 @@ ABOUT = (
     "and when it stays silent as long as nothing is lost: whether accuracy was lost is decided by "
     "McNemar's test at 5 %. Differences are shares of the scale of a measure: from the network "
     "and itself to the network with the weights of every parameter shuffled. A measure that has "
-    "no value for a change has none for that kind of change, and stands last there: failing where "
-    "it is hard must not pay."
+    "no value for a change has none for that kind of change, and comes last there: a measure must "
+    "not gain by failing in hard cases."
 )
 TITLE = "Canary: weights that drift"
 SCALE = "share of the scale: 0 for unchanged weights, 1 for shuffled ones"
