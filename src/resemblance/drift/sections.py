@@ -30,7 +30,7 @@ SOURCE = (
 
 
 def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
-    """Return a drift report as a :class:`~resemblance.results.Result`, to show or to save."""
+    """Return a drift report as a :class:`~resemblance.results.result.Result`, to show or save."""
     settings = report.settings
     sections = [_happened(report), _samples(report), *_maps(report), _drifts(report)]
     sections += [*_classes(report), _moved(report)]

@@ -88,7 +88,7 @@ def svcca(
     r"""Singular vector CCA: mean canonical correlation of the leading principal components.
 
     .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of }
-    U_{X,1:k}^\top U_{Y,1:l}
+        U_{X,1:k}^\top U_{Y,1:l}
 
     where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the
     smallest number whose squared singular values sum to at least ``explained_variance`` of the
@@ -192,7 +192,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     space.
 
     .. math:: \frac{1}{\max(k_X, k_Y)} \left\lVert U_{X,1:k_X}^\top U_{Y,1:k_Y} \right\rVert_F^2,
-    \qquad
+        \qquad
         k_X \ge \min(k, \operatorname{rank} X)
 
     with :math:`U` the left singular vectors of the centred representation, in sample space. X is

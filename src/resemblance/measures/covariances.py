@@ -31,7 +31,7 @@ def nbs(x: Representation, y: Representation) -> Array:
     r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
 
     .. math:: \frac{\operatorname{tr} (K^{1/2} L K^{1/2})^{1/2}}{\sqrt{\operatorname{tr} K
-    \operatorname{tr} L}}
+        \operatorname{tr} L}}
         = \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
         \qquad (X, Y \text{ centred}, K = X X^\top, L = Y Y^\top)
 
@@ -60,7 +60,7 @@ def bures(x: Representation, y: Representation) -> Array:
     matrices.
 
     .. math:: \sqrt{\operatorname{tr} K + \operatorname{tr} L - 2 \operatorname{tr} (K^{1/2} L
-    K^{1/2})^{1/2}}
+        K^{1/2})^{1/2}}
         \qquad (X, Y \text{ centred}, K = X X^\top, L = Y Y^\top)
 
     X is (n, d), Y is (n, e). In the units of the activations. It is the same number as
@@ -89,7 +89,7 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     regular.
 
     .. math:: \left\lVert \log \left( K_\lambda^{-1/2} L_\lambda K_\lambda^{-1/2} \right)
-    \right\rVert_F, \qquad
+        \right\rVert_F, \qquad
         K_\lambda = (1 - \lambda) \frac{n}{\lVert X \rVert_F^2} X X^\top + \lambda I \qquad (X
         \text{ centred})
 
@@ -190,7 +190,7 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
     r"""Principal-component CKA: linear CKA of the leading principal components.
 
     .. math:: \frac{\lVert S_X U_X^\top U_Y S_Y \rVert_F^2}{\lVert S_X^2 \rVert_F \, \lVert S_Y^2
-    \rVert_F}
+        \rVert_F}
 
     where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y, and k is
     the smallest number of components that hold at least ``explained_variance`` of the variance of

@@ -36,7 +36,7 @@ def hard_correlation_match(
     r"""Hard correlation match: mean correlation of neurons matched one to one.
 
     .. math:: \frac{1}{\min(d, e)} \max_{\pi} \sum_i \operatorname{corr}\left( x_i, y_{\pi(i)}
-    \right)
+        \right)
 
     X is (n, d), Y is (n, e); with different widths the neurons left over on the wider side are not
     matched. A constant (dead) column correlates 0 with every other, and with itself.

@@ -73,7 +73,7 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     explains.
 
     .. math:: \max_{\lambda} 1 - \frac{\sum_i \lVert y_i - f_i(x_i) \rVert^2}{\sum_i \lVert y_i -
-    m_i \rVert^2}
+        m_i \rVert^2}
 
     where :math:`f_i` is the regression (with an intercept) of Y on X over all samples but i, and
     :math:`m_i` the mean of Y over them. The penalty :math:`\lambda` is the best of 1e-6, 1e-5, ...,

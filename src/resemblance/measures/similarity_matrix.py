@@ -57,7 +57,7 @@ def cka(
     r"""Centered kernel alignment: the cosine between two centred Gram matrices.
 
     .. math:: \frac{\operatorname{HSIC}(K, L)}{\sqrt{\operatorname{HSIC}(K, K)\,
-    \operatorname{HSIC}(L, L)}}, \qquad
+        \operatorname{HSIC}(L, L)}}, \qquad
         \operatorname{HSIC}(K, L) = \langle HKH, HLH \rangle_F, \quad H = I - \tfrac{1}{n} 1 1^\top
 
     with HSIC up to a factor that cancels. ``kernel="linear"``: K = X Xᵀ, so that CKA =
@@ -148,7 +148,7 @@ def rsa(
     between samples.
 
     .. math:: \operatorname{corr} \left( \operatorname{vec}_{i<j} D_X, \operatorname{vec}_{i<j} D_Y
-    \right)
+        \right)
 
     ``rdm`` is the dissimilarity within a representation: ``"correlation"`` (1 - Pearson over
     features), ``"cosine"``, ``"euclidean"``, ``"sqeuclidean"``. ``compare`` is the correlation of

@@ -122,7 +122,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
     a Gaussian kernel.
 
     .. math:: \sqrt{\max(0, M)}, \qquad M = \frac{1}{n(n-1)} \sum_{i \neq j} \left( k(x_i, x_j) +
-    k(y_i, y_j) \right)
+        k(y_i, y_j) \right)
         - \frac{2}{n^2} \sum_{i,j} k(x_i, y_j)
 
     with k(a, b) = exp(-‖a - b‖²/(2 σ²)), σ = ``bandwidth`` times the median distance between all 2n

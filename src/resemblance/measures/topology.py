@@ -101,7 +101,7 @@ def rtd(
     all scales.
 
     .. math:: \tfrac{1}{2} \left( \operatorname{RTD}_1(X, Y) + \operatorname{RTD}_1(Y, X) \right),
-    \qquad
+        \qquad
         \operatorname{RTD}_1(X, Y) = \sum_{[b, e) \in \text{cross-barcode}_1(X, Y)} (e - b)
 
     The cross-barcode is the first persistent homology of the mapping cone of the inclusion of the

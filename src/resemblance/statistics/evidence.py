@@ -24,7 +24,7 @@ def logme(x: Representation, labels: np.ndarray) -> float:
     each class.
 
     .. math:: \frac{1}{C n} \sum_c \max_{\alpha, \beta} \log p(y^{(c)} \mid X, \alpha, \beta),
-    \qquad
+        \qquad
         y^{(c)} \sim \mathcal{N}(X w, \beta^{-1} I), \quad w \sim \mathcal{N}(0, \alpha^{-1} I)
 
     with :math:`y^{(c)}` 1 for the samples of class c and 0 for others. X is (n, d), not centred and

@@ -78,7 +78,7 @@ def effective_rank(x: Representation) -> float:
     entropy.
 
     .. math:: \exp\Bigl(-\sum_i p_i \log p_i\Bigr), \qquad p_i = \frac{\sigma_i^2}{\sum_j
-    \sigma_j^2}
+        \sigma_j^2}
 
     with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n
     - 1, d). Raises ``Undefined`` for a constant representation.

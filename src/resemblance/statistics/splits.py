@@ -42,7 +42,7 @@ def feature_split(
     the features.
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X_{:, A_s}),
-    \operatorname{RDM}(X_{:, B_s})\bigr),
+        \operatorname{RDM}(X_{:, B_s})\bigr),
         \qquad A_s \cap B_s = \emptyset, \quad |A_s| = |B_s| = \lfloor d / 2 \rfloor
 
     The halves are drawn K = ``k`` times; an odd feature is left out, another one in each split.
@@ -106,7 +106,7 @@ def basis_split(
     features changes.
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X Q_s^A), \operatorname{RDM}(X
-    Q_s^B)\bigr)
+        Q_s^B)\bigr)
 
     where the columns of :math:`(Q_s^A \; Q_s^B)` are a random orthonormal basis, uniform over all
     of them, of which each half takes ⌊d / 2⌋ vectors. Parameters, shapes, range and errors are

@@ -66,7 +66,7 @@ def label_conditioned_split(
     arrangement?
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(M(A_s)),
-    \operatorname{RDM}(M(B_s))\bigr)
+        \operatorname{RDM}(M(B_s))\bigr)
 
     M(A) is the (C, d) matrix of class means over the samples in A; :math:`A_s` and :math:`B_s` are
     disjoint and hold half of each class, ⌊n_c / 2⌋ samples. X is (n, d), labels are (n,). The value

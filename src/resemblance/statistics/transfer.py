@@ -122,7 +122,7 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
     r"""H-score: how much of the whitened variance of the features depends on the class.
 
     .. math:: \operatorname{tr}\bigl(\operatorname{cov}(X)^{+} \operatorname{cov}(\operatorname{E}[X
-    \mid y])\bigr)
+        \mid y])\bigr)
 
     with the covariance of the class means, each as often as its class, and the pseudo-inverse of
     the covariance of the features. X is (n, d), labels are (n,). The value is between 0 and min(C -

@@ -42,7 +42,7 @@ def trial_split(
     r"""Trial-split stability: do odd and even trials put the conditions in the same arrangement?
 
     .. math:: \rho\bigl(\operatorname{RDM}(M_{\text{odd}}),
-    \operatorname{RDM}(M_{\text{even}})\bigr)
+        \operatorname{RDM}(M_{\text{even}})\bigr)
 
     M holds the mean response to each condition over its trials 0, 2, 4... and over its trials 1, 3,
     5... in the order of recording; ``parity="recording"`` numbers the trials of all conditions
@@ -91,7 +91,7 @@ def temporal_drift(
     trials.
 
     .. math:: 1 - \rho\bigl(\operatorname{RDM}(M_{\text{early}}),
-    \operatorname{RDM}(M_{\text{late}})\bigr)
+        \operatorname{RDM}(M_{\text{late}})\bigr)
 
     M holds the mean response to each condition over the first ⌊n · ``early``⌋ trials and over the
     others. X is the (n, d) trials in the order of recording, ``conditions`` are (n,). The value is

@@ -42,7 +42,7 @@ def sample_split(
     r"""Sample-split stability as published, which is 0 on average for any data: do not use it.
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X_{I_s}),
-    \operatorname{RDM}(X_{J_s})\bigr)
+        \operatorname{RDM}(X_{J_s})\bigr)
 
     :math:`I_s, J_s` are independent random subsets of ⌊n · ``fraction``⌋ samples, and entry (1, 2)
     of one matrix, about two samples, meets entry (1, 2) of the other, about two *other* samples.

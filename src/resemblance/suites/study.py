@@ -193,8 +193,8 @@ def study_folder(
 ) -> Iterator[tuple[Path, Purpose]]:
     """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
 
-    Without a folder it is a temporary one. Raises ``ValueError`` as :func:`check_folder`,
-    :func:`alone` and :func:`remember` do.
+    Without a folder it is a temporary one. Raises ``ValueError`` as ``check_folder``,
+    ``alone`` and ``remember`` do.
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:

@@ -27,7 +27,7 @@ def cross_barcodes(w1: np.ndarray, w2: np.ndarray) -> tuple[np.ndarray, np.ndarr
     r"""First persistent homology of the mapping cones of VR(w1) and of VR(w2) into VR(min(w1, w2)).
 
     .. math:: \mathrm{H}_1 \bigl( \operatorname{Cone} ( \mathrm{VR}_t(w_i) \to
-    \mathrm{VR}_t(\min(w_1, w_2)) ) \bigr)
+        \mathrm{VR}_t(\min(w_1, w_2)) ) \bigr)
 
     as t grows, where VR is the Vietoris-Rips complex and coefficients are in F2. Bars are the same
     as those of the Vietoris-Rips complex of 2n points with the distances 0, w, w, min(w1, w2) in
