@@ -28,7 +28,7 @@ def finder(
         if name in papers:
             raise ImportError(
                 f"{module}.{name} is no longer in the package: it is in {papers[name]} of the "
-                "repository, beside the library"
+                "repository, outside the library"
             )
         new = RENAMED.get(name, name)
         for place in () if name.startswith("__") else places:
