@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from resemblance.store import write_atomically
+from resemblance.documents import write_atomically
 
 from .joint import joint_documents, store_joint, verdicts
 from .markdown import MADE

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from resemblance.documents import write_atomically
 from resemblance.results.claims import NO_DATA, VERDICTS, Claim
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
-from resemblance.store import write_atomically
 from resemblance.suites import SUITES
 from resemblance.suites.joint import joint
 

@@ -17,10 +17,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from resemblance.documents import write_atomically
 from resemblance.results.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
-from resemblance.store import write_atomically
 
 from .markdown import MADE, claims_table, decimal_table, table
 

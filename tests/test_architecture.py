@@ -67,6 +67,7 @@ SOURCES_MAY_IMPORT = {
     "extras",
     "progress",
     "documents",
+    "suggestions",
     "texts",
     "inputs",
     "representation",

@@ -1,9 +1,12 @@
-"""The one reader of JSON files, our own or a user's, whose errors name the file."""
+"""The one reader of JSON files, our own or a user's, whose errors name the file; and files that are
+written at once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -77,3 +80,32 @@ def _is_plain(value: Any, kind: Any) -> bool:
     if isinstance(value, bool) or kind is bool:
         return isinstance(value, bool) and kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
+
+
+# ---------------------------------------------------------------------------- files written at once
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a file to write that replaces another once it is complete, so no reader sees a part.
+
+    When writing fails, the old file stays as it is and nothing else is left. Something other than a
+    plain file, such as ``/dev/stdout``, is written directly, and a link stays a link.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield path
+        return
+    partial = target.with_name(f".{target.name}-{os.getpid()}")
+    try:
+        yield partial
+        os.replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader sees the old or the new one, never a part."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="")

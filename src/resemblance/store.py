@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -276,29 +275,3 @@ def _check(cell: Cell) -> None:
     if not (math.isfinite(number) and math.isfinite(cell.seconds)):
         raise ValueError(f"this value is not finite: {tuple(cell)!r}")
     remarks_of(cell)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a file to write that replaces another once it is complete, so no reader sees a part.
-
-    When writing fails, the old file stays as it is and nothing else is left. Something other than a
-    plain file, such as ``/dev/stdout``, is written directly, and a link stays a link.
-    """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        yield path
-        return
-    partial = target.with_name(f".{target.name}-{os.getpid()}")
-    try:
-        yield partial
-        os.replace(partial, target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that a reader sees the old or the new one, never a part."""
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8", newline="")

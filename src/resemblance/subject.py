@@ -105,13 +105,15 @@ class Extraction(NamedTuple):
     network, an array (n_samples, n_features) in float32. ``outputs``: (n_samples, n_classes)
     logits. ``labels``: (n_samples,) the true classes. ``accuracies``: ``"test"`` is the share of
     the inputs whose largest output is the true class; a source may add others, such as
-    ``"augmented"`` or ``"gaussian_noise/3"``, measured on other inputs.
+    ``"augmented"`` or ``"gaussian_noise/3"``, measured on other inputs. ``maps``: by the name of a
+    layer whose features are maps, flattened, their channels, height and width.
     """
 
     layers: Mapping[str, Mapping[str, np.ndarray]]
     outputs: np.ndarray
     labels: np.ndarray
     accuracies: Mapping[str, float]
+    maps: Mapping[str, tuple[int, int, int]] = {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison, describe
+from ..documents import replacing, write_atomically
 from ..extras import need
 from ..results.result import Result
 from ..results.sections import Table
-from ..store import COLUMNS, replacing, write_atomically
+from ..store import COLUMNS
 from ..texts import printable
 from .tables import TextTable, fold, measured, render
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from ..catalogue import get_measure
 from ..comparison import Comparison
+from ..documents import write_atomically
 from ..extras import need
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap
 from ..results.headlines import size_words
 from ..results.result import Result
-from ..store import write_atomically
 from .chapters import chapters, common_legend
 from .colours import style_sheet
 from .numbers import duration, minus

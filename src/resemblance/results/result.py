@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import check_types, read_document
+from ..documents import check_types, read_document, write_atomically
 from ..notebook import card
 from ..significance import Places, places
-from ..store import write_atomically
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
 from .figures import Chart, Choice, Figure, HeatMap, Line

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..compare import as_finished, single_threaded
 from ..comparison import environment
-from ..documents import read_document
+from ..documents import read_document, write_atomically
 from ..measure import Measure
 from ..results.claims import Claim
 from ..results.headlines import facts_of
@@ -21,7 +21,6 @@ from ..results.result import Result
 from ..results.sections import Section
 from ..results.values import distinct
 from ..statistic import Statistic
-from ..store import write_atomically
 from ..subject import Recipe
 from ..suggestions import did_you_mean
 from .study import Judge, Progress, judged_by, log, study_folder

@@ -25,10 +25,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..documents import check_types, read_document
+from ..documents import check_types, read_document, write_atomically
 from ..results.claims import Claim
 from ..sources.trained import DOMAINS
-from ..store import write_atomically
 
 FORMAT = 2
 READABLE = (1, 2)  # 1: a study of ReSi had its size under "suite", and no "size"

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...documents import check_types, read_document
+from ...documents import check_types, read_document, write_atomically
 from ...grounding import BlockScore, by_reference, concordance, kendall
 from ...results.codec import decode, encode
 from ...results.headlines import is_trial
-from ...store import write_atomically
 
 FORMAT = 1
 CLUSTERS = (2, 3, 4, 5, 6, 10, 12)  # of the original experiment: the order among these is graded

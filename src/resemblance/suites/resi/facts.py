@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...comparison import MeasureInfo
-from ...documents import check_types, read_document
+from ...documents import check_types, read_document, write_atomically
 from ...results.codec import decode, encode, spell
 from ...results.headlines import is_trial
-from ...store import write_atomically
 from ..families import ModelFamily
 from .cases import TESTS, Absence
 from .grading import Score

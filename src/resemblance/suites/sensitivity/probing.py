@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays import to_numpy
-from ...documents import read_document
+from ...documents import read_document, write_atomically
 from ...representation import Undefined, as_representation, fingerprint, finite
 from ...rng import generator
-from ...store import write_atomically
 
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
 SPLITS = 3

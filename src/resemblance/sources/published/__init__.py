@@ -1,0 +1,183 @@
+"""The models of the ReSi paper, trained on real data: one package per domain, and one entry of
+``DATASETS`` per data set.
+
+Each package has the modules ``data`` (the readers), ``train`` and ``archive``::
+
+    train.options(dataset, architecture, hyperparameters, reduced) -> dict
+    train.fit(recipe, resources) -> weights by name
+    train.extract(recipe, weights, resources) -> Extraction
+    archive.load(recipe, resources) -> weights by name, of the authors' trained model
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...subject import Recipe
+from ...suggestions import did_you_mean
+
+Strengths = Mapping[str, tuple[float, ...]]  # by setting
+HYPERPARAMETERS = ("resi-code", "paper")  # where the authors' code and their paper differ
+
+
+class Architecture(NamedTuple):
+    """An architecture on a data set: its name in the paper, and the groups of models of its tests.
+
+    ``strengths``: by setting, those that the paper compares; a setting that is not there is not
+    tested. ``layers``: how many models make the test of layers; ``deeper``: whether they are
+    trained for it, with more layers (otherwise they are normal ones).
+    """
+
+    title: str
+    strengths: Strengths
+    layers: int = 5
+    deeper: bool = False
+
+
+class Dataset(NamedTuple):
+    """A data set of the paper: its name there, its domain, and the architectures trained on it."""
+
+    title: str
+    domain: str
+    architectures: Mapping[str, Architecture]
+
+
+class Portion(NamedTuple):
+    """A part of the benchmark: which data sets, architectures and tests, and how many models.
+
+    Empty tuples mean all. ``seeds``: of normal models; ``members``: of every group. ``reduced``:
+    one epoch at reduced width, on data of any size in the layout of the data set.
+    """
+
+    datasets: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    seeds: int = 10
+    members: int = 5
+    hyperparameters: str = "resi-code"
+    reduced: bool = False
+
+
+_GRAPHS: Strengths = {
+    "labels": (0.25, 1.0),
+    "shortcut": (0.0, 0.5, 1.0),
+    "augmentation": (0.25, 1.0),
+}
+_GRAPH_MODELS = {
+    "gcn": Architecture("GCN", _GRAPHS, deeper=True),
+    "sage": Architecture("GraphSAGE", _GRAPHS, deeper=True),
+    "gat": Architecture("GAT", _GRAPHS, deeper=True),
+}
+_PGNN = {name: strengths for name, strengths in _GRAPHS.items() if name != "augmentation"}
+_CNNS: Strengths = {
+    "labels": (0.5, 0.75),
+    "shortcut": (0.0, 0.75, 1.0),
+    "augmentation": (0.25, 0.5, 1.0),
+}
+_CNN_MODELS = {
+    "resnet18": Architecture("ResNet18", _CNNS, 10),
+    "resnet34": Architecture("ResNet34", _CNNS, 10),
+    "resnet101": Architecture("ResNet101", _CNNS, 10),
+    "vgg11": Architecture("VGG11", _CNNS, 10),
+    "vgg19": Architecture("VGG19", _CNNS, 10),
+}
+_VITS = {
+    "vit-b32": Architecture("ViT-B/32", _CNNS, 10),
+    "vit-l32": Architecture("ViT-L/32", _CNNS, 10),
+}
+
+
+def _texts(shortcut: tuple[float, ...], augmentation: tuple[float, ...]) -> dict[str, Architecture]:
+    labels: Strengths = {"labels": (0.75, 1.0), "shortcut": shortcut}
+    full = {**labels, "augmentation": augmentation}
+    return {
+        "bert": Architecture("BERT", full),
+        "albert": Architecture("ALBERT", full),
+        "smollm2": Architecture("SmolLM2", {**labels, "labels": (1.0,)}),
+    }
+
+
+DATASETS: Mapping[str, Dataset] = {
+    "cora": Dataset(
+        "Cora", "graphs", {**_GRAPH_MODELS, "pgnn": Architecture("P-GNN", _PGNN, deeper=True)}
+    ),
+    "flickr": Dataset("Flickr", "graphs", _GRAPH_MODELS),
+    "ogbn-arxiv": Dataset("OGBN-Arxiv", "graphs", _GRAPH_MODELS),
+    "sst2": Dataset("SST-2", "language", _texts((0.558, 0.889, 1.0), (1.0,))),
+    "mnli": Dataset("MNLI", "language", _texts((0.354, 0.8385, 1.0), (0.25, 1.0))),
+    "cifar100": Dataset("CIFAR-100", "vision", {**_CNN_MODELS, **_VITS}),
+    "imagenet100": Dataset("ImageNet-100", "vision", {**_CNN_MODELS, **_VITS}),
+}
+
+
+def part_of(dataset: str, part: str) -> Any:
+    """Return a module of the package of a data set: "data", "train" or "archive"."""
+    return importlib.import_module(f"{__name__}.{DATASETS[dataset].domain}.{part}")
+
+
+def named(what: str, word: str, titles: Mapping[str, str]) -> str:
+    """Return the key that a user means by a word: the key itself or its title, in any case and
+    with any hyphens.
+
+    Raises ``ValueError`` for a word that means none.
+    """
+    by_word = {_plain(key): key for key in titles} | {_plain(t): key for key, t in titles.items()}
+    if _plain(word) not in by_word:
+        known = list(titles.values())
+        raise ValueError(f"no {what} {word!r}{did_you_mean(word, known)}")
+    return by_word[_plain(word)]
+
+
+def _plain(word: str) -> str:
+    return "".join(letter for letter in word.lower() if letter.isalnum())
+
+
+def recipes(portion: Portion) -> Iterator[Recipe]:
+    """Yield the recipe of every model of a part of the benchmark, data set by data set.
+
+    The normal models come first, since all tests but that of shortcuts need them.
+    """
+    for dataset, architecture in chosen(portion):
+        trainer = part_of(dataset, "train")
+        domain = DATASETS[dataset].domain
+        options = trainer.options(dataset, architecture, portion.hyperparameters, portion.reduced)
+        for setting, strength, seeds in _settings(portion, dataset, architecture):
+            for seed in range(seeds):
+                yield Recipe(
+                    domain, dataset, architecture, setting, strength, seed, options, trainer.VERSION
+                )
+
+
+def chosen(portion: Portion) -> Iterator[tuple[str, str]]:
+    """Yield the data sets and architectures of a part of the benchmark."""
+    for dataset, about in DATASETS.items():
+        if portion.datasets and dataset not in portion.datasets:
+            continue
+        for architecture in about.architectures:
+            if not portion.architectures or architecture in portion.architectures:
+                yield dataset, architecture
+
+
+def _settings(
+    portion: Portion, dataset: str, architecture: str
+) -> Iterator[tuple[str, float, int]]:
+    """Yield setting, strength and number of models."""
+    about = DATASETS[dataset].architectures[architecture]
+    wanted: Sequence[str] = portion.tests or ("accuracy", "output", *about.strengths, "layers")
+    yield "normal", 0.0, _normal(portion, wanted, about)
+    if about.deeper and "layers" in wanted:
+        yield "layers", 0.0, portion.members
+    for setting, strengths in about.strengths.items():
+        if setting in wanted:
+            yield from ((setting, strength, portion.members) for strength in strengths)
+
+
+def _normal(portion: Portion, tests: Iterable[str], about: Architecture) -> int:
+    """Return how many normal models the tests need."""
+    if {"accuracy", "output"} & set(tests):
+        return portion.seeds
+    grouped = {"labels", "augmentation"} & set(tests)
+    alone = "layers" in tests and not about.deeper
+    return portion.members if grouped or alone else 0

@@ -1,0 +1,1 @@
+"""Graph networks of the ReSi paper on Cora, Flickr and OGBN-Arxiv."""

@@ -1,0 +1,1 @@
+"""Language models of the ReSi paper on SST-2 and MNLI."""

@@ -1,0 +1,1 @@
+"""Vision models of the ReSi paper on CIFAR-100 and ImageNet-100."""
