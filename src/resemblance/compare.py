@@ -204,12 +204,13 @@ def _pairs(task: TileTask) -> Iterator[list[Cell]]:
 
 
 def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
-    start, value, reason, remarks = time.perf_counter(), None, None, None
+    start, value, reason, diagnostics = time.perf_counter(), None, None, None
     try:
         value = scalar(measure.evaluate(x, y))
-        remarks = _remarks(measure, x, y)
+        diagnostics = _diagnostics(measure, x, y)
     except Exception as error:
-        value, reason = None, reason_of(error, measure, x, y)  # also where only the remarks failed
+        # also where only the diagnostics failed
+        value, reason = None, reason_of(error, measure, x, y)
         if reason is None:
             raise
         if reason.startswith(NO_MEMORY):  # make room for the other measures
@@ -217,19 +218,18 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
                 r.forget()
     seconds = time.perf_counter() - start
     identity = (measure.spec, measure.version, fingerprint(x), fingerprint(y))
-    return Cell(*identity, value, seconds, reason, remarks)
+    return Cell(*identity, value, seconds, reason, diagnostics)
 
 
-def _remarks(measure: Measure, x: Representation, y: Representation) -> str | None:
-    """Return the measure's extra diagnostics of this pair, as JSON text."""
-    remarks: dict[str, float | str] = {k: float(v) for k, v in measure.remarks(x, y).items()}
-    if clashes := sorted(remarks.keys() & {*COLUMNS, CAVEAT}):
-        raise ValueError(
-            f"{measure}: a remark cannot be called {clashes[0]!r}, which is a column of the records"
-        )
+def _diagnostics(measure: Measure, x: Representation, y: Representation) -> str | None:
+    """Return the diagnostics of this pair, with a caveat if there is one, as JSON text."""
+    values: dict[str, float | str] = {k: float(v) for k, v in measure.diagnostics(x, y).items()}
+    if clashes := sorted(values.keys() & {*COLUMNS, CAVEAT}):
+        problem = f"a diagnostic cannot be called {clashes[0]!r}"
+        raise ValueError(f"{measure}: {problem}, which is a column of the records")
     if caveat := measure.caveat(x, y):
-        remarks[CAVEAT] = caveat
-    return json.dumps(remarks, allow_nan=False) if remarks else None
+        values[CAVEAT] = caveat
+    return json.dumps(values, allow_nan=False) if values else None
 
 
 @contextmanager

@@ -11,22 +11,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FORMAT = 3
-READABLE = (1, 2, 3)  # format 1 had no remarks, format 2 no caveats
-CAVEAT = "caveat"  # the name of the remark that says why a value means little
-COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no remark may have these names
+FORMAT = 4
+# Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks.
+READABLE = (1, 2, 3, 4)
+CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
+COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.
 NO_MEMORY = "not enough memory"
-INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, remarks)"
+INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, diagnostics)"
 UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
   SET value = excluded.value, seconds = excluded.seconds,
-      reason = excluded.reason, remarks = excluded.remarks
+      reason = excluded.reason, diagnostics = excluded.diagnostics
   WHERE cells.reason LIKE '{NO_MEMORY}%'"""
-# The tables as SQLite records them: those of this format, and those of the first.
+# The tables as SQLite records them: those of this format, of the two before, and of the first.
 _OLD = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
 _KEY = "PRIMARY KEY (measure, version, x, y)"
 CELLS = (
+    f"CREATE TABLE cells ({_OLD}, diagnostics TEXT, {_KEY}) WITHOUT ROWID",
     f"CREATE TABLE cells ({_OLD}, remarks TEXT, {_KEY}) WITHOUT ROWID",
     f"CREATE TABLE cells ({_OLD}, {_KEY}) WITHOUT ROWID",
 )
@@ -37,8 +39,8 @@ TIMEOUT = 60.0  # seconds to wait for another process
 class Cell(NamedTuple):
     """One computed value of a measure for the data with fingerprints x and y, or why there is none.
 
-    ``remarks``: extra diagnostics that the measure reports, as a JSON object of named numbers, and
-    a caveat if there is one.
+    ``diagnostics``: what the measure reports besides, as a JSON object of named numbers, and a
+    caveat if there is one.
     """
 
     measure: str
@@ -48,7 +50,7 @@ class Cell(NamedTuple):
     value: float | None
     seconds: float
     reason: str | None
-    remarks: str | None = None
+    diagnostics: str | None = None
 
 
 Key = tuple[str, int, str, str]
@@ -59,25 +61,25 @@ def key_of(cell: Cell) -> Key:
     return cell[:4]
 
 
-def remarks_of(cell: Cell) -> dict[str, float | str]:
-    """Return the remarks of a cell: finite numbers by name, and perhaps a caveat, which is a text.
+def diagnostics_of(cell: Cell) -> dict[str, float | str]:
+    """Return the diagnostics of a cell: finite numbers by name, and perhaps a caveat (a text).
 
     Raises ``ValueError`` for anything else, and for a number with the name of a column.
     """
-    if cell.remarks is None:
+    if cell.diagnostics is None:
         return {}
     try:
-        remarks = dict(json.loads(cell.remarks).items())
-        caveat = {CAVEAT: remarks.pop(CAVEAT)} if type(remarks.get(CAVEAT)) is str else {}
-        are_numbers = all(type(value) in (int, float) for value in remarks.values())
-        are_finite = are_numbers and all(map(math.isfinite, remarks.values()))
+        values = dict(json.loads(cell.diagnostics).items())
+        caveat = {CAVEAT: values.pop(CAVEAT)} if type(values.get(CAVEAT)) is str else {}
+        are_numbers = all(type(value) in (int, float) for value in values.values())
+        are_finite = are_numbers and all(map(math.isfinite, values.values()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"remarks must be numbers by name; got {cell.remarks!r}") from error
-    if not are_finite or remarks.keys() & {*COLUMNS, CAVEAT}:
-        raise ValueError(
-            f"remarks must be finite numbers, none with the name of a column; got {cell.remarks!r}"
-        )
-    return {**{name: float(value) for name, value in remarks.items()}, **caveat}
+        problem = "diagnostics must be numbers by name"
+        raise ValueError(f"{problem}; got {cell.diagnostics!r}") from error
+    if not are_finite or values.keys() & {*COLUMNS, CAVEAT}:
+        problem = "diagnostics must be finite numbers, none with the name of a column"
+        raise ValueError(f"{problem}; got {cell.diagnostics!r}")
+    return {**{name: float(value) for name, value in values.items()}, **caveat}
 
 
 class Store:
@@ -221,8 +223,11 @@ class Store:
         """Create the tables and set the format in one transaction, so that neither comes alone."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
-            if self._db.execute("PRAGMA user_version").fetchone() == (1,):
-                self._db.execute("ALTER TABLE cells ADD COLUMN remarks TEXT")
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version == 1:
+                self._db.execute("ALTER TABLE cells ADD COLUMN diagnostics TEXT")
+            elif version in (2, 3):
+                self._db.execute("ALTER TABLE cells RENAME COLUMN remarks TO diagnostics")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
             for statement in (CELLS[0], HEADER):
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
@@ -274,4 +279,4 @@ def _check(cell: Cell) -> None:
         raise ValueError(f"this is not a value of a measure: {tuple(cell)!r}")
     if not (math.isfinite(number) and math.isfinite(cell.seconds)):
         raise ValueError(f"this value is not finite: {tuple(cell)!r}")
-    remarks_of(cell)
+    diagnostics_of(cell)
