@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import check_types, read_document, write_atomically
+from ..documents import check_finite, check_types, read_document, write_atomically
 from ..notebook import card
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
@@ -195,6 +195,7 @@ def _result_of(document: dict[str, Any]) -> Result | Former:
     entries["remarks"] = tuple(entries.get("remarks", ()))
     result = Result(**entries)
     check_types(result, Result)
+    check_finite(result.document())
     return result
 
 
