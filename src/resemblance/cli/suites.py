@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
@@ -288,10 +289,22 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
     if (study / "study.json").exists():
         _check_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():
-        raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
+        raise ValueError(f"{study} has no results yet: {_command(suite, study)}")
     result = suite.read(study, **options)
     _check_suite(suite, study, result.suite)
     return result
+
+
+def _command(suite: SuiteCommands, study: Path) -> str:
+    """Return the command that begins a study or, of the same size and models, continues it."""
+    words = ["resemblance", suite.name, "run", str(study)]
+    if (study / "study.json").exists():
+        known = purpose(study)
+        words += ["--size", known.size] if known.size not in ("", suite.size) else []
+        words += ["--models", known.models] if known.models else []
+        if known.domains and set(known.domains) != set(suite.domains):
+            words += [word for domain in known.domains for word in ("--domain", domain)]
+    return shlex.join(words)
 
 
 def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:
