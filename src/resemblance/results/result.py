@@ -32,10 +32,11 @@ class Result:
     ``suite``: what was run, such as "sensitivity", "joint", "drift" or "compare". ``labels``: by
     specification, what papers call a measure. ``seconds``: the processor time of every section.
     ``facts``: by name, the data sets, models and seeds. ``lead``: what a page says first; by
-    default which measure leads. ``remarks``: what a reader must know before the numbers, such as
-    studies that were left out. ``title`` and ``about``: the heading of its page and the paragraph
-    below it. ``counts``: by name, numbers that a page shows large, such as how many models there
-    are. ``tone``: "good", "warning" or "bad" colours the lead; "" is neutral.
+    default which measure leads; lines after the first become a list. ``remarks``: what a reader
+    must know before the numbers, such as studies that were left out. ``title`` and ``about``: the
+    heading of its page and the paragraph below it. ``counts``: by name, numbers that a page shows
+    large, such as how many models there are. ``tone``: "good", "warning" or "bad" colours the lead;
+    "" is neutral.
 
     A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
