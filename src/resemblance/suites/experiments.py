@@ -228,10 +228,15 @@ def compute_part(task: Task, config: RunConfig) -> str:
 
 
 def _task(config: RunConfig, experiment: Experiment, part: Part) -> Task:
-    key = json.dumps([experiment.name, experiment.version, part], sort_keys=True, allow_nan=False)
-    name = f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
-    file = config.folder / "parts" / experiment.name / name
+    file = part_file(config.folder, experiment.name, experiment.version, part)
     return Task(experiment.name, experiment.compute, part, file)
+
+
+def part_file(folder: Path, experiment: str, version: int, part: Part) -> Path:
+    """Return the file that keeps a part of a version of an experiment."""
+    key = json.dumps([experiment, version, part], sort_keys=True, allow_nan=False)
+    name = f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    return folder / "parts" / experiment / name
 
 
 def _read(task: Task) -> Finished | None:
