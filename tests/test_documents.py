@@ -56,7 +56,7 @@ def test_what_was_promised_passes():
         ({"by_name": {1: ()}}, "by_name key cannot be int"),
         ({"by_name": ()}, "by_name cannot be tuple"),
         ({"flag": 1}, "flag cannot be int"),
-        ({"by_name": {"a": (2**63,)}}, r"by_name\['a'\]\[0\] cannot be int"),
+        ({"by_name": {"a": (2**63,)}}, r"by_name\['a'\]\[0\] cannot be so large a number"),
     ],
 )
 def test_what_was_not_promised_is_named(changed, where):

@@ -65,7 +65,7 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
         for name, kind_of_field in fields.items():
             check_types(getattr(value, name), kind_of_field, f"{where}.{name}" if where else name)
         return
-    raise ValueError(f"{where or 'it'} cannot be {type(value).__name__}")
+    raise ValueError(f"{where or 'it'} cannot be {_named(value)}")
 
 
 def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
@@ -74,7 +74,12 @@ def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
             return check_types(value, kind, where)
         except ValueError:
             continue
-    raise ValueError(f"{where} cannot be {type(value).__name__}")
+    raise ValueError(f"{where} cannot be {_named(value)}")
+
+
+def _named(value: Any) -> str:
+    is_large = isinstance(value, int) and abs(value) >= WHOLE
+    return "so large a number" if is_large else type(value).__name__
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
