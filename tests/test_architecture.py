@@ -33,6 +33,7 @@ LAYERS = [
         "texts",
         "documents",
         "notebook",
+        "workers",
     },
     {"significance"},
     {"inputs"},
@@ -88,6 +89,7 @@ HEAVY = {
     "rich",
     "typer",
     "dask",
+    "distributed",
     "pyarrow",
     "anndata",
 }
