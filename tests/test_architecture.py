@@ -34,6 +34,7 @@ LAYERS = [
         "documents",
         "notebook",
         "workers",
+        "locks",
     },
     {"significance"},
     {"inputs"},

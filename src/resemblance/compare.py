@@ -173,7 +173,8 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         if store:
             store.describe(outlines[-1].description)
         stack.enter_context(single_threaded())
-        keep = store.path if store and shares_files(settings.executor) else None
+        workers_write = store and store.is_shared and shares_files(settings.executor)
+        keep = store.path if store and workers_write else None
         plan = _plan(outlines, cells.keys(), budget, settings, keep)
         _warn_of_memory(plan.beyond_budget, settings.memory)
         total = sum(map(count, plan.tasks)) + len(plan.hopeless)
