@@ -7,9 +7,11 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .locks import has_locks, held
 
 FORMAT = 4
 # Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks.
@@ -34,6 +36,7 @@ CELLS = (
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
 TIMEOUT = 60.0  # seconds to wait for another process
+WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 
 
 class Cell(NamedTuple):
@@ -88,9 +91,12 @@ class Store:
     A cell is found again whenever the same measure, version and data are asked for, in whatever
     comparison; the description is that of the last one. Writes are atomic (SQLite in WAL mode), so
     a process killed at any moment leaves a file that can be read and continued, and two processes
-    may write at once. On network file systems, which WAL does not support, use one process. While
-    the file is open, and after a kill, the latest cells are in a second file, ``-wal``, which the
-    next process to open it takes in.
+    on one machine may write at once. While the file is open, and after a kill, the latest cells are
+    in a second file, ``-wal``, which the next process to open it takes in.
+
+    Where the file system has no locks, a file ``-held`` beside it lets one process have it at a
+    time, and there is no second file: see :mod:`resemblance.locks`. ``is_shared`` says whether
+    others can write meanwhile.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False):
@@ -98,24 +104,34 @@ class Store:
         self._read_only = read_only
         self._pending: list[Cell] = []
         self._written = 0.0
-        with reading(self.path):
-            self._db = open_to_read(self.path) if read_only else _connected(self.path)
+        self.is_shared = read_only or has_locks(self.path.parent)
+        with ExitStack() as stack, reading(self.path):
+            if not self.is_shared:
+                holder = self.path.with_name(f"{self.path.name}-held")
+                stack.enter_context(held(holder, str(self.path)))
+            self._db = open_to_read(self.path) if read_only else _connected(self.path, self._mode)
+            stack.callback(self._db.close)
             self._check_format()
             if not read_only:
                 self._write_ahead()
                 self._create()
+            self._open = stack.pop_all()
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        try:
-            if self._pending:
-                self.flush()
-        finally:
-            if not self._read_only:
-                self._leave_one_file()
-            self._db.close()
+        with self._open:
+            try:
+                if self._pending:
+                    self.flush()
+            finally:
+                if not self._read_only:
+                    self._leave_one_file()
+
+    @property
+    def _mode(self) -> str:
+        return "" if self.is_shared else WITHOUT_LOCKS
 
     def describe(self, description: dict[str, Any]) -> None:
         """Record which comparison the cells are for (the last description counts)."""
@@ -201,6 +217,9 @@ class Store:
 
         SQLite does not wait for this lock itself, which several processes may want in a new file.
         """
+        if not self.is_shared:  # a log needs memory that processes share
+            self._db.execute("PRAGMA journal_mode=DELETE")
+            return
         deadline = time.monotonic() + TIMEOUT
         while True:
             try:
@@ -252,11 +271,15 @@ def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
         path.resolve().as_uri() + mode, uri=True, timeout=TIMEOUT, check_same_thread=False
     )
     connection.execute("PRAGMA trusted_schema = OFF")
+    if WITHOUT_LOCKS in mode:  # so SQLite can read what a log holds that was left by a kill
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     return connection
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open a file that another process may be writing, or that is in a read-only folder."""
+    if not has_locks(path.parent):
+        return _connected(path, f"{WITHOUT_LOCKS}&mode=ro")
     connection = _connected(path, "?mode=ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

@@ -136,6 +136,7 @@ RESI = SuiteCommands(
     plan=lambda purpose: resi_models.recipes(purpose.size, purpose.domains or tuple(DOMAINS)),
     packages=("jinja2", "pandas", "pyarrow"),
     extra="resi",
+    trains=True,
 )
 SENSITIVITY = SuiteCommands(
     "sensitivity",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter
@@ -24,6 +23,7 @@ from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
 from .errors import complain
+from .executors import executors
 from .options import (
     check_choice,
     check_page,
@@ -32,11 +32,10 @@ from .options import (
     chosen_measures,
     examples,
     own_claims,
-    processes,
     warn_of_trial,
     with_own_measures,
 )
-from .parameters import COMMON, option, parameters_of, study_argument, with_parameters
+from .parameters import COMMON, GPU, option, parameters_of, study_argument, with_parameters
 from .progress import bars
 
 
@@ -54,7 +53,7 @@ class SuiteCommands(NamedTuple):
     a function whose parameters are options of this suite alone; it checks them, and returns what
     ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
     ``report``. ``plan``: the models that a study needs. ``packages``: that a run needs, and the
-    ``extra`` that installs them.
+    ``extra`` that installs them. ``trains``: whether ``run`` takes a ``trainer``.
     """
 
     name: str
@@ -71,6 +70,7 @@ class SuiteCommands(NamedTuple):
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
     packages: Sequence[str] = ("jinja2",)
     extra: str = "report"
+    trains: bool = False
 
 
 def suite_commands(suite: SuiteCommands) -> typer.Typer:
@@ -106,7 +106,7 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
         the measures and experiments of the last run; what others found is kept.
         """
         options = _run_options(suite, words)
-        return _carry_out(suite, words["study"], words["jobs"], words["quiet"], options)
+        return _carry_out(suite, words, options)
 
     return with_parameters(command, *_run_parameters(suite))
 
@@ -128,7 +128,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
             help = f"{what} (repeatable): {', '.join(names)}."
             parameters += [option(name, list[str] | None, help)]
     parameters += [p for p in options if p.default is not Parameter.empty]
-    return [*parameters, *COMMON]
+    return [*parameters, *COMMON, *(GPU if suite.trains else ())]
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
@@ -167,12 +167,15 @@ def _check_packages(suite: SuiteCommands) -> None:
 
 
 def _carry_out(
-    suite: SuiteCommands, study: Path, jobs: int | None, quiet: bool, options: Mapping[str, object]
+    suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
+    study, quiet = words["study"], words["quiet"]
+    where = executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
     try:
-        with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
-            result = suite.run(study, executor=executor, progress=progress, **options)
+        with where as (executor, trainer), bars(quiet) as progress:
+            more = {"trainer": trainer} if trainer else {}
+            result = suite.run(study, executor=executor, progress=progress, **more, **options)
         page = write_page(result, study / "index.html")
     except KeyboardInterrupt:
         typer.echo(

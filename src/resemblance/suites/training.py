@@ -6,16 +6,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from ..compare import as_finished
 from ..documents import read_document
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
 from ..sources.trained import DOMAINS, source
 from ..subject import Recipe, Subject
+from ..workers import Call, carry_out
 from .study import Progress, log
 
 
@@ -59,13 +60,12 @@ def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
 
 
 def _trained(folder: Path, missing: Iterable[Recipe], executor: Executor | None) -> Iterator[str]:
-    jobs = [
-        (recipe, model_folder(folder, recipe), _parent_folder(folder, recipe)) for recipe in missing
+    calls = [
+        Call(r.name, train_one, (r, model_folder(folder, r), _parent_folder(folder, r)))
+        for r in missing
     ]
-    if executor is None:
-        yield from (train_one(*job) for job in jobs)
-        return
-    yield from as_finished({executor.submit(train_one, *job) for job in jobs})
+    for _, future in carry_out(calls, executor, partial(log, folder)):
+        yield future.result()
 
 
 def _parent_folder(study: Path, recipe: Recipe) -> Path | None:

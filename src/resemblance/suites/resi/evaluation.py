@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...catalogue import get_measures, preset
-from ...compare import compare
+from ...compare import Request, compare_many
 from ...comparison import Comparison, info_of
 from ...measure import Measure
 from ...results.result import Result
@@ -151,30 +152,20 @@ def _compare_all(
     memory: int | str,
     progress: Progress,
 ) -> list[Compared]:
-    sizes = [_comparisons(len(part), measures) for case in cases for part in case.parts]
-    total, before, compared = sum(sizes), 0, list[Compared]()
-    remaining = iter(sizes)
-    for case in cases:
-        comparisons = []
-        for part, size in zip(case.parts, remaining):
-
-            def show(ready: int, missing: int, start: int = before, size: int = size) -> None:
-                progress("comparing", start + size - missing + ready, total)
-
-            comparisons.append(
-                compare(
-                    part,
-                    measures=measures,
-                    save=save,
-                    executor=executor,
-                    memory=memory,
-                    progress=show,
-                )
-            )
-            before += size
-            progress("comparing", before, total)
-        compared.append(Compared(case, tuple(comparisons)))
-    return compared
+    """Compare all parts of all cases in one run, so that no case waits for the one before it."""
+    parts = [part for case in cases for part in case.parts]
+    total = sum(_comparisons(len(part), measures) for part in parts)
+    comparisons = iter(
+        compare_many(
+            [Request(part, measures) for part in parts],
+            save=save,
+            executor=executor,
+            memory=memory,
+            progress=lambda ready, missing: progress("comparing", total - missing + ready, total),
+        )
+    )
+    progress("comparing", total, total)
+    return [Compared(case, tuple(islice(comparisons, len(case.parts)))) for case in cases]
 
 
 def _comparisons(count: int, measures: Iterable[Measure]) -> int:

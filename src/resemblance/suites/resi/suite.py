@@ -39,6 +39,7 @@ def run(
     permute: str | None = None,
     failures: str | None = None,
     executor: Executor | None = None,
+    trainer: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
     claims: Judges | None = None,
@@ -64,6 +65,7 @@ def run(
     models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
         trained ones.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
+    trainer : one for training alone, such as one whose workers have accelerators.
     progress : called with (stage, done, total); the stages are "training", "comparing" and
         "grading".
 
@@ -85,7 +87,7 @@ def run(
     mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
     with study_folder(folder, **wanted._asdict(), keeps_size=True) as (place, purpose):
         if not wanted.models:
-            train(place, plan, executor, show)
+            train(place, plan, trainer or executor, show)
             subjects = subjects_of(place, _complete(place, plan, purpose))
         log(place, f"comparing {len(subjects)} subjects")
         facts = mark(
