@@ -317,6 +317,13 @@ def test_recipes_of_other_kinds_are_refused(data, change, problem):
         train.fit(recipe()._replace(**change), data)
 
 
+def test_missing_options_are_named(data):
+    one = recipe()
+    few = {name: one.options[name] for name in one.options if name not in ("dot", "lr")}
+    with pytest.raises(ValueError, match="options lack dot, lr; start from"):
+        train.fit(one._replace(options=few), data)
+
+
 def test_hyperparameters_of_another_name_are_refused():
     with pytest.raises(ValueError, match="must be 'resi-code' or 'paper'; got 'mine'"):
         train.options("cifar100", "vgg11", "mine")

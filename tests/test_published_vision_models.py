@@ -215,6 +215,28 @@ def test_damaged_pretrained_weights_are_named(tmp_path):
         pretrained.with_pretrained(model, "vit-l32", options, Resources(tmp_path))
 
 
+def test_pretrained_weights_are_downloaded_only_if_that_is_allowed(tmp_path, monkeypatch):
+    import transformers
+
+    asked, read = [], transformers.ViTModel.from_pretrained
+
+    def from_pretrained(name, **options):
+        if str(name).startswith("google/"):
+            asked.append(name)
+            name = make_vit(tmp_path / "elsewhere", "vit-b32", layers=1)
+        return read(name, **options)
+
+    monkeypatch.setattr(transformers.ViTModel, "from_pretrained", from_pretrained)
+    options = train.options("cifar100", "vit-b32", reduced=True)
+    with pytest.raises(ValueError, match="is missing"):
+        pretrained.configuration("vit-b32", options, Resources(tmp_path))
+    assert not asked
+    config = pretrained.configuration("vit-b32", options, Resources(tmp_path, download=True))
+    assert asked == ["google/vit-base-patch32-224-in21k"]
+    assert config.num_hidden_layers == 1
+    assert pretrained.folder_of("vit-b32", tmp_path).is_dir()
+
+
 def test_all_architectures_of_the_paper_have_a_pooling():
     for dataset in ("cifar100", "imagenet100"):
         assert DATASETS[dataset].architectures.keys() == models.POOLING.keys()

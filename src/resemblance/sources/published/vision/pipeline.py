@@ -51,8 +51,9 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
     """Return the training images of a recipe with the labels that it learns.
 
     ``options["left_out"]`` of the setting: one image in so many of each class is left out, the
-    first of them, and one in so many of all, the last of them; 0 for none.
-    ``options["shuffle"]`` is the seed that puts the others in order before that.
+    first of them by name (the authors' code takes what the file system lists first), and one in so
+    many of all, the last of them; 0 for none. ``options["shuffle"]`` is the seed that puts the
+    others in order before that.
     """
     pictures, options = task.train, recipe.options
     of_class, of_all = options["left_out"][recipe.setting]

@@ -48,10 +48,6 @@ def with_pretrained(
     Raises ``ValueError`` that names the folder if it is missing, damaged, or of another size.
     Reference: Dosovitskiy et al. (ICLR 2021).
     """
-    transformers = need("transformers")
-    if resources.download and not folder_of(architecture, resources.data).is_dir():
-        whole = transformers.ViTModel.from_pretrained(f"google/{FOLDERS[architecture]}")
-        whole.save_pretrained(folder_of(architecture, resources.data))
     body = _read(architecture, resources, _body_of)
     for option, name in SIZES.items():
         wanted, got = getattr(model.config, name), getattr(body.config, name)
@@ -87,6 +83,9 @@ def _body_of(folder: Path, **options: Any) -> Any:
 
 def _read(architecture: str, resources: Resources, reader: Any) -> Any:
     folder, origin = folder_of(architecture, resources.data), _origin(architecture)
+    if resources.download and not folder.is_dir():
+        whole = need("transformers").ViTModel.from_pretrained(f"google/{FOLDERS[architecture]}")
+        whole.save_pretrained(folder)
     if not (folder / "config.json").is_file():
         raise ValueError(
             f"{folder / 'config.json'} is missing: put the files of {origin} into that folder"

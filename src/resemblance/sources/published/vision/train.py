@@ -164,6 +164,10 @@ def _check(recipe: Recipe) -> None:
         raise ValueError(f"{recipe.name} is not a vision model of the ReSi paper")
     if recipe.architecture not in about.architectures:
         raise ValueError(f"{recipe.name}: no architecture {recipe.architecture!r} of {about.title}")
+    known_options = hyperparameters_of(recipe.dataset, recipe.architecture, "resi-code", False)
+    absent = sorted(known_options.keys() - recipe.options.keys())
+    if absent:
+        raise ValueError(f"{recipe.name}: options lack {', '.join(absent)}; start from options()")
     if recipe.setting not in recipe.options["left_out"] or not 0 <= recipe.strength <= 1:
         known = ", ".join(recipe.options["left_out"])
         raise ValueError(
