@@ -89,8 +89,8 @@ def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device:
         keys, return_index=True, return_inverse=True, return_counts=True
     )
     shares = (counts / sets).astype(np.float32)[:, None]
-    arrays = (pairs // n, pairs % n, levels[rows].reshape(-1)[first], shares)
-    arrays += (places.reshape(len(rows), sets),)
+    used = levels[rows].reshape(-1)[first]
+    arrays = [pairs // n, pairs % n, used, shares, places.reshape(len(rows), sets)]
     return Messages(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
 
 
