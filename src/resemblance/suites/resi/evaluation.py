@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from .grading import (
     check_choice,
     grade,
 )
+from .maps import Piece, Shapes, merged, pieces_of, positions_folder, shapes_of
 from .sections import Judges, result_of
 
 
@@ -115,10 +117,11 @@ def assess(
 ) -> Evaluation:
     """Return the facts behind :func:`evaluate`, whose parameters it has."""
     options = options_of(protocol, permute, failures)
-    prepared = six_tests(subjects)
+    models = tuple(subjects)
+    prepared = six_tests(models)
     wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
     show = progress or (lambda stage, done, total: None)
-    compared = _compare_all(prepared.cases, wanted, save, executor, memory, show)
+    compared = _compare_all(prepared.cases, shapes_of(models), wanted, save, executor, memory, show)
     scores = list[Score]()
     for position, (case, parts) in enumerate(compared):
         scores += grade(case, parts, protocol=options.protocol, permute=options.permute)
@@ -145,26 +148,28 @@ def options_of(protocol: str, permute: str | None, failures: str | None) -> Opti
 
 def _compare_all(
     cases: Sequence[Case],
+    shapes: Shapes,
     measures: Sequence[Measure],
     save: str | Path | None,
     executor: Executor | None,
     memory: int | str,
     progress: Progress,
 ) -> list[Compared]:
-    sizes = [_comparisons(len(part), measures) for case in cases for part in case.parts]
-    total, before, compared = sum(sizes), 0, list[Compared]()
-    remaining = iter(sizes)
-    for case in cases:
-        comparisons = []
-        for part, size in zip(case.parts, remaining):
+    with positions_folder(save, shapes) as folder:
+        parts = [part for case in cases for part in case.parts]
+        needed = [pieces_of(part, shapes, measures, folder) for part in parts]
+        pieces = [piece for of_part in needed for piece in of_part]
+        total, before, ready = sum(map(_comparisons, pieces)), 0, list[Comparison]()
+        for piece in pieces:
+            size = _comparisons(piece)
 
-            def show(ready: int, missing: int, start: int = before, size: int = size) -> None:
-                progress("comparing", start + size - missing + ready, total)
+            def show(done: int, missing: int, start: int = before, size: int = size) -> None:
+                progress("comparing", start + size - missing + done, total)
 
-            comparisons.append(
+            ready.append(
                 compare(
-                    part,
-                    measures=measures,
+                    piece.representations,
+                    measures=piece.measures,
                     save=save,
                     executor=executor,
                     memory=memory,
@@ -173,14 +178,21 @@ def _compare_all(
             )
             before += size
             progress("comparing", before, total)
-        compared.append(Compared(case, tuple(comparisons)))
-    return compared
+    comparisons = iter(ready)
+    whole = iter(
+        [
+            merged(part, of_part, tuple(islice(comparisons, len(of_part))), measures)
+            for part, of_part in zip(parts, needed, strict=True)
+        ]
+    )
+    return [Compared(case, tuple(islice(whole, len(case.parts)))) for case in cases]
 
 
-def _comparisons(count: int, measures: Iterable[Measure]) -> int:
-    """Return how many comparisons this many representations need."""
+def _comparisons(piece: Piece) -> int:
+    """Return how many comparisons all pairs of a piece need."""
+    count = len(piece.representations)
     pairs = count * (count - 1) // 2
-    return sum(count + pairs * (1 if m.symmetric else 2) for m in measures)
+    return sum(count + pairs * (1 if m.symmetric else 2) for m in piece.measures)
 
 
 # ---------------------------------------------------------------------------------------- the facts
