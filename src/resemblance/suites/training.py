@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..compare import as_finished
 from ..documents import read_document
+from ..execution import as_finished
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
 from ..sources.trained import DOMAINS, source

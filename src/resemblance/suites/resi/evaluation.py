@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...catalogue import get_measures, preset
-from ...compare import compare
+from ...compare import Request, compare_many
 from ...comparison import Comparison, info_of
 from ...measure import Measure
 from ...results.result import Result
@@ -155,35 +155,27 @@ def _compare_all(
     memory: int | str,
     progress: Progress,
 ) -> list[Compared]:
+    """Compare all parts of all cases in one run, so that no case waits for the one before it."""
+    parts = [part for case in cases for part in case.parts]
     with positions_folder(save, shapes) as folder:
-        parts = [part for case in cases for part in case.parts]
         needed = [pieces_of(part, shapes, measures, folder) for part in parts]
         pieces = [piece for of_part in needed for piece in of_part]
-        total, before, ready = sum(map(_comparisons, pieces)), 0, list[Comparison]()
-        for piece in pieces:
-            size = _comparisons(piece)
-
-            def show(done: int, missing: int, start: int = before, size: int = size) -> None:
-                progress("comparing", start + size - missing + done, total)
-
-            ready.append(
-                compare(
-                    piece.representations,
-                    measures=piece.measures,
-                    save=save,
-                    executor=executor,
-                    memory=memory,
-                    progress=show,
-                )
+        total = sum(map(_comparisons, pieces))
+        comparisons = iter(
+            compare_many(
+                [Request(piece.representations, piece.measures) for piece in pieces],
+                save=save,
+                executor=executor,
+                memory=memory,
+                progress=lambda ready, missing: progress(
+                    "comparing", total - missing + ready, total
+                ),
             )
-            before += size
-            progress("comparing", before, total)
-    comparisons = iter(ready)
-    whole = iter(
-        [
-            merged(part, of_part, tuple(islice(comparisons, len(of_part))), measures)
-            for part, of_part in zip(parts, needed, strict=True)
-        ]
+        )
+    progress("comparing", total, total)
+    whole = (
+        merged(part, of_part, tuple(islice(comparisons, len(of_part))), measures)
+        for part, of_part in zip(parts, needed, strict=True)
     )
     return [Compared(case, tuple(islice(whole, len(case.parts)))) for case in cases]
 
