@@ -1,4 +1,5 @@
-"""Layers that are maps of channels, in the ReSi suite: as the authors' code compares them."""
+"""Layers that are maps of channels, in the ReSi suite: as the authors' code compares them; and
+comparisons on fewer samples."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ import pytest
 from conftest import GOLDEN
 
 import resemblance as rs
-from resemblance.suites.resi import assess
-from resemblance.suites.resi.maps import merged, pieces_of, positions_folder, step_of
+from resemblance.sources.synthetic import graded_outputs
+from resemblance.suites.resi import assess, evaluate
+from resemblance.suites.resi.maps import merged, pieces_of, scratch_folder, step_of
+from resemblance.suites.resi.samples import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
@@ -172,7 +175,7 @@ def test_rows_in_files_have_the_values_of_rows_in_memory(subject, tmp_path):
     part = dict(subject.layers)
     shapes = {part[name]: shape for name, shape in subject.maps.items()}
     in_memory = compared(part, shapes, MEASURES)
-    with positions_folder(tmp_path / "comparisons.db", shapes) as folder:
+    with scratch_folder(tmp_path / "comparisons.db") as folder:
         in_files = compared(part, shapes, MEASURES, folder)
         assert any(folder.iterdir())
     assert not folder.exists()
@@ -188,3 +191,55 @@ def test_samples_in_another_order_are_noticed_at_every_size(maps):
     shapes = {x: (3, 7, 7), y: (5, 4, 4)}
     with pytest.raises(ValueError, match="order"):
         compared({"x": x, "y": y}, shapes, [rs.get_measure("jaccard")])
+
+
+# ------------------------------------------------------------------------------------ fewer samples
+
+
+def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone():
+    subjects = graded_outputs()[:4]
+    n = subjects[0].last.shape[0]
+    everything, some = (assess(subjects, measures=["cka"], samples=k) for k in (None, 60))
+    rows = drawn(subjects[0].traits["dataset"], n, 60)
+    arrays = [s.last.source[rows] for s in subjects]
+    for matrices, whole in zip(some.maps, everything.maps, strict=True):
+        assert matrices.expected == whole.expected
+        for i, x in enumerate(arrays):
+            for j, y in enumerate(arrays):
+                assert matrices.values["cka"][i][j] == pytest.approx(rs.cka(x, y), rel=1e-12)
+    assert some.provenance["samples"] == 60
+    assert {r["n_samples"] for r in some.provenance["representations"].values()} == {60}
+    assert "samples" not in everything.provenance
+
+
+def test_samples_are_drawn_once_for_a_data_set():
+    rows = drawn("cora", 1000, 300)
+    assert rows.tolist() == sorted(set(rows.tolist()))
+    assert len(rows) == 300
+    np.testing.assert_array_equal(rows, drawn("cora", 1000, 300))
+    assert drawn("mnli", 1000, 300).tolist() != rows.tolist()
+    assert drawn("cora", 7, 300).tolist() == list(range(7))
+
+
+def test_fewer_samples_of_maps_in_files_are_those_in_memory(subject, tmp_path):
+    in_memory = assess([subject], measures=MEASURES, samples=20)
+    save = tmp_path / "comparisons.db"
+    assert assess([subject], measures=MEASURES, samples=20, save=save).maps == in_memory.maps
+    assert [path.name for path in tmp_path.iterdir()] == ["comparisons.db"]
+    thin = {name: layer.source[drawn("own", 30, 20)] for name, layer in subject.layers.items()}
+    layers = {name: rs.Representation(array) for name, array in thin.items()}
+    directly = rs.Subject("m", layers, maps=subject.maps, traits=subject.traits)
+    assert assess([directly], measures=MEASURES).maps == in_memory.maps
+    assert assess([subject], measures=MEASURES, samples=30).maps != in_memory.maps
+
+
+def test_a_result_on_fewer_samples_says_so(subject):
+    result = evaluate([subject], measures=["cka"], samples=20)
+    assert "at most 20 samples" in " ".join(result.remarks)
+    assert result.provenance["samples"] == 20
+
+
+@pytest.mark.parametrize("samples", [0, 1, -5, 2.5, True, "100"])
+def test_what_is_no_number_of_samples_is_refused(samples):
+    with pytest.raises(ValueError, match="samples must be a whole number of at least 2; got"):
+        assess([], samples=samples)

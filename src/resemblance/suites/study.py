@@ -45,7 +45,7 @@ UNFINISHED = (
         ".*",
         re.compile(
             r"\.(study\.json|facts\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
-            r"|\.positions-\d+"
+            r"|\.rows-\d+"
         ),
     ),
 )

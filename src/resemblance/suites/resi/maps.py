@@ -139,15 +139,15 @@ def _ids(x: Representation, size: Size) -> list[tuple[Any, int]] | None:
 
 
 @contextmanager
-def positions_folder(save: str | Path | None, shapes: Shapes) -> Iterator[Path | None]:
+def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
     """Yield a folder beside the file of a comparison, while it is needed; None without a file.
 
     It lies there because workers on other machines read it, too.
     """
-    if save is None or not shapes:
+    if save is None:
         yield None
         return
-    folder = Path(save).resolve().with_name(f".positions-{os.getpid()}")
+    folder = Path(save).resolve().with_name(f".rows-{os.getpid()}")
     folder.mkdir(exist_ok=True)
     try:
         yield folder
