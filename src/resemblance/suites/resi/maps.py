@@ -73,14 +73,14 @@ def pieces_of(
     of_samples = tuple(m for m in measures if m.rows_of_maps == "samples")
     of_positions = tuple(m for m in measures if m.rows_of_maps == "positions")
     pieces = [Piece(part, of_samples, everything)] if of_samples else []
-    for size, pairs in _by_size(known).items() if of_positions else ():
+    for size, pairs in by_size(known).items() if of_positions else ():
         names = [list(part)[i] for i in sorted({i for i, _ in pairs})]
         rows = {name: _positions(part[name], shapes, size, folder) for name in names}
         pieces.append(Piece(rows, of_positions, pairs))
     return tuple(pieces)
 
 
-def _by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tuple[int, int]]]:
+def by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tuple[int, int]]]:
     """Return the pairs of layers by the size at which they are compared; None: both are no maps."""
     pairs: dict[Size | None, set[tuple[int, int]]] = {}
     for i, x in enumerate(shapes):
