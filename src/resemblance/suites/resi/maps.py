@@ -181,9 +181,9 @@ def merged(
     for matrix in values.values():
         matrix.flags.writeable = False
     failures = tuple(failure for extract in extracts for failure in extract.failures)
-    remarks = tuple(remark for extract in extracts for remark in extract.remarks)
+    diagnostics = tuple(one for extract in extracts for one in extract.diagnostics)
     infos, about = tuple(map(info_of, measures)), _provenance(part)
-    return Comparison(names, names, infos, values, seconds, failures, about, cells, remarks)
+    return Comparison(names, names, infos, values, seconds, failures, about, cells, diagnostics)
 
 
 def _extract(
@@ -207,7 +207,7 @@ def _extract(
         comparison,
         failures=tuple(failure for failure in comparison.failures if counts(failure.x, failure.y)),
         cells=tuple(cell for cell in comparison.cells if (cell.x, cell.y) in data),
-        remarks=tuple(remark for remark in comparison.remarks if counts(remark.x, remark.y)),
+        diagnostics=tuple(one for one in comparison.diagnostics if counts(one.x, one.y)),
     )
 
 
