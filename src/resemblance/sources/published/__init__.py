@@ -12,7 +12,7 @@ Each package has the modules ``data`` (the readers), ``train`` and ``archive``::
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...subject import Recipe
@@ -160,24 +160,54 @@ def chosen(portion: Portion) -> Iterator[tuple[str, str]]:
                 yield dataset, architecture
 
 
+class Members(NamedTuple):
+    """The models that a test compares: those of these settings, so many of every strength."""
+
+    settings: tuple[str, ...]
+    count: int
+
+
+def tests_of(portion: Portion, dataset: str, architecture: str) -> dict[str, Members]:
+    """Return the tests of a part of the benchmark on one architecture, and their models.
+
+    A test that the paper does not make on an architecture is not there.
+    """
+    about = DATASETS[dataset].architectures[architecture]
+    grouped = {
+        test: Members((*_normal_group(dataset, test), test), portion.members)
+        for test in about.strengths
+    }
+    most = portion.members if about.layers == Portion().members else portion.seeds
+    tests = {
+        "accuracy": Members(("normal",), portion.seeds),
+        "output": Members(("normal",), portion.seeds),
+        **grouped,
+        "layers": Members(("layers",) if about.deeper else ("normal",), most),
+    }
+    return {test: of for test, of in tests.items() if not portion.tests or test in portion.tests}
+
+
+def _normal_group(dataset: str, test: str) -> tuple[str, ...]:
+    """Return the setting of the normal models where they are one of the groups of a test."""
+    return ("normal",) if test in _NORMAL_IS_A_GROUP[DATASETS[dataset].domain] else ()
+
+
+# A model that was trained with a shortcut of no strength sees other inputs than a normal one; and
+# images are augmented in other ways besides noise, so that the paper compares noise with noise.
+_NORMAL_IS_A_GROUP: Mapping[str, tuple[str, ...]] = {
+    "graphs": ("labels", "augmentation"),
+    "language": ("labels", "augmentation"),
+    "vision": ("labels",),
+}
+
+
 def _settings(
     portion: Portion, dataset: str, architecture: str
 ) -> Iterator[tuple[str, float, int]]:
     """Yield setting, strength and number of models."""
-    about = DATASETS[dataset].architectures[architecture]
-    wanted: Sequence[str] = portion.tests or ("accuracy", "output", *about.strengths, "layers")
-    yield "normal", 0.0, _normal(portion, wanted, about)
-    if about.deeper and "layers" in wanted:
-        yield "layers", 0.0, portion.members
-    for setting, strengths in about.strengths.items():
-        if setting in wanted:
-            yield from ((setting, strength, portion.members) for strength in strengths)
-
-
-def _normal(portion: Portion, tests: Iterable[str], about: Architecture) -> int:
-    """Return how many normal models the tests need."""
-    if {"accuracy", "output"} & set(tests):
-        return portion.seeds
-    grouped = {"labels", "augmentation"} & set(tests)
-    alone = "layers" in tests and not about.deeper
-    return portion.members if grouped or alone else 0
+    strengths = DATASETS[dataset].architectures[architecture].strengths
+    tests = tests_of(portion, dataset, architecture).values()
+    for setting in ("normal", "layers", *strengths):
+        needed = [of.count for of in tests if setting in of.settings]
+        for strength in strengths.get(setting, (0.0,)) if needed else ():
+            yield setting, strength, max(needed)

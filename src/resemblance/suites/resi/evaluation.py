@@ -31,6 +31,8 @@ from .grading import (
     check_choice,
     grade,
 )
+from .groups import GROUPS
+from .membership import PlannedTests
 from .sections import Judges, result_of
 
 
@@ -56,6 +58,7 @@ def evaluate(
     protocol: str = "paper",
     permute: str | None = None,
     failures: str | None = None,
+    groups: str = "separated",
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
@@ -78,6 +81,8 @@ def evaluate(
     failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell
         (default of the first protocol); ``"unranked"`` ranks it by what is left, or not at all (of
         the second, which has no other).
+    groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
+        ``"published"`` all groups, and only notes which overlap.
     save : file that keeps every comparison, so that a later evaluation computes only what is new.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total) and ("grading", done, total).
@@ -93,6 +98,7 @@ def evaluate(
         protocol=protocol,
         permute=permute,
         failures=failures,
+        groups=groups,
         save=save,
         executor=executor,
         memory=memory,
@@ -108,14 +114,20 @@ def assess(
     protocol: str = "paper",
     permute: str | None = None,
     failures: str | None = None,
+    groups: str = "separated",
+    planned: PlannedTests | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Return the facts behind :func:`evaluate`, whose parameters it has."""
+    """Return the facts behind :func:`evaluate`, whose parameters it has.
+
+    ``planned``: which models make which tests; by default each makes all that it can.
+    """
     options = options_of(protocol, permute, failures)
-    prepared = six_tests(subjects)
+    check_choice("groups", groups, GROUPS)
+    prepared = six_tests(subjects, groups=groups, planned=planned)
     wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
     show = progress or (lambda stage, done, total: None)
     compared = _compare_all(prepared.cases, wanted, save, executor, memory, show)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
 from ...results.claims import Claim
-from ...results.headlines import OWN, few_models
+from ...results.headlines import OWN, few_models, listed
 from ...results.result import Result, load_result
 from ...results.sections import Section
 from ..study import judged_by
@@ -176,7 +177,18 @@ def _remarks(facts: Evaluation) -> tuple[str, ...]:
     most = max((len(m.names) for m in facts.maps if m.test != "layers"), default=0)
     few = "" if facts.size else few_models(most)
     left = "; ".join(f"{folder} ({why})" for folder, why in facts.left_out.items())
-    return tuple(filter(None, (few, f"Left out: {left}." if left else "")))
+    return tuple(
+        filter(None, (few, f"Left out: {left}." if left else "", _not_trained(facts.untrained)))
+    )
+
+
+def _not_trained(untrained: Mapping[str, str]) -> str:
+    """Say which models could not be trained, by the reason; nothing when all could."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for name, why in untrained.items():
+        by_reason[why].append(name)
+    listing = "; ".join(f"{listed(names)} ({why})" for why, names in by_reason.items())
+    return f"{len(untrained)} models could not be trained: {listing}." if untrained else ""
 
 
 def _provenance(standings: Standings) -> dict[str, object]:
@@ -184,4 +196,5 @@ def _provenance(standings: Standings) -> dict[str, object]:
     facts = standings.facts
     versions = {k: v for k, v in facts.provenance.items() if k != "representations"}
     rules = {"protocol": facts.protocol, "failures": facts.failures, "permute": facts.permute}
-    return {**rules, "domains": list(standings.domains), **versions}
+    untrained = {"untrained": dict(facts.untrained)} if facts.untrained else {}
+    return {**rules, "domains": list(standings.domains), **versions, **untrained}
