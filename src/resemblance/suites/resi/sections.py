@@ -11,6 +11,7 @@ from ...results.claims import Claim
 from ...results.headlines import OWN, few_models, listed
 from ...results.result import Result, load_result
 from ...results.sections import Section
+from ..families import readable
 from ..study import judged_by
 from .cases import TESTS
 from .details import (
@@ -162,11 +163,12 @@ def _models(facts: Evaluation) -> set[tuple[str, ...]]:
 def _what(facts: Evaluation) -> dict[str, str]:
     """Return what was evaluated: data sets, models, seeds."""
     families = dict.fromkeys((m.domain, m.dataset, m.architecture) for m in facts.maps)
-    architectures = ", ".join(dict.fromkeys(architecture for *_, architecture in families))
+    names = [readable(dataset, architecture) for _, dataset, architecture in families]
+    architectures = ", ".join(dict.fromkeys(architecture for _, architecture in names))
     models = _models(facts)
     seeds = {name.rpartition("/seed")[2] for *_, name in models if "/seed" in name}
     return {
-        "data sets": ", ".join(dict.fromkeys(dataset for _, dataset, _ in families)) or "none",
+        "data sets": ", ".join(dict.fromkeys(dataset for dataset, _ in names)) or "none",
         "models": f"{len(models)}: {architectures or 'none'}",
         **({"seeds": str(len(seeds))} if seeds else {}),
     }
