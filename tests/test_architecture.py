@@ -51,6 +51,7 @@ LAYERS = [
     {"comparison"},
     {"assembly"},
     {"arguments"},
+    {"execution"},
     {"compare"},
     {"grounding"},
     {"results"},

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -19,6 +19,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import resemblance as rs
+from resemblance.compare import Request, compare_many
 from resemblance.comparison import Comparison, describe
 from resemblance.store import Cell, Store
 
@@ -579,6 +580,128 @@ def test_sample_ids_must_match_and_can_be_joined(rng):
     assert rs.cka(*rs.join_samples(a, short)) == pytest.approx(rs.cka(x[[1, 2, 4]], y[[1, 2, 4]]))
     with pytest.raises(ValueError, match="one unique id per sample"):
         rs.join_samples(a, rs.Representation(y))
+
+
+# -------------------------------------------------------------------------- several comparisons
+
+
+PARTS = [slice(0, 3), slice(1, 4), slice(3, 5)]
+
+
+@pytest.fixture(scope="module")
+def requests(reps) -> list[Request]:
+    """Three lists of representations, two of which share two, and a rectangle of other measures."""
+    parts = [dict(list(reps.items())[part]) for part in PARTS]
+    return [*(Request(part, FAST) for part in parts), Request(parts[0], ["rsa", "pwcca"], parts[2])]
+
+
+@pytest.fixture(scope="module")
+def one_by_one(requests) -> list[Comparison]:
+    return [rs.compare(r.representations, r.other, measures=r.measures) for r in requests]
+
+
+def all_same(found, expected) -> bool:
+    assert [(c.rows, c.columns) for c in found] == [(c.rows, c.columns) for c in expected]
+    return all(map(same, found, expected))
+
+
+@pytest.mark.parametrize("tile", [None, 1])
+def test_several_comparisons_in_one_run_are_those_made_one_by_one(requests, one_by_one, tile):
+    assert all_same(compare_many(requests, tile=tile), one_by_one)
+    with ThreadPoolExecutor(2) as pool:
+        assert all_same(compare_many(requests, tile=tile, executor=pool), one_by_one)
+    assert compare_many([]) == ()
+
+
+def test_what_several_comparisons_share_is_computed_once(requests, one_by_one):
+    seen = []
+    compare_many(requests, progress=lambda done, total: seen.append((done, total)))
+    symmetric = len(FAST) - 2  # without pwcca and linear_regression
+    pairs, ordered = 6 + (6 - 3) + (3 - 1), 9 + (9 - 4) + (4 - 1)
+    rectangle = 2 * (6 - 2)  # two of its pairs are known, of both of its measures
+    assert seen[-1][0] == seen[-1][1] == symmetric * pairs + 2 * ordered + rectangle
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+
+
+def test_several_comparisons_are_continued(requests, one_by_one, tmp_path):
+    path, seen = tmp_path / "run.db", []
+
+    def stop_half_way(done: int, total: int) -> None:
+        seen.append(total)
+        if done > total / 2:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        compare_many(requests, save=path, progress=stop_half_way)
+    with Store(path) as store:
+        before = len(store.cells())
+    rest = []
+    found = compare_many(requests, save=path, progress=lambda done, total: rest.append(total))
+    assert rest[-1] == seen[-1] - before
+    assert all_same(found, one_by_one)
+    assert rs.load(path).columns == one_by_one[-1].columns  # the file describes the last
+
+
+def test_views_of_a_comparison_are_gone_when_the_next_begins(reps):
+    holding = []
+
+    @rs.measure(
+        label="Holding",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="nobody2026nothing",
+    )
+    def watching(x, y):
+        """Holding: which representations hold arrays now."""
+        rs.cka.function(x, y)
+        if x.name:  # not when it is tried out to plan
+            holding.append({r.name for r in inputs if any(np.ndim(v) for v in r.views.values())})
+        return 0.0
+
+    inputs = [rs.Representation(data, name) for name, data in reps.items()]
+    compare_many([Request(inputs[:2], [watching]), Request(inputs[2:], [watching])])
+    names = [r.name for r in inputs]
+    assert all(held <= set(names[:2]) for held in holding[:3])
+    assert all(held <= set(names[2:]) for held in holding[3:])
+    assert set.union(*holding) == set(names)
+    assert not any(np.ndim(v) for r in inputs for v in r.views.values())
+
+
+class Submitting:
+    """An executor that only counts what it gets, in the place of a pool of some workers."""
+
+    def __init__(self, workers):
+        self._max_workers = workers
+        self.tasks = []
+
+    def submit(self, function, task):
+        self.tasks.append(task)
+        future = Future()
+        future.set_result(function(task))
+        return future
+
+
+@pytest.mark.parametrize("workers", [1, 3, 20])
+def test_there_are_as_many_tasks_as_the_workers_of_the_executor_need(reps, plain, workers):
+    executor = Submitting(workers)
+    assert same(plain, rs.compare(reps, executor=executor))
+    assert len(executor.tasks) >= min(2 * workers, 15)
+    executor = Submitting(workers)
+    rs.compare(list(reps.values())[:3], list(reps.values()), measures="cka", executor=executor)
+    assert len(executor.tasks) >= min(2 * workers, 15)
+
+
+def test_the_tasks_of_several_comparisons_are_shared_by_their_sizes(reps):
+    few, many = dict(list(reps.items())[:2]), reps
+    executor = Submitting(3)
+    compare_many([Request(few, "cka"), Request(many, "rsa")], executor=executor)
+    sizes = dict.fromkeys(("cka", "rsa"), 0)
+    for task in executor.tasks:
+        sizes[task.measures[0].name] += 1
+    assert sizes["cka"] == 1 or sizes["cka"] < sizes["rsa"]
+    assert 6 <= len(executor.tasks) <= 12
 
 
 # ------------------------------------------------------------------------------ saving and resuming

@@ -377,16 +377,19 @@ def test_what_is_written_is_read(tmp_path):
         "cls": {"a": np.ones((3, 2), "float32"), "b": np.zeros((3, 4), "float32")},
         "mean": {"a": np.eye(3)},
     }
-    extraction = Extraction(layers, np.eye(3), np.arange(3), {"test": 1.0})
-    write_subject(
-        tmp_path / "m", extraction, {"seed": 4, "architecture": "bert"}, {"w": np.ones(2)}
-    )
+    extraction = Extraction(layers, np.eye(3), np.arange(3), {"test": 1.0}, {"b": (1, 2, 2)})
+    traits = {"seed": 4, "architecture": "bert"}
+    write_subject(tmp_path / "m", extraction, traits, {"w": np.ones(2)})
     cls, mean = read_subjects(tmp_path, verify=True)
     assert (cls.traits["pooling"], list(cls.layers)) == ("cls", ["a", "b"])
     assert (mean.traits["pooling"], list(mean.layers)) == ("mean", ["a"])
+    assert (cls.maps, mean.maps) == ({"b": (1, 2, 2)}, {})
     np.testing.assert_array_equal(mean.last.source, np.eye(3))
     assert cls.name == mean.name == "own/own/bert/normal/seed4"
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
+    wrong = extraction._replace(maps={"b": (4, 2, 2)})
+    with pytest.raises(ValueError, match="'b' has 4 features; 4 x 2 x 2 in maps is 16"):
+        write_subject(tmp_path / "other", wrong, traits, {"w": np.ones(2)})
 
 
 @pytest.mark.parametrize(
@@ -421,6 +424,15 @@ def test_what_is_written_is_read(tmp_path):
         ('{"layers": ["objects"]}', "holds Python objects"),
         ('{"layers": ["flat"]}', "must be .n_samples, n_features."),
         ('{"layers": ["a", "longer"]}', "must have the same samples"),
+        ('{"layers": ["a"], "maps": [2, 1, 1]}', "traits.json: maps must be an object of shapes"),
+        ('{"layers": ["a"], "maps": null}', "maps must be an object of shapes"),
+        ('{"layers": ["a"], "maps": {"a": 2}}', "three positive whole numbers"),
+        ('{"layers": ["a"], "maps": {"a": [2, 1]}}', "three positive whole numbers"),
+        ('{"layers": ["a"], "maps": {"a": [2, 1, 1.0]}}', "three positive whole numbers"),
+        ('{"layers": ["a"], "maps": {"a": [2, true, 1]}}', "three positive whole numbers"),
+        ('{"layers": ["a"], "maps": {"a": [-2, -1, 1]}}', "three positive whole numbers"),
+        ('{"layers": ["a"], "maps": {"a": [1, 1, 1]}}', "'a' has 2 features; 1 x 1 x 1 in maps is"),
+        ('{"layers": ["a"], "maps": {"b": [2, 1, 1]}}', "'b' in maps is no layer; layers: a"),
     ],
 )
 def test_folders_that_do_not_fit_are_refused(tmp_path, traits, message):

@@ -29,7 +29,11 @@ def load(path: str | Path) -> Comparison:
         infos = tuple(_info_from(entry) for entry in description["measures"])
         check_ranges(cells, infos, path)
         return assemble(
-            description["rows"], description["columns"], infos, cells, description["provenance"]
+            description["rows"],
+            description["columns"],
+            infos,
+            {key_of(cell): cell for cell in cells},
+            description["provenance"],
         )
 
 
@@ -64,7 +68,7 @@ def assemble(
     rows: Iterable[str],
     columns: Iterable[str],
     infos: tuple[MeasureInfo, ...],
-    cells: Iterable[Cell],
+    cells: Mapping[Key, Cell],
     provenance: Mapping[str, Any],
     absent: Mapping[str, str] | None = None,
 ) -> Comparison:
@@ -73,7 +77,6 @@ def assemble(
     ``absent``: why measures without any cell were not computed.
     """
     rows, columns = tuple(rows), tuple(columns)
-    by_key = {key_of(cell): cell for cell in cells}
     of_row, of_column = _fingerprints(provenance, "rows"), _fingerprints(provenance, "columns")
     values = {m.spec: np.full((len(rows), len(columns)), np.nan) for m in infos}
     seconds = dict.fromkeys(values, 0.0)
@@ -83,7 +86,7 @@ def assemble(
         cells_of_measure = dict[Cell, None]()  # a pair and its mirror image may share one
         for (i, x), (j, y) in product(enumerate(rows), enumerate(columns)):
             a, b = of_row[x], of_column[y]
-            cell = _cell_of(m, a, b, by_key)
+            cell = _cell_of(m, a, b, cells)
             if cell is None:
                 failures.append(Failure(m.spec, x, y, reason))
                 continue

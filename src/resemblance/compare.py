@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-import sys
-import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from contextlib import ExitStack, contextmanager, nullcontext
-from copy import copy
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Mapping, Sequence, Set
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
-from threadpoolctl import threadpool_limits
-
-from .arguments import select_measures, sides_of
-from .arrays import on_processor, scalar
+from .arguments import Selection, Sides, select_measures, sides_of
+from .arrays import on_processor
 from .assembly import assemble, check_ranges
 from .comparison import Comparison, MeasureInfo, describe, info_of, provenance_of
+from .execution import run_plan, shares_files, single_threaded
 from .extras import NEEDS, install_hint
-from .failures import reason_of
 from .machine import available_memory
 from .measure import Measure
-from .plan import Pairs, TileTask, WorkPlan, block_for_workers, count, distinct
+from .plan import Pairs, WorkPlan, count, distinct, joined, planned, tasks_for
 from .progress import Progress, reporting
-from .representation import Representation, comparing, fingerprint
-from .store import CAVEAT, COLUMNS, NO_MEMORY, Cell, Key, Store, key_of
+from .representation import Representation, fingerprint
+from .store import NO_MEMORY, Cell, Key, Store, key_of
 from .tiles import in_units, parse_bytes
-
-Value = TypeVar("Value")
 
 
 def compare(
@@ -94,157 +76,133 @@ def compare(
     faster for many small problems and gives the same values on all machines; the setting is
     restored.
     """
-    sides = sides_of(representations, other)
-    selection = select_measures(measures)
-    budget = _budget(memory, tile)
+    request = Request(representations, measures, other)
+    return _compared([request], Settings(executor, memory, tile, progress, save))[0]
+
+
+def compare_many(
+    requests: Iterable[Request],
+    *,
+    executor: Executor | None = None,
+    memory: int | str = "2GB",
+    tile: int | None = None,
+    progress: Progress = True,
+    save: str | Path | None = None,
+) -> tuple[Comparison, ...]:
+    """Return one comparison for each request, all computed in one run.
+
+    It differs from calls of :func:`compare` one after the other in three ways. An executor gets the
+    tasks of all requests at once, so no worker waits for the end of a comparison. A value that
+    several requests ask for is computed once, also without ``save``. And ``progress`` counts all of
+    them together. The values are the same, to the last bit. Here, views are held for at most two
+    blocks of one request at a time.
+
+    The parameters, and what is raised, are those of :func:`compare`; a file of ``save`` describes
+    the last request.
+    """
+    return _compared(list(requests), Settings(executor, memory, tile, progress, save))
+
+
+class Request(NamedTuple):
+    """A comparison to make: representations, measures and ``other`` as in :func:`compare`."""
+
+    representations: Any
+    measures: Iterable[str | Measure] | str | Measure | None = None
+    other: Any = None
+
+
+class Settings(NamedTuple):
+    """How comparisons are computed: the parameters of :func:`compare` of these names."""
+
+    executor: Executor | None
+    memory: int | str
+    tile: int | None
+    progress: Progress
+    save: str | Path | None
+
+
+class Outline(NamedTuple):
+    """What a comparison is of, known before anything is computed."""
+
+    sides: Sides
+    selection: Selection
+    infos: tuple[MeasureInfo, ...]
+    provenance: dict[str, Any]
+
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """The names of the rows and of the columns."""
+        return list(self.provenance["rows"]), list(self.provenance["columns"])
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a file says of the comparison."""
+        return describe(*self.names, self.infos, self.provenance)
+
+    @property
+    def work(self) -> Pairs:
+        """The pairs of different data."""
+        rows, columns = self.sides
+        return Pairs(distinct(rows), distinct(columns) if columns else None)
+
+    def comparison(self, cells: Mapping[Key, Cell]) -> Comparison:
+        """Return the comparison that these cells make."""
+        missing = self.selection.uninstalled
+        absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
+        return assemble(*self.names, self.infos, cells, self.provenance, absent)
+
+
+def _outline(request: Request) -> Outline:
+    sides = sides_of(request.representations, request.other)
+    selection = select_measures(request.measures)
     infos = tuple(map(info_of, (*selection.measures, *selection.uninstalled)))
     provenance = provenance_of(sides.rows, sides.columns or sides.rows)
-    rows, columns = list(provenance["rows"]), list(provenance["columns"])
+    return Outline(sides, selection, infos, provenance)
 
+
+def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparison, ...]:
+    outlines = list(map(_outline, requests))
+    budget = _budget(settings.memory, settings.tile)
     with ExitStack() as stack:
+        save = settings.save if outlines else None
         store = stack.enter_context(Store(save)) if save is not None else None
-        cells = _cells_before(store, sides.all, infos)
+        cells = _cells_before(store, outlines)
         if store:
-            store.describe(describe(rows, columns, infos, provenance))
+            store.describe(outlines[-1].description)
         stack.enter_context(single_threaded())
-        work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
-        available = available_memory() if _is_here(executor, sides.all) else None
-        block = tile if tile is not None or executor is None else block_for_workers(work, executor)
-        keep = store.path if store and _shares_files(executor) else None
-        plan = work.plan(selection.measures, cells.keys(), budget, available, block, keep)
-        _warn_of_memory(plan.beyond_budget, memory)
+        keep = store.path if store and shares_files(settings.executor) else None
+        plan = _plan(outlines, cells.keys(), budget, settings, keep)
+        _warn_of_memory(plan.beyond_budget, settings.memory)
         total = sum(map(count, plan.tasks)) + len(plan.hopeless)
-        advance = stack.enter_context(reporting(progress, total, "comparing"))
-        for batch in _run(plan, executor, save):
+        advance = stack.enter_context(reporting(settings.progress, total, "comparing"))
+        for batch in run_plan(plan, settings.executor, save):
             cells |= {key_of(cell): cell for cell in batch}
             advance(len(batch))
             if store:
                 store.put(batch)
-    absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in selection.uninstalled}
-    return assemble(rows, columns, infos, cells.values(), provenance, absent)
+    return tuple(outline.comparison(cells) for outline in outlines)
 
 
-# -------------------------------------------------------------------------------- running the tasks
-
-
-def _run(
-    plan: WorkPlan, executor: Executor | None, save: str | Path | None
-) -> Iterator[list[Cell]]:
-    """Yield finished cells: pair by pair in this process, task by task from an executor."""
-    hopeless = [plan.hopeless] if plan.hopeless else []
-    if executor is None:
-        return chain(hopeless, _run_here(plan.tasks))
-    return chain(hopeless, _run_elsewhere(plan.tasks, executor, save))
-
-
-def _run_here(tasks: Sequence[TileTask]) -> Iterator[list[Cell]]:
-    for task, following in zip_longest(tasks, tasks[1:]):
-        yield from _pairs(task)
-        continues = following is not None and following.measures == task.measures
-        needed = set(following.representations) if continues else set()
-        for index in set(task.representations) - needed:
-            task.representations[index].forget()
-
-
-def _run_elsewhere(
-    tasks: Sequence[TileTask], executor: Executor, save: str | Path | None
-) -> Iterator[list[Cell]]:
-    if isinstance(executor, ProcessPoolExecutor):
-        for measure in {m for task in tasks for m in task.measures}:
-            pickle.dumps(measure)  # one that cannot travel fails here; the pool might never end
-    try:
-        yield from as_finished({executor.submit(run_task, task) for task in tasks})
-    except BrokenExecutor as error:
-        cause = "a worker ended before its work was done, most often for lack of memory"
-        remedy = "save=FILE keeps results"
-        if save:
-            remedy = f"what was computed is kept in {save}; the same call continues"
-        raise type(error)(
-            f"compare: {cause}: take fewer workers, or a smaller memory=; {remedy}"
-        ) from error
-
-
-def as_finished(pending: set[Future[Value]]) -> Iterator[Value]:
-    """Yield the results of futures as they end; the rest is cancelled when the caller stops."""
-    try:
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in finished)
-    finally:
-        for future in pending:
-            future.cancel()
-
-
-def run_task(task: TileTask) -> list[Cell]:
-    """Compute one task in a worker, on fresh representations, so that their views end with it.
-
-    Cells are written to the file of the task, if it has one, as soon as they are computed.
-    """
-    fresh = {i: copy(r) for i, r in task.representations.items()}
-    cells: list[Cell] = []
-    with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
-        for batch in _pairs(task._replace(representations=fresh)):
-            cells += batch
-            if store:
-                store.put(batch)
-    return cells
-
-
-def _pairs(task: TileTask) -> Iterator[list[Cell]]:
-    """Yield the cells of each pair of a task."""
-    for row, column, positions in task.pairs:
-        x, y = task.representations[row], task.representations[column]
-        cells = []
-        with comparing(x, y):
-            for measure in (task.measures[p] for p in positions):
-                cells.append(_cell(measure, x, y))
-                if task.both_orders and not measure.symmetric and x is not y:
-                    cells.append(_cell(measure, y, x))
-        yield cells
-
-
-def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
-    start, value, reason, remarks = time.perf_counter(), None, None, None
-    try:
-        value = scalar(measure.evaluate(x, y))
-        remarks = _remarks(measure, x, y)
-    except Exception as error:
-        value, reason = None, reason_of(error, measure, x, y)  # also where only the remarks failed
-        if reason is None:
-            raise
-        if reason.startswith(NO_MEMORY):  # make room for the other measures
-            for r in (x, y):
-                r.forget()
-    seconds = time.perf_counter() - start
-    identity = (measure.spec, measure.version, fingerprint(x), fingerprint(y))
-    return Cell(*identity, value, seconds, reason, remarks)
-
-
-def _remarks(measure: Measure, x: Representation, y: Representation) -> str | None:
-    """Return the measure's extra diagnostics of this pair, as JSON text."""
-    remarks: dict[str, float | str] = {k: float(v) for k, v in measure.remarks(x, y).items()}
-    if clashes := sorted(remarks.keys() & {*COLUMNS, CAVEAT}):
-        raise ValueError(
-            f"{measure}: a remark cannot be called {clashes[0]!r}, which is a column of the records"
-        )
-    if caveat := measure.caveat(x, y):
-        remarks[CAVEAT] = caveat
-    return json.dumps(remarks, allow_nan=False) if remarks else None
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Run BLAS, OpenMP and PyTorch on one thread inside this block."""
-    torch = sys.modules.get("torch")
-    threads = torch.get_num_threads() if torch else 1
-    with threadpool_limits(limits=1):
-        if torch:
-            torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            if torch:
-                torch.set_num_threads(threads)
+def _plan(
+    outlines: Sequence[Outline],
+    computed: Set[Key],
+    budget: int,
+    settings: Settings,
+    keep: Path | None,
+) -> WorkPlan:
+    """Return the tasks of all comparisons in their order, none with what an earlier one has."""
+    works = [outline.work for outline in outlines]
+    settled, plans = set(computed), list[WorkPlan]()
+    tasks = tasks_for(settings.executor) / max(1, sum(work.size for work in works))
+    for outline, work in zip(outlines, works):
+        block = settings.tile
+        if block is None and settings.executor is not None:
+            block = work.block(tasks * work.size)
+        available = available_memory() if _is_here(settings.executor, outline.sides.all) else None
+        plan = work.plan(outline.selection.measures, settled, budget, available, block, keep)
+        settled |= planned(plan)
+        plans.append(plan)
+    return joined(plans)
 
 
 # --------------------------------------------------------------------- what goes in, what comes out
@@ -256,29 +214,23 @@ def _budget(memory: int | str, tile: int | None) -> int:
     return parse_bytes(memory)
 
 
-def _cells_before(
-    store: Store | None, representations: Sequence[Representation], infos: Sequence[MeasureInfo]
-) -> dict[Key, Cell]:
+def _cells_before(store: Store | None, outlines: Iterable[Outline]) -> dict[Key, Cell]:
     """Return the cells in the file for these data, except those that failed for lack of memory."""
     if store is None:
         return {}
-    cells = store.cells(map(fingerprint, representations))
-    check_ranges(cells, infos, store.path)
+    cells = store.cells(fingerprint(r) for outline in outlines for r in outline.sides.all)
+    check_ranges(cells, [info for outline in outlines for info in outline.infos], store.path)
     return {key_of(c): c for c in cells if not (c.reason or "").startswith(NO_MEMORY)}
 
 
 def _is_here(executor: Executor | None, representations: Sequence[Representation]) -> bool:
     """Say whether the work takes memory of this machine, not of a cluster or an accelerator."""
-    runs_here = executor is None or _shares_files(executor)
+    runs_here = executor is None or shares_files(executor)
     return runs_here and all(on_processor(r.source) for r in representations)
-
-
-def _shares_files(executor: Executor | None) -> bool:
-    return isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor)
 
 
 def _warn_of_memory(beyond_budget: Mapping[str, int], memory: int | str) -> None:
     if beyond_budget:
         sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in beyond_budget.items())
         problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
-        warnings.warn(f"{problem}; it is computed all the same", stacklevel=3)
+        warnings.warn(f"{problem}; it is computed all the same", stacklevel=4)

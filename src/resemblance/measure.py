@@ -48,6 +48,8 @@ Family = Literal[
     "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
 ]
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
+Rows = Literal["samples", "positions"]
+BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
 
 
 def no_remarks(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
@@ -79,6 +81,7 @@ class Measure:
     identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
+    rows_of_maps: Rows = "samples"
     # Where the measure is declared, min_samples may be a function of its parameters, and remarks
     # and uninformative take them, too; in every measure these are a number and functions of (x, y).
     min_samples: Any = 2
@@ -227,7 +230,10 @@ def measure(
     changes : claims that differ under some parameters, each made by :func:`when`.
     claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with
         itself gives the end of the range that means most similar, for all X), ``differentiable``,
-        ``deterministic``, ``min_samples`` (a number, or a function of the parameters), ``limits``
+        ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
+        in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
+        size, with their channels; by default, positions for the families in ``BY_POSITIONS``),
+        ``min_samples`` (a number, or a function of the parameters), ``limits``
         (smallest and largest value of parameters), ``version`` (raise it when the algorithm
         changes: results of older versions are computed again), ``extra`` (the optional dependency
         it needs), ``remarks`` (a function of the same arguments; the numbers it returns by name
@@ -249,11 +255,16 @@ def measure(
             reference,
             implied(invariant_to),
             changes=changes,
-            **{"version": version_of(function), **claims},
+            **{"version": version_of(function), "rows_of_maps": _rows_of(family), **claims},
         )
         return base.where()
 
     return declare
+
+
+def _rows_of(family: str) -> Rows:
+    """Return what the rows of maps are for most measures of a family."""
+    return "positions" if family in BY_POSITIONS else "samples"
 
 
 def require(measure: Measure) -> None:

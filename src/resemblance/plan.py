@@ -64,6 +64,23 @@ class Pairs(NamedTuple):
         """Whether asymmetric measures are computed in both orders of a pair."""
         return self.columns is None
 
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        rows = len(self.rows)
+        return rows * (rows + 1) // 2 if self.columns is None else rows * len(self.columns)
+
+    def block(self, tasks: float) -> int:
+        """Return the largest height of blocks that make at least so many tasks.
+
+        All pairs of b blocks are b (b + 1) / 2 tasks, those of a rectangle b times as many as there
+        are blocks of columns.
+        """
+        if self.columns is None:
+            blocks = math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
+            return max(1, math.ceil(len(self.rows) / max(1, blocks)))
+        return max(1, math.floor(math.sqrt(self.size / max(1.0, tasks))))
+
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield each pair once."""
         of_row = range(len(self.rows))
@@ -155,11 +172,32 @@ def count(task: TileTask) -> int:
     return sum(1 + (doubled[p] and x != y) for x, y, positions in task.pairs for p in positions)
 
 
-def block_for_workers(work: Pairs, executor: Executor) -> int:
-    """Return the height of b blocks, the fewest whose b (b + 1) / 2 pairs keep all workers busy."""
-    tasks = TASKS_PER_WORKER * getattr(executor, "_max_workers", os.cpu_count() or 1)
-    blocks = math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
-    return max(1, math.ceil(len(work.all) / blocks))
+def tasks_for(executor: Executor | None) -> int:
+    """Return into how many tasks the work of an executor is cut."""
+    return TASKS_PER_WORKER * getattr(executor, "_max_workers", os.cpu_count() or 1)
+
+
+def planned(plan: WorkPlan) -> set[Key]:
+    """Return the cells that are settled once a plan is carried out."""
+    keys = set(map(key_of, plan.hopeless))
+    for task in plan.tasks:
+        names = {i: fingerprint(r) for i, r in task.representations.items()}
+        for row, column, positions in task.pairs:
+            for m in (task.measures[p] for p in positions):
+                keys.add((m.spec, m.version, names[row], names[column]))
+                if task.both_orders:
+                    keys.add((m.spec, m.version, names[column], names[row]))
+    return keys
+
+
+def joined(plans: Sequence[WorkPlan]) -> WorkPlan:
+    """Return the plan of the work of several plans, in their order."""
+    beyond: dict[str, int] = {}
+    for plan in plans:
+        for spec, size in plan.beyond_budget.items():
+            beyond[spec] = max(size, beyond.get(spec, 0))
+    hopeless = [cell for plan in plans for cell in plan.hopeless]
+    return WorkPlan(hopeless, [task for plan in plans for task in plan.tasks], beyond)
 
 
 def _too_large(

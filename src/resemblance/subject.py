@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import numpy as np
 from .notebook import card
 from .representation import Representation
 
+MapShape = tuple[int, int, int]  # channels, height, width
 FEW, MOST_CHARACTERS = 8, 40  # parts of a list, and characters of one, that a notebook shows
 DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal",
@@ -113,7 +115,7 @@ class Extraction(NamedTuple):
     outputs: np.ndarray
     labels: np.ndarray
     accuracies: Mapping[str, float]
-    maps: Mapping[str, tuple[int, int, int]] = {}
+    maps: Mapping[str, MapShape] = {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +126,10 @@ class Subject:
     tests of functional similarity compare. ``outputs`` are logits (n_samples, n_classes) and
     ``labels`` the true classes (n_samples,), if known. ``traits`` say what it is: domain, dataset,
     architecture, pooling, setting, strength, seed, accuracy, and ``pretrain``, the seed of the
-    pretrained model, of a fine-tuned one.
+    pretrained model, of a fine-tuned one. ``maps``: the channels, height and width of those layers
+    whose features are maps, flattened in this order.
+
+    Raises ``ValueError`` for parts that do not fit each other.
     """
 
     name: str
@@ -132,6 +137,7 @@ class Subject:
     outputs: np.ndarray | None = None
     traits: Mapping[str, Any] = field(default_factory=dict)
     labels: np.ndarray | None = None
+    maps: Mapping[str, MapShape] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -143,6 +149,8 @@ class Subject:
                 f"subject {self.name!r}: layers, outputs and labels must have the same samples; "
                 f"got {counts}"
             )
+        widths = {layer: r.shape[1] for layer, r in self.layers.items()}
+        check_maps(f"subject {self.name!r}", self.maps, widths)
 
     @property
     def last(self) -> Representation:
@@ -171,6 +179,30 @@ class Subject:
         """Return the outputs and labels that are not None, by name."""
         answers = {"outputs": self.outputs, "labels": self.labels}
         return {name: values for name, values in answers.items() if values is not None}
+
+
+def check_maps(where: str, maps: Any, widths: Mapping[str, int]) -> None:
+    """Raise ``ValueError`` unless ``maps`` are shapes (channels, height, width) of these layers.
+
+    ``widths``: the number of features of each layer.
+    """
+    if not isinstance(maps, Mapping):
+        raise ValueError(f"{where}: maps must be an object of shapes by layer; got {maps!r}")
+    for layer, shape in maps.items():
+        is_shape = isinstance(shape, tuple | list) and len(shape) == 3
+        if not is_shape or not all(type(length) is int and length > 0 for length in shape):
+            raise ValueError(
+                f"{where}: the map of {layer!r} must be three positive whole numbers, its "
+                f"channels, height and width; got {shape!r}"
+            )
+        if layer not in widths:
+            raise ValueError(f"{where}: {layer!r} in maps is no layer; layers: {_few([*widths])}")
+        if math.prod(shape) != widths[layer]:
+            product = " x ".join(map(str, shape))
+            raise ValueError(
+                f"{where}: the layer {layer!r} has {widths[layer]} features; {product} in maps is "
+                f"{math.prod(shape)}"
+            )
 
 
 def _few(names: list[str]) -> str:

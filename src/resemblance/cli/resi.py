@@ -63,7 +63,7 @@ OPTIONS = (
     option(
         "download", bool, "Lets libraries fetch data sets into --data.", "--download", default=False
     ),
-    option("samples", int | None, "Compare only so many inputs of every data set of the paper."),
+    option("samples", int | None, "Compare only so many inputs of every data set, drawn once."),
     option(
         "plan",
         bool,

@@ -217,6 +217,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     range=(0, 1),
     symmetric=True,
     reference="may2019downstream",
+    rows_of_maps="positions",
     invariant_to={"invertible_linear"},
     identity=False,
     uninformative=of_column_spaces,

@@ -119,6 +119,7 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     metric=True,
     limits={"ridge": (0, np.inf)},
     reference="boixadsera2022gulp",
+    rows_of_maps="positions",
     invariant_to={"affine"},
     changes=(
         when({"squared": True}, metric=False),

@@ -77,6 +77,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     metric=True,
     version=2,
     reference="wang2020understanding",
+    rows_of_maps="positions",
     invariant_to={"orthogonal", "isotropic_scaling"},
     changes=(when({"rows": "raw"}, invariant_to={"orthogonal", "translation"}),),
     uninformative=of_far_samples,

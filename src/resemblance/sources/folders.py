@@ -15,7 +15,7 @@ import numpy as np
 
 from ..documents import read_document
 from ..representation import Representation
-from ..subject import DEFAULTS, SETTINGS, Extraction, Subject, subject_name
+from ..subject import DEFAULTS, SETTINGS, Extraction, MapShape, Subject, check_maps, subject_name
 from .files import natural, readable
 
 TRAITS = "traits.json"
@@ -30,9 +30,11 @@ def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject,
     ("normal", "layers", "labels", "shortcut", "augmentation", "pretrained" or "finetuned"),
     ``strength`` (0 to 1), ``seed`` (a number), ``pretrain`` (the seed of the pretrained model that
     a fine-tuned one started from), ``accuracy``, ``accuracies`` (an object: on other inputs, by
-    their name), and ``layers``: the names of the layers in the order of the network, a list, or an
-    object of such lists by pooling. The folder also holds one array (n_samples, n_features) per
-    layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when known, ``outputs.npy``
+    their name), ``layers``: the names of the layers in the order of the network, a list, or an
+    object of such lists by pooling, and ``maps``: by the name of a layer whose features are maps,
+    flattened in this order, their channels, height and width. The folder also holds one array
+    (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when
+    known, ``outputs.npy``
     (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from
     which a missing accuracy is computed. Without ``layers``, all other arrays are layers, in
     natural order ("block2" before "block10"). A model with several poolings is one subject for
@@ -69,14 +71,20 @@ def read_subject(
     _check_outputs(folder, outputs, labels)
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
-    subjects = []
-    for pooling, files in _layer_files(folder, traits.pop("layers", None)).items():
-        title = name or subject_name(traits)
-        layers = {
+    maps, title = traits.pop("maps", {}), name or subject_name(traits)
+    by_pooling = {
+        pooling: {
             layer: Representation(_checked(file, verify), f"{title}/{layer}")
             for layer, file in files.items()
         }
-        subjects.append(Subject(title, layers, outputs, traits | {"pooling": pooling}, labels))
+        for pooling, files in _layer_files(folder, traits.pop("layers", None)).items()
+    }
+    shapes = _map_shapes(folder, maps, by_pooling)
+    subjects = []
+    for pooling, layers in by_pooling.items():
+        about = traits | {"pooling": pooling}
+        maps = {layer: shape for layer, shape in shapes.items() if layer in layers}
+        subjects.append(Subject(title, layers, outputs, about, labels, maps))
     return tuple(subjects)
 
 
@@ -103,6 +111,11 @@ def write_subject(
         "accuracies": dict(extraction.accuracies),
         "layers": {pooling: list(layers) for pooling, layers in extraction.layers.items()},
     }
+    if extraction.maps:
+        written = [pair for layers in extraction.layers.values() for pair in layers.items()]
+        widths = {layer: array.shape[1] for layer, array in written}
+        check_maps(f"the extraction for {folder}", extraction.maps, widths)
+        measured["maps"] = {layer: list(shape) for layer, shape in extraction.maps.items()}
     (partial / TRAITS).write_text(json.dumps({**traits, **measured}, indent=1) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(partial, folder)
@@ -241,6 +254,15 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
             "layers"
         )
     return by_pooling
+
+
+def _map_shapes(
+    folder: Path, maps: Any, by_pooling: Mapping[str, Mapping[str, Representation]]
+) -> dict[str, MapShape]:
+    """Return the shapes of maps by layer, checked against the arrays."""
+    layers = [layer for layers in by_pooling.values() for layer in layers.items()]
+    check_maps(f"{folder / TRAITS}", maps, {layer: r.shape[1] for layer, r in layers})
+    return {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
 
 
 def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:

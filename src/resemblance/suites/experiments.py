@@ -11,9 +11,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..compare import as_finished, single_threaded
 from ..comparison import environment
 from ..documents import read_document, write_atomically
+from ..execution import as_finished, single_threaded
 from ..measure import Measure
 from ..results.claims import Claim
 from ..results.headlines import facts_of

@@ -47,6 +47,7 @@ UNFINISHED = (
         ".*",
         re.compile(
             r"\.(study\.json|facts\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
+            r"|\.rows-\d+"
         ),
     ),
 )

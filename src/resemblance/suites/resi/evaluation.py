@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...catalogue import get_measures, preset
-from ...compare import compare
+from ...compare import Request, compare_many
 from ...comparison import Comparison, info_of
 from ...measure import Measure
 from ...results.result import Result
@@ -32,7 +34,9 @@ from .grading import (
     grade,
 )
 from .groups import GROUPS
+from .maps import Piece, Shapes, merged, pieces_of, scratch_folder, shapes_of
 from .membership import PlannedTests
+from .samples import check_samples, on_samples
 from .sections import Judges, result_of
 
 
@@ -59,6 +63,7 @@ def evaluate(
     permute: str | None = None,
     failures: str | None = None,
     groups: str = "separated",
+    samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
@@ -83,6 +88,9 @@ def evaluate(
         the second, which has no other).
     groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
         ``"published"`` all groups, and only notes which overlap.
+    samples : on how many of the samples representations are compared, if on fewer than all. They
+        are drawn once for a data set, the same for all its models. Accuracies and outputs, with
+        which tests 1 and 2 compare, remain those of all samples.
     save : file that keeps every comparison, so that a later evaluation computes only what is new.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total) and ("grading", done, total).
@@ -99,6 +107,7 @@ def evaluate(
         permute=permute,
         failures=failures,
         groups=groups,
+        samples=samples,
         save=save,
         executor=executor,
         memory=memory,
@@ -116,6 +125,7 @@ def assess(
     failures: str | None = None,
     groups: str = "separated",
     planned: PlannedTests | None = None,
+    samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
@@ -127,15 +137,18 @@ def assess(
     """
     options = options_of(protocol, permute, failures)
     check_choice("groups", groups, GROUPS)
-    prepared = six_tests(subjects, groups=groups, planned=planned)
+    check_samples(samples)
+    models = tuple(subjects)
+    prepared = six_tests(models, groups=groups, planned=planned)
     wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
     show = progress or (lambda stage, done, total: None)
-    compared = _compare_all(prepared.cases, wanted, save, executor, memory, show)
-    scores = list[Score]()
-    for position, (case, parts) in enumerate(compared):
-        scores += grade(case, parts, protocol=options.protocol, permute=options.permute)
-        show("grading", position + 1, len(compared))
-    return _evaluation(prepared, wanted, compared, scores, options)
+    shapes = shapes_of(models)
+    with scratch_folder(save if shapes or samples else None) as folder:
+        cases, shapes = on_samples(prepared.cases, shapes, samples, folder)
+        run = partial(compare_many, save=save, executor=executor, memory=memory)
+        compared = _compare_all(cases, shapes, wanted, run, folder, show)
+        facts = _graded(prepared, wanted, compared, options, show)
+    return facts if samples is None else _with_samples(facts, samples)
 
 
 def options_of(protocol: str, permute: str | None, failures: str | None) -> Options:
@@ -157,45 +170,59 @@ def options_of(protocol: str, permute: str | None, failures: str | None) -> Opti
 
 def _compare_all(
     cases: Sequence[Case],
+    shapes: Shapes,
     measures: Sequence[Measure],
-    save: str | Path | None,
-    executor: Executor | None,
-    memory: int | str,
+    run: Callable[..., Sequence[Comparison]],
+    folder: Path | None,
     progress: Progress,
 ) -> list[Compared]:
-    sizes = [_comparisons(len(part), measures) for case in cases for part in case.parts]
-    total, before, compared = sum(sizes), 0, list[Compared]()
-    remaining = iter(sizes)
-    for case in cases:
-        comparisons = []
-        for part, size in zip(case.parts, remaining):
+    """Compare all parts of all cases in one run, so that no case waits for the one before it."""
+    parts = [part for case in cases for part in case.parts]
+    needed = [pieces_of(part, shapes, measures, folder) for part in parts]
+    pieces = [piece for of_part in needed for piece in of_part]
+    total = sum(map(_comparisons, pieces))
+    requests = [Request(piece.representations, piece.measures) for piece in pieces]
 
-            def show(ready: int, missing: int, start: int = before, size: int = size) -> None:
-                progress("comparing", start + size - missing + ready, total)
+    def show(ready: int, missing: int) -> None:
+        progress("comparing", total - missing + ready, total)
 
-            comparisons.append(
-                compare(
-                    part,
-                    measures=measures,
-                    save=save,
-                    executor=executor,
-                    memory=memory,
-                    progress=show,
-                )
-            )
-            before += size
-            progress("comparing", before, total)
-        compared.append(Compared(case, tuple(comparisons)))
-    return compared
+    comparisons = iter(run(requests, progress=show))
+    progress("comparing", total, total)
+    whole = (
+        merged(part, of_part, tuple(islice(comparisons, len(of_part))), measures)
+        for part, of_part in zip(parts, needed, strict=True)
+    )
+    return [Compared(case, tuple(islice(whole, len(case.parts)))) for case in cases]
 
 
-def _comparisons(count: int, measures: Iterable[Measure]) -> int:
-    """Return how many comparisons this many representations need."""
+def _comparisons(piece: Piece) -> int:
+    """Return how many comparisons all pairs of a piece need."""
+    count = len(piece.representations)
     pairs = count * (count - 1) // 2
-    return sum(count + pairs * (1 if m.symmetric else 2) for m in measures)
+    return sum(count + pairs * (1 if m.symmetric else 2) for m in piece.measures)
 
 
 # ---------------------------------------------------------------------------------------- the facts
+
+
+def _graded(
+    prepared: Prepared,
+    measures: Sequence[Measure],
+    compared: Sequence[Compared],
+    options: Options,
+    progress: Progress,
+) -> Evaluation:
+    """Return the facts, with the score of every measure in every case."""
+    scores = list[Score]()
+    for position, (case, parts) in enumerate(compared):
+        scores += grade(case, parts, protocol=options.protocol, permute=options.permute)
+        progress("grading", position + 1, len(compared))
+    return _evaluation(prepared, measures, compared, scores, options)
+
+
+def _with_samples(facts: Evaluation, samples: int) -> Evaluation:
+    """Return facts that say on how many samples representations were compared."""
+    return facts._replace(provenance={**facts.provenance, "samples": samples})
 
 
 def _evaluation(

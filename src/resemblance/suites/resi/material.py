@@ -18,7 +18,6 @@ from .facts import Evaluation
 from .membership import PlannedTests
 from .models import recipes
 from .paper import PORTIONS, PaperRun, designs_of, paper_run, planned
-from .samples import sampled
 
 
 class Order(NamedTuple):
@@ -128,9 +127,10 @@ def _of_paper(
         (r for r in every_plan if r.name in trained and _models(r) in designs),
         key=lambda recipe: order[_models(recipe)],
     )
-    subjects = sampled(subjects_of(place, complete), run.samples, place / "samples")
     return Material(
-        subjects, PlannedTests(designs, _failures(plan, failed)), origin=_origin(run, complete)
+        subjects_of(place, complete),
+        PlannedTests(designs, _failures(plan, failed)),
+        origin=_origin(run, complete),
     )
 
 
@@ -159,7 +159,6 @@ def _origin(run: PaperRun, complete: Iterable[Recipe]) -> dict[str, Any]:
             DATASETS[dataset].title: getattr(part_of(dataset, "data"), "CHECKSUMS", {}).get(dataset)
             for dataset in dict.fromkeys(recipe.dataset for recipe in complete)
         },
-        "samples": run.samples or "as in the paper",
     }
 
 

@@ -31,12 +31,10 @@ FEWEST = 3  # normal models, since a correlation needs three pairs
 
 
 class PaperRun(NamedTuple):
-    """A run at a size of the paper: which part of the benchmark, on what, and how many inputs are
-    compared (None for those of the paper)."""
+    """A run at a size of the paper: which part of the benchmark, and on what."""
 
     portion: Portion
     resources: Resources
-    samples: int | None = None
 
 
 def paper_run(
@@ -47,7 +45,6 @@ def paper_run(
     device: str | None = None,
     precision: str = "float32",
     download: bool = False,
-    samples: int | None = None,
     **portion: object,
 ) -> PaperRun:
     """Return what a run at a size of the paper is to do.
@@ -61,16 +58,12 @@ def paper_run(
     device : of PyTorch, for training; by default the first accelerator, else the processor.
     precision : of the products of matrices in training: "float32", "bfloat16" or "float16".
     download : whether libraries that can download a data set may do so into ``data``.
-    samples : how many inputs are compared, drawn at random, the same for all models of a data set;
-        default: those of the paper.
     portion : see :func:`portion_of`.
 
     Raises ``ValueError`` for what is missing, unknown or does not go together.
     """
     wanted = portion_of(size, **portion)  # type: ignore[arg-type]
     check_choice("precision", precision, PRECISIONS)
-    if samples is not None and samples < FEWEST:
-        raise ValueError(f"samples must be at least {FEWEST}; got {samples!r}")
     if data is None:
         raise ValueError(
             f"run: size {size!r} trains on real data: data must be the folder with the data sets "
@@ -81,7 +74,7 @@ def paper_run(
             raise ValueError(f"run: {name} must be a folder that exists; got {str(place)!r}")
     archive = None if models_from is None else Path(models_from).resolve()
     resources = Resources(Path(data).resolve(), download, device, precision, archive=archive)
-    return PaperRun(wanted, resources, samples)
+    return PaperRun(wanted, resources)
 
 
 def portion_of(

@@ -1,54 +1,74 @@
-"""Fewer inputs than a benchmark has, the same for all models of a data set."""
+"""Comparisons on fewer samples than the models were seen on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ...documents import replacing
+from ...arrays import like
 from ...representation import Representation
 from ...rng import generator
-from ...subject import Subject
+from .grading import Case
+from .maps import Shapes
+
+FEWEST = 2
+BLOCK = 256  # samples copied at a time
 
 
-def rows_of(dataset: str, total: int, samples: int) -> np.ndarray:
-    """Return which inputs are compared, in their order: the same for one data set and count, and
-    part of those for a larger count."""
-    drawn = generator(0, "samples of the ReSi benchmark", dataset).permutation(total)
-    return np.sort(drawn[:samples])
+def check_samples(samples: int | None) -> None:
+    """Raise ``ValueError`` for what is no number of samples."""
+    is_whole = isinstance(samples, int) and not isinstance(samples, bool)
+    if samples is not None and not (is_whole and samples >= FEWEST):
+        raise ValueError(f"samples must be a whole number of at least {FEWEST}; got {samples!r}")
 
 
-def sampled(subjects: Iterable[Subject], samples: int | None, folder: Path) -> tuple[Subject, ...]:
-    """Return models on fewer inputs, whose accuracies stay those on all inputs.
+def drawn(dataset: str, n: int, samples: int) -> np.ndarray:
+    """Return which of n samples of a data set are compared, in their order, none twice.
 
-    ``folder``: keeps the layers on these inputs, so that they are read when they are needed.
+    The same for all models: the draw depends on the name of the data set and the numbers only.
     """
-    return tuple(s if samples is None else _on_samples(s, samples, folder) for s in subjects)
+    g = generator(0, "resi", "samples", dataset)
+    return np.sort(g.choice(n, min(samples, n), replace=False))
 
 
-def _on_samples(subject: Subject, samples: int, folder: Path) -> Subject:
-    total = subject.last.shape[0]
-    if total <= samples:
-        return subject
-    rows = rows_of(subject.traits["dataset"], total, samples)
-    place = folder / str(samples) / subject.traits["recipe"] / subject.traits["pooling"]
-    layers = {
-        name: Representation(_file(layer, rows, place / f"{name}.npy"), layer.name)
-        for name, layer in subject.layers.items()
-    }
-    outputs, labels = (
-        None if values is None else values[rows] for values in (subject.outputs, subject.labels)
-    )
-    return replace(subject, layers=layers, outputs=outputs, labels=labels)
+def on_samples(
+    cases: Sequence[Case], shapes: Shapes, samples: int | None, folder: Path | None = None
+) -> tuple[list[Case], Shapes]:
+    """Return cases whose representations have at most so many samples, and their shapes of maps.
+
+    What is expected stays as it is: accuracies and outputs are those of all samples, since they
+    are what a measure is held to, not what it sees. A representation with no more samples stays,
+    too. ``folder``: where the others are kept; without it they stay in memory.
+    """
+    if samples is None:
+        return list(cases), shapes
+    smaller: dict[Representation, Representation] = {}
+    for case in cases:
+        for x in (x for part in case.parts for x in part.values()):
+            if x.shape[0] > samples and x not in smaller:
+                file = folder and folder / f"samples-{len(smaller)}.npy"
+                smaller[x] = _taken(x, drawn(case.dataset, x.shape[0], samples), file)
+    known = {smaller.get(x, x): shape for x, shape in shapes.items()}
+    return [_with(case, smaller) for case in cases], known
 
 
-def _file(layer: Representation, rows: np.ndarray, file: Path) -> Path:
-    """Return the file of some rows of a layer, written where it is not there yet."""
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as partial, partial.open("wb") as opened:
-            np.save(opened, np.asarray(layer.source[rows]))
-    return file
+def _with(case: Case, smaller: Mapping[Representation, Representation]) -> Case:
+    parts = ({name: smaller.get(x, x) for name, x in part.items()} for part in case.parts)
+    return replace(case, parts=tuple(parts))
+
+
+def _taken(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:
+    """Return some rows of a representation, copied in blocks to a file if there is one."""
+    ids = None if x.ids is None else [x.ids[row] for row in rows]
+    if file is None or not isinstance(x.source, np.ndarray):
+        chosen = x.xp.take(x.source, like(rows, x.source), axis=0)
+        return Representation(chosen, x.name, ids=ids, dtype=x.dtype)
+    shape = (len(rows), x.shape[1])
+    copy = np.lib.format.open_memmap(file, "w+", dtype=x.source.dtype, shape=shape)
+    for start in range(0, len(rows), BLOCK):
+        copy[start : start + BLOCK] = x.source[rows[start : start + BLOCK]]
+    copy.flush()
+    return Representation(file, x.name, ids=ids, dtype=x.dtype)

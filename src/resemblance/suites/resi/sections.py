@@ -175,13 +175,17 @@ def _what(facts: Evaluation) -> dict[str, str]:
 
 
 def _remarks(facts: Evaluation) -> tuple[str, ...]:
-    """Return what a reader must know before the numbers: few models, folders left out."""
+    """Return what a reader must know before the numbers: few models or samples, what is missing."""
     most = max((len(m.names) for m in facts.maps if m.test != "layers"), default=0)
     few = "" if facts.size else few_models(most)
     left = "; ".join(f"{folder} ({why})" for folder, why in facts.left_out.items())
-    return tuple(
-        filter(None, (few, f"Left out: {left}." if left else "", _not_trained(facts.untrained)))
+    samples = facts.provenance.get("samples")
+    fewer = (
+        f"Compared on at most {samples} samples of every data set, drawn once; accuracies and "
+        "outputs are those of all samples."
     )
+    texts = (few, fewer if samples else "", f"Left out: {left}." if left else "")
+    return tuple(filter(None, (*texts, _not_trained(facts.untrained))))
 
 
 def _not_trained(untrained: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from .facts import FACTS, RESULT, Evaluation
 from .material import Order, material_of, models_of, order_of, with_material
 from .models import TrainingPlan
 from .paper import PORTIONS
+from .samples import check_samples
 from .sections import Judges, result_of
 
 __all__ = ["SIZES", "run", "status"]
@@ -42,6 +43,7 @@ def run(
     permute: str | None = None,
     failures: str | None = None,
     groups: str | None = None,
+    samples: int | None = None,
     executor: Executor | None = None,
     trainer: Executor | None = None,
     memory: int | str = "2GB",
@@ -81,7 +83,7 @@ def run(
     paper : for the sizes of the paper, the keywords of
         :func:`resemblance.suites.resi.paper.paper_run`: ``data``, ``datasets``, ``architectures``,
         ``seeds``, ``tests``, ``hyperparameters``, ``models_from``, ``device``, ``precision``,
-        ``download``, ``samples``.
+        ``download``.
 
     The others are those of :func:`resemblance.suites.resi.evaluate`. What was computed stays in the
     study: :func:`resemblance.suites.resi.load_facts` reads it.
@@ -93,21 +95,27 @@ def run(
     order = order_of(size, domains, models, groups, paper)
     show = progress or (lambda stage, done, total: None)
     mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
+    scope = {"groups": order.groups, "samples": samples, "memory": memory}
     options_of(protocol, permute, failures)
+    check_samples(samples)
     with _study(folder, order) as (place, purpose):
         material = material_of(order, place, purpose, trainer or executor, show)
         log(place, f"comparing {len(material.subjects)} subjects")
-        computing = {"executor": executor, "memory": memory, "progress": show}
         facts = mark(
             material.subjects,
-            groups=order.groups,
             planned=material.planned,
             save=place / "comparisons.db",
-            **computing,
+            executor=executor,
+            progress=show,
+            **scope,
         )
-        facts = with_material(facts, order, material)
-        result = result_of(facts, claims)
-        publish(place, facts, result)
+        return _published(place, with_material(facts, order, material), claims)
+
+
+def _published(place: Path, facts: Evaluation, claims: Judges | None) -> Result:
+    """Write everything of a run into its study, and return the result."""
+    result = result_of(facts, claims)
+    publish(place, facts, result)
     return result
 
 

@@ -1,0 +1,218 @@
+"""Layers that are maps of channels: the comparisons that they need, merged into one.
+
+Measures see maps in one of two ways, by their ``rows_of_maps``. For "samples", each map is one row,
+flattened, whatever its size. For "positions", the two maps of a pair are brought to the smaller
+height and the smaller width of both, and each position is a row with the channels as its columns.
+So a pair of layers has its size, and all pairs of one size are a comparison.
+
+Of more than ``MOST`` rows, every (rows // ``MOST``)-th is compared, from the first on. For 5,000
+maps of 7 x 7 the step is 49, so that it is the top left position of every map; Appendix B.1 of the
+ReSi paper calls it "every 49th value". The paper's text and the authors' code agree in this, so
+both protocols do it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import to_numpy
+from ...comparison import Comparison, info_of, provenance_of
+from ...measure import Measure
+from ...representation import Representation, fingerprint
+from ...sources.layouts import from_maps
+from ...subject import MapShape, Subject
+
+MOST = 5000  # rows above which every (rows // MOST)-th is compared
+BLOCK = 64  # samples whose maps are brought to another size at a time
+Size = tuple[int, int]  # height and width
+Shapes = Mapping[Representation, MapShape]  # of the layers that are maps
+
+
+class Piece(NamedTuple):
+    """A comparison that a part of a case needs: representations by name, and measures.
+
+    ``counted``: the pairs of positions in the part whose values are taken from it.
+    """
+
+    representations: Mapping[str, Representation]
+    measures: tuple[Measure, ...]
+    counted: frozenset[tuple[int, int]]
+
+
+def shapes_of(subjects: Sequence[Subject]) -> Shapes:
+    """Return the shapes of all layers that are maps."""
+    return {s.layers[layer]: shape for s in subjects for layer, shape in s.maps.items()}
+
+
+def pieces_of(
+    part: Mapping[str, Representation],
+    shapes: Shapes,
+    measures: Sequence[Measure],
+    folder: Path | None = None,
+) -> tuple[Piece, ...]:
+    """Return the comparisons that a part of a case needs, which :func:`merged` makes one of.
+
+    That is one for the measures of samples, and one per size of maps for those of positions; a
+    layer that is no map is one of 1 x 1 positions in a pair with a map. Without maps it is one
+    comparison of the part as it is. ``folder``: where rows that are positions are kept, to be read
+    when they are needed; without it they stay in memory.
+    """
+    known = [shapes.get(r) for r in part.values()]
+    everything = frozenset((i, j) for i in range(len(known)) for j in range(len(known)))
+    if not any(known):
+        return (Piece(part, tuple(measures), everything),)
+    of_samples = tuple(m for m in measures if m.rows_of_maps == "samples")
+    of_positions = tuple(m for m in measures if m.rows_of_maps == "positions")
+    pieces = [Piece(part, of_samples, everything)] if of_samples else []
+    for size, pairs in _by_size(known).items() if of_positions else ():
+        names = [list(part)[i] for i in sorted({i for i, _ in pairs})]
+        rows = {name: _positions(part[name], shapes, size, folder) for name in names}
+        pieces.append(Piece(rows, of_positions, pairs))
+    return tuple(pieces)
+
+
+def _by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tuple[int, int]]]:
+    """Return the pairs of layers by the size at which they are compared; None: both are no maps."""
+    pairs: dict[Size | None, set[tuple[int, int]]] = {}
+    for i, x in enumerate(shapes):
+        for j, y in enumerate(shapes):
+            (_, *first), (_, *second) = x or (0, 1, 1), y or (0, 1, 1)
+            height, width = map(min, zip(first, second))
+            pairs.setdefault((height, width) if x or y else None, set()).add((i, j))
+    return {size: frozenset(members) for size, members in pairs.items()}
+
+
+# -------------------------------------------------------------------------------- rows of positions
+
+
+def _positions(
+    x: Representation, shapes: Shapes, size: Size | None, folder: Path | None
+) -> Representation:
+    """Return the positions of maps brought to a size as rows, all or every (rows // MOST)-th."""
+    n, width = x.shape
+    shape = shapes.get(x, (width, 1, 1))
+    if size is None or (step_of(n, size) == 1 and shape[1:] == size == (1, 1)):
+        return x
+    named = partial(Representation, name=x.name, dtype=x.dtype, ids=_ids(x, size))
+    file = folder and folder / f"{fingerprint(x)}-{'x'.join(map(str, (*shape, *size)))}.npy"
+    if file is None:
+        return named(_rows(x, shape, size))
+    if not file.exists():
+        np.save(file, _rows(x, shape, size), allow_pickle=False)
+    return named(file)
+
+
+def step_of(n: int, size: Size) -> int:
+    """Return the step between the positions of n maps that are compared."""
+    height, width = size
+    return max(1, n * height * width // MOST)
+
+
+def _rows(x: Representation, shape: MapShape, size: Size) -> np.ndarray:
+    """Return the rows in the precision of the data, in blocks of samples."""
+    n, each, source = x.shape[0], size[0] * size[1], to_numpy(x.source)
+    chosen = np.arange(0, n * each, step_of(n, size))
+    rows = np.empty((len(chosen), shape[0]), np.promote_types(source.dtype, np.float32))
+    for start in range(0, n, BLOCK):
+        maps = source[start : start + BLOCK].reshape(-1, *shape)
+        first, last = np.searchsorted(chosen, [start * each, (start + len(maps)) * each])
+        positions = from_maps(maps, pool="positions", size=size).source
+        rows[first:last] = positions[chosen[first:last] - start * each]
+    return rows
+
+
+def _ids(x: Representation, size: Size) -> list[tuple[Any, int]] | None:
+    """Return (id of the sample, number of the position) for each row."""
+    if x.ids is None:
+        return None
+    n, each = x.shape[0], size[0] * size[1]
+    return [(x.ids[row // each], row % each) for row in range(0, n * each, step_of(n, size))]
+
+
+@contextmanager
+def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
+    """Yield a folder beside the file of a comparison, while it is needed; None without a file.
+
+    It lies there because workers on other machines read it, too.
+    """
+    if save is None:
+        yield None
+        return
+    folder = Path(save).resolve().with_name(f".rows-{os.getpid()}")
+    folder.mkdir(exist_ok=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ----------------------------------------------------------------------------------- one of several
+
+
+def merged(
+    part: Mapping[str, Representation],
+    pieces: Sequence[Piece],
+    comparisons: Sequence[Comparison],
+    measures: Sequence[Measure],
+) -> Comparison:
+    """Return the comparison of a part that the comparisons of its pieces make.
+
+    Values, failures, remarks and cells are of the pairs that count in each piece. The provenance
+    is that of the layers as they are stored.
+    """
+    if len(pieces) == 1 and pieces[0].representations is part:
+        return comparisons[0]
+    names = tuple(part)
+    values = {m.spec: np.full((len(names), len(names)), np.nan) for m in measures}
+    extracts = [_extract(*both, names, values) for both in zip(pieces, comparisons, strict=True)]
+    cells = tuple(dict.fromkeys(cell for extract in extracts for cell in extract.cells))
+    seconds = dict.fromkeys(values, 0.0)
+    for cell in cells:
+        seconds[cell.measure] += cell.seconds
+    for matrix in values.values():
+        matrix.flags.writeable = False
+    failures = tuple(failure for extract in extracts for failure in extract.failures)
+    remarks = tuple(remark for extract in extracts for remark in extract.remarks)
+    infos, about = tuple(map(info_of, measures)), _provenance(part)
+    return Comparison(names, names, infos, values, seconds, failures, about, cells, remarks)
+
+
+def _extract(
+    piece: Piece, comparison: Comparison, names: Sequence[str], values: Mapping[str, np.ndarray]
+) -> Comparison:
+    """Return a comparison with only the pairs that count, and write their values."""
+    place = {name: names.index(name) for name in comparison.rows}
+    prints = {
+        place[name]: row["fingerprint"] for name, row in comparison.provenance["rows"].items()
+    }
+    data = {(prints[i], prints[j]) for i, j in piece.counted}
+    for i, j in piece.counted:
+        row, column = comparison.rows.index(names[i]), comparison.rows.index(names[j])
+        for spec, matrix in comparison.values.items():
+            values[spec][i, j] = matrix[row, column]
+
+    def counts(x: str, y: str) -> bool:
+        return (place[x], place[y]) in piece.counted
+
+    return replace(
+        comparison,
+        failures=tuple(failure for failure in comparison.failures if counts(failure.x, failure.y)),
+        cells=tuple(cell for cell in comparison.cells if (cell.x, cell.y) in data),
+        remarks=tuple(remark for remark in comparison.remarks if counts(remark.x, remark.y)),
+    )
+
+
+def _provenance(part: Mapping[str, Representation]) -> dict[str, Any]:
+    """Return the provenance of a comparison of these representations by their names."""
+    layers = list(part.values())
+    identities = {name: provenance_of([r], [])["rows"][r.name] for name, r in part.items()}
+    return {**provenance_of(layers, []), "rows": identities, "columns": identities}
