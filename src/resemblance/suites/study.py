@@ -89,8 +89,11 @@ def _purpose(document: dict[str, Any]) -> Purpose:
     return known
 
 
-def _portion(entries: dict[str, Any]) -> Portion:
-    return Portion(**{name: tuple(v) if isinstance(v, list) else v for name, v in entries.items()})
+def _portion(document: dict[str, Any]) -> Portion:
+    entries: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+    }
+    return Portion(**entries)
 
 
 def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:

@@ -164,7 +164,7 @@ class Members(NamedTuple):
     """The models that a test compares: those of these settings, so many of every strength."""
 
     settings: tuple[str, ...]
-    count: int
+    each: int
 
 
 def tests_of(portion: Portion, dataset: str, architecture: str) -> dict[str, Members]:
@@ -208,6 +208,6 @@ def _settings(
     strengths = DATASETS[dataset].architectures[architecture].strengths
     tests = tests_of(portion, dataset, architecture).values()
     for setting in ("normal", "layers", *strengths):
-        needed = [of.count for of in tests if setting in of.settings]
+        needed = [of.each for of in tests if setting in of.settings]
         for strength in strengths.get(setting, (0.0,)) if needed else ():
             yield setting, strength, max(needed)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...subject import MapShape
+
 
 class ModelSize(NamedTuple):
     """The size of a model of an architecture on a data set.
@@ -17,6 +19,7 @@ class ModelSize(NamedTuple):
     ``rows``: inputs that are compared. ``width``: features of the last layer. ``layers``: that the
     test of layers compares. ``features``: of all layers that are written, for one input.
     ``millions``: of weights. ``poolings``: how many ways a layer of tokens becomes a vector.
+    ``side``: of the maps of all layers but the last.
     """
 
     rows: int
@@ -25,6 +28,18 @@ class ModelSize(NamedTuple):
     features: int
     millions: float
     poolings: int = 1
+    side: int = 1
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The features of the layers that are compared in a model."""
+        return (*[self.width * self.side**2] * (self.layers - 1), self.width)
+
+    @property
+    def shapes(self) -> tuple[MapShape | None, ...]:
+        """The shapes of these layers where they are maps."""
+        shape = (self.width, self.side, self.side) if self.side > 1 else None
+        return (*[shape] * (self.layers - 1), None)
 
 
 class Speed(NamedTuple):
@@ -85,6 +100,7 @@ SHAPES: Mapping[str, tuple[int, int, int, float, int]] = {
     "vgg11": (512, 5, 100_864, 9.3, 1), "vgg19": (512, 6, 125_952, 20.1, 1),
     "vit-b32": (768, 6, 4608, 87.5, 1), "vit-l32": (1024, 6, 6144, 305.6, 1),
 }  # fmt: skip
+SIDES = dict.fromkeys(("resnet18", "resnet34", "resnet101", "vgg11", "vgg19"), 7)  # of maps
 NARROW = 64  # features of a layer on Cora
 
 
@@ -93,7 +109,8 @@ def size_of(dataset: str, architecture: str) -> ModelSize:
     width, layers, features, millions, poolings = SHAPES[architecture]
     if dataset == "cora" and architecture != "pgnn":
         width, features, millions = NARROW, 2 * NARROW, 0.1
-    return ModelSize(ROWS[dataset], width, layers, features, millions, poolings)
+    side = SIDES.get(architecture, 1)
+    return ModelSize(ROWS[dataset], width, layers, features, millions, poolings, side)
 
 
 def hours_of(dataset: str, architecture: str) -> tuple[float, float]:

@@ -95,9 +95,10 @@ def _test(
     make = {"accuracy": _by_accuracy, "output": _by_output, "layers": _by_layers}.get(
         test, partial(_by_group, rule=groups)
     )
-    outcome: Prepared | str | list[Subject] = models_for(test, family, subjects, planned)
-    if not isinstance(outcome, str):
-        outcome = make(test, family, sorted(outcome, key=_order))
+    members = models_for(test, family, subjects, planned)
+    outcome: Prepared | str = (
+        members if isinstance(members, str) else make(test, family, sorted(members, key=_order))
+    )
     if isinstance(outcome, str):
         return Prepared((), (), (Absence(test, *family, outcome),))
     return outcome

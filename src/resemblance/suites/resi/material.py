@@ -15,6 +15,8 @@ from ...subject import Recipe, Subject
 from ..study import Progress, Purpose
 from ..training import is_trained, subjects_of, train_possible
 from .facts import Evaluation
+from .grading import check_choice
+from .groups import GROUPS
 from .membership import PlannedTests
 from .models import recipes
 from .paper import PORTIONS, PaperRun, designs_of, paper_run, planned
@@ -50,7 +52,9 @@ def order_of(
 
     Raises ``ValueError`` for what does not go together, is missing or unknown.
     """
-    if size in PORTIONS and models is None:
+    if groups is not None:
+        check_choice("groups", groups, GROUPS)
+    if size is not None and size in PORTIONS and models is None:
         run = paper_run(size, domains=domains, **paper)
         purpose = Purpose("resi", size, portions=(run.portion,))
         return Order(purpose, groups or "published", run)

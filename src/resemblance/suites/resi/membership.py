@@ -31,7 +31,7 @@ class PlannedTests(NamedTuple):
 
 def takes(members: Members, setting: str, seed: int) -> bool:
     """Return whether a test compares the models of a setting and a seed."""
-    return setting in members.settings and seed < members.count
+    return setting in members.settings and seed < members.each
 
 
 def models_for(
@@ -42,7 +42,7 @@ def models_for(
     if design is None:
         return list(subjects)
     members = design[test]
-    if not members.count:
+    if not members.each:
         return "the paper does not make this test on these models"
     failed = [
         (recipe, why)

@@ -198,5 +198,5 @@ def _design(portion: Portion, dataset: str, architecture: str) -> Design:
 def _larger(one: Design, other: Design) -> Design:
     larger = dict(one)
     for test, members in other.items():
-        larger[test] = max(members, one.get(test, members), key=lambda of: of.count)
+        larger[test] = max(members, one.get(test, members), key=lambda of: of.each)
     return larger

@@ -4,18 +4,18 @@ Nothing is trained for it, and no data are read."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...catalogue import get_measures, preset
 from ...measure import Measure
-from ...sources.published import DATASETS, Members, recipes, tests_of
+from ...sources.published import DATASETS, Portion, recipes, tests_of
 from ...subject import SETTINGS, Recipe
 from ..training import is_written
 from .budget import ModelSize, hours_of, size_of
-from .costs import comparing_seconds
+from .costs import Workload, all_pairs, comparing_hours, of_layers
 from .paper import portion_of
 
 HOURS, SPACE = ("GPU h", "CPU h", "comparing, CPU h"), ("weights, GB", "representations, GB")
@@ -67,12 +67,9 @@ def plan(
         size_of_model = size_of(dataset, architecture)
         if samples is not None:
             size_of_model = size_of_model._replace(rows=min(samples, size_of_model.rows))
-        tests = tests_of(wanted, dataset, architecture)
-        strengths = DATASETS[dataset].architectures[architecture].strengths
-        seconds = sum(
-            _seconds(test, of, strengths, size_of_model, compared) for test, of in tests.items()
-        )
-        rows.append(_row(list(some), seconds / 3600, folder))
+        works = _works(wanted, dataset, architecture, size_of_model)
+        hours = sum(comparing_hours(works, compared).values())
+        rows.append(_row(list(some), hours, folder))
     return tuple(rows)
 
 
@@ -96,21 +93,19 @@ def _row(
     )
 
 
-def _seconds(
-    test: str,
-    members: Members,
-    strengths: Mapping[str, Sequence[float]],
-    size: ModelSize,
-    measures: Sequence[Measure],
-) -> float:
-    """Return how long the comparisons of a test take."""
-    if test == "layers":
-        parts, count = members.count, size.layers
-    else:
-        groups = sum(len(strengths.get(setting, (0.0,))) for setting in members.settings)
-        parts, count = 1, members.count * groups
-    poolings = parts * size.poolings
-    return poolings * comparing_seconds(measures, size.rows, size.width, count)
+def _works(
+    portion: Portion, dataset: str, architecture: str, size: ModelSize
+) -> Iterator[Workload]:
+    """Yield the comparisons of all tests on an architecture."""
+    strengths = DATASETS[dataset].architectures[architecture].strengths
+    for test, members in tests_of(portion, dataset, architecture).items():
+        for _ in range(size.poolings):
+            if test == "layers":
+                for _ in range(members.each):
+                    yield from of_layers(size.rows, size.widths, size.shapes)
+            else:
+                groups = sum(len(strengths.get(setting, (0.0,))) for setting in members.settings)
+                yield all_pairs(size.rows, size.width, members.each * groups)
 
 
 def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
@@ -124,15 +119,21 @@ def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple
             row.architecture,
             *(str(row.models.get(setting, 0)) for setting in settings),
             str(row.trained),
-            *map(_brief, row[4:]),
+            *map(_brief, numbers(row)),
         )
         for row in rows
     ]
     counts = [sum(row.models.get(setting, 0) for row in rows) for setting in settings]
-    sums = [sum(row[column] for row in rows) for column in range(4, len(PlannedModels._fields))]
+    sums = [sum(column) for column in zip(*(numbers(row) for row in rows))]
     trained = sum(row.trained for row in rows)
     lines.append(("all", str(sum(counts)), *map(str, counts), str(trained), *map(_brief, sums)))
     return header, lines, NOTE
+
+
+def numbers(row: PlannedModels) -> tuple[float, ...]:
+    """Return hours and gigabytes, in the order of the columns."""
+    hours = (row.gpu_hours, row.cpu_hours, row.comparing_hours)
+    return (*hours, row.weights_gb, row.representations_gb)
 
 
 def _brief(value: float) -> str:

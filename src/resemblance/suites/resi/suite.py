@@ -95,7 +95,7 @@ def run(
     order = order_of(size, domains, models, groups, paper)
     show = progress or (lambda stage, done, total: None)
     mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
-    scope = {"groups": order.groups, "samples": samples, "memory": memory}
+    scope: dict[str, Any] = {"groups": order.groups, "samples": samples, "memory": memory}
     options_of(protocol, permute, failures)
     check_samples(samples)
     with _study(folder, order) as (place, purpose):
