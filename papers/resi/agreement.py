@@ -208,7 +208,7 @@ def _sampler(
         return Sampler((models,), 2, lambda chosen: _means(parts, chosen))
     (matrices,) = [m for m in facts.maps if m.test == test and family_of(m) == family]
     expected = np.array(matrices.expected[quality], float)
-    differences = dict(_differences(facts.measures, matrices))
+    differences = list(_differences(facts.measures, matrices))
     kind = KINDS.get(test, "group")
     labels = expected.argmin(axis=1) if kind == "group" else np.zeros(len(expected), int)
     groups = tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
@@ -219,7 +219,7 @@ def _sampler(
             wanted = expected[np.ix_(chosen, chosen)]
         return {
             info.label: _value(facts.protocol, kind, quality, info, matrix, wanted, chosen)
-            for info, matrix in differences.items()
+            for info, matrix in differences
         }
 
     return Sampler(groups, 3 if kind == "prediction" else 2, score)
