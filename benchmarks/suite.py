@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import per_pair
@@ -30,15 +31,22 @@ def cpu_seconds(function: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+class Timing(NamedTuple):
+    """CPU seconds of a measure for all pairs, by the twin and by the engine, and the largest
+    relative difference of their values."""
+
+    theirs: float
+    ours: float
+    error: float
+
+
 def main() -> None:
     options = parse()
     reps = model_like(options.samples, options.features, options.count)
     measures = [m for m in rs.preset("default") if options.rtd or m.name != "rtd"]
-    names = list(reps)
-    pairs = list(combinations(names, 2))
-    some = [pairs[i] for i in np.linspace(0, len(pairs) - 1, options.pairs).astype(int)]
+    pairs = list(combinations(reps, 2))
     print(
-        f"{options.samples} samples, {options.features} features, {len(names)} representations, "
+        f"{options.samples} samples, {options.features} features, {len(reps)} representations, "
         f"{len(pairs)} pairs"
     )
     print(
@@ -47,34 +55,44 @@ def main() -> None:
     )
     theirs_total = 0.0
     for m in [m for m in measures if m.name in options.only] or measures:
-        twin = getattr(per_pair, m.name)
-        single = m.where(trials=1) if m.name == "rtd" else m  # the twin computes one trial
-        result = None
-        theirs, values = 0.0, []
-        for x, y in some:
-            theirs += cpu_seconds(lambda: values.append(twin(reps[x], reps[y])))  # noqa: B023
-        theirs *= len(pairs) / len(some)
-
-        def engine() -> None:
-            nonlocal result
-            result = rs.compare(reps, measures=[single], progress=False)  # noqa: B023
-
-        ours = min(cpu_seconds(engine) for _ in range(options.repeats))
-        matrix = result[single.spec]
-        found = [matrix[names.index(x), names.index(y)] for x, y in some]
-        error = max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(found, values, strict=True))
-        theirs_total += theirs * (10 if m.name == "rtd" else 1)
+        timing = timed(m, reps, pairs, options)
+        theirs_total += timing.theirs * (10 if m.name == "rtd" else 1)
         note = "  (other subset)" if m.name == "rtd" else ""
         print(
-            f"{m.name:28s}{theirs:12.2f}{ours:12.2f}{theirs / ours:8.1f}x   {error:.1e}{note}",
-            flush=True,
+            f"{line_of(m.name, timing.theirs, timing.ours)}   {timing.error:.1e}{note}", flush=True
         )
     if not options.only:
         together = cpu_seconds(lambda: rs.compare(reps, measures=measures, progress=False))
-        print(
-            f"{'all together':28s}{theirs_total:12.2f}{together:12.2f}"
-            f"{theirs_total / together:8.1f}x"
-        )
+        print(line_of("all together", theirs_total, together))
+
+
+def timed(
+    m: rs.Measure,
+    reps: Mapping[str, np.ndarray],
+    pairs: Sequence[tuple[str, str]],
+    options: argparse.Namespace,
+) -> Timing:
+    """Time a measure alone, for all pairs; its twin on some of them."""
+    twin = getattr(per_pair, m.name)
+    single = m.where(trials=1) if m.name == "rtd" else m  # the twin computes one trial
+    some = [pairs[i] for i in np.linspace(0, len(pairs) - 1, options.pairs).astype(int)]
+    values = list[float]()
+    theirs = sum(
+        cpu_seconds(lambda x=x, y=y: values.append(twin(reps[x], reps[y]))) for x, y in some
+    )
+    results = list[rs.Comparison]()
+    ours = min(
+        cpu_seconds(lambda: results.append(rs.compare(reps, measures=[single], progress=False)))
+        for _ in range(options.repeats)
+    )
+    names = list(reps)
+    found = [results[-1][single.spec][names.index(x), names.index(y)] for x, y in some]
+    error = max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(found, values, strict=True))
+    return Timing(theirs * len(pairs) / len(some), ours, error)
+
+
+def line_of(name: str, theirs: float, ours: float) -> str:
+    return f"{name:28s}{theirs:12.2f}{ours:12.2f}{theirs / ours:8.1f}x"
 
 
 def parse() -> argparse.Namespace:

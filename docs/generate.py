@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import computed
+import conventions
 
 import resemblance as rs
 from resemblance.declared import INVARIANCES, implied
@@ -234,26 +235,20 @@ representation alone. *Sym.*: symmetric. *Metric*: the triangle inequality holds
 Choose by what a comparison should ignore: :doc:`../choosing`. Where published codes disagree:
 :doc:`../disagreements`.
 """
-    parts = [intro]
-    for family in FAMILIES:
-        members = rs.list_measures(family=family)
-        rows = [index_row(m) for m in members]
-        head = (
-            "measure",
-            "label",
-            "",
-            "range",
-            "sym.",
-            "metric",
-            "unchanged by",
-            "∇",
-            "n",
-            "reference",
-        )
-        parts.append(section(FAMILY_TITLES[family], table(head, rows, numbers=True)))
-        pages = "\n".join(f"   {m.name}" for m in members)
-        parts.append(f".. toctree::\n   :hidden:\n   :caption: {FAMILY_TITLES[family]}\n\n{pages}")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([intro, *map(index_family, FAMILIES)]) + "\n"
+
+
+def index_family(family: str) -> str:
+    """Return the claims of the measures of a family, and their pages for the side bar."""
+    members = rs.list_measures(family=family)
+    head = (
+        "measure", "label", "", "range", "sym.", "metric", "unchanged by", "∇", "n", "reference",
+    )  # fmt: skip
+    claims = section(
+        FAMILY_TITLES[family], table(head, [index_row(m) for m in members], numbers=True)
+    )
+    pages = "\n".join(f"   {m.name}" for m in members)
+    return f"{claims}\n\n.. toctree::\n   :hidden:\n   :caption: {FAMILY_TITLES[family]}\n\n{pages}"
 
 
 def index_row(m: rs.Measure) -> tuple[str, ...]:
@@ -312,7 +307,7 @@ def conventions_table() -> str:
             row.here,
             row.used_by,
         )
-        for row in computed.conventions()
+        for row in conventions.conventions()
     ]
     head = ("name", "convention", "independent", "related", "here", "found in")
     return table(head, rows) + "\n"

@@ -63,6 +63,15 @@ def draw(figure, axis, result: rs.Comparison, name: str, title: str, labels: boo
     axis.set_title(title, fontsize=10)
     axis.set_aspect("equal")
     axis.invert_yaxis()
+    name_layers(axis, result, labels)
+    figure.colorbar(picture, ax=axis, shrink=0.75, pad=0.02).outline.set_visible(False)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+
+
+def name_layers(axis, result: rs.Comparison, labels: bool) -> None:
+    """Write the layers beside a matrix, and the models below it and, with ``labels``, left of it;
+    white lines are between models."""
     groups = [row.split("/")[0] for row in result.rows]
     layers = [
         row.split("/")[1].replace("linear", "out").removeprefix("conv") for row in result.rows
@@ -76,28 +85,12 @@ def draw(figure, axis, result: rs.Comparison, name: str, title: str, labels: boo
     axis.set_yticks(centres, layers, fontsize=7)
     axis.tick_params(length=0)
     height = len(groups) / len(starts)
+    style = {"ha": "center", "va": "center", "fontsize": 8}
     for start in starts:
-        axis.text(
-            start + height / 2,
-            len(groups) + 1.7,
-            groups[start],
-            ha="center",
-            va="center",
-            fontsize=8,
-        )
+        centre = start + height / 2
+        axis.text(centre, len(groups) + 1.7, groups[start], **style)
         if labels:
-            axis.text(
-                -1.9,
-                start + height / 2,
-                groups[start],
-                ha="center",
-                va="center",
-                rotation=90,
-                fontsize=8,
-            )
-    figure.colorbar(picture, ax=axis, shrink=0.75, pad=0.02).outline.set_visible(False)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
+            axis.text(-1.9, centre, groups[start], rotation=90, **style)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from resemblance.cli.options import processes
+from resemblance.cli.executors import processes
 from resemblance.cli.progress import bars
 from resemblance.report.page import write_page
 from resemblance.results.result import Result

@@ -1,5 +1,5 @@
-"""Approximate nearest neighbours: what is found, what is missed and recorded, and files older than
-remarks."""
+"""Approximate nearest neighbours: what is found, what is missed and recorded, and files of older
+formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.comparison import Remark
+from resemblance.comparison import Diagnostic
 from resemblance.report import terminal, write_page
 from resemblance.report.output import as_csv, as_json, show
 from resemblance.store import FORMAT, Store
@@ -255,7 +255,7 @@ def of(comparison: rs.Comparison, spec: str) -> np.ndarray:
     spec = comparison.info(spec).spec
     found = {
         (r.x, r.y): r.value
-        for r in comparison.remarks
+        for r in comparison.diagnostics
         if (r.measure, r.name) == (spec, "neighbour_recall")
     }
     return np.array([[found[x, y] for y in comparison.columns] for x in comparison.rows])
@@ -270,16 +270,16 @@ def test_the_lower_recall_of_a_pair_is_recorded(reps, compared):
         own = [rs.neighbour_recall(x, **parameters) for x in reps.values()]
         assert np.array_equal(of(compared, spec), np.minimum.outer(own, own))
         assert own[0] < 0.9
-    assert {r.measure.split("[")[0] for r in compared.remarks} == {"mka", "cycle_knn", "cknna"}
+    assert {r.measure.split("[")[0] for r in compared.diagnostics} == {"mka", "cycle_knn", "cknna"}
 
 
 def test_an_exact_search_leaves_every_output_as_it_was(reps):
     result = rs.compare(reps, measures=["mka[k=15]", "jaccard"], progress=False)
-    assert result.remarks == ()
+    assert result.diagnostics == ()
     assert list(result.records()[0]) == ["measure", "label", "x", "y", "value", "reason"]
     assert as_csv(result).startswith("measure,label,x,y,value,reason\n")
     assert "recall" not in as_table(result) + repr(result) + as_json(result)
-    assert {cell.remarks for cell in result.cells} == {None}
+    assert {cell.diagnostics for cell in result.cells} == {None}
 
 
 @pytest.mark.parametrize("workers", [ThreadPoolExecutor, ProcessPoolExecutor])
@@ -287,7 +287,7 @@ def test_recorded_by_workers(reps, compared, workers):
     context = {"mp_context": get_context("fork")} if workers is ProcessPoolExecutor else {}
     with workers(2, **context) as executor:
         result = rs.compare(reps, measures=POOR, executor=executor, progress=False)
-    assert result.remarks == compared.remarks
+    assert result.diagnostics == compared.diagnostics
     assert all(np.array_equal(result[m.spec], compared[m.spec]) for m in compared.measures)
 
 
@@ -299,19 +299,19 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
         reps, measures=POOR, save=path, progress=lambda count, total: done.append(total)
     )
     assert done[-1] == 3 * 4 + 2 * 2  # the pairs with c, two measures of two of them in both orders
-    assert result.remarks == rs.load(path).remarks == compared.remarks
+    assert result.diagnostics == rs.load(path).diagnostics == compared.diagnostics
     done.clear()
     assert (
-        rs.compare(reps, measures=POOR, save=path, progress=lambda *_: done.append(1)).remarks
-        == compared.remarks
+        rs.compare(reps, measures=POOR, save=path, progress=lambda *_: done.append(1)).diagnostics
+        == compared.diagnostics
     )
     assert not done
     compared.save(tmp_path / "other.db")
-    assert rs.load(tmp_path / "other.db").remarks == compared.remarks
+    assert rs.load(tmp_path / "other.db").diagnostics == compared.diagnostics
 
 
 @pytest.mark.parametrize(
-    "remarks",
+    "diagnostics",
     [
         "{",
         "[]",
@@ -331,18 +331,18 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
     ],
     ids=repr,
 )
-def test_damaged_remarks_name_the_file(remarks, reps, tmp_path):
+def test_damaged_diagnostics_name_the_file(diagnostics, reps, tmp_path):
     path = tmp_path / "run.db"
     rs.compare(reps, measures="cka", save=path, progress=False)
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE cells SET remarks = ?", [remarks])
+    connection.execute("UPDATE cells SET diagnostics = ?", [diagnostics])
     connection.commit()
     connection.close()
     for call in (
         lambda: rs.load(path),
         lambda: rs.compare(reps, measures="cka", save=path, progress=False),
     ):
-        with pytest.raises(ValueError, match=r"run\.db is damaged: remarks must be"):
+        with pytest.raises(ValueError, match=r"run\.db is damaged: diagnostics must be"):
             call()
 
 
@@ -386,10 +386,10 @@ def test_written_wherever_results_are(compared, tmp_path):
     assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
     assert (
         compared.to_xarray()["mka[index=hnsw,k=15]"]
-        .attrs["remarks"]
+        .attrs["diagnostics"]
         .startswith("neighbour recall 0.")
     )
-    assert "remarks" not in compared.to_xarray()["second_order_cosine"].attrs
+    assert "diagnostics" not in compared.to_xarray()["second_order_cosine"].attrs
     many = rs.compare(
         {str(i): x for i in range(9) for x in [isotropic(60, seed=i)]},
         measures=POOR,
@@ -415,7 +415,7 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
     assert "jaccard[index=hnsw]: neighbour recall 0." in capsys.readouterr().out
 
 
-# --------------------------------------------------------------------- remarks of one's own measure
+# ----------------------------------------------------------------- diagnostics of one's own measure
 
 
 @rs.measure(
@@ -425,7 +425,7 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
     range=(0, np.inf),
     symmetric=True,
     reference="klabunde2025similarity",
-    remarks=lambda x, y, share, **_: {"left_out": round(share * x.shape[0])} if share else {},
+    diagnostics=lambda x, y, share, **_: {"left_out": round(share * x.shape[0])} if share else {},
 )
 def trimmed(x, y, *, share: float = 0.1) -> float:
     """Trimmed: a difference that leaves out samples."""
@@ -439,29 +439,42 @@ def trimmed(x, y, *, share: float = 0.1) -> float:
     range=(0, 1),
     symmetric=True,
     reference="klabunde2025similarity",
-    remarks=lambda x, y: {"value": 1.0},
+    diagnostics=lambda x, y: {"value": 1.0},
 )
 def taken(x, y) -> float:
-    """Taken: a measure whose remark has the name of a column."""
+    """Taken: a measure whose diagnostic has the name of a column."""
     return 0.0
 
 
-def test_a_measure_remarks_what_its_parameters_say():
+def test_diagnostics_depend_on_the_parameters():
     x, y = clusters(50), isotropic(50)
     result = rs.compare(
         {"x": x}, {"y": y}, measures=[trimmed, trimmed.where(share=0.5)], progress=False
     )
-    assert result.remarks == (
-        Remark("trimmed", "x", "y", "left_out", 5.0),
-        Remark("trimmed[share=0.5]", "x", "y", "left_out", 25.0),
+    assert result.diagnostics == (
+        Diagnostic("trimmed", "x", "y", "left_out", 5.0),
+        Diagnostic("trimmed[share=0.5]", "x", "y", "left_out", 25.0),
     )
     assert "left out 25" in repr(result)
-    assert trimmed.where(share=0.0).remarks(*map(rs.Representation, (x, y))) == {}
-    with pytest.raises(ValueError, match="a remark cannot be called 'value'"):
+    assert trimmed.where(share=0.0).diagnostics(*map(rs.Representation, (x, y))) == {}
+    with pytest.raises(ValueError, match="a diagnostic cannot be called 'value'"):
         rs.compare([x, y], measures=[taken], progress=False)
 
 
-# ------------------------------------------------------------- files from before there were remarks
+def test_the_old_name_leads_to_the_new_one(compared):
+    with pytest.warns(DeprecationWarning, match=r"Comparison\.remarks is now .*\.diagnostics"):
+        assert compared.remarks is compared.diagnostics
+    with pytest.warns(DeprecationWarning, match=r"Measure\.remarks is now Measure\.diagnostics"):
+        assert trimmed.remarks is trimmed.diagnostics
+    claims = {"larger_is_more_similar": False, "range": (0, 1), "symmetric": True}
+    claims |= {"family": "statistic", "reference": "klabunde2025similarity", "label": "Old"}
+    with pytest.warns(DeprecationWarning, match=r"measure\(diagnostics=\.\.\.\)") as warned:
+        old = rs.measure(remarks=lambda x, y: {"extra": 2}, **claims)(lambda x, y: 0.0)
+    assert warned[0].filename == __file__
+    assert old.diagnostics(None, None) == {"extra": 2}
+
+
+# --------------------------------------------------------------------------- files of older formats
 
 
 def make_old(path) -> None:
@@ -499,21 +512,26 @@ def test_an_old_file_is_read_as_it_is(reps, old):
     before = old.read_bytes()
     back = rs.load(old)
     assert np.array_equal(back["cka"], rs.compare(reps, measures="cka", progress=False)["cka"])
-    assert (back.failures, back.remarks) == ((), ())
+    assert (back.failures, back.diagnostics) == ((), ())
     assert old.read_bytes() == before
     assert format_of(old) == 1
 
 
-def test_a_file_of_the_second_format_is_read_and_continued(reps, tmp_path):
-    path = tmp_path / "second.db"
-    before = rs.compare(reps, measures=["cka"], save=path, progress=False)
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_file_whose_diagnostics_were_remarks_is_read_and_continued(version, reps, poor, tmp_path):
+    path, measures = tmp_path / "old.db", ["cka", "jaccard[index=hnsw]"]
+    before = rs.compare(reps, measures=measures, save=path, progress=False)
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("ALTER TABLE cells RENAME COLUMN diagnostics TO remarks")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    assert np.array_equal(rs.load(path)["cka"], before["cka"])
-    assert format_of(path) == 2
-    rs.compare(reps, measures=["cka", "jaccard"], save=path, progress=False)
+    back = rs.load(path)
+    assert np.array_equal(back["cka"], before["cka"])
+    assert back.diagnostics == before.diagnostics != ()
+    assert format_of(path) == version
+    result = rs.compare(reps, measures=[*measures, "jaccard"], save=path, progress=False)
     assert format_of(path) == FORMAT
+    assert rs.load(path).diagnostics == result.diagnostics == before.diagnostics
 
 
 def test_an_old_file_is_continued(reps, old, poor):
@@ -524,7 +542,7 @@ def test_an_old_file_is_continued(reps, old, poor):
     )
     assert done[-1] == 6  # the new measure only
     assert format_of(old) == FORMAT
-    assert rs.load(old).remarks == result.remarks != ()
+    assert rs.load(old).diagnostics == result.diagnostics != ()
     assert np.array_equal(rs.load(old)["cka"], result["cka"])
 
 
@@ -548,9 +566,10 @@ def test_processes_that_open_an_old_file_at_the_same_moment(old):
 
 def test_a_newer_file_is_refused(old):
     connection = sqlite3.connect(old)
-    connection.execute("PRAGMA user_version = 4")
+    connection.execute("PRAGMA user_version = 5")
     connection.close()
     with pytest.raises(
-        ValueError, match="has format 4; this version of resemblance reads formats 1 and 2 and 3"
+        ValueError,
+        match="has format 5; this version of resemblance reads formats 1 and 2 and 3 and 4",
     ):
         rs.load(old)

@@ -18,6 +18,9 @@ ROOT = Path(resemblance.__file__).parent
 FILES = sorted(p for p in ROOT.rglob("*.py"))
 PAPERS = Path(__file__).parents[1] / "papers"
 WRITTEN = [*FILES, *sorted(PAPERS.rglob("*.py"))]
+BESIDE = [
+    p for d in ("benchmarks", "docs", "scripts") for p in sorted((PAPERS.parent / d).glob("*.py"))
+]
 
 # Left may not import right. Modules of one entry may import each other.
 LAYERS = [
@@ -33,6 +36,8 @@ LAYERS = [
         "texts",
         "documents",
         "notebook",
+        "workers",
+        "locks",
     },
     {"significance"},
     {"inputs"},
@@ -88,6 +93,7 @@ HEAVY = {
     "rich",
     "typer",
     "dask",
+    "distributed",
     "pyarrow",
     "anndata",
 }
@@ -196,7 +202,7 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT if path.is_relative_to(ROOT) else PAPERS.parent))
 
 
-@pytest.mark.parametrize("path", WRITTEN, ids=named)
+@pytest.mark.parametrize("path", [*WRITTEN, *BESIDE], ids=named)
 def test_pieces_are_small(path):
     """No file over 400 lines and no function over 40 lines besides its docstring."""
     assert path.read_text().count("\n") <= 400

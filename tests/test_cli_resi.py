@@ -18,7 +18,9 @@ from papers.resi import __main__ as papers
 from resemblance import cli
 from resemblance.results.result import load_result
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
+from resemblance.sources.trained import DOMAINS
 from resemblance.suites.resi import load_facts, result_of
+from resemblance.suites.study import remember
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +254,25 @@ def test_a_study_of_an_earlier_version_is_read(study, capsys, tmp_path):
     _, before, _ = run(capsys, "results", study, "--format", "csv")
     _, after, _ = run(capsys, "results", folder, "--format", "csv")
     assert after == before
+
+
+@pytest.mark.parametrize(
+    ("size", "more", "words"),
+    [
+        ("mini", {"domains": DOMAINS}, ""),
+        ("slice", {"domains": DOMAINS}, " --size slice"),
+        ("mini", {"domains": ["graphs", "vision"]}, " --domain graphs --domain vision"),
+        ("", {"models": "my models"}, " --models 'my models'"),
+    ],
+)
+def test_a_study_without_results_says_how_to_continue(
+    size, more, words, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("s").mkdir()
+    remember(Path("s"), "resi", size, **more)
+    code, _, err = run(capsys, "report", "s")
+    assert (code, err) == (2, f"error: s has no results yet: resemblance resi run s{words}\n")
 
 
 @pytest.mark.parametrize(

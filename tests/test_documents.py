@@ -20,6 +20,7 @@ from resemblance.suites import manifolds
 from resemblance.suites.resi import assess, load_facts, result_of
 
 ODD = (None, True, 5, -1.5, "x", "", [], {}, [1], {"a": 1}, [[]], 1e308)
+ODD += (float("nan"), float("inf"), 10**300, -(10**400), "nan")
 
 
 class Inner(NamedTuple):
@@ -55,6 +56,7 @@ def test_what_was_promised_passes():
         ({"by_name": {1: ()}}, "by_name key cannot be int"),
         ({"by_name": ()}, "by_name cannot be tuple"),
         ({"flag": 1}, "flag cannot be int"),
+        ({"by_name": {"a": (2**63,)}}, r"by_name\['a'\]\[0\] cannot be so large a number"),
     ],
 )
 def test_what_was_not_promised_is_named(changed, where):
@@ -165,3 +167,27 @@ def test_a_result_that_was_tampered_with_is_refused_or_shown(
         else:
             show(found, tmp_path / "page.html")
     assert 0 < refused < count
+
+
+@pytest.mark.parametrize(
+    ("entry", "number"),
+    [
+        ("score", "NaN"),
+        ("score", "-Infinity"),
+        ("score", "1e999"),
+        ("score", "1" + "0" * 400),
+        ("score", '"nan"'),
+        ("provenance", "NaN"),
+        ("provenance", "1" + "0" * 400),
+    ],
+)
+def test_a_number_that_no_page_can_show_is_refused(tmp_path, entry, number):
+    document = FINDINGS.document()
+    document["provenance"] = {"more": "this number" if entry == "provenance" else 1}
+    document["sections"][0]["scores"] = {"cell": {"cka": "this number" if entry == "score" else 1}}
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(document).replace('"this number"', number))
+    with pytest.raises(ValueError, match=r"result\.json is not a result that can be read \("):
+        load_result(file)
+    file.write_text(json.dumps(document).replace('"this number"', "2.5"))
+    load_result(file)

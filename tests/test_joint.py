@@ -103,6 +103,21 @@ def test_equal_measures_have_equal_places_whatever_the_order_of_suites(tmp_path)
     assert found["A"][3] == found["B"][3] == 1
 
 
+def test_no_interval_depends_on_the_order_of_cells(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = {f"x/{i}": dict(zip("abc", rng.random(3).tolist())) for i in range(5)}
+    other = study(tmp_path / "other", "sensitivity", cells)
+    turned = dict(reversed(cells.items()))
+    first, second = (
+        joint([study(tmp_path / name, "stability", some), other])
+        for name, some in (("one", cells), ("two", turned))
+    )
+    rows = table(first, "standing", "places").rows
+    assert len({row[2] for row in rows}) > 1
+    assert table(second, "standing", "places").rows == rows
+    assert first["standing"].figures == second["standing"].figures
+
+
 def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
     more = {**LABELS, "d": "D"}
     one = study(tmp_path / "one", "stability", {"x": {"a": 1, "b": 3, "c": 2, "d": 9}}, more)

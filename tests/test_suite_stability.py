@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,13 @@ from resemblance.cli import run as command
 from resemblance.results import headlines
 from resemblance.results.claims import REPRODUCED, Claim
 from resemblance.results.result import load_result
-from resemblance.suites.experiments import RunConfig
+from resemblance.suites.experiments import RunConfig, part_file
 from resemblance.suites.stability import detection, perturbed, spectral, weight_changes, weights
 from resemblance.suites.stability.spectral import DeletionCurve, harmonic
 from resemblance.suites.stability.suite import EXPERIMENTS, SIZES, run
 from resemblance.suites.stability.weights import CANARY as WEIGHTS
+from resemblance.suites.status import status
+from resemblance.suites.study import remember
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
@@ -350,3 +353,14 @@ def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
     assert section.tables[0].columns[-1] == mine.label
     for figure in (section.figures[0], next(f for f in section.figures if f.name == "canary_roc")):
         assert mine.label in [line.name for line in figure.lines]
+
+
+def test_status_counts_the_parts_of_what_the_suite_has_now(tmp_path):
+    remember(tmp_path, "stability", "small")
+    part = {"model": "a", "levels": [0.1, 2]}
+    for name, version in ((WEIGHTS.name, WEIGHTS.version), (WEIGHTS.name, 0), ("gone", 1)):
+        file = part_file(tmp_path, name, version, part)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"part": part, "value": 1, "seconds": 1}))
+    (file.parent.with_name(WEIGHTS.name) / "damaged.json").write_text("{")
+    assert status(tmp_path).parts == 1

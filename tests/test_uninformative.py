@@ -134,7 +134,7 @@ def test_enough_samples_are_no_reason_for_a_caveat():
 def test_a_representation_with_itself_has_no_caveat():
     x = noise(8, WIDTH, 0)
     assert not rs.mean_cca.caveat(x, x)
-    assert rs.compare([x.array, x.array], measures="mean_cca", progress=False).remarks == ()
+    assert rs.compare([x.array, x.array], measures="mean_cca", progress=False).diagnostics == ()
 
 
 # --------------------------------------------------------------------------------- where it is said
@@ -177,12 +177,12 @@ def test_a_comparison_records_it_and_does_not_warn(few, tmp_path):
             save=tmp_path / "c.db",
             progress=False,
         )
-    assert {(r.measure, r.x, r.y, r.name) for r in result.remarks} == {
+    assert {(r.measure, r.x, r.y, r.name) for r in result.diagnostics} == {
         ("mean_cca", "a", "b", "caveat"),
         ("mean_cca", "b", "a", "caveat"),
     }
-    assert rs.load(tmp_path / "c.db").remarks == result.remarks
-    said = result.remarks[0].value
+    assert rs.load(tmp_path / "c.db").diagnostics == result.diagnostics
+    said = result.diagnostics[0].value
     assert said.startswith("fixed by the number of samples")
     assert [r["caveat"] for r in result.records() if r["measure"] == "mean_cca"] == [
         None,

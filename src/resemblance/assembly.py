@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .catalogue import get_measure
-from .comparison import Comparison, Failure, MeasureInfo, Remark
+from .comparison import Comparison, Diagnostic, Failure, MeasureInfo
 from .declared import SLACK, outside
 from .representation import title
-from .store import Cell, Key, Store, key_of, reading, remarks_of
+from .store import Cell, Key, Store, diagnostics_of, key_of, reading
 
 
 def load(path: str | Path) -> Comparison:
@@ -80,7 +80,7 @@ def assemble(
     of_row, of_column = _fingerprints(provenance, "rows"), _fingerprints(provenance, "columns")
     values = {m.spec: np.full((len(rows), len(columns)), np.nan) for m in infos}
     seconds = dict.fromkeys(values, 0.0)
-    failures, remarks, used = list[Failure](), list[Remark](), dict[Cell, None]()
+    failures, diagnostics, used = list[Failure](), list[Diagnostic](), dict[Cell, None]()
     for m in infos:
         reason = (absent or {}).get(m.spec, "not computed")
         cells_of_measure = dict[Cell, None]()  # a pair and its mirror image may share one
@@ -91,7 +91,9 @@ def assemble(
                 failures.append(Failure(m.spec, x, y, reason))
                 continue
             cells_of_measure[cell] = None
-            remarks += [Remark(m.spec, x, y, *remark) for remark in remarks_of(cell).items()]
+            diagnostics += [
+                Diagnostic(m.spec, x, y, *named) for named in diagnostics_of(cell).items()
+            ]
             if cell.value is None:
                 failures.append(Failure(m.spec, x, y, _reason(cell, (a, x), (b, y))))
             else:
@@ -100,7 +102,7 @@ def assemble(
         values[m.spec].flags.writeable = False
         used |= cells_of_measure
     matrices = (rows, columns, infos, values, seconds)
-    return Comparison(*matrices, tuple(failures), provenance, tuple(used), tuple(remarks))
+    return Comparison(*matrices, tuple(failures), provenance, tuple(used), tuple(diagnostics))
 
 
 def _cell_of(m: MeasureInfo, x: str, y: str, cells: Mapping[Key, Cell]) -> Cell | None:

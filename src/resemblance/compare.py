@@ -13,15 +13,18 @@ from .arguments import Selection, Sides, select_measures, sides_of
 from .arrays import on_processor
 from .assembly import assemble, check_ranges
 from .comparison import Comparison, MeasureInfo, describe, info_of, provenance_of
-from .execution import run_plan, shares_files, single_threaded
+from .execution import run_plan, single_threaded
 from .extras import NEEDS, install_hint
 from .machine import available_memory
 from .measure import Measure
-from .plan import Pairs, WorkPlan, count, distinct, joined, planned, tasks_for
+from .plan import Pairs, WorkPlan, count, distinct, joined, planned
 from .progress import Progress, reporting
 from .representation import Representation, fingerprint
 from .store import NO_MEMORY, Cell, Key, Store, key_of
 from .tiles import in_units, parse_bytes
+from .workers import shares_files, workers_of
+
+TASKS_PER_WORKER = 2  # with more, the load is more even, but views are computed more often
 
 
 def compare(
@@ -170,7 +173,8 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         if store:
             store.describe(outlines[-1].description)
         stack.enter_context(single_threaded())
-        keep = store.path if store and shares_files(settings.executor) else None
+        workers_write = store and store.is_shared and shares_files(settings.executor)
+        keep = store.path if store and workers_write else None
         plan = _plan(outlines, cells.keys(), budget, settings, keep)
         _warn_of_memory(plan.beyond_budget, settings.memory)
         total = sum(map(count, plan.tasks)) + len(plan.hopeless)
@@ -193,11 +197,12 @@ def _plan(
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
     works = [outline.work for outline in outlines]
     settled, plans = set(computed), list[WorkPlan]()
-    tasks = tasks_for(settings.executor) / max(1, sum(work.size for work in works))
+    tasks = TASKS_PER_WORKER * workers_of(settings.executor) if settings.executor else 0
+    pairs = sum(work.size for work in works)
     for outline, work in zip(outlines, works):
         block = settings.tile
         if block is None and settings.executor is not None:
-            block = work.block(tasks * work.size)
+            block = work.block(tasks * work.size / pairs)
         available = available_memory() if _is_here(settings.executor, outline.sides.all) else None
         plan = work.plan(outline.selection.measures, settled, budget, available, block, keep)
         settled |= planned(plan)

@@ -19,6 +19,7 @@ from .arrays import library
 from .catalogue import parse_parameters
 from .extras import need
 from .measure import Measure
+from .moved import renamed
 from .representation import Representation, fingerprint
 from .store import Cell, Store
 from .suggestions import did_you_mean
@@ -49,7 +50,7 @@ class Failure(NamedTuple):
     reason: str
 
 
-class Remark(NamedTuple):
+class Diagnostic(NamedTuple):
     """What a measure records about a value, such as a recall, or why the value means little."""
 
     measure: str
@@ -77,7 +78,7 @@ class Comparison:
     A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per
     measure; the cost of a shared view is charged to the first measure that uses it. ``provenance``
     records the fingerprints of the data, the versions and the precision of the computation.
-    ``cells`` are the results as they were computed, ready to be saved. ``remarks`` are what
+    ``cells`` are the results as they were computed, ready to be saved. ``diagnostics`` are what
     measures recorded about their values: numbers, or why a value means little.
     """
 
@@ -89,7 +90,8 @@ class Comparison:
     failures: tuple[Failure, ...]
     provenance: Mapping[str, Any]
     cells: tuple[Cell, ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    remarks = renamed("Comparison", "remarks", "diagnostics")
 
     def info(self, measure: str | Measure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
@@ -125,19 +127,19 @@ class Comparison:
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.
 
-        The value is None if it failed. If there are remarks, each record has all their names as
-        well, with None where the pair has no such remark.
+        The value is None if it failed. If there are diagnostics, each record has all their names as
+        well, with None where the pair has no such diagnostic.
         """
         reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
-        remarks = {remark[:4]: remark.value for remark in self.remarks}
-        names = sorted({remark.name for remark in self.remarks})
+        diagnostics = {diagnostic[:4]: diagnostic.value for diagnostic in self.diagnostics}
+        names = sorted({diagnostic.name for diagnostic in self.diagnostics})
         records = []
         for m in self.measures:
             for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
                 value, reason = float(self.values[m.spec][i, j]), reasons.get((m.spec, x, y))
                 record: dict[str, Any] = {"measure": m.spec, "label": m.label, "x": x, "y": y}
                 record |= {"value": None if np.isnan(value) else value, "reason": reason}
-                records.append(record | {n: remarks.get((m.spec, x, y, n)) for n in names})
+                records.append(record | {n: diagnostics.get((m.spec, x, y, n)) for n in names})
         return records
 
     def to_pandas(self) -> Any:
@@ -146,7 +148,7 @@ class Comparison:
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
-        notes = {spec: {"remarks": note} for spec, note in remark_notes(self).items()}
+        notes = {spec: {"diagnostics": note} for spec, note in diagnostic_notes(self).items()}
         data = {
             m.spec: (("x", "y"), self.values[m.spec], m._asdict() | notes.get(m.spec, {}))
             for m in self.measures
@@ -176,7 +178,7 @@ class Comparison:
         return f"<table><caption>Comparison of {size}</caption><tr>{header}</tr>{body}</table>"
 
     def _summary(self) -> Iterator[SummaryRow]:
-        notes = remark_notes(self)
+        notes = diagnostic_notes(self)
         for m in self.measures:
             matrix = self.values[m.spec]
             values = without_rounding(matrix[~np.isnan(matrix)], m)
@@ -220,11 +222,11 @@ def without_rounding(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
     return np.asarray(np.where(np.abs(values) < ROUNDING * scale, 0.0, values))
 
 
-def remark_notes(comparison: Comparison) -> dict[str, str]:
-    """Return one text per measure with remarks, such as "neighbour recall 0.97 to 1"."""
+def diagnostic_notes(comparison: Comparison) -> dict[str, str]:
+    """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1"."""
     values: dict[tuple[str, str], list[float | str]] = {}
-    for remark in comparison.remarks:
-        values.setdefault((remark.measure, remark.name), []).append(remark.value)
+    for diagnostic in comparison.diagnostics:
+        values.setdefault((diagnostic.measure, diagnostic.name), []).append(diagnostic.value)
     notes: dict[str, list[str]] = {}
     for (spec, name), recorded in values.items():
         notes.setdefault(spec, []).append(_note(name, recorded))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 # What a file that is damaged or of another kind can raise, when it is read or turned into an object
 DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
 DAMAGED += (AttributeError, IndexError, RecursionError, OverflowError)
+# Whole numbers of JSON have no limit: NumPy's has one, and a larger one is no float.
+WHOLE, LARGEST = 2**63, sys.float_info.max
 Content = TypeVar("Content")
 
 
@@ -39,7 +42,7 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
     """Raise ``ValueError`` unless a value, and everything in it, has its annotated type.
 
     Knows what results consist of: named tuples and dataclasses, tuples, mappings, unions, and plain
-    values. A whole number is also a float; True and False are no numbers.
+    values. A whole number is also a float, unless it is too large; True and False are no numbers.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
@@ -62,7 +65,7 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
         for name, kind_of_field in fields.items():
             check_types(getattr(value, name), kind_of_field, f"{where}.{name}" if where else name)
         return
-    raise ValueError(f"{where or 'it'} cannot be {type(value).__name__}")
+    raise ValueError(f"{where or 'it'} cannot be {_named(value)}")
 
 
 def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
@@ -71,7 +74,12 @@ def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
             return check_types(value, kind, where)
         except ValueError:
             continue
-    raise ValueError(f"{where} cannot be {type(value).__name__}")
+    raise ValueError(f"{where} cannot be {_named(value)}")
+
+
+def _named(value: Any) -> str:
+    is_large = isinstance(value, int) and abs(value) >= WHOLE
+    return "so large a number" if is_large else type(value).__name__
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
@@ -79,7 +87,21 @@ def _is_plain(value: Any, kind: Any) -> bool:
         return value is None
     if isinstance(value, bool) or kind is bool:
         return isinstance(value, bool) and kind is bool
-    return isinstance(value, (int, float) if kind is float else kind)
+    if isinstance(value, int):
+        return kind in (int, float) and abs(value) < WHOLE
+    return isinstance(value, kind)
+
+
+def check_finite(value: Any, where: str = "") -> None:
+    """Raise ``ValueError`` unless all numbers in what JSON holds are finite, as floats too."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            check_finite(part, f"{where}.{name}" if where else str(name))
+    elif isinstance(value, list | tuple):
+        for i, part in enumerate(value):
+            check_finite(part, f"{where}[{i}]")
+    elif isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"{where} is not a finite number, or is too large")
 
 
 # ---------------------------------------------------------------------------- files written at once

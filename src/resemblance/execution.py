@@ -7,20 +7,11 @@ import pickle
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import BrokenExecutor, Executor
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -30,8 +21,7 @@ from .measure import Measure
 from .plan import TileTask, WorkPlan
 from .representation import Representation, comparing, fingerprint
 from .store import CAVEAT, COLUMNS, NO_MEMORY, Cell, Store
-
-Value = TypeVar("Value")
+from .workers import Call, LostWorkerError, carry_out, has_processes
 
 
 def run_plan(
@@ -57,35 +47,34 @@ def _run_here(tasks: Sequence[TileTask]) -> Iterator[list[Cell]]:
 def _run_elsewhere(
     tasks: Sequence[TileTask], executor: Executor, save: str | Path | None
 ) -> Iterator[list[Cell]]:
-    if isinstance(executor, ProcessPoolExecutor):
+    if has_processes(executor):
         for measure in {m for task in tasks for m in task.measures}:
             pickle.dumps(measure)  # one that cannot travel fails here; the pool might never end
+    calls = [Call(_title(task), run_task, (task,)) for task in tasks]
     try:
-        yield from as_finished({executor.submit(run_task, task) for task in tasks})
+        for _, future in carry_out(calls, executor):
+            yield future.result()
     except BrokenExecutor as error:
         cause = "a worker ended before its work was done, most often for lack of memory"
-        remedy = "save=FILE keeps results"
-        if save:
-            remedy = f"what was computed is kept in {save}; the same call continues"
-        raise type(error)(
-            f"compare: {cause}: take fewer workers, or a smaller memory=; {remedy}"
-        ) from error
+        remedy = "take fewer workers, or a smaller memory="
+        raise type(error)(f"compare: {cause}: {remedy}; {_kept(save)}") from error
+    except LostWorkerError as error:
+        raise LostWorkerError(f"compare: {error}; {_kept(save)}") from error
 
 
-def shares_files(executor: Executor | None) -> bool:
-    """Say whether the workers of an executor run on this machine, with its memory and its files."""
-    return isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor)
+def _kept(save: str | Path | None) -> str:
+    if save is None:
+        return "save=FILE keeps results"
+    return f"what was computed is kept in {save}; the same call continues"
 
 
-def as_finished(pending: set[Future[Value]]) -> Iterator[Value]:
-    """Yield the results of futures as they end; the rest is cancelled when the caller stops."""
-    try:
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in finished)
-    finally:
-        for future in pending:
-            future.cancel()
+def _title(task: TileTask) -> str:
+    """Return what a task is called in messages: its first and last pair, and its measures."""
+    ends = [task.pairs[0][:2], task.pairs[-1][:2]]
+    pairs = [" and ".join(task.representations[i].name for i in pair) for pair in ends]
+    measures = ", ".join(m.name for m in task.measures[:3])
+    more = f" and {len(task.measures) - 3} more" if len(task.measures) > 3 else ""
+    return f"{' to '.join(dict.fromkeys(pairs))} by {measures}{more}"
 
 
 def run_task(task: TileTask) -> list[Cell]:
@@ -117,12 +106,13 @@ def _pairs(task: TileTask) -> Iterator[list[Cell]]:
 
 
 def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
-    start, value, reason, remarks = time.perf_counter(), None, None, None
+    start, value, reason, diagnostics = time.perf_counter(), None, None, None
     try:
         value = scalar(measure.evaluate(x, y))
-        remarks = _remarks(measure, x, y)
+        diagnostics = _diagnostics(measure, x, y)
     except Exception as error:
-        value, reason = None, reason_of(error, measure, x, y)  # also where only the remarks failed
+        # also where only the diagnostics failed
+        value, reason = None, reason_of(error, measure, x, y)
         if reason is None:
             raise
         if reason.startswith(NO_MEMORY):  # make room for the other measures
@@ -130,19 +120,18 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
                 r.forget()
     seconds = time.perf_counter() - start
     identity = (measure.spec, measure.version, fingerprint(x), fingerprint(y))
-    return Cell(*identity, value, seconds, reason, remarks)
+    return Cell(*identity, value, seconds, reason, diagnostics)
 
 
-def _remarks(measure: Measure, x: Representation, y: Representation) -> str | None:
-    """Return the measure's extra diagnostics of this pair, as JSON text."""
-    remarks: dict[str, float | str] = {k: float(v) for k, v in measure.remarks(x, y).items()}
-    if clashes := sorted(remarks.keys() & {*COLUMNS, CAVEAT}):
-        raise ValueError(
-            f"{measure}: a remark cannot be called {clashes[0]!r}, which is a column of the records"
-        )
+def _diagnostics(measure: Measure, x: Representation, y: Representation) -> str | None:
+    """Return the diagnostics of this pair, with a caveat if there is one, as JSON text."""
+    values: dict[str, float | str] = {k: float(v) for k, v in measure.diagnostics(x, y).items()}
+    if clashes := sorted(values.keys() & {*COLUMNS, CAVEAT}):
+        problem = f"a diagnostic cannot be called {clashes[0]!r}"
+        raise ValueError(f"{measure}: {problem}, which is a column of the records")
     if caveat := measure.caveat(x, y):
-        remarks[CAVEAT] = caveat
-    return json.dumps(remarks, allow_nan=False) if remarks else None
+        values[CAVEAT] = caveat
+    return json.dumps(values, allow_nan=False) if values else None
 
 
 @contextmanager

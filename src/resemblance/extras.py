@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 EXTRA = {
     "anndata": "bio",
+    "distributed": "scale",
     "faiss": "neighbours",
     "jinja2": "report",
     "numba": "topology",

@@ -35,6 +35,7 @@ from .declared import (
 from .extras import EXTRA, check
 from .inputs import hint_of_counts
 from .modules import version_of
+from .moved import renamed
 from .representation import (
     Representation,
     Undefined,
@@ -52,8 +53,8 @@ Rows = Literal["samples", "positions"]
 BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
 
 
-def no_remarks(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
-    """Default remarks: none."""
+def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
+    """Return none: the default."""
     return {}
 
 
@@ -82,12 +83,13 @@ class Measure:
     differentiable: bool = True
     deterministic: bool = True
     rows_of_maps: Rows = "samples"
-    # Where the measure is declared, min_samples may be a function of its parameters, and remarks
-    # and uninformative take them, too; in every measure these are a number and functions of (x, y).
+    # Where the measure is declared, min_samples may be a function of its parameters, and
+    # diagnostics and uninformative take them, too; in every measure these are a number and
+    # functions of (x, y).
     min_samples: Any = 2
     version: int = 1
     extra: str | None = None
-    remarks: Callable[..., Mapping[str, float]] = no_remarks
+    diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
     uninformative: Callable[..., str] = no_caveat
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
@@ -96,6 +98,7 @@ class Measure:
     defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
     # The name with every parameter that is not at its default: the identity of a result.
     spec: str = field(init=False)
+    remarks = renamed("Measure", "remarks", "diagnostics")
 
     def __post_init__(self) -> None:
         signature = _public_signature(self.function)
@@ -144,7 +147,7 @@ class Measure:
         """
         fixed, base = fixed_parameters(self, parameters), self.base or self
         values = {**self.defaults, **fixed}
-        claims = {n: partial(getattr(base, n), **values) for n in ("remarks", "uninformative")}
+        claims = {n: partial(getattr(base, n), **values) for n in ("diagnostics", "uninformative")}
         if callable(base.min_samples):
             claims["min_samples"] = base.min_samples(**values)
         return with_parameters(base, fixed, **claims)
@@ -236,12 +239,16 @@ def measure(
         ``min_samples`` (a number, or a function of the parameters), ``limits``
         (smallest and largest value of parameters), ``version`` (raise it when the algorithm
         changes: results of older versions are computed again), ``extra`` (the optional dependency
-        it needs), ``remarks`` (a function of the same arguments; the numbers it returns by name
-        are recorded with the value, such as how exact it is), ``uninformative``
+        it needs), ``diagnostics`` (a function of the same arguments; the numbers it returns by
+        name are recorded with the value, such as how exact it is), ``uninformative``
         (a function of the same, whose docstring says when the value is fixed or near its extreme
         whatever the data; it returns a sentence for such a pair and an empty string for others: a
         warning of a call, a caveat in a result).
     """
+    if "remarks" in claims:  # the old name
+        message = "measure(remarks=...) is now measure(diagnostics=...)"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        claims["diagnostics"] = claims.pop("remarks")
 
     def declare(function: Callable[..., Any]) -> Measure:
         base = Measure(

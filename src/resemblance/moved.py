@@ -1,5 +1,4 @@
-"""Modules that were taken apart: a name that was in one is found where it is now, with a
-warning."""
+"""Names of the version before: each leads to where the thing is now, with a warning."""
 
 from __future__ import annotations
 
@@ -40,6 +39,18 @@ def finder(
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return find
+
+
+def renamed(owner: str, old: str, new: str) -> Any:
+    """Return a property under the old name of an attribute, which gives the new one, with a
+    warning."""
+
+    def get(instance: Any) -> Any:
+        message = f"{owner}.{old} is now {owner}.{new}"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return getattr(instance, new)
+
+    return property(get)
 
 
 def _value(module: ModuleType, name: str) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +12,6 @@ from .measure import Measure
 from .representation import Representation, fingerprint
 from .store import NO_MEMORY, Cell, Key, key_of
 from .tiles import Tile, group_measures, in_units, pair_bytes, tiles
-
-TASKS_PER_WORKER = 2  # with more, the load is more even, but views are computed more often
 
 
 class PlannedPair(NamedTuple):
@@ -170,11 +166,6 @@ def count(task: TileTask) -> int:
     """Return the number of cells of a task."""
     doubled = [task.both_orders and not m.symmetric for m in task.measures]
     return sum(1 + (doubled[p] and x != y) for x, y, positions in task.pairs for p in positions)
-
-
-def tasks_for(executor: Executor | None) -> int:
-    """Return into how many tasks the work of an executor is cut."""
-    return TASKS_PER_WORKER * getattr(executor, "_max_workers", os.cpu_count() or 1)
 
 
 def planned(plan: WorkPlan) -> set[Key]:

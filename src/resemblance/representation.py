@@ -126,7 +126,8 @@ class Representation:
     def __getstate__(self) -> dict[str, Any]:
         # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
         # its path is enough.
-        state = {"path": self.path, "name": self.name, "dtype": self.dtype, "order": self.order}
+        path = self.path and self.path.absolute()  # a worker may have another working folder
+        state = {"path": path, "name": self.name, "dtype": self.dtype, "order": self.order}
         return state | {"source": None if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

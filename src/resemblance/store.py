@@ -7,38 +7,43 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FORMAT = 3
-READABLE = (1, 2, 3)  # format 1 had no remarks, format 2 no caveats
-CAVEAT = "caveat"  # the name of the remark that says why a value means little
-COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no remark may have these names
+from .locks import has_locks, held
+
+FORMAT = 4
+# Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks.
+READABLE = (1, 2, 3, 4)
+CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
+COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.
 NO_MEMORY = "not enough memory"
-INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, remarks)"
+INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, diagnostics)"
 UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
   SET value = excluded.value, seconds = excluded.seconds,
-      reason = excluded.reason, remarks = excluded.remarks
+      reason = excluded.reason, diagnostics = excluded.diagnostics
   WHERE cells.reason LIKE '{NO_MEMORY}%'"""
-# The tables as SQLite records them: those of this format, and those of the first.
+# The tables as SQLite records them: those of this format, of the two before, and of the first.
 _OLD = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
 _KEY = "PRIMARY KEY (measure, version, x, y)"
 CELLS = (
+    f"CREATE TABLE cells ({_OLD}, diagnostics TEXT, {_KEY}) WITHOUT ROWID",
     f"CREATE TABLE cells ({_OLD}, remarks TEXT, {_KEY}) WITHOUT ROWID",
     f"CREATE TABLE cells ({_OLD}, {_KEY}) WITHOUT ROWID",
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
 TIMEOUT = 60.0  # seconds to wait for another process
+WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 
 
 class Cell(NamedTuple):
     """One computed value of a measure for the data with fingerprints x and y, or why there is none.
 
-    ``remarks``: extra diagnostics that the measure reports, as a JSON object of named numbers, and
-    a caveat if there is one.
+    ``diagnostics``: what the measure reports besides, as a JSON object of named numbers, and a
+    caveat if there is one.
     """
 
     measure: str
@@ -48,7 +53,7 @@ class Cell(NamedTuple):
     value: float | None
     seconds: float
     reason: str | None
-    remarks: str | None = None
+    diagnostics: str | None = None
 
 
 Key = tuple[str, int, str, str]
@@ -59,25 +64,25 @@ def key_of(cell: Cell) -> Key:
     return cell[:4]
 
 
-def remarks_of(cell: Cell) -> dict[str, float | str]:
-    """Return the remarks of a cell: finite numbers by name, and perhaps a caveat, which is a text.
+def diagnostics_of(cell: Cell) -> dict[str, float | str]:
+    """Return the diagnostics of a cell: finite numbers by name, and perhaps a caveat (a text).
 
     Raises ``ValueError`` for anything else, and for a number with the name of a column.
     """
-    if cell.remarks is None:
+    if cell.diagnostics is None:
         return {}
     try:
-        remarks = dict(json.loads(cell.remarks).items())
-        caveat = {CAVEAT: remarks.pop(CAVEAT)} if type(remarks.get(CAVEAT)) is str else {}
-        are_numbers = all(type(value) in (int, float) for value in remarks.values())
-        are_finite = are_numbers and all(map(math.isfinite, remarks.values()))
+        values = dict(json.loads(cell.diagnostics).items())
+        caveat = {CAVEAT: values.pop(CAVEAT)} if type(values.get(CAVEAT)) is str else {}
+        are_numbers = all(type(value) in (int, float) for value in values.values())
+        are_finite = are_numbers and all(map(math.isfinite, values.values()))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"remarks must be numbers by name; got {cell.remarks!r}") from error
-    if not are_finite or remarks.keys() & {*COLUMNS, CAVEAT}:
-        raise ValueError(
-            f"remarks must be finite numbers, none with the name of a column; got {cell.remarks!r}"
-        )
-    return {**{name: float(value) for name, value in remarks.items()}, **caveat}
+        problem = "diagnostics must be numbers by name"
+        raise ValueError(f"{problem}; got {cell.diagnostics!r}") from error
+    if not are_finite or values.keys() & {*COLUMNS, CAVEAT}:
+        problem = "diagnostics must be finite numbers, none with the name of a column"
+        raise ValueError(f"{problem}; got {cell.diagnostics!r}")
+    return {**{name: float(value) for name, value in values.items()}, **caveat}
 
 
 class Store:
@@ -86,9 +91,12 @@ class Store:
     A cell is found again whenever the same measure, version and data are asked for, in whatever
     comparison; the description is that of the last one. Writes are atomic (SQLite in WAL mode), so
     a process killed at any moment leaves a file that can be read and continued, and two processes
-    may write at once. On network file systems, which WAL does not support, use one process. While
-    the file is open, and after a kill, the latest cells are in a second file, ``-wal``, which the
-    next process to open it takes in.
+    on one machine may write at once. While the file is open, and after a kill, the latest cells are
+    in a second file, ``-wal``, which the next process to open it takes in.
+
+    Where the file system has no locks, a file ``-held`` beside it lets one process have it at a
+    time, and there is no second file: see :mod:`resemblance.locks`. ``is_shared`` says whether
+    others can write meanwhile.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False):
@@ -96,24 +104,34 @@ class Store:
         self._read_only = read_only
         self._pending: list[Cell] = []
         self._written = 0.0
-        with reading(self.path):
-            self._db = open_to_read(self.path) if read_only else _connected(self.path)
+        self.is_shared = read_only or has_locks(self.path.parent)
+        with ExitStack() as stack, reading(self.path):
+            if not self.is_shared:
+                holder = self.path.with_name(f"{self.path.name}-held")
+                stack.enter_context(held(holder, str(self.path)))
+            self._db = open_to_read(self.path) if read_only else _connected(self.path, self._mode)
+            stack.callback(self._db.close)
             self._check_format()
             if not read_only:
                 self._write_ahead()
                 self._create()
+            self._open = stack.pop_all()
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        try:
-            if self._pending:
-                self.flush()
-        finally:
-            if not self._read_only:
-                self._leave_one_file()
-            self._db.close()
+        with self._open:
+            try:
+                if self._pending:
+                    self.flush()
+            finally:
+                if not self._read_only:
+                    self._leave_one_file()
+
+    @property
+    def _mode(self) -> str:
+        return "" if self.is_shared else WITHOUT_LOCKS
 
     def describe(self, description: dict[str, Any]) -> None:
         """Record which comparison the cells are for (the last description counts)."""
@@ -199,6 +217,9 @@ class Store:
 
         SQLite does not wait for this lock itself, which several processes may want in a new file.
         """
+        if not self.is_shared:  # a log needs memory that processes share
+            self._db.execute("PRAGMA journal_mode=DELETE")
+            return
         deadline = time.monotonic() + TIMEOUT
         while True:
             try:
@@ -221,8 +242,11 @@ class Store:
         """Create the tables and set the format in one transaction, so that neither comes alone."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
-            if self._db.execute("PRAGMA user_version").fetchone() == (1,):
-                self._db.execute("ALTER TABLE cells ADD COLUMN remarks TEXT")
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version == 1:
+                self._db.execute("ALTER TABLE cells ADD COLUMN diagnostics TEXT")
+            elif version in (2, 3):
+                self._db.execute("ALTER TABLE cells RENAME COLUMN remarks TO diagnostics")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
             for statement in (CELLS[0], HEADER):
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
@@ -247,11 +271,15 @@ def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
         path.resolve().as_uri() + mode, uri=True, timeout=TIMEOUT, check_same_thread=False
     )
     connection.execute("PRAGMA trusted_schema = OFF")
+    if WITHOUT_LOCKS in mode:  # so SQLite can read what a log holds that was left by a kill
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     return connection
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open a file that another process may be writing, or that is in a read-only folder."""
+    if not has_locks(path.parent):
+        return _connected(path, f"{WITHOUT_LOCKS}&mode=ro")
     connection = _connected(path, "?mode=ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -274,4 +302,4 @@ def _check(cell: Cell) -> None:
         raise ValueError(f"this is not a value of a measure: {tuple(cell)!r}")
     if not (math.isfinite(number) and math.isfinite(cell.seconds)):
         raise ValueError(f"this value is not finite: {tuple(cell)!r}")
-    remarks_of(cell)
+    diagnostics_of(cell)

@@ -19,6 +19,7 @@ from ..report.output import deliver, emit, show
 from ..store import Store
 from ..tiles import parse_bytes
 from .errors import complain
+from .executors import executors
 from .options import (
     check_choice,
     check_inputs,
@@ -26,7 +27,6 @@ from .options import (
     choose_format,
     chosen_measures,
     examples,
-    processes,
 )
 from .progress import bars
 
@@ -79,7 +79,12 @@ Save = Annotated[
     Path | None, typer.Option(help="Keep every result here at once; a later run continues.")
 ]
 Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: this one.")
+]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Computes on the Dask cluster of this address, not here.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
 
 
@@ -91,7 +96,8 @@ def compare_command(
     html: Page = None,
     save: Save = None,
     memory: Memory = "2GB",
-    jobs: Jobs = 1,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> int:
     """Compare representations (samples, features) of the same samples by many measures.
@@ -113,7 +119,7 @@ def compare_command(
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
     try:
-        with processes(jobs) as executor:
+        with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
             comparison = compare(representations, measures=chosen, executor=executor, **options)
         _write(comparison, kind, output, html)
     except KeyboardInterrupt:

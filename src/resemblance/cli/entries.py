@@ -90,6 +90,7 @@ RESI = SuiteCommands(
     preview=preview_resi,
     packages=("jinja2", "pandas", "pyarrow"),
     extra="resi",
+    trains=True,
 )
 SENSITIVITY = SuiteCommands(
     "sensitivity",

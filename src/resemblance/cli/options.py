@@ -1,19 +1,13 @@
-"""What the commands share: options turned into what the library takes, processes, and messages."""
+"""What the commands share: options turned into what the library takes, and messages."""
 
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 import re
-import signal
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +20,6 @@ from ..results.claims import Claim
 from ..results.headlines import TRIAL
 from ..suggestions import did_you_mean
 from .errors import OWN_MODULE, OwnFileError
-
-# What a worker does first, as text so that nothing of ours is imported before. Interrupts from the
-# keyboard reach all processes, and only the parent is to answer them; and a worker ends when its
-# parent does, however that ends.
-WORKER = """
-import multiprocessing, os, signal, threading
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)),
-                 daemon=True).start()
-"""
 
 
 def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
@@ -227,56 +211,6 @@ def examples(*commands: str) -> str:
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise ValueError(f"--{option} cannot be {value!r}{did_you_mean(value, known)}")
-
-
-@contextmanager
-def processes(jobs: int) -> Iterator[Executor | None]:
-    """Yield a pool of processes that ends at once, silently, when something goes wrong here."""
-    if jobs == 1:
-        yield None
-        return
-    with ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), initializer=exec, initargs=(WORKER, {})
-    ) as executor:
-        executor.submit = partial(_held, executor.submit)  # type: ignore[method-assign]
-        try:
-            yield executor
-        except BaseException:
-            _end(executor)
-            raise
-
-
-def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Submit a task while interrupts from the keyboard wait.
-
-    A worker that this starts never gets one.
-
-    A worker ignores interrupts from its first line on, but it takes a second to come to that line.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        return submit(*args, **named)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return submit(*args, **named)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end(executor: ProcessPoolExecutor) -> None:
-    """End the workers.
-
-    Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.
-    """
-    executor.shutdown(wait=False, cancel_futures=True)
-    deadline = time.monotonic() + 1
-    waiting = executor._pending_work_items
-    while (
-        any(item.future.cancelled() for item in list(waiting.values()))
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.01)
-    for process in multiprocessing.active_children():
-        process.terminate()
 
 
 def warn_of_trial(is_trial: bool, kind: str) -> None:

@@ -56,6 +56,19 @@ COMMON = (  # of the command ``run``, for all suites
         "Judges the claims of a paper: FILE.py:NAME, functions by the name of a section.",
     ),
     option("jobs", int | None, "Processes; default: all processors.", "--jobs", "-j", min=1),
+    option(
+        "scheduler",
+        str | None,
+        "Computes on the Dask cluster with this address or scheduler file, not in processes here.",
+    ),
     option("memory", str, "Memory for intermediate results, per process.", default="2GB"),
     option("quiet", bool, "No progress, no messages but errors.", "--quiet", "-q", default=False),
+)
+GPU = (  # of the command ``run``, for suites that train models elsewhere than they compare
+    option(
+        "gpu_resource",
+        str | None,
+        "Trains only on workers of the cluster that have this resource, such as GPU.",
+        "--gpu-resource",
+    ),
 )

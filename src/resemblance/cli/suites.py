@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
 from .errors import complain
+from .executors import executors
 from .options import (
     check_choice,
     check_page,
@@ -31,11 +32,10 @@ from .options import (
     chosen_measures,
     examples,
     own_claims,
-    processes,
     warn_of_trial,
     with_own_measures,
 )
-from .parameters import COMMON, option, parameters_of, study_argument, with_parameters
+from .parameters import COMMON, GPU, option, parameters_of, study_argument, with_parameters
 from .progress import bars
 
 
@@ -58,7 +58,8 @@ class SuiteCommands(NamedTuple):
     ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
     ``report``. ``plan``: the models that a study needs. ``preview``: called before a run as ``run``
     is, and does what the options ask for instead; it returns whether they do. ``packages``: that a
-    run needs, and the ``extra`` that installs them.
+    run needs, and the ``extra`` that installs them. ``trains``: whether ``run`` takes a
+    ``trainer``.
     """
 
     name: str
@@ -76,6 +77,7 @@ class SuiteCommands(NamedTuple):
     preview: Callable[..., bool] = _no_preview
     packages: Sequence[str] = ("jinja2",)
     extra: str = "report"
+    trains: bool = False
 
 
 def suite_commands(suite: SuiteCommands) -> typer.Typer:
@@ -113,7 +115,7 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
         options = _run_options(suite, words)
         if suite.preview(words["study"], **options):
             return 0
-        return _carry_out(suite, words["study"], words["jobs"], words["quiet"], options)
+        return _carry_out(suite, words, options)
 
     return with_parameters(command, *_run_parameters(suite))
 
@@ -135,7 +137,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
             help = f"{what} (repeatable): {', '.join(names)}."
             parameters += [option(name, list[str] | None, help)]
     parameters += [p for p in options if p.default is not Parameter.empty]
-    return [*parameters, *COMMON]
+    return [*parameters, *COMMON, *(GPU if suite.trains else ())]
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
@@ -174,12 +176,15 @@ def _check_packages(suite: SuiteCommands) -> None:
 
 
 def _carry_out(
-    suite: SuiteCommands, study: Path, jobs: int | None, quiet: bool, options: Mapping[str, object]
+    suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
+    study, quiet = words["study"], words["quiet"]
+    where = executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
     try:
-        with processes(jobs or os.cpu_count() or 1) as executor, bars(quiet) as progress:
-            result = suite.run(study, executor=executor, progress=progress, **options)
+        with where as (executor, trainer), bars(quiet) as progress:
+            more = {"trainer": trainer} if trainer else {}
+            result = suite.run(study, executor=executor, progress=progress, **more, **options)
         page = write_page(result, study / "index.html")
     except KeyboardInterrupt:
         typer.echo(
@@ -305,10 +310,22 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
     if (study / "study.json").exists():
         _check_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():
-        raise ValueError(f"{study} has no results yet: resemblance {suite.name} run {study}")
+        raise ValueError(f"{study} has no results yet: {_command(suite, study)}")
     result = suite.read(study, **options)
     _check_suite(suite, study, result.suite)
     return result
+
+
+def _command(suite: SuiteCommands, study: Path) -> str:
+    """Return the command that begins a study or, of the same size and models, continues it."""
+    words = ["resemblance", suite.name, "run", str(study)]
+    if (study / "study.json").exists():
+        known = purpose(study)
+        words += ["--size", known.size] if known.size not in ("", suite.size) else []
+        words += ["--models", known.models] if known.models else []
+        if known.domains and set(known.domains) != set(suite.domains):
+            words += [word for domain in known.domains for word in ("--domain", domain)]
+    return shlex.join(words)
 
 
 def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:

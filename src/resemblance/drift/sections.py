@@ -40,7 +40,7 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
         tuple(sections),
         provenance={**report.provenance, **_settings(report)},
         facts={"purpose": settings["purpose"]},
-        lead=" ".join((report.verdict, *report.lines)),
+        lead="\n".join((report.verdict, *report.lines)),
         title=title,
         counts={
             _samples_of(settings): f"{settings['samples']:,}",

@@ -38,7 +38,7 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
     min_samples=lambda k, corrected, **_: k + 1 + corrected,
     limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
     uninformative=of_neighbour_sets,
 )
 def mutual_knn(
@@ -99,7 +99,7 @@ def mutual_knn(
     min_samples=lambda k, corrected, **_: k + 1 + corrected,
     limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
     uninformative=of_returns,
 )
 def cycle_knn(

@@ -52,7 +52,7 @@ Product = Callable[["csr_array", "csr_array"], float]
         when({"baseline": "permutation"}, range=(-np.inf, 1)),
         APPROXIMATE,
     ),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
 )
 def mka(
     x: Representation,
@@ -126,7 +126,7 @@ def mka(
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(when({"variant": "code"}, range=(-np.inf, np.inf), identity=False), APPROXIMATE),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
 )
 def kcka(
     x: Representation,
@@ -201,7 +201,7 @@ def _beyond(chance: float, similarity: float) -> float:
         when({"estimator": "centered"}, symmetric=True, range=(-1, 1), identity=True),
         APPROXIMATE,
     ),
-    remarks=lambda x, y, kernel, **parameters: recall_of_both(
+    diagnostics=lambda x, y, kernel, **parameters: recall_of_both(
         x, y, metric=affinity(kernel), **parameters
     ),
 )

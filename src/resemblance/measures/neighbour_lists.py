@@ -34,7 +34,7 @@ from .neighbours import APPROXIMATE, COSINE
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, APPROXIMATE),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
 )
 def lcs_knn(
     x: Representation,
@@ -108,7 +108,7 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, APPROXIMATE),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
 )
 def edit_distance_knn(
     x: Representation,

@@ -56,7 +56,7 @@ COSINE = {"orthogonal", "isotropic_scaling"}
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
     uninformative=of_neighbour_unions,
 )
 def jaccard(
@@ -104,7 +104,7 @@ def _overlap(a: Nearest, b: Nearest) -> float:
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
-    remarks=recall_of_both,
+    diagnostics=recall_of_both,
 )
 def rank_similarity(
     x: Representation,
@@ -202,7 +202,7 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(APPROXIMATE,),
-    remarks=partial(recall_of_both, metric="cosine"),
+    diagnostics=partial(recall_of_both, metric="cosine"),
     uninformative=of_profiles,
 )
 def second_order_cosine(

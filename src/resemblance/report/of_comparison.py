@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo, remark_notes, without_rounding
+from ..comparison import Comparison, MeasureInfo, diagnostic_notes, without_rounding
 from ..results.figures import HeatMap
 from ..results.result import Result
 from ..results.sections import Entry, Section, Sign, Table
@@ -69,7 +69,7 @@ def result_of(comparison: Comparison, *, stretch: bool = False) -> Result:
 
 def sections(comparison: Comparison, *, stretch: bool = False) -> Iterator[Section]:
     """Yield what a page shows of a comparison."""
-    notes = remark_notes(comparison)
+    notes = diagnostic_notes(comparison)
     yield Section("measures", "Measures", OVER_PAIRS, (_measures(comparison),), terms=notes)
     maps = tuple(heat_map(comparison, m, stretch=stretch) for m in comparison.measures)
     yield Section("maps", "Heat maps", MAPS, figures=maps)

@@ -65,7 +65,7 @@ def _records_of(
     content: Comparison | Result, table: str, kind: str
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     if isinstance(content, Comparison):
-        names = sorted({remark.name for remark in content.remarks})
+        names = sorted({diagnostic.name for diagnostic in content.diagnostics})
         return [*COLUMNS, *names], content.records()
     if table:
         return table_records(content, table)

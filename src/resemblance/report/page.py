@@ -87,7 +87,7 @@ def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
     return {
         "result": result,
         "strip": strip_of(result, facts),
-        "lead": "" if result.is_trial else result.headline(),
+        "lead": [] if result.is_trial else result.headline().splitlines(),
         **_verdicts(result),
         "chapters": shown,
         "legend": common_legend(shown),

@@ -41,7 +41,8 @@ def headline_lines(result: Result) -> list[str]:
     counts = [f"{number} {name}" for name, number in result.counts.items()]
     facts = [f"{name} {fact}" for name, fact in result.facts.items()]
     line = "; ".join([*where, *facts, *counts])
-    return [line, *result.remarks, *filter(None, (result.idle(), result.headline())), ""]
+    idle = [result.idle()] if result.idle() else []
+    return [line, *result.remarks, *idle, *result.headline().splitlines(), ""]
 
 
 def leading_tables(result: Result) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo, remark_notes, without_rounding
+from ..comparison import Comparison, MeasureInfo, diagnostic_notes, without_rounding
 from ..declared import INVARIANCES
 from ..measure import Measure
 from .data import extremes, is_square, summary
@@ -27,7 +27,7 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
     A line per measure for two, small matrices for a few, else a summary.
     """
     if is_square(comparison) and len(comparison.rows) == 2:
-        return [pair_table(comparison), *_remarks(comparison)]
+        return [pair_table(comparison), *_diagnostics(comparison)]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
     if max(len(comparison.rows), len(comparison.columns)) <= MATRIX and lines <= LINES:
         tables = [
@@ -35,16 +35,16 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
             for info in comparison.measures
             for part in (_title(info), matrix_table(comparison, info))
         ]
-        return [*tables, *_remarks(comparison)]
+        return [*tables, *_diagnostics(comparison)]
     return [
         summary_table(comparison),
-        *_remarks(comparison),
+        *_diagnostics(comparison),
         "Every value: --format csv or json, --html FILE",
     ]
 
 
-def _remarks(comparison: Comparison) -> list[str]:
-    return [f"{spec}: {note}" for spec, note in remark_notes(comparison).items()]
+def _diagnostics(comparison: Comparison) -> list[str]:
+    return [f"{spec}: {note}" for spec, note in diagnostic_notes(comparison).items()]
 
 
 def pair_table(comparison: Comparison) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import check_types, read_document, write_atomically
+from ..documents import check_finite, check_types, read_document, write_atomically
 from ..notebook import card
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
@@ -32,10 +32,11 @@ class Result:
     ``suite``: what was run, such as "sensitivity", "joint", "drift" or "compare". ``labels``: by
     specification, what papers call a measure. ``seconds``: the processor time of every section.
     ``facts``: by name, the data sets, models and seeds. ``lead``: what a page says first; by
-    default which measure leads. ``remarks``: what a reader must know before the numbers, such as
-    studies that were left out. ``title`` and ``about``: the heading of its page and the paragraph
-    below it. ``counts``: by name, numbers that a page shows large, such as how many models there
-    are. ``tone``: "good", "warning" or "bad" colours the lead; "" is neutral.
+    default which measure leads; lines after the first become a list. ``remarks``: what a reader
+    must know before the numbers, such as studies that were left out. ``title`` and ``about``: the
+    heading of its page and the paragraph below it. ``counts``: by name, numbers that a page shows
+    large, such as how many models there are. ``tone``: "good", "warning" or "bad" colours the lead;
+    "" is neutral.
 
     A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
@@ -195,6 +196,7 @@ def _result_of(document: dict[str, Any]) -> Result | Former:
     entries["remarks"] = tuple(entries.get("remarks", ()))
     result = Result(**entries)
     check_types(result, Result)
+    check_finite(result.document())
     return result
 
 

@@ -1,5 +1,4 @@
-"""Ranks of a million dissimilarities in compiled code: the kernels behind
-:func:`.rdm.ranks`."""
+"""Compiled kernels of :func:`.rdm.ranks`, for the ranks of a million dissimilarities."""
 
 from __future__ import annotations
 
@@ -16,8 +15,10 @@ MOVES = 8  # per key, up to which keys with the same leading bits are sorted by 
 
 @compiled
 def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
-    """Ranks from 1 to n of fewer than 2^32 values, low < high; neighbours within ``rounding`` share
-    their mean rank."""
+    """Ranks from 1 to n of fewer than 2^32 values, low < high.
+
+    Neighbours within ``rounding`` share their mean rank.
+    """
     keys, ordered = _ranked(vector, low, high, rounding)
     result = np.empty(len(vector))
     for i in range(len(vector)):
@@ -29,8 +30,9 @@ def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> 
 def _ranked(
     vector: np.ndarray, low: float, high: float, rounding: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Keys in the order of the values, the position in their lower half, and the mean ranks in the
-    same order.
+    """Keys in the order of the values, and the mean ranks in the same order.
+
+    The lower half of a key is the position of its value.
 
     Keys decide the order unless steps are so near each other that values may tie: only those are
     looked at.
@@ -57,8 +59,7 @@ def _ranked(
 
 @compiled
 def _by_leading_bits(vector: np.ndarray, low: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and position of each value in one integer, in the order of the leading bits, and a
-    spare array."""
+    """Steps and positions of values in one integer each, by leading bits; and a spare array."""
     n = len(vector)
     keys, other = np.empty(n, np.uint64), np.empty(n, np.uint64)
     first, second = np.zeros(2048, np.int64), np.zeros(2048, np.int64)
@@ -82,8 +83,10 @@ def _by_leading_bits(vector: np.ndarray, low: float, scale: float) -> tuple[np.n
 
 @compiled
 def _finish(keys: np.ndarray) -> None:
-    """Sort keys that are sorted by their leading bits: few move, and not far, unless values crowd
-    together."""
+    """Sort keys that are sorted by their leading bits.
+
+    Few move, and not far, unless values crowd together.
+    """
     moved, most = 0, MOVES * len(keys)
     for i in range(1, len(keys)):
         key, j = keys[i], i

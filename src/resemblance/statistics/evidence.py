@@ -20,8 +20,7 @@ from .supervised import members
     min_samples=4,
 )
 def logme(x: Representation, labels: np.ndarray) -> float:
-    r"""LogME: the largest log evidence per sample of Bayesian linear models from the features to
-    each class.
+    r"""LogME: the largest log evidence per sample of Bayesian linear models of the classes.
 
     .. math:: \frac{1}{C n} \sum_c \max_{\alpha, \beta} \log p(y^{(c)} \mid X, \alpha, \beta),
         \qquad
@@ -52,8 +51,10 @@ def logme(x: Representation, labels: np.ndarray) -> float:
 
 
 def _evidence(u: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
-    """Largest log evidence per sample for one class; ``variances`` are the eigenvalues of XᵀX, in
-    any unit."""
+    """Largest log evidence per sample for one class.
+
+    ``variances`` are the eigenvalues of XᵀX, in any unit.
+    """
     n = len(u)
     along = (u.T @ target.astype(float)) ** 2
     outside = max(float(target.sum() - along.sum()), 0.0)

@@ -34,8 +34,7 @@ def input_noise_stability(
     score: Literal["distance", "rdm"] = "distance",
     seed: int = 0,
 ) -> float:
-    r"""Input-noise stability: how little an encoder's representation moves when noise is added to
-    its inputs.
+    r"""Input-noise stability: how little noise in the inputs moves a representation.
 
     .. math:: \frac{1}{1 + \bar{d}}, \qquad \bar{d} = \frac{1}{K n} \sum_{s, i}
         \lVert f(x_i + \sigma \varepsilon_{s, i}) - f(x_i) \rVert, \quad \varepsilon \sim

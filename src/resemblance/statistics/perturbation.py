@@ -49,8 +49,7 @@ def perturbation_coherence(
     neighbours: Neighbours = "euclidean",
     ridge: float = 1e-6,
 ) -> float:
-    r"""Perturbation coherence: do all perturbed samples move away from the controls in the same
-    direction?
+    r"""Perturbation coherence: do all perturbed samples move in the same direction?
 
     .. math:: \frac{1}{n} \sum_{j=1}^{n} \cos(v_j, \bar{v}), \qquad v_j = x_j - c_j
 
@@ -104,8 +103,10 @@ def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
 
 
 def _exponent(*arrays: np.ndarray) -> int:
-    """The power of two just above all magnitudes: dividing by it is exact, and squares are then in
-    range."""
+    """The power of two just above all magnitudes.
+
+    Dividing by it is exact, and squares are then in range.
+    """
     return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
 
 
@@ -167,8 +168,7 @@ def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
 def perturbation_magnitude(
     x: Representation, control: Representation, *, unit: Literal["data", "deviations"] = "data"
 ) -> float:
-    r"""Perturbation magnitude: how far the mean of the perturbed samples is from the mean of the
-    controls.
+    r"""Perturbation magnitude: how far the mean of the perturbed samples is from the controls'.
 
     .. math:: \lVert \bar{x} - \bar{c} \rVert
 
@@ -261,8 +261,7 @@ def perturbation_reproducibility(
     controls: Literal["shared", "halved"] = "shared",
     seed: int = 0,
 ) -> float:
-    r"""Split-half reproducibility: do two halves of the perturbed samples move on average in the
-    same direction?
+    r"""Split-half reproducibility: do two halves of the perturbed samples move the same way?
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \cos(\bar{x}(A_s) - c_s, \; \bar{x}(B_s) - c_s')
 
@@ -325,8 +324,7 @@ def reproducibility(
 
 
 def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
-    """Weights that give the mean of each group in both halves of k random splits, shape (2, k,
-    n)."""
+    """Weights that give the means of both halves of every group in k random splits, (2, k, n)."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     weights = np.zeros((2, k, len(groups)))
     for split in range(k):

@@ -1,5 +1,4 @@
-"""What the statistics share: rows as NumPy, dissimilarities between them, and their correlation by
-exact ranks."""
+"""What the statistics share: rows as NumPy, dissimilarities, and correlation by exact ranks."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ def rows(x: Representation) -> np.ndarray:
 
 
 def subset(n: int, count: int, seed: int, name: str) -> np.ndarray:
-    """Return the numbers below n, or ``count`` of them drawn without replacement, in increasing
-    order."""
+    """Return the numbers below n, or ``count`` of them drawn without replacement, in order."""
     if n <= count:
         return np.arange(n)
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
@@ -52,8 +50,7 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
 
 
 def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
-    """Cosines, or for "correlation" Pearson correlations over the features, between all rows, shape
-    (n, n).
+    """Cosines between all rows, or for "correlation" Pearson correlations, shape (n, n).
 
     Only what is on and above the diagonal is computed.
     """
@@ -83,8 +80,7 @@ def unit(points: np.ndarray) -> np.ndarray:
 
 
 def agreement(a: np.ndarray, b: np.ndarray, kind: Rdm, compare: Compare) -> float:
-    """Correlation of the dissimilarities between the rows of ``a`` with those between the rows of
-    ``b``."""
+    """Correlation of the dissimilarities between rows of ``a`` with those between rows of ``b``."""
     return correlation(dissimilarities(a, kind), dissimilarities(b, kind), compare)
 
 

@@ -35,8 +35,7 @@ def replicate(
     rdm: Rdm = "cosine",
     compare: Compare = "spearman",
 ) -> float:
-    r"""Replicate stability: the agreement of the dissimilarities in two recordings of the same
-    samples.
+    r"""Replicate stability: the agreement of the dissimilarities in two recordings.
 
     .. math:: \rho\bigl(\operatorname{RDM}(X), \operatorname{RDM}(X')\bigr)
 
@@ -72,8 +71,7 @@ def anchor_profile(
     rdm: Rdm = "cosine",
     compare: Compare = "spearman",
 ) -> float:
-    r"""Anchor-profile stability: does each anchor keep its order of distances to the same probes in
-    a replicate?
+    r"""Anchor-profile stability: is the order of distances to an anchor the same in a replicate?
 
     .. math:: \frac{1}{|A|} \sum_{a \in A} \rho\bigl(D_{a, P}, D'_{a, P}\bigr)
 

@@ -51,8 +51,7 @@ def anisotropy(x: Representation) -> float:
     invariant_to=SHAPE,
 )
 def participation_ratio(x: Representation) -> float:
-    r"""Participation ratio: the number of principal components that hold the variance, counted by
-    their squares.
+    r"""Participation ratio: how many principal components hold the variance, counted by squares.
 
     .. math:: \frac{\bigl(\sum_i \sigma_i^2\bigr)^2}{\sum_i \sigma_i^4}
 
@@ -74,8 +73,7 @@ def participation_ratio(x: Representation) -> float:
     invariant_to=SHAPE,
 )
 def effective_rank(x: Representation) -> float:
-    r"""Effective rank: the number of principal components that hold the variance, counted by their
-    entropy.
+    r"""Effective rank: how many principal components hold the variance, counted by entropy.
 
     .. math:: \exp\Bigl(-\sum_i p_i \log p_i\Bigr), \qquad p_i = \frac{\sigma_i^2}{\sum_j
         \sigma_j^2}

@@ -1,5 +1,4 @@
-"""Splits of the features: is the geometry that one half of them carries the geometry that the other
-half carries?"""
+"""Splits of the features: do two halves of them carry the same geometry?"""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def feature_split(
     max_samples: int = 1600,
     seed: int = 0,
 ) -> float:
-    r"""Feature-split stability: the agreement of the dissimilarities seen by two random halves of
-    the features.
+    r"""Feature-split stability: do two random halves of the features see the same dissimilarities?
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X_{:, A_s}),
         \operatorname{RDM}(X_{:, B_s})\bigr),
@@ -102,8 +100,7 @@ def basis_split(
     max_samples: int = 1600,
     seed: int = 0,
 ) -> float:
-    r"""Split stability in random orthogonal bases: feature-split stability that no rotation of the
-    features changes.
+    r"""Feature-split stability in random orthogonal bases: no rotation of the features changes it.
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X Q_s^A), \operatorname{RDM}(X
         Q_s^B)\bigr)

@@ -1,5 +1,4 @@
-"""Statistics of one representation and the labels of its samples: is what separates the classes
-reliable?"""
+"""Statistics of a representation and labels: is what separates the classes reliable?"""
 
 from __future__ import annotations
 
@@ -23,8 +22,10 @@ BY_RDM = (
 
 
 def members(labels: np.ndarray, called: str, fewest: int = 2, classes: int = 2) -> list[np.ndarray]:
-    """Return the row numbers of every class; ``ValueError`` for too few classes or too few samples
-    in one."""
+    """Return the row numbers of every class.
+
+    Raises ``ValueError`` for too few classes, or too few samples in one.
+    """
     groups = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
     if len(groups) < classes:
         raise ValueError(
@@ -62,8 +63,7 @@ def label_conditioned_split(
     compare: Compare = "spearman",
     seed: int = 0,
 ) -> float:
-    r"""Label-conditioned split stability: do two halves of every class put the classes in the same
-    arrangement?
+    r"""Label-conditioned split stability: do halves of every class arrange the classes alike?
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(M(A_s)),
         \operatorname{RDM}(M(B_s))\bigr)
@@ -120,8 +120,7 @@ def supervised_alignment(
     max_samples: int = 300,
     seed: int = 0,
 ) -> float:
-    r"""Supervised alignment: are samples of different classes further apart than those of one
-    class?
+    r"""Supervised alignment: are samples further apart across classes than within one?
 
     .. math:: \rho\bigl(\operatorname{RDM}(X - \bar{x}),\; [y_i \ne y_j]_{i < j}\bigr)
 
@@ -146,8 +145,10 @@ def supervised_alignment(
 
 
 def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
-    """Row numbers of ``count`` samples, or all: of every class in proportion (largest remainders),
-    at least one."""
+    """Row numbers of ``count`` samples, or all: of every class in proportion, at least one.
+
+    Proportions are rounded by largest remainders.
+    """
     sizes = np.array([len(group) for group in groups])
     if sizes.sum() <= count:
         return np.sort(np.concatenate(groups))
@@ -194,8 +195,10 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
 
 
 def _scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
-    """Sum of squares between classes and in total, in unit size; :class:`Undefined` when all rows
-    are equal."""
+    """Sum of squares between classes and in total, in unit size.
+
+    Raises :class:`Undefined` when all rows are equal.
+    """
     points = centred(points)
     total = float((points**2).sum())
     if total == 0:
@@ -226,8 +229,7 @@ def class_separation(
     rdm: Literal["euclidean", "cosine"] = "euclidean",
     seed: int = 0,
 ) -> float:
-    r"""Class separation: how much further apart are samples of different classes than those of one
-    class?
+    r"""Class separation: how much further apart are samples across classes than within one?
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K}
         \frac{\operatorname{mean}\{D_{ij} : y_i \ne y_j,\; i, j \in S_s\}}
@@ -283,8 +285,7 @@ def lda_stability(
     ridge: float = 1e-6,
     seed: int = 0,
 ) -> float:
-    r"""LDA stability: does the direction that separates two classes stay when the samples are drawn
-    again?
+    r"""LDA stability: does the direction that separates two classes stay when samples are redrawn?
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \lvert \cos(w, w_s) \rvert, \qquad
         w = (S_W + \lambda I)^{-1} (\mu_1 - \mu_0)

@@ -1,5 +1,4 @@
-"""How well will a representation serve a task? Scores of transferability, and of the separation of
-the classes."""
+"""Scores of how well a representation will serve a task, and of how separate its classes are."""
 
 from __future__ import annotations
 
@@ -206,8 +205,7 @@ def _bhattacharyya(means: np.ndarray, spread: np.ndarray, a: int, b: int) -> flo
     min_features=2,
 )
 def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -> float:
-    r"""LEEP: the log-likelihood of the labels under what the outputs of a source classifier say of
-    them.
+    r"""LEEP: the log-likelihood of the labels given the outputs of a source classifier.
 
     .. math:: \frac{1}{n} \sum_i \log \sum_z \hat{P}(y_i \mid z)\, \theta_z(x_i), \qquad
         \hat{P}(y, z) = \frac{1}{n} \sum_{i : y_i = y} \theta_z(x_i)
@@ -239,8 +237,7 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -
     min_features=2,
 )
 def nce(x: Representation, labels: np.ndarray) -> float:
-    r"""Negative conditional entropy: what the predictions of a source classifier leave unknown of
-    the labels.
+    r"""Negative conditional entropy: what a source classifier leaves unknown of the labels.
 
     .. math:: -H(y \mid z) = \sum_{y, z} \hat{P}(y, z) \log \hat{P}(y \mid z), \qquad
         z_i = \operatorname*{arg\,max}_j X_{ij}

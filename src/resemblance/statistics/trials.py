@@ -1,5 +1,4 @@
-"""Statistics of trials in the order in which they were recorded: reliability within, and drift
-along, a recording."""
+"""Statistics of trials in the order of recording: reliability within it, drift along it."""
 
 from __future__ import annotations
 
@@ -87,8 +86,7 @@ def temporal_drift(
     rdm: Rdm = "cosine",
     compare: Compare = "spearman",
 ) -> float:
-    r"""Temporal drift: how much the arrangement of the conditions changes from early to late
-    trials.
+    r"""Temporal drift: how much the arrangement of conditions changes from early to late trials.
 
     .. math:: 1 - \rho\bigl(\operatorname{RDM}(M_{\text{early}}),
         \operatorname{RDM}(M_{\text{late}})\bigr)
@@ -142,8 +140,7 @@ def _agreement_of_parts(
     limits=PART,
 )
 def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = True) -> float:
-    r"""Centroid drift: how much the direction of the mean response changes from early to late
-    trials.
+    r"""Centroid drift: how much the mean response turns from early to late trials.
 
     .. math:: 1 - \cos(\bar{x}_{\text{early}}, \bar{x}_{\text{late}})
 

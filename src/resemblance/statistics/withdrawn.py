@@ -1,5 +1,8 @@
-"""Two published splits of the samples that correlate entries of different pairs: withdrawn by their
-author, and here only so that published values can be checked."""
+"""Two published splits of the samples, withdrawn by their author.
+
+They correlate entries of different pairs, and are here only so that published values can be
+checked.
+"""
 
 from __future__ import annotations
 

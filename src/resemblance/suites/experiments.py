@@ -8,12 +8,13 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..comparison import environment
 from ..documents import read_document, write_atomically
-from ..execution import as_finished, single_threaded
+from ..execution import single_threaded
 from ..measure import Measure
 from ..results.claims import Claim
 from ..results.headlines import facts_of
@@ -23,6 +24,7 @@ from ..results.values import distinct
 from ..statistic import Statistic
 from ..subject import Recipe
 from ..suggestions import did_you_mean
+from ..workers import Call, carry_out
 from .study import Judge, Progress, judged_by, log, study_folder
 from .training import train
 
@@ -195,10 +197,14 @@ def interleaved(tasks: Sequence[Task]) -> list[Task]:
 
 def _work(missing: Iterable[Task], config: RunConfig, executor: Executor | None) -> Iterator[str]:
     config = config._replace(claims={})
-    if executor is None:
-        yield from (compute_part(task, config) for task in missing)
-        return
-    yield from as_finished({executor.submit(compute_part, task, config) for task in missing})
+    calls = [Call(_place(task), compute_part, (task, config)) for task in missing]
+    for _, future in carry_out(calls, executor, partial(log, config.folder)):
+        yield future.result()
+
+
+def _place(task: Task) -> str:
+    """Return what a part is called in messages."""
+    return f"experiment {task.experiment}, part {json.dumps(task.part, ensure_ascii=False)}"
 
 
 def compute_part(task: Task, config: RunConfig) -> str:
@@ -208,7 +214,7 @@ def compute_part(task: Task, config: RunConfig) -> str:
     measure of the user), and for a value with NaN, infinity or anything else that JSON cannot hold.
     """
     start = time.process_time()
-    where = f"experiment {task.experiment}, part {json.dumps(task.part, ensure_ascii=False)}"
+    where = _place(task)
     try:
         with single_threaded():
             value = task.compute(config, task.part)
@@ -228,10 +234,15 @@ def compute_part(task: Task, config: RunConfig) -> str:
 
 
 def _task(config: RunConfig, experiment: Experiment, part: Part) -> Task:
-    key = json.dumps([experiment.name, experiment.version, part], sort_keys=True, allow_nan=False)
-    name = f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
-    file = config.folder / "parts" / experiment.name / name
+    file = part_file(config.folder, experiment.name, experiment.version, part)
     return Task(experiment.name, experiment.compute, part, file)
+
+
+def part_file(folder: Path, experiment: str, version: int, part: Part) -> Path:
+    """Return the file that keeps a part of a version of an experiment."""
+    key = json.dumps([experiment, version, part], sort_keys=True, allow_nan=False)
+    name = f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    return folder / "parts" / experiment / name
 
 
 def _read(task: Task) -> Finished | None:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..documents import check_types, read_document, write_atomically
+from ..locks import has_locks, held
 from ..results.claims import Claim
 from ..sources.published import Portion
 from ..sources.trained import DOMAINS
@@ -36,7 +37,8 @@ READABLE = (1, 2)  # 1: a study of ReSi had its size under "suite", and no "size
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
 Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
 Made = TypeVar("Made")
-BEGUN = re.compile(r"\.lock(-journal)?|\.study\.json-\d+")  # left by a run killed at its start
+# What a run leaves that is killed at its start.
+BEGUN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
 # Where a killed process leaves unfinished work, and the names that we give it.
 UNFINISHED = (
     ("subjects", "**/.partial-*", re.compile(r"\.partial-seed\d+-\d+")),
@@ -223,7 +225,9 @@ def study_folder(
         with tempfile.TemporaryDirectory() as temporary:
             yield Path(temporary), Purpose(suite, size, tuple(domains), models, tuple(portions))
         return
-    path = Path(folder)
+    # absolute, for workers may have another working folder; links in it stay, for the place that
+    # they lead to may have another name on another machine
+    path = Path(folder).absolute()
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     with alone(path):
@@ -242,8 +246,15 @@ def study_folder(
 
 @contextmanager
 def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
-    """Hold the lock of a study, which ends with the process, however it ends; ``ValueError`` if
-    another process holds it."""
+    """Hold the lock of a study, which ends with the process, however it ends.
+
+    Raises ``ValueError`` if another process holds it. Where the file system has no locks, a file
+    takes its place, which other machines heed, too: see :mod:`resemblance.locks`.
+    """
+    if not has_locks(folder):
+        with held(folder / ".held", str(folder), patience):
+            yield
+        return
     database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
     try:
         database.execute("BEGIN EXCLUSIVE")
@@ -271,7 +282,7 @@ def is_running(folder: Path) -> bool:
             return False
     except ValueError:
         return True
-    except sqlite3.OperationalError:  # a folder that nobody can write to
+    except (sqlite3.OperationalError, OSError):  # in a folder that nobody can write to
         return False
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, wait
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from ..sources.published.checkpoints import Checkpoint
 from ..sources.published.resources import Resources
 from ..sources.trained import DOMAINS, source
 from ..subject import Extraction, Recipe, Subject
+from ..workers import Call, carry_out
 from .study import Progress, log
 
 State = Mapping[str, np.ndarray]  # the weights of a model, by name
@@ -107,28 +108,16 @@ def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
 def _trained(
     folder: Path, missing: Iterable[Recipe], executor: Executor | None, resources: Resources | None
 ) -> Iterator[tuple[Recipe, Finished]]:
-    jobs = [(r, model_folder(folder, r), _parent_folder(folder, r), resources) for r in missing]
-    if executor is None:
-        yield from ((job[0], _finished(partial(train_one, *job))) for job in jobs)
-        return
-    pending = {executor.submit(train_one, *job): job[0] for job in jobs}
-    try:
-        while pending:
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                yield pending.pop(future), _finished(future.result)
-    finally:
-        for future in pending:
-            future.cancel()
-
-
-def _finished(act: Callable[[], str]) -> Finished:
-    """Return what a training returns, or what it raises unless no other could go on either."""
-    try:
-        return act()
-    except BrokenExecutor:
-        raise
-    except Exception as error:
-        return error
+    recipes = {recipe.name: recipe for recipe in missing}
+    calls = [
+        Call(name, train_one, (r, model_folder(folder, r), _parent_folder(folder, r), resources))
+        for name, r in recipes.items()
+    ]
+    for call, future in carry_out(calls, executor, partial(log, folder)):
+        error = future.exception()
+        if isinstance(error, BrokenExecutor):  # no other training could go on either
+            raise error
+        yield recipes[call.name], error if isinstance(error, Exception) else future.result()
 
 
 def _parent_folder(study: Path, recipe: Recipe) -> Path | None:

@@ -229,3 +229,5 @@ def _check_identities(representations: Mapping[str, Any]) -> None:
             raise ValueError(f"it does not describe the representation {name!r}")
         check_types(identity["n_samples"], int | float, f"the number of samples of {name!r}")
         check_types(identity["n_features"], int | float, f"the number of features of {name!r}")
+        for key in sorted(IDENTITY):
+            check_types(identity[key], str | float, f"{key} of {name!r}")

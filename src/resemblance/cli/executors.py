@@ -1,0 +1,152 @@
+"""Where the commands compute: processes on this machine, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from ..extras import need
+from ..workers import WorkerPool
+
+PATIENCE = "30s"  # for an answer of a scheduler
+# What a worker does first, as text so that nothing of ours is imported before. Interrupts from the
+# keyboard reach all processes, and only the parent is to answer them; and a worker ends when its
+# parent does, however that ends.
+WORKER = """
+import multiprocessing, os, signal, threading
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)),
+                 daemon=True).start()
+"""
+
+
+class Executors(NamedTuple):
+    """What carries out the work, and what trains models if that is something else."""
+
+    work: Executor | None
+    trainer: Executor | None = None
+
+
+@contextmanager
+def executors(
+    jobs: int | None, scheduler: str | None = None, gpu_resource: str | None = None
+) -> Iterator[Executors]:
+    """Yield the executors that the options of a command ask for.
+
+    Raises ``ValueError`` for options that do not go together, and for a cluster that does not
+    answer or has no worker with the resource.
+    """
+    if scheduler is None:
+        if gpu_resource:
+            raise ValueError("--gpu-resource is of the workers of a cluster: give --scheduler, too")
+        with processes(jobs or os.cpu_count() or 1) as executor:
+            yield Executors(executor)
+        return
+    if jobs is not None:
+        raise ValueError("--jobs are processes here, --scheduler is a cluster: give one of them")
+    with _connected(scheduler) as client:
+        trainer = None
+        if gpu_resource:
+            _check_resource(client, scheduler, gpu_resource)
+            trainer = client.get_executor(resources={gpu_resource: 1})
+        yield Executors(client.get_executor(), trainer)
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    """Yield a client of a Dask cluster that has workers; it waits for the first."""
+    distributed = need("distributed")
+    is_file = Path(scheduler).is_file()
+    where = {"scheduler_file": scheduler} if is_file else {"address": scheduler}
+    try:
+        client = distributed.Client(**where, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"--scheduler {scheduler}: no Dask scheduler answers there ({error}); give an address "
+            "such as tcp://host:8786, or the file that the scheduler wrote"
+        ) from error
+    with client:
+        if not client.nthreads():
+            print(f"waiting for a worker of {scheduler}", file=sys.stderr)
+            client.wait_for_workers(1)
+        yield client
+
+
+def _check_resource(client: Any, scheduler: str, name: str) -> None:
+    resources = client.run_on_scheduler(_resources)
+    if name not in resources:
+        known = ", ".join(resources) or "none"
+        raise ValueError(
+            f"--gpu-resource {name}: no worker of {scheduler} has it (there are: {known}); start "
+            f'some with dask worker --resources "{name}=1"'
+        )
+
+
+def _resources(dask_scheduler: Any) -> list[str]:
+    """Return the resources of all workers of a scheduler."""
+    return sorted({name for w in dask_scheduler.workers.values() for name in w.resources})
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Executor | None]:
+    """Yield a pool of processes that ends at once, silently, when something goes wrong here."""
+    if jobs == 1:
+        yield None
+        return
+    pool = WorkerPool(partial(_process_pool, jobs))
+    try:
+        yield cast(Executor, pool)
+    except BaseException:
+        _end(pool.pool)
+        raise
+    pool.pool.shutdown()
+
+
+def _process_pool(jobs: int) -> ProcessPoolExecutor:
+    executor = ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), initializer=exec, initargs=(WORKER, {})
+    )
+    executor.submit = partial(_held, executor.submit)  # type: ignore[method-assign]
+    return executor
+
+
+def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Submit a task while interrupts from the keyboard wait.
+
+    A worker that this starts never gets one.
+
+    A worker ignores interrupts from its first line on, but it takes a second to come to that line.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        return submit(*args, **named)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return submit(*args, **named)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end(executor: ProcessPoolExecutor) -> None:
+    """End the workers.
+
+    Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.
+    """
+    executor.shutdown(wait=False, cancel_futures=True)
+    deadline = time.monotonic() + 1
+    waiting = executor._pending_work_items
+    while (
+        any(item.future.cancelled() for item in list(waiting.values()))
+        and time.monotonic() < deadline
+    ):
+        time.sleep(0.01)
+    for process in multiprocessing.active_children():
+        process.terminate()

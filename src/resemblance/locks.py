@@ -1,0 +1,140 @@
+"""Locks of files, and what takes their place on file systems that have none.
+
+Some network file systems have no locks: NFS without its lock service, Lustre mounted without
+``flock``. There a file that only one process can create says who is at work; its time of change,
+renewed again and again, says that it still is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from .documents import read_document
+
+HEARTBEAT = 20.0  # seconds between two signs of life of a holder
+DEAD = 15 * HEARTBEAT  # without a sign for so long, a holder counts as dead
+
+
+def has_locks(folder: Path) -> bool:
+    """Return whether the file system of a folder has locks, by trying one on a file of our own.
+
+    It is taken to have them where nothing can be written.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows, whose file systems have locks
+        return True
+    with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # the file is new and nobody else's, so it is the lock that does not exist
+            return False
+    return True
+
+
+@contextmanager
+def held(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
+    """Hold a file that only one process can create, in place of a lock on ``what``.
+
+    Raises ``ValueError`` while another process holds it, on this machine or another, for longer
+    than ``patience`` seconds. The file of a holder that is dead is taken over: one that gave no
+    sign of life for ``DEAD`` seconds by the clock of the file system, or one on this machine whose
+    process has ended.
+    """
+    deadline = time.monotonic() + patience
+    while not (_create(file) or _take_over(file)):
+        if time.monotonic() > deadline:
+            raise ValueError(
+                f"{_holder(file)} is working on {what}; wait until it is done, or stop it"
+            )
+        time.sleep(0.05)
+    stopped = threading.Event()
+    beating = threading.Thread(target=_beat, args=(file, stopped), daemon=True)
+    beating.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        beating.join()
+        file.unlink(missing_ok=True)
+
+
+def _create(file: Path) -> bool:
+    """Create a file that names this process; False if it is there already."""
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            json.dump({"host": socket.gethostname(), "pid": os.getpid()}, stream)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _beat(file: Path, stopped: threading.Event) -> None:
+    while not stopped.wait(HEARTBEAT):
+        with suppress(OSError):  # of a disk that is away for a moment
+            os.utime(file)
+
+
+def _take_over(file: Path) -> bool:
+    """Take over the file of a dead holder, one process at a time; False if it may be alive."""
+    removal = file.with_name(f"{file.name}-removal")
+    if not _is_dead(file):
+        return False
+    if not _create(removal):
+        if _is_dead(removal):  # killed at this very place
+            removal.unlink(missing_ok=True)
+        return False
+    try:
+        if _is_dead(file):  # still, not another's since
+            file.unlink(missing_ok=True)
+        return _create(file)
+    finally:
+        removal.unlink(missing_ok=True)
+
+
+def _is_dead(file: Path) -> bool:
+    try:
+        age = _now(file.parent) - file.stat().st_mtime
+    except FileNotFoundError:  # its holder has just ended
+        return True
+    owner = _owner(file)
+    is_here = owner.get("host") == socket.gethostname() and isinstance(owner.get("pid"), int)
+    return age > DEAD or (is_here and not _is_alive(owner["pid"]))
+
+
+def _now(folder: Path) -> float:
+    """Return the time by the clock of the file system, which all machines share."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is somebody else's
+        return True
+    return True
+
+
+def _owner(file: Path) -> dict[str, Any]:
+    try:
+        owner = read_document(file, dict, "a lock")
+    except ValueError:  # just being written
+        return {}
+    return owner
+
+
+def _holder(file: Path) -> str:
+    owner = _owner(file)
+    return f"process {owner.get('pid', '?')} on {owner.get('host', '?')} (named in {file})"

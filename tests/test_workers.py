@@ -1,0 +1,148 @@
+"""Calls carried out by workers: how many at a time, and what becomes of those whose worker is
+killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from types import SimpleNamespace
+
+import pytest
+
+from resemblance.workers import (
+    ATTEMPTS,
+    Call,
+    LostWorkerError,
+    WorkerPool,
+    carry_out,
+    shares_files,
+    workers_of,
+)
+
+
+def new_pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(2, get_context("fork"))
+
+
+@pytest.fixture
+def pool():
+    workers = WorkerPool(new_pool)
+    yield workers
+    workers.pool.shutdown()
+
+
+def note(folder, name) -> int:
+    """Return how often a call of this name was begun, this time included."""
+    with (folder / name).open("a") as file:
+        file.write("x")
+    return len((folder / name).read_text())
+
+
+def killed_at_first(folder, name):
+    if note(folder, name) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return name
+
+
+def always_killed(folder, name):
+    note(folder, name)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def undisturbed(folder, name):
+    note(folder, name)
+    return name
+
+
+def failing(folder, name):
+    raise ZeroDivisionError(name)
+
+
+def calls(folder, **functions):
+    return [Call(name, function, (folder, name)) for name, function in functions.items()]
+
+
+def test_what_a_killed_worker_had_is_done_again_by_a_new_one(pool, tmp_path):
+    functions = dict.fromkeys("bcdef", undisturbed)
+    said = []
+    todo = calls(tmp_path, a=killed_at_first, **functions, g=killed_at_first)
+    done = {call.name: future.result() for call, future in carry_out(todo, pool, said.append)}
+    assert done == {name: name for name in "abcdefg"}
+    assert 1 <= len(said) <= 2
+    assert "a worker ended before its work was done" in said[0]
+    times = {name: len((tmp_path / name).read_text()) for name in "abcdefg"}
+    assert times["a"] >= 2
+    assert sum(times.values()) <= 7 + 2 * 2  # only what the two workers had at that moment
+
+
+def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool, tmp_path):
+    functions = dict.fromkeys("abce", undisturbed)
+    todo = calls(tmp_path, killer=always_killed, **functions, second=always_killed)
+    done = list(carry_out(todo, pool, lambda line: None))
+    assert {call.name for call, _ in done[:4]} == set("abce")
+    for call, future in done[4:]:
+        with pytest.raises(LostWorkerError, match=f"^{call.name}: its worker ended .* 3 times"):
+            future.result()
+        assert len((tmp_path / call.name).read_text()) == ATTEMPTS
+    assert len(done) == 6
+
+
+def test_a_pool_that_was_killed_while_idle_is_replaced(pool, tmp_path):
+    (first,) = carry_out(calls(tmp_path, a=undisturbed), pool)
+    assert first[1].result() == "a"
+    for process in pool.pool._processes.values():
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    (again,) = carry_out(calls(tmp_path, b=undisturbed), pool, lambda line: None)
+    assert again[1].result() == "b"
+
+
+def test_an_error_of_a_call_is_its_own(pool, tmp_path):
+    for executor in (None, pool):
+        todo = calls(tmp_path, a=undisturbed, b=failing)
+        outcomes = {call.name: future for call, future in carry_out(todo, executor)}
+        assert outcomes["a"].result() == "a"
+        with pytest.raises(ZeroDivisionError, match="b"):
+            outcomes["b"].result()
+
+
+class KilledWorker(Exception):
+    """Named as the error of Dask."""
+
+
+class Scheduler:
+    """An executor with a client, as Dask has it, whose workers all end."""
+
+    def __init__(self, threads=(), planned=()):
+        cluster = SimpleNamespace(plan=planned) if planned else None
+        self._client = SimpleNamespace(nthreads=lambda: dict(enumerate(threads)), cluster=cluster)
+
+    def submit(self, function, *arguments, pure):
+        assert not pure
+        future = Future()
+        future.set_exception(KilledWorker("train_one-8fa3"))
+        return future
+
+
+def test_a_call_that_dask_gave_up_is_named(tmp_path):
+    ((_, future),) = carry_out(calls(tmp_path, a=undisturbed), Scheduler())
+    with pytest.raises(LostWorkerError, match=r"^a: its worker ended"):
+        future.result()
+
+
+def test_an_executor_says_how_many_workers_it_has(pool):
+    assert workers_of(pool) == 2
+    assert workers_of(ThreadPoolExecutor(7)) == 7
+    assert workers_of(Scheduler([4, 4, 2])) == 10
+    assert workers_of(Scheduler([], planned=range(30))) == 30
+    assert workers_of(Scheduler()) == 1
+    assert workers_of(object()) == os.cpu_count()
+
+
+def test_only_workers_on_this_machine_share_its_files(pool):
+    assert shares_files(pool)
+    assert shares_files(ThreadPoolExecutor(1))
+    assert not shares_files(Scheduler())
+    assert not shares_files(None)
