@@ -20,7 +20,9 @@ EXTRA = {
     "pyarrow": "frames",
     "safetensors": "resi",
     "torch": "torch",
+    "torch_geometric.datasets": "resi",
     "torch_geometric.nn": "resi",
+    "torch_geometric.utils": "resi",
     "transformers": "resi",
     "xarray": "frames",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,17 +11,19 @@ from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
 from ...trained.common import accuracy, load_state, state_of
+from .. import HYPERPARAMETERS
 from ..checkpoints import Checkpoint
 from ..devices import device_of, random_state, set_random_state, training_on
 from ..resources import Resources
 from . import anchored
-from .data import GraphData, read
+from .corruptions import shown_features, training_labels
+from .data import read
 from .models import build, features, first_layer_takes, run_layers
+from .nodes import GraphData
 
 VERSION = 1
 SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
 DROPPED = {0.25: 0.2, 0.5: 0.4, 0.75: 0.6, 1.0: 0.8}  # links, by strength of the augmentation
-SHOWN = 2024  # the seed of the classes that test nodes show in the setting "shortcut"
 
 _CORA: dict[str, Any] = {"hidden": 64, "layers": 3, "dropout": 0.5, "activation": "relu"}
 _WIDE = _CORA | {"hidden": 256}
@@ -55,7 +56,30 @@ _REDUCED: dict[str, Any] = {"hidden": 16, "deep": 4, "epochs": 1, "strict": Fals
 def options(
     dataset: str, architecture: str, hyperparameters: str = "resi-code", reduced: bool = False
 ) -> dict[str, Any]:
-    """Return the hyperparameters of an architecture on a data set."""
+    """Return the hyperparameters of an architecture on a data set.
+
+    ``"resi-code"`` are those of the authors' code, ``"paper"`` those of the text where it differs:
+
+    - GAT on Flickr: ``epochs`` 500 in the code, 200 in the paper.
+    - GraphSAGE on OGBN-Arxiv: ``lr`` 0.01 and ``weight_decay`` 0 in the code, 0.005 and 5e-4 in the
+      paper.
+    - P-GNN: ``anchors`` ``"redrawn"`` in the code, which draws new anchor sets before it computes
+      representations, and so feeds the classifier distances to other sets than it learned from:
+      accuracies on Cora fall from about 0.5 to 0.23, while the representations, means over all
+      sets, hardly change. ``"of training"`` uses the same sets, as the paper would have it.
+
+    Both normalise batches behind every layer but the last, which the paper does not mention.
+    ``layers`` is the number of layers, ``deep`` that of the setting ``"layers"``; ``heads`` belongs
+    to GAT, whose heads share the hidden units. ``reduced``: one epoch, 16 hidden units and 4 deep
+    layers, on data of any size (``strict`` False).
+
+    Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
+    """
+    if (dataset, architecture) not in _CODE:
+        raise ValueError(f"graphs: no architecture {architecture!r} is trained on {dataset!r}")
+    if hyperparameters not in HYPERPARAMETERS:
+        known = ", ".join(HYPERPARAMETERS)
+        raise ValueError(f"hyperparameters must be one of {known}; got {hyperparameters!r}")
     chosen = _CODE[dataset, architecture] | _DEEP
     if hyperparameters == "paper":
         chosen |= _PAPER.get((dataset, architecture), {})
@@ -63,7 +87,37 @@ def options(
 
 
 def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
-    """Train one network and return its weights."""
+    """Train one network and return its weights, by their names in PyTorch Geometric.
+
+    The whole graph is one batch: Adam on the cross-entropy of the training nodes, and the weights
+    of the last epoch. Settings:
+
+    - ``"labels"``: exactly ``int(strength * n)`` of *all* nodes get another class, uniformly.
+    - ``"shortcut"``: a column per class is appended to the features, in which each node shows one
+      class: exactly ``int((1 - strength) * n)`` of the training nodes, as many of the validation
+      nodes and all test nodes a wrong one, all others the true one. So strength 0 is not without
+      information: it excludes a class. Nodes outside the split always show their true class.
+    - ``"augmentation"``: each epoch drops links, each direction on its own, with probability 0.2,
+      0.4, 0.6 or 0.8 for strength 0.25, 0.5, 0.75 or 1 (DropEdge).
+    - ``"layers"``: ``deep`` layers in place of ``layers``.
+
+    Random numbers are drawn in the order of the authors' code, seeded with the seed of the model,
+    so that GCN, GraphSAGE and GAT on a processor are the authors' models but for rounding. Rounding
+    does not stay small: the bias of a convolution in front of a batch normalisation has no effect
+    on the loss, and Adam turns the rounding errors of its gradient into steps. It only shifts the
+    representation. The authors seed neither the initial weights of P-GNN nor its anchor sets; here
+    they depend on the recipe. Initial weights are the same on all devices.
+
+    A training that was stopped continues from its checkpoint with the same result.
+
+    Raises ``ValueError`` for an unknown setting or strength, for augmentation with P-GNN, which
+    sees distances in place of links, and for data that :func:`.data.read` refuses.
+
+    References: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity
+    Measures", ICLR 2025; Kipf and Welling (GCN), ICLR 2017; Hamilton, Ying and Leskovec
+    (GraphSAGE), NeurIPS 2017; Velickovic et al. (GAT), ICLR 2018; You, Ying and Leskovec (P-GNN),
+    ICML 2019; Rong et al. (DropEdge), ICLR 2020.
+    """
     _check(recipe)
     data = _read(recipe, resources)
     device = device_of(resources)
@@ -75,7 +129,17 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
 
 
 def extract(recipe: Recipe, state: Mapping[str, np.ndarray], resources: Resources) -> Extraction:
-    """Return the outputs of a trained network and of its layers for the test nodes."""
+    """Return the outputs of a trained network and of its layers for the compared test nodes.
+
+    Layers, pooling "node", (n, hidden) each: ``conv1``, ``conv2``, ... are the outputs of all
+    convolutions but the last, before batch normalisation, activation and dropout; ``structure1``,
+    ... the structure outputs of all layers of P-GNN but the last. The network sees the features of
+    its setting, so that every test node shows a wrong class to a model of the setting
+    ``"shortcut"``, the same one to all, and no links are dropped. The accuracy ``"test"`` is that
+    of the compared nodes with these features and the true classes.
+
+    Raises ``ValueError`` as :func:`fit` does.
+    """
     _check(recipe)
     data = _read(recipe, resources)
     device = device_of(resources)
@@ -103,38 +167,6 @@ def _read(recipe: Recipe, resources: Resources) -> GraphData:
     return read(recipe.dataset, resources.data, resources.download, recipe.options["strict"])
 
 
-# ------------------------------------------------------------------------------ corrupted data
-
-
-def training_labels(recipe: Recipe, data: GraphData) -> np.ndarray:
-    """Return the labels of all nodes as a training sees them."""
-    if recipe.setting != "labels":
-        return data.labels
-    return _shuffled(data.labels, recipe.strength, recipe.seed)
-
-
-def shown_features(recipe: Recipe, data: GraphData) -> np.ndarray:
-    """Return the features of all nodes, with the columns of the shortcut where there is one."""
-    if recipe.setting != "shortcut":
-        return data.x
-    classes = data.labels.copy()
-    for nodes in (data.train, data.validation):
-        classes[nodes] = _shuffled(data.labels[nodes], 1 - recipe.strength, recipe.seed)
-    classes[data.test] = _shuffled(data.labels[data.test], 1.0, SHOWN)
-    return np.concatenate([data.x, np.eye(data.classes, dtype=np.float32)[classes]], axis=1)
-
-
-def _shuffled(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return labels of which ``int(share * n)`` are another class, drawn as in the authors' code,
-    with the random numbers of Python."""
-    draws, result = random.Random(seed), labels.copy()
-    classes = np.unique(labels).tolist()
-    for i in draws.sample(range(len(labels)), k=int(share * len(labels))):
-        others = [label for label in classes if label != labels[i]]
-        result[i] = draws.sample(others, k=1)[0]
-    return result
-
-
 # ----------------------------------------------------------------------------------- networks
 
 
@@ -145,7 +177,7 @@ def _network(recipe: Recipe, data: GraphData, device: Any) -> tuple[Any, Callabl
     The random state is then that of the authors' training: seeded with the seed of the model.
     """
     torch, x = need("torch"), shown_features(recipe, data)
-    model = _new(recipe, data, x.shape[1])
+    model = _new(recipe, data)
     inputs = features(x, device)
     if recipe.architecture == "pgnn":
         torch.manual_seed(recipe.seed)
@@ -167,22 +199,36 @@ def _network(recipe: Recipe, data: GraphData, device: Any) -> tuple[Any, Callabl
     return model, logits
 
 
-def _new(recipe: Recipe, data: GraphData, width: int) -> Any:
-    depth = recipe.options["deep" if recipe.setting == "layers" else "layers"]
-    sizes = dict(recipe.options) | {"layers": depth}
+def new_network(recipe: Recipe, resources: Resources) -> Any:
+    """Return the untrained network of a recipe.
+
+    Raises ``ValueError`` as :func:`fit` does.
+    """
+    _check(recipe)
+    data = _read(recipe, resources)
+    return _new(recipe, data)
+
+
+def _new(recipe: Recipe, data: GraphData) -> Any:
+    width = data.x.shape[1] + (data.classes if recipe.setting == "shortcut" else 0)
+    sizes = dict(recipe.options) | {"layers": _depth(recipe)}
     if recipe.architecture == "pgnn":
         sets = int(np.log2(len(data.labels))) ** 2
         return anchored.build_network(width, sets, data.classes, sizes)
     return build(recipe.architecture, width, data.classes, sizes)
 
 
+def _depth(recipe: Recipe) -> int:
+    depth: int = recipe.options["deep" if recipe.setting == "layers" else "layers"]
+    return depth
+
+
 def _plan(
     recipe: Recipe, data: GraphData, rows: np.ndarray, device: Any, *labels: str
 ) -> anchored.MessagePlan:
-    depth = recipe.options["deep" if recipe.setting == "layers" else "layers"]
     draws = generator(recipe.seed, "graphs", recipe.name, *labels)
     anchors = anchored.draw_anchors(data.links, len(data.labels), draws)
-    return anchored.plan(anchors, rows, depth, device)
+    return anchored.plan(anchors, rows, _depth(recipe), device)
 
 
 def _tensor(values: np.ndarray, device: Any) -> Any:
@@ -194,7 +240,7 @@ def _outputs(
 ) -> dict[str, Any]:
     """Return the outputs of all layers and the logits for the compared nodes."""
     x = shown_features(recipe, data)
-    model = load_state(_new(recipe, data, x.shape[1]), state).to(device)
+    model = load_state(_new(recipe, data), state).to(device)
     inputs, rows = features(x, device), _tensor(data.compared, device)
     if recipe.architecture == "pgnn":
         redrawn = ("redrawn",) if recipe.options["anchors"] == "redrawn" else ()
