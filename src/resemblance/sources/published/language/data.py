@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,13 +93,17 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     with the ending ``.tsv``, ``.parquet``, ``.jsonl`` or ``.csv``. Columns are those of GLUE or of
     Hugging Face. Sentences stay as they are in the files; those of SST-2 end with a blank.
 
-    ``strict``: whether there must be as many examples as in the original.
+    ``download``: whether the package ``datasets``, if it is installed, may fetch a data set that is
+    not there, and write it into the folder. ``strict``: whether there must be as many examples as
+    in the original.
 
     Raises ``ValueError`` with the file and the remedy for files that are missing, of another kind,
     damaged, without labels (the test sets of GLUE, with label -1), or of another size. Reference:
     Socher et al. (EMNLP 2013); Williams et al. (NAACL 2018); Wang et al. (ICLR 2019).
     """
     source = SOURCES[dataset]
+    if download:
+        fetch(dataset, folder)
     place = folder_of(source, folder)
     examples = [_examples(source, _file(source, place, names)) for names in source.splits]
     if strict:
@@ -112,7 +118,7 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
 
 def folder_of(source: TextSource, folder: Path) -> Path:
     """Return the folder with the files of a data set, or raise ``ValueError``."""
-    candidates = [base / name for base in (folder / "language", folder) for name in source.names]
+    candidates = _candidates(source, folder)
     for candidate in candidates:
         if candidate.is_dir():
             return candidate
@@ -120,6 +126,30 @@ def folder_of(source: TextSource, folder: Path) -> Path:
         f"{candidates[0]} does not exist: put the training and validation files of {source.title} "
         f"there, from {source.origin}"
     )
+
+
+def _candidates(source: TextSource, folder: Path) -> list[Path]:
+    return [base / name for base in (folder / "language", folder) for name in source.names]
+
+
+def fetch(dataset: str, folder: Path) -> None:
+    """Write a data set into a folder that does not have it, with the package ``datasets``.
+
+    Raises ``ImportError`` when this package is not installed.
+    """
+    source = SOURCES[dataset]
+    place = _candidates(source, folder)[0]
+    if any(candidate.is_dir() for candidate in _candidates(source, folder)):
+        return
+    if importlib.util.find_spec("datasets") is None:
+        raise ImportError(
+            f"to download {source.title}, install the package datasets (pip install datasets), or "
+            f"put its files into {place}, from {source.origin}"
+        )
+    splits = importlib.import_module("datasets").load_dataset("nyu-mll/glue", dataset)
+    place.mkdir(parents=True)
+    for names in source.splits:
+        splits[names[0]].to_parquet(place / f"{names[0]}.parquet")
 
 
 def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
@@ -138,10 +168,13 @@ def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
 
 def _examples(source: TextSource, path: Path) -> Examples:
     columns = rows_of(path, source.columns)
-    labels = [_label(source, path, i, value) for i, value in enumerate(columns["label"], 1)]
-    pairs = columns.get("pair")
-    texts = [str(text) for text in columns["text"]]
-    return Examples(texts, None if pairs is None else [str(p) for p in pairs], np.array(labels))
+    labels = [_label(source, path, i, value) for i, value in enumerate(columns.pop("label"), 1)]
+    for name, texts in columns.items():
+        for i, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                column = source.columns[name][0]
+                raise ValueError(f"{path}: the {column} of example {i} is no text; got {text!r}")
+    return Examples(columns["text"], columns.get("pair"), np.array(labels))
 
 
 def _label(source: TextSource, path: Path, place: int, value: Any) -> int:
