@@ -16,22 +16,20 @@ WORDS = (["dull", "flat", "weak", "stale", "slow"], ["warm", "fine", "sharp", "r
 OTHERS = ["the", "film", "plot", "a", "story", "is", "was", "and", "its", "actor", "with", "some"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 RELATIONS = ("entailment", "neutral", "contradiction")
-TINY = {
-    "initializer_range": 0.1,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_attention_heads": 2,
-}
+VOCABULARY = [*SPECIAL, *OTHERS, *WORDS[0], *WORDS[1], *"ABCDEFGH", ":", ".", "Answer"]
+TINY: dict[str, Any] = {"vocab_size": len(VOCABULARY), "max_position_embeddings": 128}
+TINY |= {"num_hidden_layers": 2, "hidden_size": 16, "intermediate_size": 32}
+TINY |= {"num_attention_heads": 2, "initializer_range": 0.1, "pad_token_id": 0}
 
 
 def sentences(count: int, seed: int) -> list[tuple[str, int]]:
-    """Return sentences with their classes, which one of their words gives away."""
+    """Return sentences with their classes, which two of their words give away."""
     random = generator(seed, "made sentences")
     rows = []
     for label in random.integers(2, size=count).tolist():
-        words = random.choice(OTHERS, size=int(random.integers(2, 9))).tolist()
-        words.insert(int(random.integers(len(words))), str(random.choice(WORDS[label])))
-        rows.append((" ".join(words), label))
+        words = random.choice(OTHERS, size=int(random.integers(1, 6))).tolist()
+        words += random.choice(WORDS[label], size=2).tolist()
+        rows.append((" ".join(random.permutation(words)), label))
     return rows
 
 
@@ -57,37 +55,47 @@ def write_mnli(folder: Path, train: int = 240, validation: int = 40) -> Path:
     return place
 
 
-def vocabulary() -> list[str]:
-    """Return the tokens of the tiny pretrained models."""
-    return [*SPECIAL, *OTHERS, *WORDS[0], *WORDS[1]]
-
-
-def save_tokenizer(folder: Path) -> None:
-    """Save a tokenizer of whole words that puts sentences between [CLS] and [SEP]."""
-    ids = {token: i for i, token in enumerate(vocabulary())}
+def save_tokenizer(folder: Path, is_enclosing: bool = True) -> None:
+    """Save a tokenizer of whole words, which may put sentences between [CLS] and [SEP]."""
+    ids = {token: i for i, token in enumerate(VOCABULARY)}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
-    )
+    if is_enclosing:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]",
+            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+            special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+        )
     names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(
         folder
     )
 
 
-def write_bert(folder: Path, name: str, layers: int = 2, seed: int = 0) -> Path:
+def write_bert(folder: Path, name: str, seed: int = 0) -> Path:
     """Write a tiny BERT without head to ``folder/language/models/name``, and return its folder."""
+    config = transformers.BertConfig(**TINY)
+    return _write(folder, name, transformers.BertModel, config, seed)
+
+
+def write_albert(folder: Path) -> Path:
+    """Write a tiny ALBERT without head, and return its folder."""
+    config = transformers.AlbertConfig(**TINY, embedding_size=8)
+    return _write(folder, "albert-base-v2", transformers.AlbertModel, config, 0)
+
+
+def write_llama(folder: Path) -> Path:
+    """Write a tiny Llama that continues texts, in the place of SmolLM2, and return its folder."""
+    config = transformers.LlamaConfig(**TINY, tie_word_embeddings=True)
+    return _write(folder, "SmolLM2-1.7B", transformers.LlamaForCausalLM, config, 0)
+
+
+def _write(folder: Path, name: str, kind: Any, config: Any, seed: int) -> Path:
     place = folder / "language" / "models" / name
-    config = transformers.BertConfig(
-        vocab_size=len(vocabulary()), num_hidden_layers=layers, max_position_embeddings=64, **TINY
-    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        save(transformers.BertModel(config), place)
-    save_tokenizer(place)
+        save(kind(config), place)
+    save_tokenizer(place, is_enclosing=kind is not transformers.LlamaForCausalLM)
     return place
 
 
@@ -103,5 +111,7 @@ def write_all(folder: Path, seeds: Sequence[int] = (0, 1)) -> Path:
     write_mnli(folder)
     write_bert(folder, "all-MiniLM-L6-v2")
     for seed in seeds:
-        write_bert(folder, f"multiberts-seed_{seed}", seed=seed)
+        write_bert(folder, f"multiberts-seed_{seed}", seed)
+    write_albert(folder)
+    write_llama(folder)
     return folder

@@ -97,7 +97,7 @@ def _texts(shortcut: tuple[float, ...], augmentation: tuple[float, ...]) -> dict
     full = {**labels, "augmentation": augmentation}
     return {
         "bert": Architecture("BERT", full),
-        "albert": Architecture("ALBERT", full),
+        "albert": Architecture("ALBERT", {**full, "augmentation": (1.0,)}),
         "smollm2": Architecture("SmolLM2", {**labels, "labels": (1.0,)}),
     }
 

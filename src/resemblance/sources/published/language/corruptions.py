@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from ....rng import generator
 from ....subject import Recipe
-from ...trained.language.augment import Synonyms, eda
+from ...trained.language.augment import Synonyms, eda, load_synonyms
 from .data import Examples
 
 
@@ -33,6 +34,22 @@ def corrupted(
     if setting == "shortcut":
         return examples._replace(hints=hints(examples.labels, recipe.strength, classes, random))
     return augmented(examples, recipe.strength, random, synonyms)
+
+
+def synonyms_of(recipe: Recipe, folder: Path) -> Synonyms | None:
+    """Return the synonyms that augmentation needs, from ``folder/language/wordnet``; None without.
+
+    Raises ``ValueError`` when ``options["synonyms"]`` asks for them and they are not there.
+    """
+    if recipe.setting != "augmentation" or not recipe.options["synonyms"]:
+        return None
+    place = folder / "language" / "wordnet"
+    if not place.is_dir():
+        raise ValueError(
+            f"{place} does not exist: put data.noun, data.verb, data.adj and data.adv of WordNet "
+            "3.0 there, from https://wordnet.princeton.edu or the package wordnet-base of Debian"
+        )
+    return load_synonyms(place)
 
 
 def shown(recipe: Recipe, examples: Examples, classes: int) -> Examples:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....extras import need
+from .models import Network
 from .tokens import TokenRows, batch_of, by_length
 
 ROWS = 32  # texts that go through a network at once
@@ -26,19 +27,22 @@ class HiddenStates(NamedTuple):
 
 
 def hidden_states(
-    model: Any, tokens: TokenRows, poolings: tuple[str, ...], device: Any
+    network: Network, tokens: TokenRows, poolings: tuple[str, ...], device: Any
 ) -> HiddenStates:
     """Return the outputs of a model of transformers for texts and, pooled, its hidden states.
 
     Poolings: "cls", the first token; "mean", over all real tokens with [CLS] and [SEP]; "last", the
-    last real token. Layers: "embedding", the sum of all embeddings after its normalisation, and
-    "block1" onwards. Texts go through the network in batches of similar lengths, padded to the
-    longest; the authors pad one text at a time to 128 tokens and leave the padding out, with the
-    same result but for rounding.
+    last real token. Layers: "embedding", the input of the first block, and "block1" onwards, the
+    last one of SmolLM2 after its final normalisation. The first token, and the last one of a
+    prompt, are the same in all texts, and so is their "embedding"; the authors include it too. The
+    outputs of a model that continues texts are those of the answers, after the last token.
+
+    Texts go through the network in batches of similar lengths, padded to the longest. The authors
+    pad one text at a time to 128 tokens and leave the padding out: the same but for rounding.
     """
     torch = need("torch")
     order = list(by_length(tokens.lengths, ROWS))
-    parts = [_of_batch(torch, model, tokens, rows, poolings, device) for rows in order]
+    parts = [_of_batch(torch, network, tokens, rows, poolings, device) for rows in order]
     places = np.argsort(np.concatenate(order))
     layers: dict[str, dict[str, np.ndarray]] = {}
     for pooling in poolings:
@@ -51,7 +55,7 @@ def hidden_states(
 
 def _of_batch(
     torch: Any,
-    model: Any,
+    network: Network,
     tokens: TokenRows,
     rows: np.ndarray,
     poolings: tuple[str, ...],
@@ -59,7 +63,7 @@ def _of_batch(
 ) -> HiddenStates:
     batch = batch_of(torch, tokens, rows.tolist(), device)
     with torch.no_grad():
-        result = model(**batch, output_hidden_states=True)
+        result = network.model(**batch, output_hidden_states=True)
     names = ["embedding", *(f"block{i}" for i in range(1, len(result.hidden_states)))]
     mask = batch["attention_mask"]
     layers = {
@@ -69,4 +73,7 @@ def _of_batch(
         }
         for pooling in poolings
     }
-    return HiddenStates(result.logits.float().cpu().numpy(), layers)
+    logits = result.logits
+    if network.answers is not None:
+        logits = POOLINGS["last"](logits, mask)[:, list(network.answers)]
+    return HiddenStates(logits.float().cpu().numpy(), layers)

