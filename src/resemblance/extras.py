@@ -17,6 +17,9 @@ EXTRA = {
     "jinja2": "report",
     "numba": "topology",
     "pandas": "frames",
+    "PIL.Image": "resi",
+    "PIL.ImageEnhance": "resi",
+    "PIL.ImageOps": "resi",
     "pyarrow": "frames",
     "safetensors": "resi",
     "torch": "torch",
@@ -27,7 +30,7 @@ EXTRA = {
     "xarray": "frames",
 }
 CONTAINED = {"resi": ("torch", "topology", "report", "frames")}  # extras that another includes
-INSTALLED_AS = {"faiss": "faiss-cpu", "torch_geometric": "torch-geometric"}
+INSTALLED_AS = {"PIL": "pillow", "faiss": "faiss-cpu", "torch_geometric": "torch-geometric"}
 NEEDS = "needs an optional dependency"  # the start of the reason why a measure was left out
 
 

@@ -1,0 +1,115 @@
+"""Small data in the exact layout of CIFAR-100, ImageNet-100, pretrained vision transformers, and
+the archive of ReSi's authors."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from PIL import Image
+
+from resemblance.rng import generator
+from resemblance.sources.published.vision.imagenet100 import WNIDS
+from resemblance.sources.published.vision.pretrained import FOLDERS, silent
+
+
+class Python2Pickler(pickle._Pickler):  # type: ignore[name-defined]
+    """Writes pickles as Python 2 and NumPy 1 did, with text and bytes alike."""
+
+    dispatch: ClassVar = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
+
+    def save_old_string(self, text: str | bytes) -> None:
+        content = text.encode("latin1") if isinstance(text, str) else text
+        self.write(b"T" + struct.pack("<i", len(content)) + content)
+        self.memoize(text)
+
+    dispatch[bytes] = dispatch[str] = save_old_string
+
+
+def old_pickle(file: Path, content: Any) -> None:
+    with file.open("wb") as stream:
+        Python2Pickler(stream, protocol=2).dump(content)
+    text = file.read_bytes()
+    file.write_bytes(text.replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n"))
+
+
+def class_images(labels: np.ndarray, side: int, *purpose: str) -> np.ndarray:
+    """Images (n, side, side, 3) that show their classes: a pattern of each with noise."""
+    patterns = generator(0, "patterns").integers(0, 256, (100, 4, 4, 3))
+    blocks = patterns[labels].repeat(side // 4, axis=1).repeat(side // 4, axis=2)
+    noise = generator(0, "noise", *purpose).integers(-20, 20, blocks.shape)
+    return np.clip(blocks + noise, 0, 255).astype(np.uint8)
+
+
+def make_cifar100(data: Path, train: int = 250, test: int = 40, classes: int = 100) -> Path:
+    folder = data / "vision" / "cifar-100-python"
+    folder.mkdir(parents=True)
+    for part, count in (("train", train), ("test", test)):
+        labels = np.arange(count) % classes
+        images = class_images(labels, 32, part)
+        content = {
+            "filenames": [f"image_{i}.png" for i in range(count)],
+            "batch_label": f"{part}ing batch 1 of 1",
+            "fine_labels": labels.tolist(),
+            "coarse_labels": (labels // 5).tolist(),
+            "data": images.transpose(0, 3, 1, 2).reshape(count, -1),
+        }
+        old_pickle(folder / part, content)
+    names = {"fine_label_names": [f"class_{k}" for k in range(100)]}
+    old_pickle(folder / "meta", names | {"coarse_label_names": [f"k_{k}" for k in range(20)]})
+    return folder
+
+
+def make_imagenet100(data: Path, train: int = 2, val: int = 1) -> Path:
+    folder = data / "vision" / "imagenet100"
+    for part, count in (("train", train), ("val", val)):
+        labels = np.arange(100).repeat(count)
+        for i, (label, image) in enumerate(zip(labels, class_images(labels, 40, part))):
+            place = folder / part / WNIDS[label]
+            place.mkdir(parents=True, exist_ok=True)
+            # Neither square nor all of one size
+            Image.fromarray(image[: 40 - i % 5, : 36 + i % 3]).save(
+                place / f"{WNIDS[label]}_{i}.JPEG", format="JPEG"
+            )
+    return folder
+
+
+def make_vit(data: Path, architecture: str, layers: int = 7) -> Path:
+    """A tiny transformer in the folder of the pretrained one, as its first authors saved it: with a
+    pooling layer."""
+    import torch
+    from transformers import ViTConfig, ViTModel
+
+    folder = data / "vision" / "models" / FOLDERS[architecture]
+    config = ViTConfig(
+        hidden_size=16,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=32,
+        image_size=64,
+        patch_size=32,
+    )
+    with torch.random.fork_rng(devices=[]), silent():
+        torch.manual_seed(0)
+        ViTModel(config, add_pooling_layer=True).save_pretrained(folder)
+    return folder
+
+
+def make_archive(
+    archive: Path, name: str, seed: int, weights: Mapping[str, Any], facts: Mapping[str, Any]
+) -> Path:
+    """A model in the authors' folders; ``name`` such as "Normal__CIFAR100__VGG11"."""
+    import json
+
+    import torch
+
+    models = archive / "models" / "vision" / "vision_models_simbench"
+    folder = models / name / f"groupid_{seed}"
+    (folder / "checkpoints").mkdir(parents=True)
+    torch.save(dict(weights), folder / "checkpoints" / "final.ckpt")
+    (folder / "output.json").write_text(json.dumps(facts))
+    return folder / "checkpoints" / "final.ckpt"

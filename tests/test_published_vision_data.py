@@ -1,0 +1,200 @@
+"""CIFAR-100 and ImageNet-100 are read as they are published, and nothing else is."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from published_images import class_images, make_cifar100, make_imagenet100, old_pickle
+
+from resemblance.sources.published.vision import cifar100, data, imagenet100
+from resemblance.sources.published.vision.pictures import picture
+
+
+@pytest.fixture
+def cifar(tmp_path):
+    return make_cifar100(tmp_path, train=6, test=4)
+
+
+@pytest.fixture(scope="module")
+def whole_imagenet(tmp_path_factory):
+    return make_imagenet100(tmp_path_factory.mktemp("imagenet100"))
+
+
+@pytest.fixture
+def imagenet(tmp_path, whole_imagenet):
+    return shutil.copytree(whole_imagenet, tmp_path / "vision" / "imagenet100")
+
+
+def content_of(file):
+    content = file.read_bytes().replace(b"numpy.core.", b"numpy._core.")
+    return pickle.loads(content, encoding="latin1")
+
+
+def test_cifar_has_its_images_and_classes_in_the_order_of_the_files(tmp_path, cifar):
+    task = data.read("cifar100", tmp_path, strict=False)
+    assert task.classes == 100
+    np.testing.assert_array_equal(task.train.images, class_images(np.arange(6), 32, "train"))
+    np.testing.assert_array_equal(task.test.labels, np.arange(4))
+    assert picture(task.test, 3).size == (32, 32)
+
+
+def test_cifar_is_also_found_without_the_folder_of_the_domain(tmp_path, cifar):
+    cifar.rename(tmp_path / cifar.name)
+    assert len(data.read("cifar100", tmp_path, strict=False).test.labels) == 4
+
+
+def test_cifar_of_another_checksum_is_refused(tmp_path, cifar):
+    with pytest.raises(
+        ValueError, match=r"train is not CIFAR-100: expected the MD5 16019d7e.*kriz"
+    ):
+        data.read("cifar100", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["train", "test", "meta"])
+def test_a_missing_file_of_cifar_is_named(tmp_path, cifar, name):
+    (cifar / name).unlink()
+    with pytest.raises(ValueError, match=rf"{name} is missing: .*https://www.cs.toronto.edu"):
+        data.read("cifar100", tmp_path, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "problem"),
+    [
+        (
+            "data",
+            np.zeros((6, 3071), np.uint8),
+            r"data of uint8 \(n, 3072\), got uint8 \(6, 3071\)",
+        ),
+        ("data", np.zeros((6, 3072), np.int8), r"got int8 \(6, 3072\)"),
+        ("data", [[0] * 3072] * 6, "got list"),
+        ("fine_labels", [0] * 5, "a label for each of 6 images, got 5"),
+        ("fine_labels", [0] * 5 + [100], "labels from 0 to 99, got 0 to 100"),
+        ("fine_labels", [0.5] * 6, "fine_labels as a list of numbers"),
+    ],
+)
+def test_cifar_of_another_shape_is_refused(tmp_path, cifar, entry, value, problem):
+    old_pickle(cifar / "train", content_of(cifar / "train") | {entry: value})
+    with pytest.raises(ValueError, match=f"train is not CIFAR-100: expected .*{problem}"):
+        data.read("cifar100", tmp_path, strict=False)
+
+
+def test_cifar_10_is_refused(tmp_path, cifar):
+    old_pickle(cifar / "train", {"data": np.zeros((6, 3072), np.uint8), "labels": [0] * 6})
+    with pytest.raises(ValueError, match="expected an entry 'fine_labels', got dict of 2"):
+        data.read("cifar100", tmp_path, strict=False)
+
+
+class Command:
+    def __reduce__(self):
+        return (Path.touch, (Path("ran"),))
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path, cifar, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (cifar / "train").write_bytes(pickle.dumps({"data": Command()}, protocol=2))
+    with pytest.raises(ValueError, match="train cannot be read"):
+        data.read("cifar100", tmp_path, strict=False)
+    assert not Path("ran").exists()
+
+
+def test_a_truncated_pickle_is_refused(tmp_path, cifar):
+    content = (cifar / "test").read_bytes()
+    (cifar / "test").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="test cannot be read"):
+        data.read("cifar100", tmp_path, strict=False)
+
+
+def test_imagenet_has_the_classes_of_the_list_in_its_order(tmp_path, imagenet):
+    task = data.read("imagenet100", tmp_path, strict=False)
+    assert len(set(imagenet100.WNIDS)) == task.classes == 100
+    assert [*imagenet100.WNIDS] == sorted(imagenet100.WNIDS)
+    np.testing.assert_array_equal(task.train.labels, np.arange(100).repeat(2))
+    for pictures in task[:2]:
+        names = [file.parent.name for file in pictures.images]
+        assert names == [imagenet100.WNIDS[label] for label in pictures.labels]
+    assert picture(task.train, 0).mode == "RGB"
+
+
+def test_the_test_images_of_imagenet_are_shuffled_as_the_authors_do(tmp_path, imagenet):
+    files = sorted((path, path.parent.name) for path in (imagenet / "val").glob("*/*.JPEG"))
+    np.random.default_rng(32).shuffle(files)
+    task = data.read("imagenet100", tmp_path, strict=False)
+    assert list(task.test.images) == [path for path, _ in files]
+
+
+def test_imagenet_with_other_numbers_of_images_is_refused(tmp_path, imagenet):
+    with pytest.raises(ValueError, match=r"n01440764 is not of .*: expected 1300 images, got 2"):
+        data.read("imagenet100", tmp_path)
+
+
+def test_imagenet_without_all_classes_is_refused_if_strict(tmp_path, imagenet):
+    (imagenet / "train" / "n02077923").rename(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match=r"lacks 1 of 100 classes of ImageNet-100 \(n02077923\)"):
+        data.read("imagenet100", tmp_path)
+    assert len(data.read("imagenet100", tmp_path, strict=False).train.labels) == 198
+
+
+@pytest.mark.parametrize("place", ["train/n09999999", "val/readme.txt"])
+def test_strangers_among_the_classes_are_refused(tmp_path, imagenet, place):
+    (imagenet / place).mkdir()
+    with pytest.raises(ValueError, match=f"{Path(place).name}, which are no classes"):
+        data.read("imagenet100", tmp_path, strict=False)
+
+
+def test_strangers_among_the_images_are_refused_and_hidden_files_are_not(tmp_path, imagenet):
+    folder = imagenet / "train" / "n01440764"
+    (folder / "._n01440764_0.JPEG").write_bytes(b"what macOS leaves")
+    assert len(data.read("imagenet100", tmp_path, strict=False).train.labels) == 200
+    (folder / "Thumbs.db").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"n01440764 has Thumbs.db, which are no images \(\*.JPEG"):
+        data.read("imagenet100", tmp_path, strict=False)
+
+
+def test_folders_as_they_are_downloaded_are_explained(tmp_path, imagenet):
+    (imagenet / "train").rename(imagenet / "train.X1")
+    with pytest.raises(ValueError, match=r"train is missing: .*train.X1 to train.X4.*merged"):
+        data.read("imagenet100", tmp_path)
+
+
+def broken_images(file):
+    whole = file.read_bytes()
+    yield "truncated", whole[: len(whole) // 2]
+    yield "empty", b""
+    yield "no image", b"<html>404</html>"
+
+
+def test_broken_images_are_named(tmp_path, imagenet):
+    task = data.read("imagenet100", tmp_path, strict=False)
+    file = task.train.images[5]
+    for _, content in broken_images(file):
+        file.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{file.name} is not a JPEG that can be read"):
+            picture(task.train, 5)
+
+
+def test_images_of_other_formats_are_not_decoded(tmp_path, imagenet):
+    task = data.read("imagenet100", tmp_path, strict=False)
+    Image.new("RGB", (8, 8)).save(task.train.images[0], format="GIF")
+    with pytest.raises(ValueError, match="is not a JPEG"):
+        picture(task.train, 0)
+
+
+def test_gray_images_get_three_colours(tmp_path, imagenet):
+    task = data.read("imagenet100", tmp_path, strict=False)
+    Image.new("L", (8, 8), 7).save(task.train.images[0], format="JPEG")
+    assert picture(task.train, 0).mode == "RGB"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "origin"), [("cifar100", cifar100.ORIGIN), ("imagenet100", imagenet100.ORIGIN)]
+)
+def test_a_missing_folder_is_named_with_where_to_get_it(tmp_path, dataset, origin):
+    with pytest.raises(ValueError, match=rf"vision.* does not exist: get it from {origin}$"):
+        data.read(dataset, tmp_path)
+    with pytest.raises(ValueError, match="nothing here can download it"):
+        data.read(dataset, tmp_path, download=True)
