@@ -23,7 +23,7 @@ from .reproductions import (
     stored,
     stored_path,
 )
-from .resi import agreement
+from .resi import agreement, budget_tables
 from .running import add_common, run_paper
 
 STUDIES = ROOT / "papers" / "studies"
@@ -81,6 +81,7 @@ def files_made() -> dict[str, str]:
     return {
         **files,
         **joint_documents(ROOT),
+        **budget_tables.pages(),
         agreement.PAGE: agreement.page(agreement.stored()),
         "docs/_generated/joint-verdicts.md": f"{MADE}\n\n{counts}\n",
         "papers/README.md": index(results),

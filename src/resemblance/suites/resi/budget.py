@@ -66,6 +66,7 @@ SPEEDS: Mapping[tuple[str, str], Speed] = {
     # language: sentences of up to 64 tokens, pairs of up to 128, prompts
     ("sst2", "bert"): Speed(673_490, 2_500), ("sst2", "albert"): Speed(673_490, 2_500),
     ("sst2", "smollm2"): Speed(8_000, 40),
+    ("sst2", "minilm"): Speed(673_490, 8_000), ("sst2", "bert-small"): Speed(673_490, 8_000),
     ("mnli", "bert"): Speed(3_927_020, 1_200), ("mnli", "albert"): Speed(3_927_020, 1_200),
     ("mnli", "smollm2"): Speed(8_000, 30),
     # vision: 200 epochs of nine tenths of the images; 300 of transformers on ImageNet-100
@@ -95,6 +96,7 @@ SHAPES: Mapping[str, tuple[int, int, int, float, int]] = {
     "pgnn": (32, 5, 32, 2.1, 1),
     "bert": (768, 13, 19_968, 110.0, 2), "albert": (768, 13, 19_968, 11.7, 2),
     "smollm2": (2048, 25, 51_200, 1711.0, 1),
+    "minilm": (384, 7, 5376, 22.7, 2), "bert-small": (512, 5, 5120, 28.8, 2),
     "resnet18": (512, 5, 75_776, 11.2, 1), "resnet34": (512, 6, 100_864, 21.3, 1),
     "resnet101": (2048, 6, 403_456, 42.7, 1),
     "vgg11": (512, 5, 100_864, 9.3, 1), "vgg19": (512, 6, 125_952, 20.1, 1),

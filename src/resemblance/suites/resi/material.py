@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...sources.folders import folders_left_out, read_subjects
-from ...sources.published import DATASETS, Portion, chosen, part_of
+from ...sources.published import DATASETS, part_of
 from ...sources.trained import DOMAINS
 from ...subject import Recipe, Subject
 from ..study import Progress, Purpose
@@ -126,10 +126,10 @@ def _of_paper(
     trained |= {recipe.name for recipe in plan} - failed.keys()
     others = [portion for portion in purpose.portions if portion != run.portion]
     designs = designs_of(run.portion, others, lambda recipe: recipe.name in trained)
-    order = {models: position for position, models in enumerate(chosen(Portion()))}
+    order = [(name, model) for name, about in DATASETS.items() for model in about.architectures]
     complete = sorted(
         (r for r in every_plan if r.name in trained and _models(r) in designs),
-        key=lambda recipe: order[_models(recipe)],
+        key=lambda recipe: order.index(_models(recipe)),
     )
     return Material(
         subjects_of(place, complete),
