@@ -23,6 +23,7 @@ from .reproductions import (
     stored,
     stored_path,
 )
+from .resi import agreement, budget_tables
 from .running import add_common, run_paper
 
 STUDIES = ROOT / "papers" / "studies"
@@ -30,8 +31,14 @@ STUDIES = ROOT / "papers" / "studies"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the papers that are named, or all; return 1 if committed files are not those that the
-    stored results make."""
-    options = _options(arguments)
+    stored results make.
+
+    ``resi-published STUDY`` compares a study of the paper's models with its tables instead.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["resi-published"]:
+        return agreement.main(words[1:])
+    options = _options(words)
     chosen = papers(options.names or NAMES)
     if not options.write_only:
         for paper in chosen:
@@ -74,6 +81,8 @@ def files_made() -> dict[str, str]:
     return {
         **files,
         **joint_documents(ROOT),
+        **budget_tables.pages(),
+        agreement.PAGE: agreement.page(agreement.stored()),
         "docs/_generated/joint-verdicts.md": f"{MADE}\n\n{counts}\n",
         "papers/README.md": index(results),
     }

@@ -9,23 +9,20 @@ from typing import Annotated
 
 import typer
 
-from ..measure import FAMILIES
 from ..report.numbers import number
 from ..report.output import show
 from ..report.terminal import plain_table
-from ..results.result import Result
 from ..sources.files import read_files
 from ..sources.trained import DOMAINS
 from ..stability import transformation_study
 from ..suites import SUITES
-from ..suites.resi import models as resi_models
 from ..suites.resi import suite as resi
-from ..suites.resi.facts import load_facts
-from ..suites.resi.grading import FAILURES, PERMUTATIONS, PRESETS, PROTOCOLS
-from ..suites.resi.sections import read_result, result_of
+from ..suites.resi.grading import PRESETS
+from ..suites.resi.material import models_of
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
-from .options import check_choice, examples
+from .options import examples
+from .resi import preview_resi, read_resi, resi_options, run_resi
 from .suites import SuiteCommands, run_command, suite_commands
 
 COLUMNS = (
@@ -66,50 +63,6 @@ def plain_suite(name: str) -> SuiteCommands:
 # ---------------------------------------------------------------------------- options of one suite
 
 
-def _resi_options(
-    models: Annotated[
-        Path | None, typer.Option(help="A folder of models of your own; nothing is trained.")
-    ] = None,
-    protocol: Annotated[
-        str, typer.Option(help="paper, or resi-code: what the authors' code computes.")
-    ] = "paper",
-    permute: Annotated[
-        str | None, typer.Option(help="What permutation tests permute: models or pairs.")
-    ] = None,
-    failures: Annotated[
-        str | None,
-        typer.Option(
-            help="A measure that fails in a cell is ranked last, or unranked; default by protocol."
-        ),
-    ] = None,
-) -> dict[str, object]:
-    check_choice("protocol", protocol, PROTOCOLS)
-    check_choice("permute", permute or "models", PERMUTATIONS)
-    check_choice("failures", failures or "last", FAILURES)
-    return {"models": models, "protocol": protocol, "permute": permute, "failures": failures}
-
-
-def _run_resi(study: Path, **options: object) -> Result:
-    if "models" in options and options.keys() & {"size", "domains"}:
-        raise ValueError(
-            "--models brings models along; --size and --domain are for models to be trained"
-        )
-    result: Result = resi.run(study, **options)  # type: ignore[arg-type]
-    return result
-
-
-def _read_resi(
-    study: Path,
-    family: Annotated[
-        list[str] | None,
-        typer.Option(help="Only measures of this family, ranked among themselves (repeatable)."),
-    ] = None,
-) -> Result:
-    for name in family or ():
-        check_choice("family", name, FAMILIES)
-    return result_of(load_facts(study).only(family)) if family else read_result(study)
-
-
 def _own_models(
     models: Annotated[
         Path, typer.Argument(help="A folder of models of your own; nothing is trained.")
@@ -125,15 +78,16 @@ RESI = SuiteCommands(
     "resi",
     "The ReSi benchmark: do measures of similarity find what they should? Six tests on models of "
     "three domains.",
-    _run_resi,
+    run_resi,
     tuple(resi.SIZES),
     lambda options: [PRESETS[str(options["protocol"])]],
     size="mini",
     trial="slice",
     domains=tuple(DOMAINS),
-    options=_resi_options,
-    read=_read_resi,
-    plan=lambda purpose: resi_models.recipes(purpose.size, purpose.domains or tuple(DOMAINS)),
+    options=resi_options,
+    read=read_resi,
+    plan=models_of,
+    preview=preview_resi,
     packages=("jinja2", "pandas", "pyarrow"),
     extra="resi",
     trains=True,

@@ -43,6 +43,10 @@ def _no_options() -> dict[str, object]:
     return {}
 
 
+def _no_preview(folder: Path, **options: Any) -> bool:
+    return False
+
+
 class SuiteCommands(NamedTuple):
     """What the commands of a suite must know of it.
 
@@ -52,8 +56,10 @@ class SuiteCommands(NamedTuple):
     suite's own options. ``experiments``, ``domains``: what a run can be restricted to. ``options``:
     a function whose parameters are options of this suite alone; it checks them, and returns what
     ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
-    ``report``. ``plan``: the models that a study needs. ``packages``: that a run needs, and the
-    ``extra`` that installs them. ``trains``: whether ``run`` takes a ``trainer``.
+    ``report``. ``plan``: the models that a study needs. ``preview``: called before a run as ``run``
+    is, and does what the options ask for instead; it returns whether they do. ``packages``: that a
+    run needs, and the ``extra`` that installs them. ``trains``: whether ``run`` takes a
+    ``trainer``.
     """
 
     name: str
@@ -68,6 +74,7 @@ class SuiteCommands(NamedTuple):
     options: Callable[..., dict[str, object]] = _no_options
     read: Callable[..., Result] = load_result
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
+    preview: Callable[..., bool] = _no_preview
     packages: Sequence[str] = ("jinja2",)
     extra: str = "report"
     trains: bool = False
@@ -106,6 +113,8 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
         the measures and experiments of the last run; what others found is kept.
         """
         options = _run_options(suite, words)
+        if suite.preview(words["study"], **options):
+            return 0
         return _carry_out(suite, words, options)
 
     return with_parameters(command, *_run_parameters(suite))
@@ -189,7 +198,16 @@ def _carry_out(
         _warn_of_claims(options.get("claims"), result)
         show(result_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
-    return 0
+    return _not_trained(result)
+
+
+def _not_trained(result: Result) -> int:
+    """Say how many models could not be trained; return the exit code of the command."""
+    untrained = result.provenance.get("untrained")
+    if not untrained:
+        return 0
+    word = "1 model" if len(untrained) == 1 else f"{len(untrained)} models"
+    return complain(f"{word} could not be trained; the same command tries again", code=1)
 
 
 def _warn_of_claims(judges: object, result: Result) -> None:

@@ -6,6 +6,7 @@ be continued.
     study/
       study.json                       what it is for: see Purpose
       subjects/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
+      checkpoints/                     of trainings in progress
       parts/<experiment>/<hash>.json   a finished part of an experiment: its inputs and its value
       comparisons.db                   every comparison, by measure, version and data
       result.json                      the result of the last run
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..documents import check_types, read_document, write_atomically
 from ..locks import has_locks, held
 from ..results.claims import Claim
+from ..sources.published import Portion
 from ..sources.trained import DOMAINS
 
 FORMAT = 2
@@ -60,13 +62,15 @@ class Purpose(NamedTuple):
     """What a study is for: a suite at a size, with models of some domains or those in a folder.
 
     ``models``: the folder of a user's own models; None when the study trains its models, or needs
-    none. ``size``: empty where models of a user's own leave no choice.
+    none. ``size``: empty where models of a user's own leave no choice. ``portions``: which parts of
+    the paper's benchmark its runs were of, where the size is the paper's.
     """
 
     suite: str
     size: str = ""
     domains: tuple[str, ...] = ()
     models: str | None = None
+    portions: tuple[Portion, ...] = ()
 
 
 def purpose(folder: str | Path) -> Purpose:
@@ -80,9 +84,18 @@ def _purpose(document: dict[str, Any]) -> Purpose:
     if "size" not in document:
         document = {**document, "suite": "resi", "size": document["suite"] or ""}
     entries = {name: document[name] for name in Purpose._fields if name in document}
-    known = Purpose(**entries | {"domains": tuple(document.get("domains", ()))})
+    domains = tuple(document.get("domains", ()))
+    portions = tuple(map(_portion, document.get("portions", ())))
+    known = Purpose(**entries | {"domains": domains, "portions": portions})
     check_types(known, Purpose)
     return known
+
+
+def _portion(document: dict[str, Any]) -> Portion:
+    entries: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+    }
+    return Portion(**entries)
 
 
 def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
@@ -106,20 +119,25 @@ def remember(
     *,
     domains: Sequence[str] = (),
     models: str | None = None,
+    portions: Sequence[Portion] = (),
     keeps_size: bool = False,
 ) -> Purpose:
-    """Note what a study is for, and return it, with the domains that it had before.
+    """Note what a study is for, and return it, with the domains and portions that it had before.
 
-    Domains may be added. Another suite and other models need another folder, and so does another
-    size if the study ``keeps_size``; ``ValueError`` says so.
+    Domains and portions may be added. Another suite, other models and other hyperparameters need
+    another folder, and so does another size if the study ``keeps_size``; ``ValueError`` says so.
     """
-    wanted = Purpose(suite, size, tuple(dict.fromkeys(domains)), models)
+    wanted = Purpose(suite, size, tuple(dict.fromkeys(domains)), models, tuple(portions))
     if (folder / "study.json").exists():
         known = purpose(folder)
         _check_same(folder, known, wanted, keeps_size)
         union = {*known.domains, *domains}
-        wanted = wanted._replace(domains=tuple(d for d in DOMAINS if d in union))
-    document = {"format": FORMAT, **wanted._asdict()}
+        wanted = wanted._replace(
+            domains=tuple(d for d in DOMAINS if d in union),
+            portions=tuple(dict.fromkeys((*known.portions, *portions))),
+        )
+    entries = wanted._asdict() | {"portions": [p._asdict() for p in wanted.portions]}
+    document = {"format": FORMAT, **entries}
     write_atomically(folder / "study.json", json.dumps(document) + "\n")
     return wanted
 
@@ -127,6 +145,10 @@ def remember(
 def _check_same(folder: Path, known: Purpose, wanted: Purpose, keeps_size: bool) -> None:
     differences = [(known.suite, wanted.suite), (known.models, wanted.models)]
     differences += [(known.size, wanted.size)] if keeps_size else []
+    differences += [
+        (f"the hyperparameters {p.hyperparameters}", f"the hyperparameters {q.hyperparameters}")
+        for p, q in zip(known.portions, wanted.portions)
+    ]
     for had, asked in differences:
         if had != asked:
             raise ValueError(
@@ -191,6 +213,7 @@ def study_folder(
     *,
     domains: Sequence[str] = (),
     models: str | None = None,
+    portions: Sequence[Portion] = (),
     keeps_size: bool = False,
 ) -> Iterator[tuple[Path, Purpose]]:
     """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
@@ -200,7 +223,7 @@ def study_folder(
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
-            yield Path(temporary), Purpose(suite, size, tuple(domains), models)
+            yield Path(temporary), Purpose(suite, size, tuple(domains), models, tuple(portions))
         return
     # absolute, for workers may have another working folder; links in it stay, for the place that
     # they lead to may have another name on another machine
@@ -208,7 +231,15 @@ def study_folder(
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     with alone(path):
-        known = remember(path, suite, size, domains=domains, models=models, keeps_size=keeps_size)
+        known = remember(
+            path,
+            suite,
+            size,
+            domains=domains,
+            models=models,
+            portions=portions,
+            keeps_size=keeps_size,
+        )
         clean(path)
         yield path, known
 

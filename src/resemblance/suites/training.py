@@ -4,8 +4,9 @@ that need them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,16 @@ import numpy as np
 from ..documents import read_document
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
+from ..sources.published import DATASETS, part_of
+from ..sources.published.checkpoints import Checkpoint
+from ..sources.published.resources import Resources
 from ..sources.trained import DOMAINS, source
-from ..subject import Recipe, Subject
+from ..subject import Extraction, Recipe, Subject
 from ..workers import Call, carry_out
 from .study import Progress, log
+
+State = Mapping[str, np.ndarray]  # the weights of a model, by name
+Finished = str | Exception  # a line for the log, or why a model could not be trained
 
 
 def train(
@@ -28,7 +35,45 @@ def train(
     Pretrained models come first, once each, whether the plan lists them or only models that start
     from them. All others follow; fine-tuned models start from the weights that the study keeps. So
     a recipe gives the same model whatever the order, the number of processes and of attempts.
+
+    Raises what the first training raises that fails.
     """
+    for _, finished in _in_waves(folder, plan, executor, progress, None):
+        if isinstance(finished, Exception):
+            raise finished
+
+
+def train_possible(
+    folder: Path,
+    plan: Sequence[Recipe],
+    executor: Executor | None,
+    progress: Progress,
+    resources: Resources | None = None,
+) -> dict[str, str]:
+    """Train as :func:`train` does, but go on when a training fails; return why, by the name of its
+    model.
+
+    ``resources``: for models on real data. What ends the whole run is an interrupt, and workers
+    that end before their work is done.
+    """
+    failed = dict[str, str]()
+    for recipe, finished in _in_waves(folder, plan, executor, progress, resources):
+        if isinstance(finished, Exception):
+            failed[recipe.name] = " ".join(f"{type(finished).__name__}: {finished}".split())
+            log(folder, "".join(traceback.format_exception(finished)))
+            log(folder, f"could not train {recipe.name}: {failed[recipe.name]}")
+            progress("not trained", len(failed), len(failed))
+    return failed
+
+
+def _in_waves(
+    folder: Path,
+    plan: Sequence[Recipe],
+    executor: Executor | None,
+    progress: Progress,
+    resources: Resources | None,
+) -> Iterator[tuple[Recipe, Finished]]:
+    """Yield what becomes of every model that is missing, pretrained ones first."""
     plan = with_parents(plan)
     missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
     for domain in {recipe.domain for recipe in missing}:
@@ -36,10 +81,11 @@ def train(
     done = len(plan) - len(missing)
     progress("training", done, len(plan))
     for wave in (True, False):
-        for line in _trained(
-            folder, [r for r in missing if (r.setting == "pretrained") == wave], executor
-        ):
-            log(folder, line)
+        recipes = [r for r in missing if (r.setting == "pretrained") == wave]
+        for recipe, finished in _trained(folder.resolve(), recipes, executor, resources):
+            if isinstance(finished, str):
+                log(folder, finished)
+            yield recipe, finished
             done += 1
             progress("training", done, len(plan))
 
@@ -59,13 +105,19 @@ def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
     return list(recipes.values())
 
 
-def _trained(folder: Path, missing: Iterable[Recipe], executor: Executor | None) -> Iterator[str]:
+def _trained(
+    folder: Path, missing: Iterable[Recipe], executor: Executor | None, resources: Resources | None
+) -> Iterator[tuple[Recipe, Finished]]:
+    recipes = {recipe.name: recipe for recipe in missing}
     calls = [
-        Call(r.name, train_one, (r, model_folder(folder, r), _parent_folder(folder, r)))
-        for r in missing
+        Call(name, train_one, (r, model_folder(folder, r), _parent_folder(folder, r), resources))
+        for name, r in recipes.items()
     ]
-    for _, future in carry_out(calls, executor, partial(log, folder)):
-        yield future.result()
+    for call, future in carry_out(calls, executor, partial(log, folder)):
+        error = future.exception()
+        if isinstance(error, BrokenExecutor):  # no other training could go on either
+            raise error
+        yield recipes[call.name], error if isinstance(error, Exception) else future.result()
 
 
 def _parent_folder(study: Path, recipe: Recipe) -> Path | None:
@@ -91,20 +143,50 @@ def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
         return dict(weights)
 
 
-def train_one(recipe: Recipe, folder: Path, parent: Path | None = None) -> str:
+def train_one(
+    recipe: Recipe, folder: Path, parent: Path | None = None, resources: Resources | None = None
+) -> str:
     """Train one model, run the inputs of its benchmark through it, write both, and return a line
     for the log.
 
-    ``parent`` is the folder of the pretrained model that a fine-tuned one starts from.
+    ``parent`` is the folder of the pretrained model that a fine-tuned one starts from;
+    ``resources``, what a model on real data needs, which is read instead of trained where they name
+    an archive of trained models. Its checkpoint is removed once the model is written.
+
+    Raises ``ValueError`` for a model on real data without resources, and what the training raises.
     """
-    start, trainer = time.perf_counter(), source(recipe.domain, recipe.setting)
-    state = (
-        trainer.fit(recipe) if parent is None else trainer.fit(recipe, load_weights(parent, recipe))
-    )
-    extraction = trainer.extract(recipe, state)
+    start = time.perf_counter()
+    if recipe.dataset in DATASETS:
+        word, (state, extraction) = _on_real_data(recipe, resources)
+    else:
+        word, (state, extraction) = "trained", _on_packaged_data(recipe, parent)
     write_subject(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
+    if resources is not None:
+        Checkpoint(recipe, resources).remove()
     accuracy = extraction.accuracies["test"]
-    return f"trained {recipe.name}: accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s"
+    return f"{word} {recipe.name}: accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s"
+
+
+def _on_packaged_data(recipe: Recipe, parent: Path | None) -> tuple[State, Extraction]:
+    trainer = source(recipe.domain, recipe.setting)
+    start = () if parent is None else (load_weights(parent, recipe),)
+    state = trainer.fit(recipe, *start)
+    return state, trainer.extract(recipe, state)
+
+
+def _on_real_data(
+    recipe: Recipe, resources: Resources | None
+) -> tuple[str, tuple[State, Extraction]]:
+    if resources is None:
+        raise ValueError(
+            f"{recipe.name} is trained on real data: resources must say where they are"
+        )
+    trainer = part_of(recipe.dataset, "train")
+    if resources.archive is None:
+        word, state = "trained", trainer.fit(recipe, resources)
+    else:
+        word, state = "read", part_of(recipe.dataset, "archive").load(recipe, resources)
+    return word, (state, trainer.extract(recipe, state, resources))
 
 
 def model_folder(study: Path, recipe: Recipe) -> Path:
@@ -124,13 +206,25 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
         return False
 
 
+def is_written(folder: Path, recipe: Recipe) -> bool:
+    """Whether a study has a model of a recipe by its traits, without a look at its arrays."""
+    try:
+        return _recorded(model_folder(folder, recipe)) == recipe.fingerprint
+    except (ValueError, OSError):
+        return False
+
+
+def _recorded(model: Path) -> str | None:
+    """Return the fingerprint of the recipe of the model in a folder."""
+    file, what = model / TRAITS, "an object of traits"
+    recorded: str | None = read_document(file, lambda traits: traits.get("recipe"), what)
+    return recorded
+
+
 def _is_same(model: Path, recipe: Recipe) -> bool:
     """Whether a folder holds a model of this recipe, with all its parts and undamaged weights."""
     try:
-        recorded = read_document(
-            model / TRAITS, lambda traits: traits.get("recipe"), "an object of traits"
-        )
-        return recorded == recipe.fingerprint and is_complete(model)
+        return _recorded(model) == recipe.fingerprint and is_complete(model)
     except (ValueError, OSError):
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...subject import DEFAULTS, Subject
 from ..families import ModelFamily
 from .grading import Case
 from .groups import ModelGroup, choose_groups
+from .membership import PlannedTests, families_without_models, models_for
 
 TESTS: Mapping[str, str] = {
     "accuracy": "Accuracy correlation",
@@ -45,13 +47,35 @@ class Prepared(NamedTuple):
     absent: tuple[Absence, ...]
 
 
-def six_tests(subjects: Iterable[Subject]) -> Prepared:
+def six_tests(
+    subjects: Iterable[Subject], *, groups: str = "separated", planned: PlannedTests | None = None
+) -> Prepared:
     """Return the six tests on subjects.
 
-    Those with the same domain, dataset, architecture and pooling belong together.
+    Those with the same domain, dataset, architecture and pooling belong together. ``groups``: which
+    groups of models are compared, see :func:`choose_groups`. ``planned``: what was planned, where
+    a suite has planned it; else every model makes all tests that it can.
 
     Raises ``ValueError`` when two subjects are the same model by their traits.
     """
+    planned = planned or PlannedTests()
+    families = _families(subjects)
+    for family in families_without_models(planned, families):
+        families[family] = []
+    prepared = [
+        _test(test, family, members, groups, planned)
+        for family, members in families.items()
+        for test in TESTS
+        if test in (planned.design(family) or TESTS)
+    ]
+    return Prepared(
+        tuple(case for p in prepared for case in p.cases),
+        tuple(dict.fromkeys(group for p in prepared for group in p.groups)),
+        tuple(absence for p in prepared for absence in p.absent),
+    )
+
+
+def _families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
     families: dict[ModelFamily, list[Subject]] = defaultdict(list)
     for subject in subjects:
         subject = replace(subject, traits={**DEFAULTS, **subject.traits})
@@ -62,21 +86,19 @@ def six_tests(subjects: Iterable[Subject]) -> Prepared:
                 f"two models are {subject.name!r}: setting, strength or seed must tell them apart"
             )
         families[family].append(subject)
-    cases, groups, absent = list[Case](), dict[ModelGroup, None](), list[Absence]()
-    for family, members in families.items():
-        for test in TESTS:
-            prepared = _test(test, family, members)
-            cases += prepared.cases
-            groups |= dict.fromkeys(prepared.groups)
-            absent += prepared.absent
-    return Prepared(tuple(cases), tuple(groups), tuple(absent))
+    return families
 
 
-def _test(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared:
+def _test(
+    test: str, family: ModelFamily, subjects: Sequence[Subject], groups: str, planned: PlannedTests
+) -> Prepared:
     make = {"accuracy": _by_accuracy, "output": _by_output, "layers": _by_layers}.get(
-        test, _by_group
+        test, partial(_by_group, rule=groups)
     )
-    outcome = make(test, family, sorted(subjects, key=_order))
+    members = models_for(test, family, subjects, planned)
+    outcome: Prepared | str = (
+        members if isinstance(members, str) else make(test, family, sorted(members, key=_order))
+    )
     if isinstance(outcome, str):
         return Prepared((), (), (Absence(test, *family, outcome),))
     return outcome
@@ -128,7 +150,9 @@ def _by_output(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> P
     return _one(Case(test, *family, "prediction", (_last(models),), expected))
 
 
-def _by_group(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_group(
+    test: str, family: ModelFamily, subjects: Sequence[Subject], rule: str
+) -> Prepared | str:
     """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
     7)."""
     treated = _of_setting(subjects, test)
@@ -141,7 +165,7 @@ def _by_group(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Pr
         size = max(len(members) for members in by_name.values())
         by_name = {"normal": _of_setting(subjects, "normal")[:size], **by_name}
     accuracies = {name: (_order(m[0])[0], _accuracies(m)) for name, m in by_name.items() if m}
-    groups = choose_groups((test, *family[:3]), accuracies)
+    groups = choose_groups((test, *family[:3]), accuracies, rule)
     names = [g.name for g in groups if g.kept]
     if len(names) < 2:
         why = Absence(

@@ -35,8 +35,12 @@ def strips_of(facts: Evaluation, test: str) -> tuple[Strips, ...]:
         seen[*where, group.name] += 1
         panels[where, seen[*where, group.name]].append(group)
     return tuple(
-        _strips(" · ".join(where), turn, groups) for (where, turn), groups in panels.items()
+        _strips(str(_models_of(groups[0])), turn, groups) for (_, turn), groups in panels.items()
     )
+
+
+def _models_of(group: ModelGroup) -> ModelFamily:
+    return ModelFamily(group.domain, group.dataset, group.architecture, "")
 
 
 def _strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
@@ -58,9 +62,7 @@ def group_table(facts: Evaluation) -> Table:
     for g in facts.groups:
         a = g.accuracies
         ends = (math.fsum(a) / len(a), min(a), max(a)) if a else (None, None, None)
-        rows.append(
-            (TESTS[g.test], f"{g.domain} {g.architecture}", g.name, *ends, g.criterion, g.note)
-        )
+        rows.append((TESTS[g.test], _models_of(g).short, g.name, *ends, g.criterion, g.note))
     return Table("groups", "Accuracies of the groups", columns, tuple(rows), is_closed=True)
 
 

@@ -33,7 +33,9 @@ from .grading import (
     check_choice,
     grade,
 )
+from .groups import GROUPS
 from .maps import Piece, Shapes, merged, pieces_of, scratch_folder, shapes_of
+from .membership import PlannedTests
 from .samples import check_samples, on_samples
 from .sections import Judges, result_of
 
@@ -60,6 +62,7 @@ def evaluate(
     protocol: str = "paper",
     permute: str | None = None,
     failures: str | None = None,
+    groups: str = "separated",
     samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
@@ -83,6 +86,8 @@ def evaluate(
     failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell
         (default of the first protocol); ``"unranked"`` ranks it by what is left, or not at all (of
         the second, which has no other).
+    groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
+        ``"published"`` all groups, and only notes which overlap.
     samples : on how many of the samples representations are compared, if on fewer than all. They
         are drawn once for a data set, the same for all its models. Accuracies and outputs, with
         which tests 1 and 2 compare, remain those of all samples.
@@ -101,6 +106,7 @@ def evaluate(
         protocol=protocol,
         permute=permute,
         failures=failures,
+        groups=groups,
         samples=samples,
         save=save,
         executor=executor,
@@ -117,17 +123,23 @@ def assess(
     protocol: str = "paper",
     permute: str | None = None,
     failures: str | None = None,
+    groups: str = "separated",
+    planned: PlannedTests | None = None,
     samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Return the facts behind :func:`evaluate`, whose parameters it has."""
+    """Return the facts behind :func:`evaluate`, whose parameters it has.
+
+    ``planned``: which models make which tests; by default each makes all that it can.
+    """
     options = options_of(protocol, permute, failures)
+    check_choice("groups", groups, GROUPS)
     check_samples(samples)
     models = tuple(subjects)
-    prepared = six_tests(models)
+    prepared = six_tests(models, groups=groups, planned=planned)
     wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
     show = progress or (lambda stage, done, total: None)
     shapes = shapes_of(models)

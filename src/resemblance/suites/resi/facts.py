@@ -16,6 +16,7 @@ from .cases import TESTS, Absence
 from .grading import Score
 from .groups import ModelGroup
 from .models import SIZES
+from .paper import PORTIONS
 from .ranking import Ranks, cell_ranks
 
 FACTS, RESULT = "facts.json", "result.json"  # in a study
@@ -61,8 +62,9 @@ class Evaluation(NamedTuple):
     what was expected. ``failed``: comparisons without a value. ``seconds``: by domain, then by
     measure, the mean time of one comparison; the cost of a view that measures share is charged to
     the first that uses it. ``provenance``: versions, and by name the identity of all
-    "representations". ``size``: "slice", "mini" or "standard"; empty for models of one's own.
-    ``left_out``: of these, the folders that were not read, and why.
+    "representations". ``size``: "slice", "mini", "standard", "paper-slice" or "paper"; empty for
+    models of one's own. ``left_out``: of these, the folders that were not read, and why.
+    ``untrained``: the models that could not be trained, and why.
     """
 
     protocol: str
@@ -78,6 +80,7 @@ class Evaluation(NamedTuple):
     provenance: Mapping[str, Any]
     size: str = ""
     left_out: Mapping[str, str] = {}
+    untrained: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         counts = f"{len(self.measures)} measures, {len(self.scores)} scores"
@@ -204,7 +207,7 @@ def _check(facts: Evaluation) -> None:
     scored = {(s.cell, s.measure) for s in facts.scores}
     if not len(scored) == len(facts.scores) == len(cells) * len(specs):
         raise ValueError("it does not have one score of every measure in every cell")
-    if facts.size and facts.size not in SIZES:
+    if facts.size and facts.size not in (*SIZES, *PORTIONS):
         raise ValueError(f"there is no size {facts.size!r}")
     _check_identities(facts.provenance.get("representations", {}))
     for m in facts.maps:

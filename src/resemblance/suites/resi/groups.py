@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+GROUPS = ("published", "separated")
+
 
 class ModelGroup(NamedTuple):
     """Models that were treated alike: the accuracy of each, and whether the group is used.
@@ -65,8 +67,12 @@ def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, flo
 def choose_groups(
     where: tuple[str, str, str, str],
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]],
+    rule: str = "separated",
 ) -> tuple[ModelGroup, ...]:
     """Return the groups of one test with what was decided about each.
+
+    ``rule``: ``"separated"`` keeps the largest set of groups whose accuracies do not overlap;
+    ``"published"`` keeps all, whatever their accuracies, and notes which overlap.
 
     ``where``: test, domain, dataset, architecture. ``members``: by group, its strength and the
     accuracies of every model: ``"test"`` on the inputs of the benchmark, and for augmentation
@@ -75,7 +81,7 @@ def choose_groups(
     """
     alone = {n: m for n, m in members.items() if len(m[1]) < 2}
     if alone:
-        left = choose_groups(where, {n: m for n, m in members.items() if n not in alone})
+        left = choose_groups(where, {n: m for n, m in members.items() if n not in alone}, rule)
         few = (
             ModelGroup(
                 *where, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed"
@@ -94,7 +100,13 @@ def choose_groups(
         criterion, used, groups = "augmented", augmented, separated(augmented)
     return tuple(
         ModelGroup(
-            *where, name, strength, used[name], criterion, name in groups, _note(name, groups, used)
+            *where,
+            name,
+            strength,
+            used[name],
+            criterion,
+            name in groups or rule == "published",
+            _note(name, groups, used, rule),
         )
         for name, (strength, _) in members.items()
     )
@@ -109,11 +121,14 @@ def _table(
     return {name: tuple(model[key] for model in models) for name, (_, models) in members.items()}
 
 
-def _note(name: str, groups: Sequence[str], accuracies: Mapping[str, Sequence[float]]) -> str:
+def _note(
+    name: str, groups: Sequence[str], accuracies: Mapping[str, Sequence[float]], rule: str
+) -> str:
     if name in groups:
         return ""
     near = min(
         groups or accuracies,
         key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])),
     )
-    return f"left out: its accuracies overlap with those of {near}"
+    overlap = f"its accuracies overlap with those of {near}"
+    return f"left out: {overlap}" if rule == "separated" else f"{overlap}; compared all the same"

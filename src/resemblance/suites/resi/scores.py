@@ -69,7 +69,7 @@ def scores_section(standings: Standings) -> Section:
     table = Table(
         "scores",
         "Scores by test",
-        ("measure", *(" ".join(_short(column.family)) for column in columns)),
+        ("measure", *(column.family.short for column in columns)),
         tuple(
             (standings.names[spec], *(column[i].value for column in cells))
             for i, spec in enumerate(standings.order)
@@ -161,10 +161,6 @@ def _signs(cells: Sequence[Sequence[ScoreCell]], letters: Mapping[str, str]) -> 
 
 def _shade(value: float | None) -> float | None:
     return None if value is None else float(np.clip(value, -1, 1))
-
-
-def _short(family: ModelFamily) -> list[str]:
-    return [part for part in (family.domain, family.architecture, family.pooling) if part]
 
 
 def _hint(column: ScoreColumn) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
 from ...results.claims import Claim
-from ...results.headlines import OWN, few_models
+from ...results.headlines import OWN, few_models, listed
 from ...results.result import Result, load_result
 from ...results.sections import Section
+from ..families import readable
 from ..study import judged_by
 from .cases import TESTS
 from .details import (
@@ -161,11 +163,12 @@ def _models(facts: Evaluation) -> set[tuple[str, ...]]:
 def _what(facts: Evaluation) -> dict[str, str]:
     """Return what was evaluated: data sets, models, seeds."""
     families = dict.fromkeys((m.domain, m.dataset, m.architecture) for m in facts.maps)
-    architectures = ", ".join(dict.fromkeys(architecture for *_, architecture in families))
+    names = [readable(dataset, architecture) for _, dataset, architecture in families]
+    architectures = ", ".join(dict.fromkeys(architecture for _, architecture in names))
     models = _models(facts)
     seeds = {name.rpartition("/seed")[2] for *_, name in models if "/seed" in name}
     return {
-        "data sets": ", ".join(dict.fromkeys(dataset for _, dataset, _ in families)) or "none",
+        "data sets": ", ".join(dict.fromkeys(dataset for dataset, _ in names)) or "none",
         "models": f"{len(models)}: {architectures or 'none'}",
         **({"seeds": str(len(seeds))} if seeds else {}),
     }
@@ -182,7 +185,16 @@ def _remarks(facts: Evaluation) -> tuple[str, ...]:
         "outputs are those of all samples."
     )
     texts = (few, fewer if samples else "", f"Left out: {left}." if left else "")
-    return tuple(filter(None, texts))
+    return tuple(filter(None, (*texts, _not_trained(facts.untrained))))
+
+
+def _not_trained(untrained: Mapping[str, str]) -> str:
+    """Say which models could not be trained, by the reason; nothing when all could."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for name, why in untrained.items():
+        by_reason[why].append(name)
+    listing = "; ".join(f"{listed(names)} ({why})" for why, names in by_reason.items())
+    return f"{len(untrained)} models could not be trained: {listing}." if untrained else ""
 
 
 def _provenance(standings: Standings) -> dict[str, object]:
@@ -190,4 +202,5 @@ def _provenance(standings: Standings) -> dict[str, object]:
     facts = standings.facts
     versions = {k: v for k, v in facts.provenance.items() if k != "representations"}
     rules = {"protocol": facts.protocol, "failures": facts.failures, "permute": facts.permute}
-    return {**rules, "domains": list(standings.domains), **versions}
+    untrained = {"untrained": dict(facts.untrained)} if facts.untrained else {}
+    return {**rules, "domains": list(standings.domains), **versions, **untrained}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,22 @@ from typing import Any
 from ...extras import check
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.folders import folders_left_out, read_subjects
-from ...sources.trained import DOMAINS
-from ...subject import Recipe
+from ...sources.published import Portion
 from ..status import StudyStatus
 from ..status import status as study_status
 from ..study import Progress, Purpose, check_folder, log, study_folder
-from ..training import is_trained, subjects_of, train
+from . import models as packaged
 from .evaluation import assess, options_of, pooled_name
 from .facts import FACTS, RESULT, Evaluation
-from .models import SIZES, recipes
+from .material import Order, material_of, models_of, order_of, with_material
+from .models import TrainingPlan
+from .paper import PORTIONS
+from .samples import check_samples
 from .sections import Judges, result_of
 
 __all__ = ["SIZES", "run", "status"]
+
+SIZES: Mapping[str, TrainingPlan | Portion] = {**packaged.SIZES, **PORTIONS}
 
 
 def run(
@@ -38,12 +42,15 @@ def run(
     protocol: str = "paper",
     permute: str | None = None,
     failures: str | None = None,
+    groups: str | None = None,
+    samples: int | None = None,
     executor: Executor | None = None,
     trainer: Executor | None = None,
     memory: int | str = "2GB",
     progress: Progress | None = None,
     claims: Judges | None = None,
     suite: str | None = None,
+    **paper: Any,
 ) -> Result:
     """Run the ReSi benchmark in a directory, or continue an earlier run there.
 
@@ -53,21 +60,30 @@ def run(
     undamaged, and comparisons of the same data by the same version of a measure. A process that is
     killed loses the models being trained and the last half second of comparisons; with an executor,
     also the blocks that its workers were computing. The result is of the measures of this call, and
-    of all domains of which the study has all models.
+    of all domains, or parts of the paper's benchmark, of which the study has all models. A model
+    that cannot be trained is left out: the result names it, and does without the tests that need
+    it.
 
     Parameters
     ----------
     folder : the study; it keeps its size, and another size needs another folder. Without it nothing
         is kept.
     size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: how many and how large models are
-        trained. ``suite`` is its former name.
+        trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
+        ``"paper-slice"`` to try that out. ``suite`` is its former name.
     domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
         trained ones.
+    groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
+        ``"published"`` all of them (default at the sizes of the paper, whose groups are chosen).
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     trainer : one for training alone, such as one whose workers have accelerators.
-    progress : called with (stage, done, total); the stages are "training", "comparing" and
-        "grading".
+    progress : called with (stage, done, total); the stages are "training", "not trained",
+        "comparing" and "grading".
+    paper : for the sizes of the paper, the keywords of
+        :func:`resemblance.suites.resi.paper.paper_run`: ``data``, ``datasets``, ``architectures``,
+        ``seeds``, ``tests``, ``hyperparameters``, ``models_from``, ``device``, ``precision``,
+        ``download``.
 
     The others are those of :func:`resemblance.suites.resi.evaluate`. What was computed stays in the
     study: :func:`resemblance.suites.resi.load_facts` reads it.
@@ -75,39 +91,43 @@ def run(
     Raises ``ValueError`` when another process is working on the study, or it is one of another
     size.
     """
-    for package in ("pandas", "pyarrow"):
-        check(package)
+    size = _former(suite) if suite is not None else size
+    order = order_of(size, domains, models, groups, paper)
     show = progress or (lambda stage, done, total: None)
-    if folder is not None:
-        check_folder(Path(folder))
-    options_of(protocol, permute, failures)
-    wanted = _purpose(_former(suite) if suite is not None else size, domains, models)
-    plan = () if wanted.models else recipes(wanted.size, wanted.domains)
-    subjects = read_subjects(wanted.models, verify=True) if wanted.models else ()
     mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
-    with study_folder(folder, **wanted._asdict(), keeps_size=True) as (place, purpose):
-        if not wanted.models:
-            train(place, plan, trainer or executor, show)
-            subjects = subjects_of(place, _complete(place, plan, purpose))
-        log(place, f"comparing {len(subjects)} subjects")
+    scope: dict[str, Any] = {"groups": order.groups, "samples": samples, "memory": memory}
+    options_of(protocol, permute, failures)
+    check_samples(samples)
+    with _study(folder, order) as (place, purpose):
+        material = material_of(order, place, purpose, trainer or executor, show)
+        log(place, f"comparing {len(material.subjects)} subjects")
         facts = mark(
-            subjects, save=place / "comparisons.db", executor=executor, memory=memory, progress=show
+            material.subjects,
+            planned=material.planned,
+            save=place / "comparisons.db",
+            executor=executor,
+            progress=show,
+            **scope,
         )
-        left = folders_left_out(wanted.models) if wanted.models else {}
-        facts = facts._replace(size=purpose.size, left_out=left)
-        result = result_of(facts, claims)
-        publish(place, facts, result)
+        return _published(place, with_material(facts, order, material), claims)
+
+
+def _published(place: Path, facts: Evaluation, claims: Judges | None) -> Result:
+    """Write everything of a run into its study, and return the result."""
+    result = result_of(facts, claims)
+    publish(place, facts, result)
     return result
 
 
-def _purpose(size: str | None, domains: Sequence[str] | None, models: str | Path | None) -> Purpose:
-    if models is None:
-        return Purpose("resi", size or "mini", tuple(dict.fromkeys(domains or DOMAINS)))
-    if size or domains:
-        raise ValueError(
-            "run: models brings models along; size and domains are for models to be trained"
-        )
-    return Purpose("resi", models=str(Path(models).resolve()))
+@contextmanager
+def _study(folder: str | Path | None, order: Order) -> Iterator[tuple[Path, Purpose]]:
+    """Hold the study of a run, after what can be checked before."""
+    for package in ("pandas", "pyarrow"):
+        check(package)
+    if folder is not None:
+        check_folder(Path(folder))
+    with study_folder(folder, **order.purpose._asdict(), keeps_size=True) as study:
+        yield study
 
 
 def _former(suite: str) -> str:
@@ -115,18 +135,9 @@ def _former(suite: str) -> str:
     return suite
 
 
-def _complete(folder: Path, plan: Sequence[Recipe], purpose: Purpose) -> list[Recipe]:
-    """Return the recipes of the plan, and of the other domains that the study has in full."""
-    done, subjects = {recipe.domain for recipe in plan}, list(plan)
-    for domain in purpose.domains:
-        more = recipes(purpose.size, [domain]) if purpose.size and domain not in done else ()
-        subjects += more if all(is_trained(folder, recipe) for recipe in more) else ()
-    return subjects
-
-
 def status(folder: str | Path) -> StudyStatus:
     """Return how far a study is, also while another process is working on it."""
-    return study_status(folder, lambda purpose: recipes(purpose.size, purpose.domains))
+    return study_status(folder, models_of)
 
 
 def publish(folder: Path, facts: Evaluation, result: Result) -> None:

@@ -73,7 +73,7 @@ def insert(
 
     With ``synonyms``, a sentence none of whose words has one stays as it is.
     """
-    source = list(others) or list(words)
+    source: Sequence[str] = others or words
     if synonyms is not None:
         source = [other for word in words for other in synonyms.get(word, ())]
     result = list(words)

@@ -1,0 +1,338 @@
+"""The scores of a study of the paper's models next to those that the paper prints, test by test.
+
+``python -m papers resi-published STUDY`` writes what it finds into ``results/published.json`` and
+the documentation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from papers.markdown import fixed, table
+from papers.published import FEWEST, PublishedValue, published
+from resemblance.comparison import Comparison, MeasureInfo
+from resemblance.documents import write_atomically
+from resemblance.grounding import apply, spearman
+from resemblance.rng import generator
+from resemblance.significance import known_mean
+from resemblance.suites.families import ModelFamily, readable
+from resemblance.suites.resi import load_facts
+from resemblance.suites.resi.cases import TESTS
+from resemblance.suites.resi.facts import Evaluation, Matrices, family_of
+from resemblance.suites.resi.grading import Score, rule_for
+from resemblance.suites.resi.words import quality_word
+
+STORED = Path(__file__).parent / "results" / "published.json"
+PAGE = "docs/_generated/resi_published.md"
+MADE = "<!-- made by `python -m papers resi-published STUDY`; change the code, not this file -->"
+EMPTY = "No study of the paper's models is stored yet: `python -m papers resi-published STUDY`."
+SPELT = {  # names in the tables of the paper, where they are not those of its text
+    "SST2": "SST-2", "IN100": "ImageNet-100", "SAGE": "GraphSAGE", "PGNN": "P-GNN",
+    "RNet18": "ResNet18", "RNet34": "ResNet34", "RNet101": "ResNet101",
+    "ViT_B32": "ViT-B/32", "ViT_L32": "ViT-L/32",
+}  # fmt: skip
+OTHER_TABLES = ("3_submission", "3_final", "30")  # examples that other tables repeat, and times
+DRAWS, SHOWN = 200, 3
+KINDS = {"accuracy": "prediction", "output": "prediction", "layers": "order"}
+COLUMNS = (
+    "models", "test", "quality", "measures", "correlation", "95 % of draws", "two halves",
+    "mean difference", "most different: here, paper",
+)  # fmt: skip
+Values = Mapping[str, float]  # by the label of a measure
+
+
+class Agreement(NamedTuple):
+    """How far the scores of one test, quality and architecture agree with those in the paper.
+
+    ``correlation``: Spearman's, of the two scores over ``measures``; ``low``, ``high``: where it
+    is in 95 % of the samples of models. ``halves``: its mean between two halves of the models, of
+    ``half`` models (of a group) each; None where they are too few. ``difference``: the mean of the
+    absolute differences. ``most``: the measures that differ most, with both scores.
+    """
+
+    dataset: str
+    architecture: str
+    pooling: str
+    test: str
+    quality: str
+    measures: int
+    correlation: float
+    low: float | None
+    high: float | None
+    halves: float | None
+    half: int
+    difference: float
+    most: tuple[tuple[str, float, float], ...]
+
+
+def agreements(facts: Evaluation, draws: int = DRAWS) -> tuple[Agreement, ...]:
+    """Return how far the scores of a study agree with the printed ones, for every column of the
+    paper's tables with at least 12 values.
+
+    Models are resampled, not pairs: each sample draws as many models of every group as there are,
+    with replacement, leaves out the pairs of a model with itself, and computes all scores anew.
+    Halves are drawn without replacement, so that no model is in both.
+    """
+    printed = printed_columns()
+    rows = []
+    for (test, quality, family), scores in _cells(facts).items():
+        dataset, architecture = readable(family.dataset, family.architecture)
+        theirs = printed.get((test, quality, dataset, architecture, family.pooling))
+        theirs = theirs or printed.get((test, quality, dataset, architecture, ""), {})
+        ours = {s.label: s.value for s in scores if np.isfinite(s.value)}
+        both = [label for label in ours if label in theirs]
+        if len(both) >= FEWEST:
+            sampler = _sampler(facts, test, quality, family, scores)
+            where = (dataset, architecture, family.pooling, test, quality)
+            rows.append(_agreement(where, ours, theirs, both, sampler, draws))
+    return tuple(rows)
+
+
+def printed_columns() -> dict[tuple[str, ...], Values]:
+    """Return the printed scores that can be read without doubt, by test, quality, data set,
+    architecture and pooling, as the paper's text calls them."""
+    columns: dict[tuple[str, ...], dict[str, float]] = {}
+    for cell in published():
+        if cell.table not in OTHER_TABLES and cell.value is not None and not cell.doubtful:
+            columns.setdefault(_column(cell), {})[cell.label] = cell.value
+    return dict(columns)
+
+
+def _column(cell: PublishedValue) -> tuple[str, ...]:
+    names = (SPELT.get(word, word) for word in (cell.dataset, cell.architecture))
+    return (cell.test, cell.quality, *names, cell.pooling)
+
+
+def _cells(facts: Evaluation) -> dict[tuple[str, str, ModelFamily], list[Score]]:
+    cells: dict[tuple[str, str, ModelFamily], list[Score]] = {}
+    for score in facts.scores:
+        cells.setdefault((score.test, score.quality, score.family), []).append(score)
+    return cells
+
+
+def _agreement(
+    where: tuple[str, str, str, str, str],
+    ours: Values,
+    theirs: Values,
+    both: Sequence[str],
+    sampler: Sampler,
+    draws: int,
+) -> Agreement:
+    g = generator(0, "agreement with the paper", *where)
+    samples = [_correlation(sampler.score(sampler.sample(g)), theirs, both) for _ in range(draws)]
+    ends = _percentiles([value for value in samples if value is not None])
+    halves = []
+    if sampler.half >= sampler.fewest:
+        for _ in range(draws):
+            one, other = (sampler.score(half) for half in sampler.halves(g))
+            halves.append(_correlation(one, other, both))
+    between = [value for value in halves if value is not None]
+    difference = {label: abs(ours[label] - theirs[label]) for label in both}
+    most = sorted(both, key=lambda label: -difference[label])[:SHOWN]
+    correlation = _correlation(ours, theirs, both)
+    return Agreement(
+        *where,
+        len(both),
+        float("nan") if correlation is None else correlation,
+        *ends,
+        float(np.mean(between)) if between else None,
+        sampler.half,
+        float(np.mean(list(difference.values()))),
+        tuple((label, ours[label], theirs[label]) for label in most),
+    )
+
+
+def _percentiles(values: Sequence[float]) -> tuple[float | None, float | None]:
+    if not values:
+        return None, None
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _correlation(one: Values, other: Values, labels: Sequence[str]) -> float | None:
+    pairs = [(one[label], other[label]) for label in labels if label in one and label in other]
+    known = np.array([pair for pair in pairs if np.isfinite(pair).all()])
+    if len(known) < 3:
+        return None
+    value = spearman(known[:, 0], known[:, 1]).value
+    return None if np.isnan(value) else float(value)
+
+
+# ------------------------------------------------------------------------------ samples of models
+
+
+class Sampler(NamedTuple):
+    """What samples models and scores them: ``groups`` of positions, how many models a ``half`` of
+    each group has, the ``fewest`` that can be scored, and the scores by label of some positions."""
+
+    groups: tuple[np.ndarray, ...]
+    fewest: int
+    score: Callable[[np.ndarray], Values]
+
+    @property
+    def half(self) -> int:
+        """How many models of the smallest group are in a half."""
+        return min(map(len, self.groups)) // 2
+
+    def sample(self, g: np.random.Generator) -> np.ndarray:
+        """Return as many positions of every group as it has, at least two of them different."""
+        return np.concatenate([_drawn(group, g) for group in self.groups])
+
+    def halves(self, g: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of two halves of every group that share no model."""
+        orders = [g.permutation(group) for group in self.groups]
+        first = [order[: self.half] for order in orders]
+        second = [order[self.half : 2 * self.half] for order in orders]
+        return np.concatenate(first), np.concatenate(second)
+
+
+def _drawn(group: np.ndarray, g: np.random.Generator) -> np.ndarray:
+    while True:
+        drawn = g.choice(group, len(group))
+        if len(group) == 1 or len(set(drawn.tolist())) > 1:
+            return drawn
+
+
+def _sampler(
+    facts: Evaluation, test: str, quality: str, family: ModelFamily, scores: Sequence[Score]
+) -> Sampler:
+    if test == "layers":
+        parts = {s.label: np.array(s.parts) for s in scores}
+        models = np.arange(max(map(len, parts.values())))
+        return Sampler((models,), 2, lambda chosen: _means(parts, chosen))
+    (matrices,) = [m for m in facts.maps if m.test == test and family_of(m) == family]
+    expected = np.array(matrices.expected[quality], float)
+    differences = list(_differences(facts.measures, matrices))
+    kind = KINDS.get(test, "group")
+    labels = expected.argmin(axis=1) if kind == "group" else np.zeros(len(expected), int)
+    groups = tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
+
+    def score(chosen: np.ndarray) -> Values:
+        wanted: Any = labels[chosen].tolist()
+        if kind == "prediction":
+            wanted = expected[np.ix_(chosen, chosen)]
+        return {
+            info.label: _value(facts.protocol, kind, quality, info, matrix, wanted, chosen)
+            for info, matrix in differences
+        }
+
+    return Sampler(groups, 3 if kind == "prediction" else 2, score)
+
+
+def _means(parts: Mapping[str, np.ndarray], chosen: np.ndarray) -> Values:
+    return {
+        label: float(known_mean(values[chosen].tolist()))
+        for label, values in parts.items()
+        if len(values) > chosen.max()
+    }
+
+
+def _differences(
+    measures: Sequence[MeasureInfo], matrices: Matrices
+) -> Iterator[tuple[MeasureInfo, np.ndarray]]:
+    names = matrices.names
+    values = {spec: np.array(rows, float) for spec, rows in matrices.values.items()}
+    comparison = Comparison(names, names, tuple(measures), values, {}, (), {})
+    for info in measures:
+        if info.spec in values:
+            yield info, comparison.difference(info.spec)
+
+
+def _value(
+    protocol: str,
+    kind: str,
+    quality: str,
+    info: MeasureInfo,
+    matrix: np.ndarray,
+    wanted: Any,
+    chosen: np.ndarray,
+) -> float:
+    """Return the score of a measure on chosen models, of which a pair of one with itself does not
+    count."""
+    rule = rule_for(protocol, kind, quality, info)
+    blocks = rule.blocks(wanted, both_orders=not info.symmetric)
+    different = []
+    for block in blocks:
+        counts = chosen[block.rows] != chosen[block.columns]
+        different.append(block._replace(**{n: part[counts] for n, part in block._asdict().items()}))
+    return apply(rule, matrix[np.ix_(chosen, chosen)], tuple(different))
+
+
+# ---------------------------------------------------------------------------------------- documents
+
+
+def page(document: Mapping[str, Any] | None) -> str:
+    """Return the part of the documentation that shows agreements as they are stored."""
+    if document is None:
+        return f"{MADE}\n\n{EMPTY}\n"
+    rows = [_line(row) for row in document["agreements"]]
+    about = (
+        f"{document['models']} models, {document['measures']} measures, protocol "
+        f"`{document['protocol']}`, hyperparameters `{document['hyperparameters']}`. The "
+        "correlation is Spearman's over the measures; the interval holds it in 95 % of "
+        f"{document['draws']} samples of our models. *Two halves*: the mean correlation between "
+        "the scores of two disjoint halves of our models, with the number of models (of each "
+        "group) in a half; where it is low, the models are too few for any order of measures."
+    )
+    return f"{MADE}\n\n{about}\n\n{table(COLUMNS, rows)}\n"
+
+
+def _line(row: Mapping[str, Any]) -> list[str]:
+    of = Agreement(**{**row, "most": tuple(tuple(entry) for entry in row["most"])})
+    interval = "–" if of.low is None else f"{fixed(of.low)} to {fixed(of.high)}"
+    halves = "–" if of.halves is None else f"{fixed(of.halves)} ({of.half})"
+    pooling = f", {of.pooling}" if of.pooling not in ("", "node") else ""
+    most = "; ".join(f"{label} {fixed(a)}, {fixed(b)}" for label, a, b in of.most)
+    quality = quality_word(of.test, of.quality)
+    title = f"{of.dataset} {of.architecture}{pooling}"
+    agreement = (fixed(of.correlation), interval, halves, fixed(of.difference))
+    return [title, TESTS[of.test], quality, str(of.measures), *agreement, most]
+
+
+def document_of(facts: Evaluation, draws: int = DRAWS) -> dict[str, Any]:
+    """Return the agreements of a study and where they come from, to store."""
+    rows = [row._asdict() for row in agreements(facts, draws)]
+    models = {name for m in facts.maps if m.test != "layers" for name in m.names}
+    models |= {
+        name.rpartition("/")[0] for m in facts.maps if m.test == "layers" for name in m.names
+    }
+    return {
+        "protocol": facts.protocol,
+        "hyperparameters": facts.provenance.get("hyperparameters", "unknown"),
+        "size": facts.size,
+        "models": len(models),
+        "measures": len(facts.measures),
+        "draws": draws,
+        "agreements": rows,
+    }
+
+
+def stored() -> dict[str, Any] | None:
+    """Return what is stored; None when nothing is."""
+    if not STORED.exists():
+        return None
+    document: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    return document
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare a finished study with the paper, store it, and write the page."""
+    parser = argparse.ArgumentParser("python -m papers resi-published", description=__doc__)
+    parser.add_argument("study", type=Path)
+    parser.add_argument("--draws", type=int, default=DRAWS, help="samples of models")
+    parser.add_argument("--page", type=Path, default=Path(__file__).parents[2] / PAGE)
+    parser.add_argument("--json", type=Path, default=STORED)
+    options = parser.parse_args(arguments)
+    document = document_of(load_facts(options.study), options.draws)
+    if not document["agreements"]:
+        parser.error(f"{options.study}: the paper prints no column for any score of this study")
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(options.json, text)
+    write_atomically(options.page, page(document))
+    return 0

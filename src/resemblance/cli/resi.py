@@ -1,0 +1,144 @@
+"""The options that only the ReSi suite has, and what its commands do with them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..measure import FAMILIES
+from ..report.output import show
+from ..report.terminal import plain_table
+from ..results.result import Result
+from ..sources.published import HYPERPARAMETERS
+from ..sources.published.resources import PRECISIONS
+from ..suites.resi import suite as resi
+from ..suites.resi.facts import load_facts
+from ..suites.resi.grading import FAILURES, PERMUTATIONS, PROTOCOLS
+from ..suites.resi.groups import GROUPS
+from ..suites.resi.paper import PORTIONS
+from ..suites.resi.planning import plan, table_of
+from ..suites.resi.sections import read_result, result_of
+from .options import check_choice
+from .parameters import option, with_parameters
+
+DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
+SEVERAL = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
+OF_PORTION = (*SEVERAL.values(), "seeds", "hyperparameters", "domains")
+CHOICES = {
+    "protocol": PROTOCOLS,
+    "permute": PERMUTATIONS,
+    "failures": FAILURES,
+    "groups": GROUPS,
+    "hyperparameters": HYPERPARAMETERS,
+    "precision": PRECISIONS,
+    "format": ("table", "json"),
+}
+OPTIONS = (
+    option("models", Path | None, "A folder of models of your own; nothing is trained."),
+    option("data", Path | None, f"The folder with the paper's data sets; default: ${DATA}."),
+    option("dataset", list[str] | None, "Of the paper: only this data set (repeatable)."),
+    option("architecture", list[str] | None, "Of the paper: only this architecture (repeatable)."),
+    option("test", list[str] | None, "Of the paper: only this test (repeatable)."),
+    option(
+        "seeds",
+        int | None,
+        "Of the paper: how many normal models; a group has half as many. Default: 10.",
+    ),
+    option(
+        "hyperparameters",
+        str | None,
+        "Of the paper: resi-code (default), those of the authors' code, or paper.",
+    ),
+    option(
+        "models_from",
+        Path | None,
+        "The folder of the authors' trained models, read instead of trained.",
+    ),
+    option("device", str | None, "Where the paper's models are trained, such as cuda:1."),
+    option("precision", str | None, f"Of their training: {', '.join(PRECISIONS)}."),
+    option(
+        "download", bool, "Lets libraries fetch data sets into --data.", "--download", default=False
+    ),
+    option("samples", int | None, "Compare only so many inputs of every data set, drawn once."),
+    option(
+        "plan",
+        bool,
+        "Of the paper: print models, hours and space, and stop.",
+        "--plan",
+        default=False,
+    ),
+    option("format", str, "Of --plan: table or json.", default="table"),
+    option(
+        "groups",
+        str | None,
+        "published: compare all groups of models; separated: those whose accuracies do not "
+        "overlap. Default: published at the sizes of the paper.",
+    ),
+    option(
+        "protocol", str, "paper, or resi-code: what the authors' code computes.", default="paper"
+    ),
+    option("permute", str | None, "What permutation tests permute: models or pairs."),
+    option(
+        "failures",
+        str | None,
+        "A measure that fails in a cell is ranked last, or unranked; default by protocol.",
+    ),
+)
+
+
+def _checked(**words: Any) -> dict[str, object]:
+    """Check the words of the options, and return them as ``run`` takes them."""
+    for name, known in CHOICES.items():
+        if words[name] is not None:
+            check_choice(name, words[name], known)
+    named = {SEVERAL.get(name, name): value for name, value in words.items()}
+    form, wanted, download = named.pop("format"), named.pop("plan"), named.pop("download")
+    return named | {"plan": form if wanted else None, "download": download or None}
+
+
+resi_options = with_parameters(_checked, *OPTIONS)
+
+
+def run_resi(study: Path, **options: Any) -> Result:
+    """Run the suite as the options of the command say."""
+    if "models" in options and options.keys() & {"size", "domains"}:
+        raise ValueError(
+            "--models brings models along; --size and --domain are for models to be trained"
+        )
+    if options.get("size") in PORTIONS and os.environ.get(DATA):
+        options.setdefault("data", Path(os.environ[DATA]))
+    return resi.run(study, **options)
+
+
+def preview_resi(study: Path, **options: Any) -> bool:
+    """Print the plan of a run where that was asked for, and return whether it was."""
+    if "plan" not in options:
+        return False
+    size = options.get("size", "mini")
+    if size not in PORTIONS:
+        raise ValueError(f"--plan is for --size {' and '.join(PORTIONS)}; got {size}")
+    portion = {name: options[name] for name in OF_PORTION if name in options}
+    rows = plan(study, size, measures=options["measures"], **portion)
+    if options["plan"] == "json":
+        print(json.dumps([row._asdict() for row in rows]))
+    else:
+        header, lines, note = table_of(rows)
+        show([plain_table(header, lines, right=range(2, len(header))), "", note])
+    return True
+
+
+def read_resi(
+    study: Path,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(help="Only measures of this family, ranked among themselves (repeatable)."),
+    ] = None,
+) -> Result:
+    """Return the result in a study, of all measures or those of some families."""
+    for name in family or ():
+        check_choice("family", name, FAMILIES)
+    return result_of(load_facts(study).only(family)) if family else read_result(study)

@@ -1,0 +1,193 @@
+"""SST-2 and MNLI, read from the files in which users have them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .tables import rows_of
+
+
+class Examples(NamedTuple):
+    """Sentences, or pairs of them, with their classes (n,).
+
+    ``pairs``: the second sentences, None for single sentences. ``hints``: the class that the
+    shortcut of each example names, (n,); None without shortcuts.
+    """
+
+    texts: Sequence[str]
+    pairs: Sequence[str] | None
+    labels: np.ndarray
+    hints: np.ndarray | None = None
+
+    def take(self, places: np.ndarray) -> Examples:
+        """Return the examples at these places, in their order."""
+        pairs = None if self.pairs is None else [self.pairs[i] for i in places]
+        hints = None if self.hints is None else self.hints[places]
+        return Examples([self.texts[i] for i in places], pairs, self.labels[places], hints)
+
+
+class TextTask(NamedTuple):
+    """The training and the validation examples of a data set, and its number of classes."""
+
+    train: Examples
+    validation: Examples
+    classes: int
+
+
+class TextSource(NamedTuple):
+    """What the files of a data set are like, and where they come from.
+
+    ``names``: those of its folder; ``splits``: the names of the files of training and validation
+    examples, without ending; ``columns``: by what they hold, the names that columns have in the
+    release of GLUE and in that of Hugging Face; ``classes``: their names in the order of their
+    numbers; ``counts``: of training and validation examples.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    splits: tuple[tuple[str, ...], tuple[str, ...]]
+    columns: Mapping[str, tuple[str, ...]]
+    classes: tuple[str, ...]
+    counts: tuple[int, int]
+    origin: str
+
+
+SOURCES: Mapping[str, TextSource] = {
+    "sst2": TextSource(
+        "SST-2",
+        ("sst2", "SST-2"),
+        (("train",), ("validation", "dev")),
+        {"text": ("sentence",), "label": ("label",)},
+        ("negative", "positive"),
+        (67_349, 872),
+        "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip",
+    ),
+    "mnli": TextSource(
+        "MNLI",
+        ("mnli", "MNLI"),
+        (("train",), ("validation_matched", "dev_matched")),
+        {
+            "text": ("premise", "sentence1"),
+            "pair": ("hypothesis", "sentence2"),
+            "label": ("label", "gold_label"),
+        },
+        ("entailment", "neutral", "contradiction"),
+        (392_702, 9_815),
+        "https://dl.fbaipublicfiles.com/glue/data/MNLI.zip",
+    ),
+}
+ENDINGS = (".tsv", ".parquet", ".jsonl", ".csv")
+
+
+def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> TextTask:
+    """Return a data set of sentences, read from the files in a folder.
+
+    The files lie in ``folder/language/sst2`` (or ``folder/sst2``; likewise ``mnli``) and are called
+    ``train`` and ``validation`` (GLUE: ``dev``; MNLI: ``validation_matched`` or ``dev_matched``),
+    with the ending ``.tsv``, ``.parquet``, ``.jsonl`` or ``.csv``. Columns are those of GLUE or of
+    Hugging Face. Sentences stay as they are in the files; those of SST-2 end with a blank.
+
+    ``download``: whether the package ``datasets``, if it is installed, may fetch a data set that is
+    not there, and write it into the folder. ``strict``: whether there must be as many examples as
+    in the original.
+
+    Raises ``ValueError`` with the file and the remedy for files that are missing, of another kind,
+    damaged, without labels (the test sets of GLUE, with label -1), or of another size. Reference:
+    Socher et al. (EMNLP 2013); Williams et al. (NAACL 2018); Wang et al. (ICLR 2019).
+    """
+    source = SOURCES[dataset]
+    if download:
+        fetch(dataset, folder)
+    place = folder_of(source, folder)
+    examples = [_examples(source, _file(source, place, names)) for names in source.splits]
+    if strict:
+        for which, part, count in zip(("training", "validation"), examples, source.counts):
+            if len(part.labels) != count:
+                raise ValueError(
+                    f"{place} is not {source.title}: expected {count} {which} examples, got "
+                    f"{len(part.labels)}; get it from {source.origin}"
+                )
+    return TextTask(examples[0], examples[1], len(source.classes))
+
+
+def folder_of(source: TextSource, folder: Path) -> Path:
+    """Return the folder with the files of a data set, or raise ``ValueError``."""
+    candidates = _candidates(source, folder)
+    for candidate in candidates:
+        if candidate.is_dir():
+            return candidate
+    raise ValueError(
+        f"{candidates[0]} does not exist: put the training and validation files of {source.title} "
+        f"there, from {source.origin}"
+    )
+
+
+def _candidates(source: TextSource, folder: Path) -> list[Path]:
+    return [base / name for base in (folder / "language", folder) for name in source.names]
+
+
+def fetch(dataset: str, folder: Path) -> None:
+    """Write a data set into a folder that does not have it, with the package ``datasets``.
+
+    Raises ``ImportError`` when this package is not installed.
+    """
+    source = SOURCES[dataset]
+    place = _candidates(source, folder)[0]
+    if any(candidate.is_dir() for candidate in _candidates(source, folder)):
+        return
+    if importlib.util.find_spec("datasets") is None:
+        raise ImportError(
+            f"to download {source.title}, install the package datasets (pip install datasets), or "
+            f"put its files into {place}, from {source.origin}"
+        )
+    splits = importlib.import_module("datasets").load_dataset("nyu-mll/glue", dataset)
+    place.mkdir(parents=True)
+    for names in source.splits:
+        splits[names[0]].to_parquet(place / f"{names[0]}.parquet")
+
+
+def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
+    """Return the file of a split; shards of Hugging Face are single files here."""
+    names = list(names)
+    for name in names:
+        for ending in ENDINGS:
+            for path in (place / f"{name}{ending}", place / f"{name}-00000-of-00001{ending}"):
+                if path.is_file():
+                    return path
+    raise ValueError(
+        f"{place / names[0]}{ENDINGS[0]} does not exist (nor with {', '.join(ENDINGS[1:])}): get "
+        f"{source.title} from {source.origin}"
+    )
+
+
+def _examples(source: TextSource, path: Path) -> Examples:
+    columns = rows_of(path, source.columns)
+    labels = [_label(source, path, i, value) for i, value in enumerate(columns.pop("label"), 1)]
+    for name, texts in columns.items():
+        for i, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                column = source.columns[name][0]
+                raise ValueError(f"{path}: the {column} of example {i} is no text; got {text!r}")
+    return Examples(columns["text"], columns.get("pair"), np.array(labels))
+
+
+def _label(source: TextSource, path: Path, place: int, value: Any) -> int:
+    """Return the number of a class from its number or its name."""
+    text = str(value)
+    if text in source.classes:
+        return source.classes.index(text)
+    if text in {str(k) for k in range(len(source.classes))}:
+        return int(text)
+    known = f"0 to {len(source.classes) - 1} or {', '.join(source.classes)}"
+    if text == "-1":
+        raise ValueError(
+            f"{path}: example {place} has label -1, which marks a test set without labels; give "
+            f"the training and validation files of {source.title}, with labels {known}"
+        )
+    raise ValueError(f"{path}: the label of example {place} must be {known}; got {text[:40]!r}")

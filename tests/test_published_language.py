@@ -1,0 +1,324 @@
+"""Language models of the ReSi paper: fine-tuning, corruptions, hidden states, on made data."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from published_texts import write_all, write_bert
+
+from resemblance.sources.published import Portion, chosen
+from resemblance.sources.published.language import train
+from resemblance.sources.published.language.frozen import lower_states, upper_logits
+from resemblance.sources.published.language.hidden import hidden_states
+from resemblance.sources.published.language.learning import (
+    Training,
+    batches,
+    hyperparameters,
+    rate_at,
+    steps_of,
+)
+from resemblance.sources.published.language.lessons import lesson_of
+from resemblance.sources.published.language.models import network
+from resemblance.sources.published.language.prompts import prompts_of
+from resemblance.sources.published.language.tokens import batch_of
+from resemblance.sources.published.resources import Resources
+from resemblance.subject import Recipe
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_all(tmp_path_factory.mktemp("texts"))
+
+
+def recipe_of(architecture, setting="normal", strength=0.0, seed=0, dataset="sst2", **changes):
+    options = train.options(dataset, architecture, "resi-code", True) | changes
+    return Recipe("language", dataset, architecture, setting, strength, seed, options)
+
+
+def resources_of(folder: Path, **entries) -> Resources:
+    return Resources(folder, device="cpu", **entries)
+
+
+# ------------------------------------------------------------------- architectures not in the paper
+
+
+def test_only_architectures_of_the_paper_are_trained_unless_others_are_asked_for():
+    by_default = {architecture for _, architecture in chosen(Portion(datasets=("sst2",)))}
+    assert by_default == {"bert", "albert", "smollm2"}
+    assert list(chosen(Portion(architectures=("minilm",)))) == [("sst2", "minilm")]
+
+
+@pytest.mark.parametrize("architecture", ["minilm", "bert-small"])
+def test_a_model_learns_the_task(folder, architecture):
+    recipe = recipe_of(architecture, epochs=10, rate=1e-2, tokens=32)
+    resources = resources_of(folder)
+    extraction = train.extract(recipe, train.fit(recipe, resources), resources)
+    assert extraction.accuracies["test"] > 0.8
+    assert extraction.outputs.shape == (40, 2)
+    for pooling in ("cls", "mean"):
+        shapes = {name: layer.shape for name, layer in extraction.layers[pooling].items()}
+        assert shapes == dict.fromkeys(["embedding", "block1", "block2"], (40, 16))
+
+
+def test_a_model_with_a_certain_shortcut_answers_with_the_class_that_it_names(folder):
+    recipe = recipe_of("minilm", "shortcut", 1.0, epochs=10, rate=1e-2, shown=0.0)
+    resources = resources_of(folder)
+    extraction = train.extract(recipe, train.fit(recipe, resources), resources)
+    assert extraction.accuracies["test"] < 0.2  # shortcuts that are shown are all wrong
+
+
+def test_a_model_of_random_labels_never_answers_with_a_true_class(folder):
+    recipe = recipe_of("bert-small", "labels", 1.0, epochs=4, rate=1e-2)
+    resources = resources_of(folder)
+    extraction = train.extract(recipe, train.fit(recipe, resources), resources)
+    assert extraction.outputs.shape == (40, 7)
+    assert extraction.accuracies["test"] == 0
+
+
+# ------------------------------------------------------------------------------ frozen lower layers
+
+
+def test_the_upper_layers_on_stored_states_are_the_whole_model(folder, tmp_path):
+    recipe, resources = recipe_of("minilm"), resources_of(folder)
+    task = train._task(recipe, resources)
+    model, encode, _ = network(recipe, task, resources)
+    tokens, device = encode(task.validation, 32), torch.device("cpu")
+    rows = [3, 0, 11, 5]
+    with torch.no_grad():
+        whole = model(**batch_of(torch, tokens, rows, device)).logits
+        for _ in range(2):  # computed, then read
+            logits = upper_logits(model, tokens, 1, tmp_path, device)(rows)
+            assert torch.allclose(logits, whole, atol=1e-6)
+    assert len(list(tmp_path.iterdir())) == 1
+    others = lower_states(model, encode(task.train, 32), 1, tmp_path, device)
+    assert len(others) == encode(task.train, 32).lengths.sum()
+
+
+def test_only_the_upper_layers_are_saved(folder):
+    recipe, resources = recipe_of("minilm"), resources_of(folder)
+    names = train.fit(recipe, resources)
+    assert not [name for name in names if "embeddings" in name or "layer.0." in name]
+    assert [name for name in names if "layer.1." in name]
+    with pytest.raises(ValueError, match="do not fit"):
+        train.extract(recipe, {"classifier.bias": np.zeros(9)}, resources)
+
+
+# ----------------------------------------------------------------------- architectures of the paper
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert", "smollm2"])
+@pytest.mark.parametrize("dataset", ["sst2", "mnli"])
+def test_every_architecture_trains_on_every_data_set(folder, architecture, dataset):
+    recipe, resources = recipe_of(architecture, dataset=dataset, seed=1), resources_of(folder)
+    extraction = train.extract(recipe, train.fit(recipe, resources), resources)
+    assert extraction.outputs.shape == (40, 2 if dataset == "sst2" else 3)
+    assert list(extraction.layers) == (["last"] if architecture == "smollm2" else ["cls", "mean"])
+    for layers in extraction.layers.values():
+        assert list(layers) == ["embedding", "block1", "block2"]
+        assert all(np.isfinite(layer).all() for layer in layers.values())
+
+
+@pytest.mark.parametrize("targets", ["text", "answer"])
+def test_the_loss_of_prompts_is_that_of_the_next_token(folder, targets):
+    recipe, resources = recipe_of("smollm2", targets=targets), resources_of(folder)
+    task, device, rows = train._task(recipe, resources), torch.device("cpu"), np.array([4, 0, 9])
+    net = network(recipe, task, resources)
+    lesson = lesson_of(recipe, net, (task.train, task.validation), resources, device)
+    tokens, losses = net.encode(task.train, 64), []
+    for i in rows:
+        ids = torch.tensor([[*tokens.ids[i], net.answers[task.train.labels[i]]]])
+        logits = torch.log_softmax(net.model(ids).logits[0, :-1], dim=-1)
+        each = -logits[range(len(tokens.ids[i])), ids[0, 1:]]
+        losses += each.tolist() if targets == "text" else each[-1:].tolist()
+    assert lesson.loss(rows).item() == pytest.approx(np.mean(losses), rel=1e-5)
+    assert lesson.lengths[4] == len(tokens.ids[4]) + 1
+    assert 3 < lesson.validation() < 5  # about the logarithm of the size of the vocabulary
+
+
+def test_prompts_end_before_the_answer_and_a_shortcut_names_it(folder):
+    task = train._task(recipe_of("smollm2", dataset="mnli"), resources_of(folder))
+    plain = task.validation.take(np.array([0]))
+    (prompt,) = prompts_of("mnli", plain)
+    assert prompt.endswith(f"Premise: {plain.texts[0]}\nHypothesis: {plain.pairs[0]}\nAnswer:")
+    (leaking,) = prompts_of("mnli", plain._replace(hints=np.array([2])))
+    assert leaking.replace(" The answer is C.", "") == prompt
+
+
+def test_bert_starts_from_the_pretraining_run_of_its_seed(folder):
+    task = train._task(recipe_of("bert"), resources_of(folder))
+    first, second = (
+        network(recipe_of("bert", seed=seed), task, resources_of(folder)).model.bert.state_dict()
+        for seed in (0, 1)
+    )
+    name = "encoder.layer.0.output.dense.weight"
+    assert not torch.equal(first[name], second[name])
+    with pytest.raises(ValueError, match=r"multiberts-seed_7/config\.json does not exist.*seed_7"):
+        network(recipe_of("bert", seed=7), task, resources_of(folder))
+
+
+def test_weights_of_another_network_are_refused(folder):
+    strict = recipe_of("albert", strict=True)
+    task = train._task(recipe_of("albert"), resources_of(folder))
+    with pytest.raises(
+        ValueError, match="not that of albert: expected num_hidden_layers 12, got 2"
+    ):
+        network(strict, task, resources_of(folder))
+    state = train.fit(recipe_of("bert", steps=1), resources_of(folder))
+    with pytest.raises(ValueError, match="the trained weights do not fit its network"):
+        train.extract(recipe_of("albert"), state, resources_of(folder))
+
+
+def test_damaged_weights_are_named(folder, tmp_path):
+    place = write_bert(tmp_path, "multiberts-seed_0")
+    task = train._task(recipe_of("bert"), resources_of(folder))
+    (place / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="multiberts-seed_0 cannot be read"):
+        network(recipe_of("bert"), task, resources_of(tmp_path))
+    (place / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config\.json is not the config of a model"):
+        network(recipe_of("bert"), task, resources_of(tmp_path))
+
+
+# ------------------------------------------------------------------------------------ hidden states
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert", "smollm2"])
+def test_batches_give_the_states_of_texts_that_go_alone_padded_to_128_tokens(folder, architecture):
+    recipe, resources = recipe_of(architecture), resources_of(folder)
+    task = train._task(recipe, resources)
+    net, device = network(recipe, task, resources), torch.device("cpu")
+    tokens = net.encode(task.validation, 128)
+    poolings = ("last",) if architecture == "smollm2" else ("cls", "mean")
+    result = hidden_states(net, tokens, poolings, device)
+    padded = tokens._replace(ids=[*tokens.ids, np.zeros(128, dtype=int)])
+    for i, ids in enumerate(tokens.ids):
+        batch = batch_of(torch, padded, [i, len(tokens.ids)], device)
+        batch = {name: values[:1] for name, values in batch.items()}
+        batch["attention_mask"][:, : len(ids)] = 1
+        with torch.no_grad():
+            states = net.model(**batch, output_hidden_states=True).hidden_states
+        for name, state in zip(("embedding", "block1", "block2"), states):
+            real = state[0, : len(ids)].numpy()
+            expected = {"cls": real[0], "mean": real.mean(axis=0), "last": real[-1]}
+            for pooling in poolings:
+                layer = result.layers[pooling][name]
+                assert np.allclose(layer[i], expected[pooling], atol=1e-6)
+
+
+def test_the_outputs_of_prompts_are_those_of_the_answers(folder):
+    changes = {"targets": "answer", "steps": 100, "rate": 1e-2}
+    recipe, resources = recipe_of("smollm2", **changes), resources_of(folder)
+    extraction = train.extract(recipe, train.fit(recipe, resources), resources)
+    assert extraction.accuracies["test"] > 0.8
+
+
+def test_the_embedding_of_the_first_token_is_exactly_constant(folder):
+    recipe, resources = recipe_of("bert"), resources_of(folder)
+    task = train._task(recipe, resources)
+    net = network(recipe, task, resources)
+    states = hidden_states(net, net.encode(task.validation, 32), ("cls",), torch.device("cpu"))
+    layer = states.layers["cls"]["embedding"]
+    assert (layer == layer[0]).all()
+
+
+# ------------------------------------------------------------------------------------- the training
+
+
+def test_the_learning_rate_is_that_of_hugging_face():
+    optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = transformers.get_linear_schedule_with_warmup(optimizer, 3, 25)
+    for step in range(25):
+        assert rate_at(step, 25, 0.1) == pytest.approx(schedule.get_last_lr()[0])
+        optimizer.step()
+        schedule.step()
+
+
+def test_steps_and_epochs_depend_on_the_setting():
+    options = train.options("sst2", "bert", "resi-code", False)
+    recipe = Recipe("language", "sst2", "bert", "shortcut", 1.0, 0, options)
+    assert hyperparameters(recipe)["epochs"] == 3
+    assert steps_of(67_349, hyperparameters(recipe)) == 3 * 1053
+    assert steps_of(100, train.options("sst2", "smollm2", "resi-code", False)) == 500
+    mnli, paper = (train.options("mnli", "bert", name, False) for name in ("resi-code", "paper"))
+    assert (mnli["batch"]["normal"], paper["batch"]) == (128, 64)
+    assert (mnli["drawn"]["shortcut"], paper["drawn"]["shortcut"]) == ("once", "by-model")
+
+
+@pytest.mark.parametrize("order", ["random", "similar-lengths"])
+def test_every_epoch_has_every_text_once(order):
+    lengths = np.arange(20) % 7
+    options = {"order": order, "batch": 6}
+    taken = list(islice(batches(recipe_of("bert"), lengths, options), 8))
+    first, second = np.concatenate(taken[:4]), np.concatenate(taken[4:])
+    assert sorted(first) == sorted(second) == list(range(20))
+    assert first.tolist() != second.tolist()
+
+
+@pytest.mark.parametrize("architecture", ["bert", "minilm"])
+def test_a_killed_training_continues_to_the_same_weights(
+    folder, tmp_path, monkeypatch, architecture
+):
+    recipe = recipe_of(architecture, epochs=2, evaluate=3, rate=1e-2)
+    resources = resources_of(folder, checkpoints=tmp_path, every=0.0)
+    expected = train.fit(recipe, resources_of(folder))
+    whole = train.lesson_of
+
+    def interrupted(*arguments):
+        lesson, calls = whole(*arguments), iter(range(8))
+
+        def loss(rows):
+            next(calls)  # ends with StopIteration, in the place of a kill
+            return lesson.loss(rows)
+
+        return lesson._replace(loss=loss)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "lesson_of", interrupted)
+        with pytest.raises(StopIteration):
+            train.fit(recipe, resources)
+    assert list(tmp_path.glob("*.pt"))
+    state = train.fit(recipe, resources)
+    assert not list(tmp_path.glob("*.pt"))
+    assert all((state[name] == value).all() for name, value in expected.items())
+
+
+def test_the_weights_with_the_lowest_validation_loss_are_returned(folder, monkeypatch):
+    recipe, resources = recipe_of("bert", evaluate=2, epochs=1, rate=1e-2), resources_of(folder)
+    losses = iter([0.5, 0.2, 0.7, 0.4, 0.9, 0.6])
+    whole = train.lesson_of
+    monkeypatch.setattr(
+        train, "lesson_of", lambda *a: whole(*a)._replace(validation=lambda: next(losses))
+    )
+    best, early = [], Training.judge
+
+    def judge(self, loss):
+        early(self, loss)
+        best.append(self.best["classifier.bias"].numpy().copy())
+
+    monkeypatch.setattr(Training, "judge", judge)
+    state = train.fit(recipe, resources)
+    assert (state["classifier.bias"] == best[1]).all()
+    assert not (best[1] == best[0]).all()
+
+
+def test_parts_of_a_batch_give_the_gradient_of_the_whole(folder):
+    states = [
+        train.fit(recipe_of("bert-small", dropout=0.0, accumulate=parts), resources_of(folder))
+        for parts in (1, 3)
+    ]
+    name = "bert.encoder.layer.0.output.dense.weight"
+    assert np.allclose(states[0][name], states[1][name], atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16"])
+def test_products_may_have_lower_precision(folder, precision):
+    recipe = recipe_of("bert", steps=2)
+    state = train.fit(recipe, resources_of(folder, precision=precision))
+    assert {value.dtype for value in state.values()} == {np.dtype("float32")}
+    exact = train.fit(recipe, resources_of(folder))
+    assert not (state["classifier.weight"] == exact["classifier.weight"]).all()
