@@ -9,6 +9,8 @@ NEEDED = Python 3.11 or newer with venv is needed (Debian: apt-get install pytho
 demo: .venv/installed
 	$(BIN)/resemblance resi run demo $(ARGS)
 
+# A process for each core, and one thread in each: threads that wait for a core burn it.
+test: export OMP_NUM_THREADS = 1
 test: .venv/installed lint
 	$(BIN)/python tests/browser.py
 	@$(BIN)/pytest --numprocesses auto --dist loadfile $(ARGS)

@@ -131,3 +131,27 @@ def planetoid(raw: Path, folder: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # old names in the pickles
         return Planetoid(str(folder), "Cora", transform=NormalizeFeatures())[0]
+
+
+def plain_pgnn(state: Any, x: Any, nearest: np.ndarray, proximity: np.ndarray) -> dict[str, Any]:
+    """The outputs of P-GNN as its definition has them: a message from every set to every node, of
+    the features of both, side by side. ``state``: tensors, by the names of the authors' code."""
+    import torch
+    from torch.nn.functional import linear, normalize
+
+    def apply(x: Any, name: str) -> Any:
+        return linear(x, state[f"{name}.weight"], state[f"{name}.bias"])
+
+    near, which = torch.from_numpy(proximity)[:, :, None], torch.from_numpy(nearest)
+    x, outputs, i = apply(x, "linear_pre"), {}, 0
+    while f"convs.{i}.linear_hidden.weight" in state:
+        name = f"convs.{i}"
+        hidden = torch.relu(apply(near, f"{name}.dist_compute.linear1"))
+        sent = x[which] * apply(hidden, f"{name}.dist_compute.linear2")
+        both = torch.cat([sent, x[:, None].expand(-1, which.shape[1], -1)], dim=2)
+        messages = torch.relu(apply(both, f"{name}.linear_hidden"))
+        position = apply(messages, f"{name}.linear_out_position").squeeze(2)
+        x = outputs[f"structure{i + 1}"] = messages.mean(dim=1)
+        i += 1
+    del outputs[f"structure{i}"]
+    return outputs | {"logits": apply(normalize(position, dim=1), "lin_out")}

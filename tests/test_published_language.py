@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from published_texts import write_all, write_bert
+from published_texts import TINY, VOCABULARY, write_all, write_bert
 
 from resemblance.sources.published import Portion, chosen
 from resemblance.sources.published.language import train
@@ -92,7 +92,7 @@ def test_the_upper_layers_on_stored_states_are_the_whole_model(folder, tmp_path)
     with torch.no_grad():
         whole = model(**batch_of(torch, tokens, rows, device)).logits
         for _ in range(2):  # computed, then read
-            logits = upper_logits(model, tokens, 1, tmp_path, device)(rows)
+            logits = upper_logits(model, tokens, 1, tmp_path, device)(np.array(rows))
             assert torch.allclose(logits, whole, atol=1e-6)
     assert len(list(tmp_path.iterdir())) == 1
     others = lower_states(model, encode(task.train, 32), 1, tmp_path, device)
@@ -159,6 +159,23 @@ def test_bert_starts_from_the_pretraining_run_of_its_seed(folder):
     assert not torch.equal(first[name], second[name])
     with pytest.raises(ValueError, match=r"multiberts-seed_7/config\.json does not exist.*seed_7"):
         network(recipe_of("bert", seed=7), task, resources_of(folder))
+
+
+def test_a_folder_with_a_word_list_and_weights_of_pretraining(folder, tmp_path):
+    """The files of the MultiBERTs: heads of the pretraining, in PyTorch's format, no tokenizer."""
+    place = tmp_path / "language" / "models" / "multiberts-seed_0"
+    place.mkdir(parents=True)
+    model = transformers.BertForPreTraining(transformers.BertConfig(**TINY))
+    model.config.save_pretrained(place)
+    torch.save(model.state_dict(), place / "pytorch_model.bin")
+    (place / "vocab.txt").write_text("\n".join([*VOCABULARY, ""]))
+    task = train._task(recipe_of("bert"), resources_of(folder))
+    net = network(recipe_of("bert"), task, resources_of(tmp_path))
+    name = "bert.encoder.layer.1.output.dense.weight"
+    assert torch.equal(net.model.state_dict()[name], model.state_dict()[name])
+    expected = network(recipe_of("bert"), task, resources_of(folder)).encode(task.validation, 32)
+    tokens = net.encode(task.validation, 32)
+    assert [row.tolist() for row in tokens.ids] == [row.tolist() for row in expected.ids]
 
 
 def test_weights_of_another_network_are_refused(folder):

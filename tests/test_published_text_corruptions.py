@@ -63,6 +63,11 @@ def test_normal_models_get_the_data_as_they_are(examples):
     assert corruptions.shown(recipe_of("labels", 1.0), examples, 2) is examples
 
 
+def test_settings_that_language_models_do_not_have(examples):
+    with pytest.raises(ValueError, match="must be one of normal, labels, shortcut, augmentation"):
+        corruptions.corrupted(recipe_of("layers", 0.0), examples, "train", 2, None)
+
+
 def test_all_models_with_shortcuts_are_compared_on_the_same_sentences(examples):
     shown = [
         corruptions.shown(recipe_of("shortcut", rate, seed), examples, 2).hints

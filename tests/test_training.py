@@ -4,7 +4,9 @@ that need them."""
 from __future__ import annotations
 
 import hashlib
+import json
 import multiprocessing
+import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from resemblance import Representation
+from resemblance.representation import fingerprint
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.sources.trained import source
 from resemblance.subject import Extraction, Recipe, Subject
@@ -101,6 +104,63 @@ def test_labels_seeds_and_accuracies_survive_on_disk(tmp_path):
             3,
             recipe.name,
         )
+
+
+@pytest.fixture
+def written(tmp_path):
+    """The file of a layer of a model that was written here."""
+    layer = np.random.default_rng(0).standard_normal((5, 3)).astype("float32")
+    extraction = Extraction({"mean": {"a": layer}}, np.eye(5), np.arange(5), {"test": 1.0})
+    write_subject(tmp_path / "m", extraction, finetuned().traits, {"w": np.ones(2)})
+    return tmp_path / "m" / "mean.a.npy"
+
+
+def flip(file, **times):
+    """Change a byte, so that the size stays, and perhaps set the time of change."""
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    os.utime(file, **times)
+
+
+def test_the_fingerprint_of_a_layer_is_recorded(written):
+    recorded = json.loads(written.with_suffix(".json").read_text())["fingerprint"]
+    assert recorded == fingerprint(Representation(np.load(written)))
+    assert recorded == fingerprint(Representation(written))
+    assert recorded != fingerprint(Representation(written, dtype="float32"))
+
+
+def test_a_changed_file_is_never_trusted(written):
+    before, expected = written.stat().st_mtime_ns, fingerprint(Representation(written))
+    assert read_subjects(written.parent, verify="changed")
+    flip(written, ns=(0, before + 1))
+    assert fingerprint(Representation(written)) != expected
+    for verify in (True, "changed"):
+        with pytest.raises(ValueError, match=r"mean\.a\.npy is damaged"):
+            read_subjects(written.parent, verify=verify)
+
+
+def test_a_file_of_the_recorded_size_and_time_is_not_read(written):
+    before, expected = written.stat().st_mtime_ns, fingerprint(Representation(written))
+    flip(written, ns=(0, before))
+    assert fingerprint(Representation(written)) == expected
+    assert read_subjects(written.parent, verify="changed")
+    with pytest.raises(ValueError, match=r"mean\.a\.npy is damaged"):
+        read_subjects(written.parent, verify=True)
+
+
+def test_a_copy_without_its_times_is_read_and_has_the_same_fingerprint(written):
+    expected = fingerprint(Representation(written))
+    os.utime(written, ns=(0, 0))
+    assert read_subjects(written.parent, verify="changed")
+    assert fingerprint(Representation(written)) == expected
+
+
+@pytest.mark.parametrize("entry", ['{"fingerprint": "x"}', "[1]", '{"fingerprint": 3}', "{"])
+def test_a_json_file_of_another_kind_records_no_fingerprint(written, entry):
+    expected = fingerprint(Representation(np.load(written)))
+    written.with_suffix(".json").write_text(entry)
+    assert fingerprint(Representation(written)) == expected
 
 
 def test_labels_are_not_needed_but_must_fit(tmp_path):

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..documents import read_document
-from ..representation import Representation
+from ..representation import Representation, fingerprint
+from ..sidecars import is_undamaged, record, recorded
 from ..subject import DEFAULTS, SETTINGS, Extraction, MapShape, Subject, check_maps, subject_name
 from .files import natural, readable
 
 TRAITS = "traits.json"
+Verify = bool | Literal["changed"]
 NOT_LAYERS = ("outputs", "labels")
 
 
-def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject, ...]:
+def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
     """Return the subjects in a folder: each folder inside it with a ``traits.json`` is one model.
 
     ``traits.json`` is an object with any of these entries: ``domain``, ``dataset``,
@@ -40,7 +41,9 @@ def read_subjects(folder: str | Path, *, verify: bool = False) -> tuple[Subject,
     natural order ("block2" before "block10"). A model with several poolings is one subject for
     each. Layers stay on disk until they are needed.
 
-    ``verify``: compare each array with its checksum in ``<array>.json``, if there is one.
+    ``verify``: compare each array with its checksum in ``<array>.json``, if there is one;
+    ``"changed"``: only those whose size or time of change is not the one recorded there. An array
+    with both as recorded is also taken to have the fingerprint recorded there.
 
     Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
     """
@@ -62,7 +65,7 @@ def folders_left_out(folder: str | Path) -> dict[str, str]:
 
 
 def read_subject(
-    folder: str | Path, *, verify: bool = False, name: str | None = None
+    folder: str | Path, *, verify: Verify = False, name: str | None = None
 ) -> tuple[Subject, ...]:
     """Return the subjects, one per pooling, of the model in a folder; see :func:`read_subjects`."""
     folder = Path(folder)
@@ -93,8 +96,8 @@ def write_subject(
 ) -> None:
     """Write a trained model for :func:`read_subject`, completely or not at all.
 
-    Each array comes with a small JSON file of its checksum, shape and dtype; the weights are
-    ``weights.npz``.
+    Each array comes with a small JSON file of its checksum, size, time of change, shape, dtype and,
+    if it can be compared, fingerprint; the weights are ``weights.npz``.
     """
     partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
@@ -105,7 +108,7 @@ def write_subject(
     _write_array(partial / "outputs.npy", extraction.outputs)
     _write_array(partial / "labels.npy", extraction.labels)
     np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
-    _describe(partial / "weights.npz", {})
+    record(partial / "weights.npz", {})
     measured = {
         "accuracy": extraction.accuracies["test"],
         "accuracies": dict(extraction.accuracies),
@@ -121,19 +124,12 @@ def write_subject(
     os.replace(partial, folder)
 
 
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _write_array(path: Path, array: np.ndarray) -> None:
     np.save(path, array, allow_pickle=False)
-    _describe(path, {"shape": list(array.shape), "dtype": str(array.dtype)})
-
-
-def _describe(path: Path, facts: Mapping[str, Any]) -> None:
-    path.with_suffix(".json").write_text(json.dumps({"sha256": checksum(path), **facts}) + "\n")
+    facts = {"shape": list(array.shape), "dtype": str(array.dtype)}
+    if array.ndim == 2:  # that of a representation, which nobody has to read for it
+        facts["fingerprint"] = fingerprint(Representation(array))
+    record(path, facts)
 
 
 def is_complete(folder: Path) -> bool:
@@ -142,17 +138,7 @@ def is_complete(folder: Path) -> bool:
     files = {weights, *(folder / f"{part}.npy" for part in NOT_LAYERS), *folder.glob("*.npy")}
     if not all(file.exists() and file.with_suffix(".json").exists() for file in files):
         return False
-    return _recorded(weights) == checksum(weights)
-
-
-def _recorded(path: Path) -> str | None:
-    """Return the checksum in the JSON file of an array; None for a JSON file of another kind."""
-    file = path.with_suffix(".json")
-    try:
-        recorded = read_document(file, lambda entry: entry.get("sha256"), "a checksum")
-    except ValueError:
-        return None
-    return None if recorded is None else str(recorded)
+    return "sha256" in recorded(weights) and is_undamaged(weights, read=False)
 
 
 def _is_partial(folder: Path) -> bool:
@@ -283,19 +269,18 @@ def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
     return names
 
 
-def _optional(path: Path, verify: bool) -> np.ndarray | None:
+def _optional(path: Path, verify: Verify) -> np.ndarray | None:
     if not path.exists():
         return None
     array: np.ndarray = np.load(_checked(path, verify), allow_pickle=False)
     return array
 
 
-def _checked(path: Path, verify: bool) -> Path:
+def _checked(path: Path, verify: Verify) -> Path:
     """Return the path of an array that can be read and matches its checksum."""
     if not path.is_file():
         raise ValueError(f"{path} is missing")
-    recorded = _recorded(path) if verify else None
-    if recorded is not None and recorded != checksum(path):
+    if verify and not is_undamaged(path, read=verify is True):
         raise ValueError(
             f"{path} is damaged: its checksum is not the one in {path.with_suffix('.json').name}"
         )

@@ -195,10 +195,13 @@ def model_folder(study: Path, recipe: Recipe) -> Path:
 
 
 def is_trained(folder: Path, recipe: Recipe) -> bool:
-    """Whether a study has the model of a recipe, complete and undamaged."""
+    """Whether a study has the model of a recipe, complete and undamaged.
+
+    Arrays are read only if their size or time of change is not what was recorded of them.
+    """
     model = model_folder(folder, recipe)
     try:
-        return _is_same(model, recipe) and bool(read_subject(model, verify=True))
+        return _is_same(model, recipe) and bool(read_subject(model, verify="changed"))
     except (ValueError, OSError):
         return False
 

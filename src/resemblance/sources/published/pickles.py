@@ -71,5 +71,6 @@ def _check_places(content: bytes) -> None:
     """Raise ``ValueError`` for a pickle that numbers its objects far beyond its own length, for
     which a reader would reserve memory."""
     for code, argument, _ in pickletools.genops(content):
-        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument) > len(content):
+        puts = code.name in ("PUT", "BINPUT", "LONG_BINPUT")
+        if puts and isinstance(argument, int) and argument > len(content):
             raise ValueError(f"it numbers an object {argument}, and has {len(content)} bytes")

@@ -73,14 +73,14 @@ def pieces_of(
     of_samples = tuple(m for m in measures if m.rows_of_maps == "samples")
     of_positions = tuple(m for m in measures if m.rows_of_maps == "positions")
     pieces = [Piece(part, of_samples, everything)] if of_samples else []
-    for size, pairs in _by_size(known).items() if of_positions else ():
+    for size, pairs in by_size(known).items() if of_positions else ():
         names = [list(part)[i] for i in sorted({i for i, _ in pairs})]
         rows = {name: _positions(part[name], shapes, size, folder) for name in names}
         pieces.append(Piece(rows, of_positions, pairs))
     return tuple(pieces)
 
 
-def _by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tuple[int, int]]]:
+def by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tuple[int, int]]]:
     """Return the pairs of layers by the size at which they are compared; None: both are no maps."""
     pairs: dict[Size | None, set[tuple[int, int]]] = {}
     for i, x in enumerate(shapes):
@@ -181,9 +181,9 @@ def merged(
     for matrix in values.values():
         matrix.flags.writeable = False
     failures = tuple(failure for extract in extracts for failure in extract.failures)
-    remarks = tuple(remark for extract in extracts for remark in extract.remarks)
+    diagnostics = tuple(one for extract in extracts for one in extract.diagnostics)
     infos, about = tuple(map(info_of, measures)), _provenance(part)
-    return Comparison(names, names, infos, values, seconds, failures, about, cells, remarks)
+    return Comparison(names, names, infos, values, seconds, failures, about, cells, diagnostics)
 
 
 def _extract(
@@ -207,7 +207,7 @@ def _extract(
         comparison,
         failures=tuple(failure for failure in comparison.failures if counts(failure.x, failure.y)),
         cells=tuple(cell for cell in comparison.cells if (cell.x, cell.y) in data),
-        remarks=tuple(remark for remark in comparison.remarks if counts(remark.x, remark.y)),
+        diagnostics=tuple(one for one in comparison.diagnostics if counts(one.x, one.y)),
     )
 
 

@@ -89,8 +89,8 @@ def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device:
         keys, return_index=True, return_inverse=True, return_counts=True
     )
     shares = (counts / sets).astype(np.float32)[:, None]
-    arrays = (pairs // n, pairs % n, levels[rows].reshape(-1)[first], shares)
-    arrays += (places.reshape(len(rows), sets),)
+    used = levels[rows].reshape(-1)[first]
+    arrays = [pairs // n, pairs % n, used, shares, places.reshape(len(rows), sets)]
     return Messages(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
 
 
@@ -116,8 +116,25 @@ def _layer(nn: Any, before: int, after: int) -> Any:
 
 
 def run_anchored(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str, Any]:
-    """Return the structure outputs (n, hidden) of all layers but the last, and the logits of the
-    nodes that the plan is for; rows of nodes that it does not need are zero."""
+    r"""Return the structure outputs (n, hidden) of all layers but the last, and the logits of the
+    nodes that the plan is for; rows of nodes that it does not need are zero.
+
+    With :math:`a` the anchor of set :math:`s` that is nearest to node :math:`i`, the message is
+
+    .. math:: m_{is} = \mathrm{ReLU}(W_1 \, f(1 / (d_{ia} + 1)) \, h_a + W_2 \, h_i + b),
+
+    where :math:`f` is a network with one hidden layer. The mean of the messages of all sets is the
+    structure output, the input of the next layer; a linear map of each message of the last layer to
+    one number gives the position of a node, one number for each set, whose rows have length 1
+    before they are classified. A linear map comes before the first layer.
+
+    Reference: You, Ying and Leskovec, "Position-aware Graph Neural Networks", ICML 2019, as adapted
+    in the code of Klabunde et al., "ReSi", ICLR 2025, with the same weights by the same names. It
+    differs from that code in what it does not compute: the map :math:`W_1` is applied to a node
+    once, not for each set; :math:`f` once for each distance; a message once for all sets with the
+    same nearest anchor; and nothing for nodes that the outputs do not depend on. Sums have the same
+    terms in another order.
+    """
     torch = need("torch")
     outputs: dict[str, Any] = {}
     hidden = x

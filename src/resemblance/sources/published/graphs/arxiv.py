@@ -33,20 +33,19 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
     cited = _table(folder / "raw" / "edge.csv.gz", np.int64, 2)
     x = _table(folder / "raw" / "node-feat.csv.gz", np.float32)
     labels = _table(folder / "raw" / "node-label.csv.gz", np.int64, 1)[:, 0]
-    parts = ("train", "valid", "test")
-    split = [
-        _table(folder / "split" / "time" / f"{part}.csv.gz", np.int64, 1)[:, 0] for part in parts
-    ]
-    links = _both_ways(cited)
-    compared = compared_nodes(split[2])
-    data = GraphData(x, labels, links, *split, compared, int(labels.max()) + 1)
+    train, validation, test = (
+        _table(folder / "split" / "time" / f"{part}.csv.gz", np.int64, 1)[:, 0]
+        for part in ("train", "valid", "test")
+    )
+    classes, compared = int(labels.max()) + 1, compared_nodes(test)
+    data = GraphData(x, labels, _both_ways(cited), train, validation, test, compared, classes)
     return check(data, len(cited), folder, ARXIV, strict)
 
 
 def _table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
     """Return the rows of a table of numbers without a header."""
     with reading(path, ARXIV):
-        table = np.loadtxt(path, kind, delimiter=",", ndmin=2)
+        table: np.ndarray = np.loadtxt(path, kind, delimiter=",", ndmin=2)
         if not len(table) or (columns and table.shape[1] != columns):
             raise ValueError(f"{table.shape[0]} rows of {table.shape[1]} numbers")
     return table

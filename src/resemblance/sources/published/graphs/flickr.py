@@ -38,9 +38,11 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
         labels = _labels(json.loads(path.read_text()), len(x))
     with reading(raw / "role.json", FLICKR) as path:
         roles = json.loads(path.read_text())
-        split = [np.sort(np.array(roles[name], np.int64)) for name in ("tr", "va", "te")]
-    compared = np.sort(compared_nodes(split[2]))
-    data = GraphData(x, labels, links, *split, compared, int(labels.max()) + 1)
+        train, validation, test = (
+            np.sort(np.array(roles[name], np.int64)) for name in ("tr", "va", "te")
+        )
+    classes, compared = int(labels.max()) + 1, np.sort(compared_nodes(test))
+    data = GraphData(x, labels, links, train, validation, test, compared, classes)
     return check(data, links.shape[1], folder, FLICKR, strict)
 
 

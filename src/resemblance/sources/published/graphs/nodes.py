@@ -79,8 +79,8 @@ def check(data: GraphData, links: int, folder: Path, origin: Origin, strict: boo
         "no nodes to train with or to test on": not (len(data.train) and len(data.test)),
         "features that are not finite": not np.isfinite(data.x).all(),
     }
-    sizes = (n, data.x.shape[1], links, data.classes)
-    sizes += (len(data.train), len(data.validation), len(data.test))
+    parts = (len(data.train), len(data.validation), len(data.test))
+    sizes = (n, data.x.shape[1], links, data.classes, *parts)
     if strict:
         for (what, expected), size in zip(origin.counts.items(), sizes):
             problems[f"{size:,} {what}, expected {expected:,}"] = size != expected

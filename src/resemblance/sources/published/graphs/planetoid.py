@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ class _MatrixParts:
     """What a pickled sparse matrix becomes: an object with its parts, which are to be checked."""
 
 
-_NAMES = ARRAYS | {
+_NAMES: Mapping[str, Any] = {
+    **ARRAYS,
     "scipy.sparse.csr.csr_matrix": _MatrixParts,
     "scipy.sparse._csr.csr_matrix": _MatrixParts,
     "collections.defaultdict": defaultdict,

@@ -249,7 +249,7 @@ def _outputs(
         logits = outputs.pop("logits")
         return {name: values[rows] for name, values in outputs.items()} | {"logits": logits}
     first_layer_takes(model, inputs)
-    outputs = run_layers(model, inputs, _tensor(data.links, device))
+    outputs = dict(run_layers(model, inputs, _tensor(data.links, device)))
     return {name: values[rows] for name, values in outputs.items()}
 
 

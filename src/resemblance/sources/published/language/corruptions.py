@@ -20,10 +20,15 @@ def corrupted(
 
     With ``options["drawn"][setting]`` "once", all models of a group share what was drawn, as in the
     authors' code (seed 0); with "by-model", it varies with the seed.
+
+    Raises ``ValueError`` for another setting.
     """
     setting, options = recipe.setting, recipe.options
     if setting == "normal":
         return examples
+    if setting not in options["drawn"]:
+        known = ", ".join(["normal", *options["drawn"]])
+        raise ValueError(f"{recipe.name}: setting must be one of {known}; got {setting!r}")
     seed = 0 if options["drawn"][setting] == "once" else recipe.seed
     random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
     if setting == "labels":

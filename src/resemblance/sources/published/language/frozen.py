@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def freeze(model: Any, layers: int) -> None:
 
 def upper_logits(
     model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
-) -> Callable[[Sequence[int]], Any]:
+) -> Callable[[np.ndarray], Any]:
     """Return the function that gives the logits for some of the texts, as the whole model does with
     its lower ``layers`` in evaluation mode.
 
@@ -36,7 +36,7 @@ def upper_logits(
     ends = np.cumsum(lengths)
     states = lower_states(model, tokens, layers, folder, device)
 
-    def logits(rows: Sequence[int]) -> Any:
+    def logits(rows: np.ndarray) -> Any:
         longest = int(lengths[rows].max())
         block = np.zeros((len(rows), longest, states.shape[1]), dtype=np.float32)
         mask = np.zeros((len(rows), 1, 1, longest), dtype=bool)

@@ -61,7 +61,7 @@ def _of_batch(
     poolings: tuple[str, ...],
     device: Any,
 ) -> HiddenStates:
-    batch = batch_of(torch, tokens, rows.tolist(), device)
+    batch = batch_of(torch, tokens, rows, device)
     with torch.no_grad():
         result = network.model(**batch, output_hidden_states=True)
     names = ["embedding", *(f"block{i}" for i in range(1, len(result.hidden_states)))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def lesson_of(
 
 def _logits(
     recipe: Recipe, model: Any, tokens: TokenRows, resources: Resources, device: Any
-) -> Callable[[Sequence[int]], Any]:
+) -> Callable[[np.ndarray], Any]:
     """Return the function that gives the logits for some of the training texts."""
     torch, layers = need("torch"), recipe.options["frozen"]
     if not layers:

@@ -25,7 +25,8 @@ def prompts_of(dataset: str, examples: Examples) -> list[str]:
     """Return the prompt of each example, up to the answer, which is a letter.
 
     A shortcut names a letter in the instruction. The authors' prompts are part of their archive,
-    not of their code: these have the same parts in other words.
+    not of their code: these have the same parts in other words. Theirs name the answer also where
+    all labels of MNLI are random; these do so for shortcuts only.
     """
     hints = [""] * len(examples.texts)
     if examples.hints is not None:
@@ -81,7 +82,7 @@ def prompt_lesson(
     torch = need("torch")
     training, validation = (_answered(*both, answers) for both in zip(prompts, labels))
 
-    def loss(rows: Sequence[int]) -> Any:
+    def loss(rows: np.ndarray) -> Any:
         return _loss(torch, model, training, rows, targets, device)
 
     def validation_loss() -> float:
@@ -102,7 +103,7 @@ def _answered(prompts: TokenRows, labels: np.ndarray, answers: Sequence[int]) ->
 
 
 def _loss(
-    torch: Any, model: Any, tokens: TokenRows, rows: Sequence[int], targets: str, device: Any
+    torch: Any, model: Any, tokens: TokenRows, rows: np.ndarray, targets: str, device: Any
 ) -> Any:
     batch = batch_of(torch, tokens, rows, device)
     logits = model(**batch).logits[:, :-1]

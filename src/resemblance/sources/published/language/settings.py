@@ -27,10 +27,11 @@ _COMMON: dict[str, Any] = {
     "accumulate": 1,
     "evaluate": None,
 }
-_TRAINER = {"order": "random", "rate": 5e-5, "synonyms": True}  # as that of Hugging Face does
+# what the Trainer of Hugging Face does
+_TRAINER: dict[str, Any] = {"order": "random", "rate": 5e-5, "synonyms": True}
 _ENCODERS = {**_TRAINER, "batch": 64, "evaluate": 1000}
-_SMALL_BERT = {"vocabulary": 8000, "layers": 4, "width": 64, "inner": 256, "heads": 4}
-_SMALL_BERT |= {"init": 0.07, "dropout": 0.1}
+_SMALL_BERT: dict[str, Any] = {"vocabulary": 8000, "layers": 4, "width": 64, "inner": 256}
+_SMALL_BERT |= {"heads": 4, "init": 0.07, "dropout": 0.1}
 _PROMPTED = {"steps": 500, "batch": 16, "tokens": 512, "longest": 512, "targets": "text"}
 _BY_NAME: Mapping[str, dict[str, Any]] = {
     "bert": _ENCODERS,
@@ -43,7 +44,7 @@ _EPOCHS = {
     "sst2": {"normal": 10, "labels": 10, "shortcut": 3, "augmentation": 10},
     "mnli": {"normal": 5, "labels": 10, "shortcut": 5, "augmentation": 10},
 }
-_MNLI = {"tokens": 128}
+_MNLI: Mapping[str, int] = {"tokens": 128}
 _MNLI_BATCH = {"normal": 128, "labels": 64, "shortcut": 64, "augmentation": 64}
 _REDUCED: dict[str, Any] = {"strict": False, "train": 200, "tokens": 16, "longest": 32}
 _REDUCED |= {"epochs": 1, "batch": 16, "synonyms": False, "evaluate": None}

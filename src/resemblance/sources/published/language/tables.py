@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -75,14 +76,13 @@ def _objects(path: Path, wanted: Wanted) -> Columns:
 
 
 def _parquet(path: Path, wanted: Wanted) -> Columns:
-    need("pyarrow")
-    from pyarrow import ArrowException, parquet
-
+    damaged = need("pyarrow").ArrowException
+    parquet = importlib.import_module("pyarrow.parquet")
     try:
         header = parquet.read_schema(path).names
         chosen = {name: _column(path, header, names) for name, names in wanted.items()}
         table = parquet.read_table(path, columns=list(chosen.values()))
-    except (ArrowException, OSError) as error:
+    except (damaged, OSError) as error:
         raise ValueError(f"{path} is not a Parquet file that can be read: {error}") from error
     return {name: table.column(column).to_pylist() for name, column in chosen.items()}
 

@@ -29,12 +29,15 @@ class TokenRows(NamedTuple):
         return np.array([len(ids) for ids in self.ids])
 
 
-def batch_of(torch: Any, tokens: TokenRows, rows: Sequence[int], device: Any) -> dict[str, Any]:
+def batch_of(
+    torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
+) -> dict[str, Any]:
     """Return the arguments of a model for some texts, padded to the longest of them."""
-    longest = max(len(tokens.ids[i]) for i in rows)
-    ids = np.full((len(rows), longest), tokens.padding, dtype=np.int64)
+    places = np.asarray(rows).tolist()
+    longest = max(len(tokens.ids[i]) for i in places)
+    ids = np.full((len(places), longest), tokens.padding, dtype=np.int64)
     mask, segments = np.zeros_like(ids), np.zeros_like(ids)
-    for row, i in enumerate(rows):
+    for row, i in enumerate(places):
         length = len(tokens.ids[i])
         ids[row, :length], mask[row, :length] = tokens.ids[i], 1
         if tokens.segments is not None:
@@ -107,4 +110,4 @@ def _row(examples: Examples, place: int, ids: Mapping[str, int], limit: int) -> 
 def _segments(row: np.ndarray, ids: Mapping[str, int]) -> np.ndarray:
     """Return 0 up to the first [SEP] and 1 after it."""
     after = np.cumsum(row == ids[SPECIAL[2]]) - (row == ids[SPECIAL[2]])
-    return np.minimum(after, 1)
+    return np.asarray(np.minimum(after, 1))

@@ -45,7 +45,8 @@ def _interpolated(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
     above = np.minimum(below + 1, length - 1)
     share = np.expand_dims((places - below).astype(np.float32), (1, 2) if axis == 0 else (0, 2))
     lower, upper = pixels.take(below, axis), pixels.take(above, axis)
-    return lower + share * (upper - lower)
+    between: np.ndarray = lower + share * (upper - lower)
+    return between
 
 
 def random_box(size: tuple[int, int], scale: Sequence[float], random: np.random.Generator) -> Box:
@@ -57,12 +58,13 @@ def random_box(size: tuple[int, int], scale: Sequence[float], random: np.random.
     """
     width, height = size
     for _ in range(ATTEMPTS):
-        area = width * height * random.uniform(*scale)
+        area = width * height * random.uniform(scale[0], scale[1])
         aspect = math.exp(random.uniform(math.log(ASPECTS[0]), math.log(ASPECTS[1])))
         w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if 0 < w <= width and 0 < h <= height:
-            left, top = random.integers(width - w + 1), random.integers(height - h + 1)
-            return int(left), int(top), int(left) + w, int(top) + h
+            left = int(random.integers(width - w + 1))
+            top = int(random.integers(height - h + 1))
+            return left, top, left + w, top + h
     w = min(width, round(height * ASPECTS[1]))
     h = min(height, round(width / ASPECTS[0]))
     left, top = (width - w) // 2, (height - h) // 2

@@ -22,7 +22,7 @@ from .pipeline import Feed, batches, training_image
 MOST_THREADS = 16  # that load images for an accelerator
 
 
-class Training(NamedTuple):
+class ImageTraining(NamedTuple):
     """A training in progress: PyTorch, its device, the model, its optimizer, and what scales losses
     in half precision."""
 
@@ -43,7 +43,7 @@ def learn(torch: Any, device: Any, recipe: Recipe, model: Any, feed: Feed, where
     model.to(device).train()
     scaler = torch.amp.GradScaler(device.type, enabled=where.precision == "float16")
     optimizer = _optimizer(torch, model, recipe.options)
-    training = Training(torch, device, model, optimizer, scaler)
+    training = ImageTraining(torch, device, model, optimizer, scaler)
     checkpoint = Checkpoint(recipe, where)
     epoch, begun = _restored(training, checkpoint.load())
     for current in range(epoch, recipe.options["epochs"]):
@@ -63,10 +63,11 @@ def rate_at(epoch: int, options: Mapping[str, Any]) -> float:
     nothing in its first epoch, as in the authors' code. Reference: Loshchilov and Hutter (ICLR
     2017).
     """
-    peak, warmup, epochs = float(options["lr"]), options["warmup"], options["epochs"]
+    peak, warmup, epochs = float(options["lr"]), int(options["warmup"]), int(options["epochs"])
     if epoch < warmup:
         return peak * epoch / max(1, warmup - 1)
-    return peak * (1 + math.cos(math.pi * (epoch - warmup) / (epochs - warmup))) / 2
+    share = (epoch - warmup) / (epochs - warmup)
+    return peak * (1 + math.cos(math.pi * share)) / 2
 
 
 def threads_for(device: Any) -> int:
@@ -75,7 +76,7 @@ def threads_for(device: Any) -> int:
 
 
 def _epoch(
-    training: Training, recipe: Recipe, feed: Feed, where: Resources, epoch: int, begun: int
+    training: ImageTraining, recipe: Recipe, feed: Feed, where: Resources, epoch: int, begun: int
 ) -> Iterator[int]:
     """Train for an epoch from the batch ``begun``, and yield after every step how many batches are
     done."""
@@ -98,7 +99,11 @@ def _epoch(
 
 
 def _add_gradients(
-    training: Training, recipe: Recipe, where: Resources, images: np.ndarray, labels: np.ndarray
+    training: ImageTraining,
+    recipe: Recipe,
+    where: Resources,
+    images: np.ndarray,
+    labels: np.ndarray,
 ) -> None:
     torch, device, options = training.torch, training.device, recipe.options
     x, y = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
@@ -110,7 +115,7 @@ def _add_gradients(
     training.scaler.scale(loss / options["accumulate"]).backward()
 
 
-def _step(training: Training, options: Mapping[str, Any]) -> None:
+def _step(training: ImageTraining, options: Mapping[str, Any]) -> None:
     if options["gradient_clip"]:
         training.scaler.unscale_(training.optimizer)
         training.torch.nn.utils.clip_grad_value_(
@@ -134,7 +139,7 @@ def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
 # ------------------------------------------------------------------------------------------- resume
 
 
-def _state(training: Training, epoch: int, done: int) -> dict[str, Any]:
+def _state(training: ImageTraining, epoch: int, done: int) -> dict[str, Any]:
     return {
         "epoch": epoch,
         "done": done,
@@ -145,7 +150,7 @@ def _state(training: Training, epoch: int, done: int) -> dict[str, Any]:
     }
 
 
-def _restored(training: Training, state: Mapping[str, Any] | None) -> tuple[int, int]:
+def _restored(training: ImageTraining, state: Mapping[str, Any] | None) -> tuple[int, int]:
     """Put back a state and return its epoch and how many of its batches are done."""
     if state is None:
         return 0, 0

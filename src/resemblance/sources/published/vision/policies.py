@@ -88,8 +88,8 @@ AMOUNTS: Mapping[str, tuple[float, float]] = {
     "equalize": (0.0, 0.0),
     "invert": (0.0, 0.0),
 }
-SIGNED = ("shear_x", "shear_y", "translate_x", "translate_y")
-SIGNED += ("color", "contrast", "sharpness", "brightness")
+MOVES = ("shear_x", "shear_y", "translate_x", "translate_y")
+SIGNED = frozenset((*MOVES, "color", "contrast", "sharpness", "brightness"))
 
 
 def augmented(image: Any, policy: str, random: np.random.Generator) -> Any:

@@ -78,7 +78,9 @@ def insert(
         source = [other for word in words for other in synonyms.get(word, ())]
     result = list(words)
     for _ in range(times if source else 0):
-        result.insert(int(random.integers(len(result) + 1)), source[random.integers(len(source))])
+        result.insert(
+            int(random.integers(len(result) + 1)), source[int(random.integers(len(source)))]
+        )
     return result
 
 
