@@ -31,7 +31,8 @@ class Law(NamedTuple):
 
     def at(self, rows: int, width: float, reference: int = WIDTH) -> float:
         """Return the seconds at another size."""
-        return self.seconds * (rows / ROWS) ** self.rows * (width / reference) ** self.width
+        factor: float = (rows / ROWS) ** self.rows * (width / reference) ** self.width
+        return self.seconds * factor
 
 
 class Cost(NamedTuple):
