@@ -7,7 +7,9 @@ import shutil
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from published_graphs import write_cora
 
 from resemblance import cli
@@ -169,6 +171,29 @@ def test_training_goes_to_an_executor_of_its_own_with_absolute_paths(data, tmp_p
     trainer = Recorder()
     run("study", data=data, architectures=["gcn"], tests=["shortcut"], trainer=trainer, **CORA)
     assert trainer.names == ["train_one"] * 6
+
+
+def test_models_of_an_archive_take_the_place_of_training(finished, data, tmp_path):
+    recipes = planned([portion_of("paper-slice", datasets=["cora"], architectures=["gcn"])])
+    wanted = [r for r in recipes if r.setting == "shortcut"]
+    for recipe in wanted:
+        name = f"GCN/Shortcut_{int(100 * recipe.strength)}/model_s{recipe.seed}.pt"
+        file = tmp_path / "archive" / "models" / "graphs" / "cora" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with np.load(model_folder(finished, recipe) / "weights.npz") as weights:
+            torch.save({n: torch.from_numpy(weights[n]) for n in weights.files}, file)
+    options = {"data": data, "architectures": ["gcn"], "tests": ["shortcut"], **CORA}
+    run(tmp_path / "study", models_from=tmp_path / "archive", **options)
+    for recipe in wanted:
+        (file,) = model_folder(tmp_path / "study", recipe).glob("outputs.npy")
+        trained = np.load(model_folder(finished, recipe) / "outputs.npy")
+        np.testing.assert_array_equal(np.load(file), trained)
+    assert "read graphs/cora/gcn/shortcut-0/seed0" in (tmp_path / "study/log.txt").read_text()
+    (tmp_path / "archive/models/graphs/cora/GCN/Shortcut_50/model_s1.pt").unlink()
+    shutil.rmtree(tmp_path / "study")
+    run(tmp_path / "study", models_from=tmp_path / "archive", **options)
+    (absence,) = load_facts(tmp_path / "study").absent
+    assert "model_s1.pt" in absence.reason
 
 
 # -------------------------------------------------------------------------------- failed trainings

@@ -89,8 +89,15 @@ def _row(
         cpu_hours * (len(some) - trained),
         comparing_hours,
         len(some) * size.millions * 1e6 * FLOAT / GIGA,
-        len(some) * size.rows * size.features * FLOAT / GIGA,
+        sum(_written(recipe, size) for recipe in some) * FLOAT / GIGA,
     )
+
+
+def _written(recipe: Recipe, size: ModelSize) -> int:
+    """Return how many numbers are written of a model: of images, all layers of normal models
+    only."""
+    is_whole = recipe.domain != "vision" or recipe.setting == "normal"
+    return size.rows * (size.features if is_whole else size.width)
 
 
 def _works(
