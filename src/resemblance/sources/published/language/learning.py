@@ -27,7 +27,7 @@ class Lesson(NamedTuple):
     validation: Callable[[], float]
 
 
-class Training:
+class Optimization:
     """The parts of a training that change: weights, optimizer, random state, best weights."""
 
     def __init__(self, model: Any, options: Mapping[str, Any], resources: Resources, device: Any):
@@ -90,7 +90,7 @@ def learn(
     """
     options = hyperparameters(recipe)
     training, checkpoint = (
-        Training(model, options, resources, device),
+        Optimization(model, options, resources, device),
         Checkpoint(recipe, resources),
     )
     state = checkpoint.load()
@@ -162,7 +162,7 @@ def batches(
 
 
 def _step(
-    training: Training,
+    training: Optimization,
     lesson: Lesson,
     rows: np.ndarray,
     options: Mapping[str, Any],
