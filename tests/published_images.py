@@ -14,7 +14,8 @@ from PIL import Image
 
 from resemblance.rng import generator
 from resemblance.sources.published.vision.imagenet100 import WNIDS
-from resemblance.sources.published.vision.pretrained import FOLDERS, silent
+from resemblance.sources.published.transformer_files import silent
+from resemblance.sources.published.vision.pretrained import FOLDERS
 
 
 class Python2Pickler(pickle._Pickler):  # type: ignore[name-defined]

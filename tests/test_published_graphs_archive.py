@@ -146,7 +146,7 @@ def test_a_missing_file_is_named(resources):
     place = "models/graphs/cora/GraphSAGE/RandomLabels_25/model_s2.pt is missing"
     with pytest.raises(ValueError, match=place):
         archive.load(recipe("sage", "labels"), resources)
-    with pytest.raises(ValueError, match="no folder of an archive"):
+    with pytest.raises(ValueError, match="no folder of released models"):
         archive.load(recipe("sage", "labels"), resources._replace(archive=None))
 
 
@@ -190,6 +190,19 @@ def test_weights_of_another_network(resources):
     torch.save(state | {"more.bias": state["convs.1.bias"]}, path)
     with pytest.raises(ValueError, match=r"more.bias is \(16,\), expected none"):
         archive.load(which, resources)
+    torch.save(state | {"convs.1.bias": state["convs.1.bias"] * torch.nan}, path)
+    with pytest.raises(ValueError, match=r"model_s2.pt: convs.1.bias has values .* not finite"):
+        archive.load(which, resources)
+
+
+@pytest.mark.parametrize("architecture", ["gcn", "sage", "gat", "pgnn"])
+def test_no_random_numbers_are_drawn(resources, architecture):
+    which = recipe(architecture)
+    stored(which, train.new_network(which, resources).state_dict(), resources)
+    before = torch.get_rng_state()
+    weights = archive.load(which, resources)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert weights
 
 
 def test_two_matrices_where_there_is_one(resources):

@@ -195,6 +195,7 @@ def flickr_with(folder: Path, name: str, content: object) -> Path:
         ("role.json", {"tr": [0], "va": [2]}, "role.json is not the file of Flickr"),
         ("class_map.json", {"0": 3}, "classes outside 0 to 3"),
         ("class_map.json", {"200": 3}, "class_map.json is not the file of Flickr"),
+        ("class_map.json", {"-1": 3}, "class_map.json is not .* it has a node -1"),
     ],
 )
 def test_parts_that_do_not_fit(tmp_path, name, content, message):
@@ -241,6 +242,40 @@ def test_a_matrix_with_indices_beyond_its_width_is_refused(tmp_path):
         graphs.read("cora", tmp_path, strict=False)
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("tx", (28, 2**31 - 1), r"ind.cora.tx is not .* stands for an array of 60,1"),
+        ("tx", (28, 41), r"ind.cora.allx is not the file of Cora \(it is \d+ x 40; .* 41 words"),
+        ("tx", (3, 40), r"ind.cora.tx is not the file of Cora \(it is 3 x 40; .* classes of 28"),
+    ],
+)
+def test_a_matrix_of_another_size_is_refused(tmp_path, name, shape, message):
+    """Also one that has few entries in a file but would fill the memory."""
+    from scipy.sparse import csr_matrix
+
+    published_graphs.write_cora(tmp_path / "cora")
+    matrix = csr_matrix(([1.0], [0], [0] + [1] * shape[0]), shape=shape)
+    (tmp_path / f"cora/raw/ind.cora.{name}").write_bytes(pickle.dumps(matrix, 2))
+    with pytest.raises(ValueError, match=message):
+        graphs.read("cora", tmp_path, strict=False)
+
+
+@pytest.mark.parametrize("shape", [(120,), (0, 5)])
+def test_features_of_another_shape_are_refused(tmp_path, shape):
+    published_graphs.write_flickr(tmp_path / "flickr")
+    np.save(tmp_path / "flickr/raw/feats.npy", np.zeros(shape))
+    with pytest.raises(ValueError, match=r"feats.npy is not .* not of nodes by features"):
+        graphs.read("flickr", tmp_path, strict=False)
+
+
+def test_a_packed_file_that_would_fill_the_memory_is_not_unpacked(tmp_path, monkeypatch):
+    published_graphs.write_flickr(tmp_path / "flickr")
+    monkeypatch.setattr(nodes, "LARGEST", 100)
+    with pytest.raises(ValueError, match=r"adj_full.npz is not .* at most 100"):
+        graphs.read("flickr", tmp_path, strict=False)
+
+
 def test_test_nodes_elsewhere_are_refused(tmp_path):
     published_graphs.write_cora(tmp_path / "cora")
     path = tmp_path / "cora/raw/ind.cora.test.index"
@@ -272,6 +307,6 @@ def test_a_library_downloads_what_is_missing(tmp_path, monkeypatch):
 
 def test_without_ogb_nothing_is_downloaded(tmp_path, monkeypatch):
     monkeypatch.setattr(graphs.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"edge.csv.gz is missing.*https://ogb"):
+    with pytest.raises(ValueError, match=r"edge.csv.gz is missing.*https://ogb.*install the package ogb"):
         graphs.read("ogbn-arxiv", tmp_path, download=True)
     assert not list(tmp_path.iterdir())

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 import transformers
 from published_texts import TINY, save, write_all
+from safetensors.torch import load_file, save_file
 
 from resemblance.sources.published import Portion, recipes
 from resemblance.sources.published.language import archive, train
@@ -121,9 +126,9 @@ def test_released_weights_have_the_hidden_states_of_the_module_that_wrote_them(
 
 def test_released_models_that_are_not_there(folder, tmp_path):
     recipe = recipe_of("sst2", "bert")
-    with pytest.raises(ValueError, match=r"finetune0/config\.json does not exist: unpack"):
+    with pytest.raises(ValueError, match=r"finetune0/config\.json is missing: unpack"):
         archive.load(recipe, Resources(folder, archive=tmp_path))
-    with pytest.raises(ValueError, match="folder of the released models was not named"):
+    with pytest.raises(ValueError, match="no folder of released models was named"):
         archive.load(recipe, Resources(folder))
     with pytest.raises(ValueError, match="the authors did not train minilm"):
         archive.folder_of(recipe_of("sst2", "minilm"), tmp_path)
@@ -138,3 +143,39 @@ def test_a_released_model_with_other_outputs_is_refused(folder, tmp_path):
     save(model, archive.folder_of(recipe, tmp_path))
     with pytest.raises(ValueError, match=r"classifier\.bias has shape \(2,\), expected \(7,\)"):
         train.extract(recipe, archive.load(recipe, resources), resources)
+
+
+def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_path):
+    """The library would draw them at random."""
+    recipe = recipe_of("sst2", "bert")
+    place = archive.folder_of(recipe, tmp_path)
+    save(transformers.BertForSequenceClassification(transformers.BertConfig(**TINY)), place)
+    state = load_file(place / "model.safetensors")
+    save_file(
+        {name: weight for name, weight in state.items() if not name.startswith("classifier")},
+        place / "model.safetensors",
+        {"format": "pt"},
+    )
+    with pytest.raises(ValueError, match=r"finetune0 lacks 2 weights .*classifier\.bias.*http"):
+        archive.load(recipe, Resources(folder, archive=tmp_path))
+
+
+def test_a_released_model_of_another_kind_or_with_code_is_refused(folder, tmp_path):
+    recipe, resources = recipe_of("sst2", "bert"), Resources(folder, archive=tmp_path)
+    place = archive.folder_of(recipe, tmp_path)
+    transformers.AlbertConfig(**TINY).save_pretrained(place)
+    with pytest.raises(ValueError, match="expected model_type 'bert', got 'albert'"):
+        archive.load(recipe, resources)
+    transformers.BertConfig(**TINY).save_pretrained(place)
+    (place / "pytorch_model.bin").write_bytes(pickle.dumps(Touching(tmp_path / "marker"), 2))
+    with pytest.raises(ValueError, match=r"finetune0 cannot be read as .*http"):
+        archive.load(recipe, resources)
+    assert not (tmp_path / "marker").exists()
+
+
+class Touching:
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.marker}",)

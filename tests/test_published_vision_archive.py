@@ -130,7 +130,7 @@ def test_models_that_the_authors_did_not_train_are_refused():
 def test_a_missing_file_is_named_with_the_remedy(where):
     with pytest.raises(ValueError, match=r"groupid_2.checkpoints.final.ckpt is missing: unpack"):
         archive.load(recipe(seed=2), where)
-    with pytest.raises(ValueError, match="no folder of the authors' models"):
+    with pytest.raises(ValueError, match="no folder of released models"):
         archive.load(recipe(), where._replace(archive=None))
 
 

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from resemblance.sources.published import DATASETS
 from resemblance.sources.published.resources import Resources
+from resemblance.sources.published.transformer_files import silent
 from resemblance.sources.published.vision import models, pretrained, train
 
 IMAGES = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 3, 32, 32))).float()
@@ -167,7 +168,7 @@ def test_layers_of_vit_are_its_hidden_states(data):
     model = models.build("vit-b32", options, config).eval()
     model = pretrained.with_pretrained(model, "vit-b32", options, Resources(data))
     folder = pretrained.folder_of("vit-b32", data)
-    with pretrained.silent(), torch.no_grad():
+    with silent(), torch.no_grad():
         theirs = ViTForImageClassification.from_pretrained(folder, num_labels=100).eval()
         theirs.classifier = model.classifier
         x = torch.rand(2, 3, 64, 64)
@@ -211,7 +212,7 @@ def test_damaged_pretrained_weights_are_named(tmp_path):
     config = pretrained.configuration("vit-l32", options, Resources(tmp_path))
     model = models.build("vit-l32", options, config)
     (folder / "model.safetensors").write_bytes(b"x" * 100)
-    with pytest.raises(ValueError, match=r"vit-large-.* is not a vision transformer"):
+    with pytest.raises(ValueError, match=r"vit-large-.* cannot be read as ViTModel"):
         pretrained.with_pretrained(model, "vit-l32", options, Resources(tmp_path))
 
 

@@ -126,6 +126,17 @@ def part_of(dataset: str, part: str) -> Any:
     return importlib.import_module(f"{__name__}.{DATASETS[dataset].domain}.{part}")
 
 
+def check_options(dataset: str, architecture: str, hyperparameters: str) -> None:
+    """Raise ``ValueError`` for an architecture that is not trained on a data set, and for
+    hyperparameters of another name than those of :data:`HYPERPARAMETERS`."""
+    about = DATASETS.get(dataset)
+    if about is None or architecture not in about.architectures:
+        raise ValueError(f"no architecture {architecture!r} is trained on {dataset!r}")
+    if hyperparameters not in HYPERPARAMETERS:
+        known = ", ".join(HYPERPARAMETERS)
+        raise ValueError(f"hyperparameters must be one of {known}; got {hyperparameters!r}")
+
+
 def named(what: str, word: str, titles: Mapping[str, str]) -> str:
     """Return the key that a user means by a word: the key itself or its title, in any case and
     with any hyphens.

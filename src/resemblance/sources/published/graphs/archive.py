@@ -9,10 +9,10 @@ import numpy as np
 
 from ....extras import need
 from ....subject import Recipe
+from ..released import released
 from ..resources import Resources
 from .train import new_network
 
-SOURCE = "the authors' archive of trained models, see https://github.com/mklabunde/resi"
 ARCHITECTURES = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "PGNN"}
 SETTINGS = {"normal": "Normal", "layers": "MultiLayer"}
 GROUPS = {"labels": "RandomLabels", "shortcut": "Shortcut", "augmentation": "Augmentation"}
@@ -38,11 +38,11 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
             f"{recipe.name}: the archive has no anchor sets of P-GNN; choose the hyperparameters "
             "resi-code, with which they are redrawn"
         )
-    path = _file(recipe, resources)
+    path = released(recipe, resources, _place(recipe))
     state = _renamed(_content(path), path)
-    expected = {
-        name: tuple(v.shape) for name, v in new_network(recipe, resources).state_dict().items()
-    }
+    with need("torch").device("meta"):  # names and shapes, without drawing any numbers
+        network = new_network(recipe, resources)
+    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     shapes = {name: values.shape for name, values in state.items()}
     wrong = [name for name in expected | shapes if expected.get(name) != shapes.get(name)]
     if wrong:
@@ -51,22 +51,19 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
             f"{path} is not the {recipe.architecture} of this recipe: {name} is "
             f"{shapes.get(name, 'missing')}, expected {expected.get(name, 'none')}"
         )
+    for name, values in state.items():
+        if not np.isfinite(values).all():
+            raise ValueError(f"{path}: {name} has values that are not finite; get it anew")
     return state
 
 
-def _file(recipe: Recipe, resources: Resources) -> Path:
-    """Return the file of a recipe in the archive."""
-    if resources.archive is None:
-        raise ValueError(f"{recipe.name}: no folder of an archive; it is {SOURCE}")
+def _place(recipe: Recipe) -> Path:
+    """Return the file of a recipe, below the archive."""
     setting = SETTINGS.get(recipe.setting)
     if setting is None:
         setting = f"{GROUPS[recipe.setting]}_{round(100 * recipe.strength)}"
     folder = Path("models", "graphs", recipe.dataset, ARCHITECTURES[recipe.architecture], setting)
-    place = folder / f"model_s{recipe.seed}.pt"
-    for start in (resources.archive, resources.archive / "experiments"):
-        if (start / place).is_file():
-            return start / place
-    raise ValueError(f"{resources.archive / place} is missing; it is part of {SOURCE}")
+    return folder / f"model_s{recipe.seed}.pt"
 
 
 def _content(path: Path) -> dict[str, np.ndarray]:

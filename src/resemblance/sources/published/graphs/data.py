@@ -45,7 +45,7 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     if place is None:
         raise ValueError(
             f"{folder / origin.folders[0] / origin.file} is missing: {origin.title} is expected "
-            f"there; get it from {origin.url}"
+            f"there; get it from {origin.url}{_why_not(dataset) if download else ''}"
         )
     return _remembered(reader, place, strict, _stamp(place))
 
@@ -73,6 +73,16 @@ def _download(dataset: str, folder: Path) -> None:
         need("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
     elif dataset == "flickr":
         need("torch_geometric.datasets").Flickr(str(folder / "flickr"))
-    elif importlib.util.find_spec("ogb") is not None:
+    elif _has_ogb():
         library = importlib.import_module("ogb.nodeproppred")
         library.NodePropPredDataset("ogbn-arxiv", root=str(folder))
+
+
+def _has_ogb() -> bool:
+    return importlib.util.find_spec("ogb") is not None
+
+
+def _why_not(dataset: str) -> str:
+    """Return why a data set that may be downloaded was not."""
+    is_ogb_needed = dataset == "ogbn-arxiv" and not _has_ogb()
+    return ", or install the package ogb, which can download it" if is_ogb_needed else ""

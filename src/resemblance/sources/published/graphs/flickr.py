@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .nodes import GraphData, Origin, check, compared_nodes, reading
+from .nodes import GraphData, Origin, check, check_size, compared_nodes, reading
 
 FLICKR = Origin(
     "Flickr",
@@ -32,6 +33,8 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
     raw = folder / "raw"
     with reading(raw / "feats.npy", FLICKR) as path:
         x = np.load(path, allow_pickle=False).astype(np.float32)
+        if x.ndim != 2 or not x.size:
+            raise ValueError(f"it is an array of shape {x.shape}, not of nodes by features")
     with reading(raw / "adj_full.npz", FLICKR) as path:
         links = _links(path)
     with reading(raw / "class_map.json", FLICKR) as path:
@@ -49,6 +52,8 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
 def _links(path: Path) -> np.ndarray:
     from scipy.sparse import csr_matrix
 
+    with zipfile.ZipFile(path) as packed:  # before anything of it is unpacked
+        check_size(sum(part.file_size for part in packed.infolist()))
     with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
         entries = (parts["data"], parts["indices"], parts["indptr"])
         matrix = csr_matrix(entries, shape=tuple(parts["shape"]))
@@ -59,6 +64,9 @@ def _links(path: Path) -> np.ndarray:
 
 def _labels(classes: Any, nodes: int) -> np.ndarray:
     """Return the class of each node; -1 where the file has none."""
+    places = np.array(list(classes), np.int64)
+    if len(places) and places.min() < 0:
+        raise ValueError(f"it has a node {places.min()}")
     labels = np.full(nodes, -1, np.int64)
-    labels[np.array(list(classes), np.int64)] = list(classes.values())
+    labels[places] = list(classes.values())
     return labels

@@ -11,6 +11,7 @@ import numpy as np
 
 MOST = 10_000  # nodes whose representations are compared
 DRAW = 2024  # the seed of the authors' draw of these
+LARGEST = 2**28  # entries of an array that a small file may unfold to
 
 
 class GraphData(NamedTuple):
@@ -53,6 +54,13 @@ def reading(path: Path, origin: Origin) -> Iterator[Path]:
         raise ValueError(
             f"{path} is not the file of {origin.title} ({reason}); get it from {origin.url}"
         ) from error
+
+
+def check_size(entries: int) -> None:
+    """Raise ``ValueError`` for an array of so many entries that no such data set has it: the file
+    is small, but what it stands for would fill the memory."""
+    if entries > LARGEST:
+        raise ValueError(f"it stands for an array of {entries:,} entries; at most {LARGEST:,}")
 
 
 def compared_nodes(test: np.ndarray) -> np.ndarray:

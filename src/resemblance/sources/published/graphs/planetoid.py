@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..pickles import ARRAYS, read_pickle
-from .nodes import GraphData, Origin, check, reading
+from .nodes import GraphData, Origin, check, check_size, reading
 
 CORA = Origin(
     "Cora",
@@ -65,10 +65,14 @@ def read_cora(folder: Path, strict: bool) -> GraphData:
     parts = {name: _part(raw / f"ind.cora.{name}", name, strict) for name in SHA256}
     test = np.sort(parts["test.index"])
     known, first = len(parts["ally"]), len(parts["y"])
+    with reading(raw / "ind.cora.allx", CORA):
+        _check_rows(parts["allx"], known, parts["tx"].shape[1])
+    with reading(raw / "ind.cora.tx", CORA):
+        _check_rows(parts["tx"], len(parts["ty"]), parts["allx"].shape[1])
     with reading(raw / "ind.cora.test.index", CORA):
         if not np.array_equal(test, np.arange(known, known + len(parts["ty"]))):
             raise ValueError("its nodes are not those after the nodes of allx")
-    x = np.concatenate([parts["allx"], parts["tx"]]).astype(np.float32)
+    x = np.concatenate([parts["allx"], parts["tx"]])
     labels = np.concatenate([parts["ally"], parts["ty"]])
     x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
     x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
@@ -103,5 +107,14 @@ def _dense(parts: Any) -> np.ndarray:
 
     matrix = csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts._shape)
     matrix.check_format()  # before its indices are followed
-    dense: np.ndarray = matrix.toarray()
+    check_size(matrix.shape[0] * matrix.shape[1])
+    dense: np.ndarray = matrix.astype(np.float32).toarray()
     return dense
+
+
+def _check_rows(x: np.ndarray, nodes: int, width: int) -> None:
+    if x.shape != (nodes, width):
+        raise ValueError(
+            f"it is {x.shape[0]} x {x.shape[1]}; there are classes of {nodes} such nodes, and "
+            f"{width} words"
+        )

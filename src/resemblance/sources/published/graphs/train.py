@@ -11,7 +11,7 @@ from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
 from ...trained.common import accuracy, load_state, state_of
-from .. import HYPERPARAMETERS
+from .. import check_options
 from ..checkpoints import Checkpoint
 from ..devices import device_of, random_state, set_random_state, training_on
 from ..resources import Resources
@@ -66,7 +66,8 @@ def options(
     - P-GNN: ``anchors`` ``"redrawn"`` in the code, which draws new anchor sets before it computes
       representations, and so feeds the classifier distances to other sets than it learned from:
       accuracies on Cora fall from about 0.5 to 0.23, while the representations, means over all
-      sets, hardly change. ``"of training"`` uses the same sets, as the paper would have it.
+      sets, hardly change. ``"of training"`` uses the same sets, as the paper would have it. There
+      are floor(log2 n)^2 of them, 121 on Cora; the 64 of the authors' parameters has no effect.
 
     Both normalise batches behind every layer but the last, which the paper does not mention.
     ``layers`` is the number of layers, ``deep`` that of the setting ``"layers"``; ``heads`` belongs
@@ -75,11 +76,7 @@ def options(
 
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
-    if (dataset, architecture) not in _CODE:
-        raise ValueError(f"graphs: no architecture {architecture!r} is trained on {dataset!r}")
-    if hyperparameters not in HYPERPARAMETERS:
-        known = ", ".join(HYPERPARAMETERS)
-        raise ValueError(f"hyperparameters must be one of {known}; got {hyperparameters!r}")
+    check_options(dataset, architecture, hyperparameters)
     chosen = _CODE[dataset, architecture] | _DEEP
     if hyperparameters == "paper":
         chosen |= _PAPER.get((dataset, architecture), {})

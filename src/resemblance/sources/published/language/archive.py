@@ -8,8 +8,10 @@ import numpy as np
 
 from ....extras import need
 from ....subject import Recipe
+from ..released import ORIGIN, released
 from ..resources import Resources
-from .models import loaded
+from ..transformer_files import read_model
+from .models import check_config, kind_of
 
 _KINDS = {
     "normal": "standard",
@@ -30,21 +32,16 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     those with 75 % random labels the one of seed 6 takes the place of 0. The prompts of SmolLM2
     here are not, word for word, those that it was trained on.
 
-    Raises ``ValueError`` when there is no such folder, or none was released for this recipe.
+    Raises ``ValueError`` that names the file or folder when it is missing, damaged, of another kind
+    or without some of the weights, and when none was released for this recipe.
     """
-    if resources.archive is None:
-        raise ValueError(f"{recipe.name}: the folder of the released models was not named")
-    place = folder_of(recipe, resources.archive)
-    if not (place / "config.json").is_file():
-        raise ValueError(
-            f"{place / 'config.json'} does not exist: unpack the released language models so that "
-            f"{resources.archive} holds models/nlp"
-        )
+    config = released(recipe, resources, folder_of(recipe, Path()) / "config.json")
+    check_config(config, recipe, kind_of(recipe), ORIGIN)
     transformers = need("transformers")
     is_prompted = recipe.architecture == "smollm2"
     kind = transformers.AutoModelForCausalLM
     kind = kind if is_prompted else transformers.AutoModelForSequenceClassification
-    model = loaded(kind, place, dtype=need("torch").float32)
+    model = read_model(kind, config.parent, ORIGIN, dtype=need("torch").float32)
     return {name: weight.detach().numpy() for name, weight in model.named_parameters()}
 
 

@@ -14,10 +14,12 @@ from ....rng import generator
 from ....subject import Recipe
 from ...trained.language.models import build
 from ..resources import Resources
+from ..transformer_files import read_folder, read_model
 from .data import TextTask
 from .prompts import answer_ids, prompt_encoder
 from .tokens import Encoder, pretrained_encoder, word_encoder
 
+HEAD = ("classifier",)  # the part of a network that is new
 PADDED_TO = 64  # rows of an enlarged table of embeddings are a multiple of this
 
 
@@ -85,75 +87,64 @@ def network(
         encode = word_encoder(task.train, options["vocabulary"])
         return Network(build("bert", outputs, options), encode)
     transformers, folder = need("transformers"), weights_folder(recipe, resources)
-    tokenizer = loaded(transformers.AutoTokenizer, folder)
+    origin = origin_of(recipe)
+    tokenizer = read_folder(transformers.AutoTokenizer, folder, origin)
     if recipe.architecture == "smollm2":
-        model = _model(transformers.AutoModelForCausalLM, folder, pretrained)
+        model = _model(transformers.AutoModelForCausalLM, folder, origin, pretrained)
         encode = prompt_encoder(tokenizer, recipe.dataset)
         return Network(model, encode, answer_ids(tokenizer, outputs))
     kind = transformers.AutoModelForSequenceClassification
-    model = _model(kind, folder, pretrained, num_labels=outputs)
+    model = _model(kind, folder, origin, pretrained, num_labels=outputs)
     if recipe.setting == "shortcut":
         enlarge(model, len(tokenizer), task.classes)
     return Network(model, pretrained_encoder(tokenizer, task.classes))
 
 
-def _model(kind: Any, folder: Path, pretrained: bool, **keywords: Any) -> Any:
-    """Return a model in float32 with the weights of a folder, or with random ones."""
+def _model(kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: Any) -> Any:
+    """Return a model in float32 with the weights of a folder and a new head, or with random ones."""
+    single = need("torch").float32
     if pretrained:
-        return loaded(kind, folder, dtype=need("torch").float32, **keywords).eval()
-    config = loaded(need("transformers").AutoConfig, folder, **keywords)
-    return kind.from_config(config, dtype=need("torch").float32).eval()
+        return read_model(kind, folder, origin, HEAD, dtype=single, **keywords).eval()
+    config = read_folder(need("transformers").AutoConfig, folder, origin, **keywords)
+    return kind.from_config(config, dtype=single).eval()
 
 
 def weights_folder(recipe: Recipe, resources: Resources) -> Path:
-    """Return the folder with the pretrained weights of a recipe, after a look at its config."""
+    """Return the folder with the pretrained weights of a recipe, after a look at its config: the
+    sizes must be the original ones unless ``options["strict"]`` is False."""
     about = PRETRAINED[recipe.architecture]
     base = resources.data / "language" / "models"
     folders = [base / name.format(seed=recipe.seed) for name in about.folders]
+    expected = dict(about.config) if recipe.options["strict"] else kind_of(recipe)
     for folder in folders:
         if (folder / "config.json").is_file():
-            check_config(folder, about, recipe)
+            check_config(folder / "config.json", recipe, expected, origin_of(recipe))
             return folder
     raise ValueError(
         f"{folders[0] / 'config.json'} does not exist: put the pretrained model there, from "
-        f"{about.origin.format(seed=recipe.seed)}"
+        f"{origin_of(recipe)}"
     )
 
 
-def check_config(folder: Path, about: Pretrained, recipe: Recipe) -> None:
-    """Raise ``ValueError`` unless a config is that of the architecture; only its kind counts where
-    ``options["strict"]`` is False."""
-    path = folder / "config.json"
+def origin_of(recipe: Recipe) -> str:
+    """Return where the pretrained weights of a recipe come from."""
+    return PRETRAINED[recipe.architecture].origin.format(seed=recipe.seed)
+
+
+def kind_of(recipe: Recipe) -> dict[str, Any]:
+    """Return what the config of every network of an architecture says, whatever its size."""
+    return {"model_type": PRETRAINED[recipe.architecture].config["model_type"]}
+
+
+def check_config(path: Path, recipe: Recipe, expected: Mapping[str, Any], origin: str) -> None:
+    """Raise ``ValueError`` unless a config has these entries."""
     content = read_document(path, dict, "the config of a model")
-    for name, value in about.config.items():
-        if name != "model_type" and not recipe.options["strict"]:
-            continue
+    for name, value in expected.items():
         if content.get(name) != value:
             raise ValueError(
                 f"{path} is not that of {recipe.architecture}: expected {name} {value!r}, got "
-                f"{content.get(name)!r}; get it from {about.origin.format(seed=recipe.seed)}"
+                f"{content.get(name)!r}; get it from {origin}"
             )
-
-
-def loaded(kind: Any, folder: Path, **keywords: Any) -> Any:
-    """Return a model, config or tokenizer of transformers from a folder, without asking any host.
-
-    Raises ``ValueError`` when the files cannot be read.
-    """
-    logging = need("transformers").logging
-    level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # that the head is new is no news
-    logging.disable_progress_bar()
-    try:
-        return kind.from_pretrained(folder, local_files_only=True, **keywords)
-    except Exception as error:  # whatever a damaged file causes
-        raise ValueError(
-            f"{folder} cannot be read as {kind.__name__} does: {error}; copy it again"
-        ) from error
-    finally:
-        logging.set_verbosity(level)
-        if has_bars:
-            logging.enable_progress_bar()
 
 
 def enlarge(model: Any, vocabulary: int, classes: int) -> None:

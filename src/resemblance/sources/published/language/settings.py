@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-SETTINGS = ("normal", "labels", "shortcut", "augmentation")
+from .. import check_options
+
 LOWEST = {"sst2": 0.558, "mnli": 0.354}  # the rate of shortcuts in the compared sentences
 _ONCE = {"labels": "once", "shortcut": "once", "augmentation": "once"}
 _COMMON: dict[str, Any] = {
@@ -52,7 +53,9 @@ _REDUCED_BERT = {"vocabulary": 200, "layers": 2, "width": 16, "inner": 32, "head
 _REDUCED_PROMPTED = {"steps": 10, "train": 64, "tokens": 64, "longest": 64}
 
 
-def options(dataset: str, architecture: str, hyperparameters: str, reduced: bool) -> dict[str, Any]:
+def options(
+    dataset: str, architecture: str, hyperparameters: str = "resi-code", reduced: bool = False
+) -> dict[str, Any]:
     """Return all hyperparameters of an architecture on a data set.
 
     Where the code of the authors and their paper differ, ``hyperparameters`` says whose they are:
@@ -79,7 +82,10 @@ def options(dataset: str, architecture: str, hyperparameters: str, reduced: bool
     are those in the folders, whatever their sizes; BERT-small is smaller.
 
     ``epochs`` and ``batch`` may be dictionaries, by setting.
+
+    Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
+    check_options(dataset, architecture, hyperparameters)
     result = {**_COMMON, **_BY_NAME[architecture], "shown": LOWEST[dataset]}
     if architecture in ("bert", "albert"):
         result["epochs"] = _EPOCHS[dataset]

@@ -9,6 +9,7 @@ import numpy as np
 from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
+from ...trained.common import accuracy
 from ..devices import device_of, training_on
 from ..resources import Resources
 from .corruptions import corrupted, shown, synonyms_of
@@ -76,8 +77,8 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
         tokens = net.encode(examples, recipe.options["longest"])
         poolings = ("cls", "mean") if net.answers is None else ("last",)
         states = hidden_states(net, tokens, poolings, device)
-    right = states.outputs.argmax(axis=1) == examples.labels
-    return Extraction(states.layers, states.outputs, examples.labels, {"test": float(right.mean())})
+    accuracies = {"test": accuracy(states.outputs, examples.labels)}
+    return Extraction(states.layers, states.outputs, examples.labels, accuracies)
 
 
 def _task(recipe: Recipe, resources: Resources) -> TextTask:

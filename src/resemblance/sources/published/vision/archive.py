@@ -12,6 +12,7 @@ import numpy as np
 from ....documents import read_document
 from ....extras import need
 from ....subject import Recipe
+from ..released import released
 from ..resources import Resources
 from .models import VITS, build
 from .pretrained import configuration
@@ -41,7 +42,7 @@ RENAMED = (
 def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     """Return the weights of the authors' model for a recipe, by the names of our networks.
 
-    The archive is the authors' folder ``experiments``: its models lie in
+    The archive is the authors' folder ``experiments``, or has it: its models lie in
     ``models/vision/vision_models_simbench/<setting>__<data>__<architecture>/groupid_<seed>`` as
     ``checkpoints/final.ckpt``, with what they were trained with in ``output.json``. Weights of ViT
     have the names of transformers before version 5 there. Files are read without running anything
@@ -50,15 +51,9 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     Raises ``ValueError`` that names the file if it is missing, cannot be read, or is of another
     network. Reference: Klabunde et al. (ICLR 2025).
     """
-    if resources.archive is None:
-        raise ValueError(f"{recipe.name}: no folder of the authors' models was named")
-    folder = resources.archive / MODELS / folder_name(recipe) / f"groupid_{recipe.seed}"
-    file = folder / "checkpoints" / "final.ckpt"
-    if not file.is_file():
-        raise ValueError(
-            f"{file} is missing: unpack the zip file of the authors that has it, such as "
-            "normal_imagenet100.zip, so that it is there"
-        )
+    place = MODELS / folder_name(recipe) / f"groupid_{recipe.seed}"
+    file = released(recipe, resources, place / "checkpoints" / "final.ckpt")
+    folder = file.parents[1]
     if (folder / "output.json").is_file():
         read_document(
             folder / "output.json", lambda facts: _check_facts(recipe, facts), "a summary"

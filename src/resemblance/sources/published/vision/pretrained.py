@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ....extras import need
 from ..resources import Resources
+from ..transformer_files import read_folder, read_model
 
 FOLDERS = {"vit-b32": "vit-base-patch32-224-in21k", "vit-l32": "vit-large-patch32-224-in21k"}
 # What the configuration of a vision transformer calls the options of its size
@@ -33,7 +33,8 @@ def configuration(architecture: str, options: Mapping[str, Any], resources: Reso
     transformers = need("transformers")
     if options["hidden"] is not None:
         return transformers.ViTConfig(**{SIZES[name]: options[name] for name in SIZES})
-    return _read(architecture, resources, transformers.ViTConfig.from_pretrained)
+    folder = _weights_folder(architecture, resources)
+    return read_folder(transformers.ViTConfig, folder, _origin(architecture))
 
 
 def with_pretrained(
@@ -48,13 +49,14 @@ def with_pretrained(
     Raises ``ValueError`` that names the folder if it is missing, damaged, or of another size.
     Reference: Dosovitskiy et al. (ICLR 2021).
     """
-    body = _read(architecture, resources, _body_of)
+    folder, origin = _weights_folder(architecture, resources), _origin(architecture)
+    body = read_model(need("transformers").ViTModel, folder, origin, add_pooling_layer=False)
     for option, name in SIZES.items():
         wanted, got = getattr(model.config, name), getattr(body.config, name)
         if wanted != got:
             raise ValueError(
-                f"{folder_of(architecture, resources.data)} is not {FOLDERS[architecture]}: "
-                f"expected {option} {wanted}, got {got}; get it from {_origin(architecture)}"
+                f"{folder} is not {FOLDERS[architecture]}: expected {option} {wanted}, got {got}; "
+                f"get it from {origin}"
             )
     model.vit.load_state_dict(body.state_dict())
     return model
@@ -74,46 +76,19 @@ def blocks_of(model: Any) -> Any:
     return model.vit.layers if hasattr(model.vit, "layers") else model.vit.encoder.layer
 
 
-def _body_of(folder: Path, **options: Any) -> Any:
-    with silent():
-        return need("transformers").ViTModel.from_pretrained(
-            folder, add_pooling_layer=False, **options
-        )
-
-
-def _read(architecture: str, resources: Resources, reader: Any) -> Any:
-    folder, origin = folder_of(architecture, resources.data), _origin(architecture)
+def _weights_folder(architecture: str, resources: Resources) -> Path:
+    """Return the folder with the pretrained weights, after their download if that is allowed."""
+    folder = folder_of(architecture, resources.data)
     if resources.download and not folder.is_dir():
         whole = need("transformers").ViTModel.from_pretrained(f"google/{FOLDERS[architecture]}")
         whole.save_pretrained(folder)
     if not (folder / "config.json").is_file():
         raise ValueError(
-            f"{folder / 'config.json'} is missing: put the files of {origin} into that folder"
+            f"{folder / 'config.json'} is missing: put the files of {_origin(architecture)} into "
+            "that folder"
         )
-    try:
-        return reader(folder, local_files_only=True)
-    except Exception as error:  # whatever a damaged file causes in the library
-        reason = str(error) or type(error).__name__
-        raise ValueError(
-            f"{folder} is not a vision transformer that can be read ({reason}); get it from "
-            f"{origin}"
-        ) from error
+    return folder
 
 
 def _origin(architecture: str) -> str:
     return f"https://huggingface.co/google/{FOLDERS[architecture]}"
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """Keep the library from reporting that the weights of the pooling layer are left out."""
-    logging = need("transformers").utils.logging
-    level, shows = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shows:
-            logging.enable_progress_bar()

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....subject import Extraction, Recipe
-from .. import DATASETS, HYPERPARAMETERS
+from ...trained.common import accuracy
+from .. import DATASETS, check_options
 from ..devices import device_of, training_on
 from ..resources import Resources
 from .data import read
@@ -65,11 +66,9 @@ def options(
     of small networks, without checks of counts and checksums; ViT as the folder of its pretrained
     weights says.
 
-    Raises ``ValueError`` for hyperparameters of another name.
+    Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
-    if hyperparameters not in HYPERPARAMETERS:
-        known = " or ".join(map(repr, HYPERPARAMETERS))
-        raise ValueError(f"hyperparameters must be {known}; got {hyperparameters!r}")
+    check_options(dataset, architecture, hyperparameters)
     return hyperparameters_of(dataset, architecture, hyperparameters, reduced)
 
 
@@ -140,11 +139,6 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     maps = {name: x.shape[1:] for name, x in outputs.items() if x.ndim == 4}
     layers = {name: x.reshape(len(x), -1) for name, x in outputs.items()}
     return Extraction({POOLING[recipe.architecture]: layers}, logits, feed.labels, accuracies, maps)
-
-
-def accuracy(outputs: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of rows whose largest output is the label."""
-    return float((outputs.argmax(axis=1) == labels).mean())
 
 
 def _prepared(recipe: Recipe, resources: Resources) -> tuple[PictureTask, Any, int]:
