@@ -34,9 +34,9 @@ MADE = "<!-- made by `python -m papers resi-published STUDY`; change the code, n
 EMPTY = "No study of the paper's models is stored yet: `python -m papers resi-published STUDY`."
 ABOUT = (
     "The correlation is Spearman's over the measures; the interval holds it in 95 % of samples of "
-    "our models. *Two halves*: the mean correlation between the scores of two disjoint halves of our "
-    "models, with the number of models (of each group) in a half; where it is low, the models are "
-    "too few for any order of measures."
+    "our models. *Two halves*: the mean correlation between the scores of two disjoint halves of "
+    "our models, with the number of models (of each group) in a half; where it is low, the models "
+    "are too few for any order of measures."
 )
 SPELT = {  # names in the tables of the paper, where they are not those of its text
     "SST2": "SST-2", "IN100": "ImageNet-100", "SAGE": "GraphSAGE", "PGNN": "P-GNN",
