@@ -16,7 +16,7 @@ from resemblance.sources.published.language import train
 from resemblance.sources.published.language.frozen import lower_states, upper_logits
 from resemblance.sources.published.language.hidden import hidden_states
 from resemblance.sources.published.language.learning import (
-    Training,
+    Optimization,
     batches,
     hyperparameters,
     rate_at,
@@ -311,13 +311,13 @@ def test_the_weights_with_the_lowest_validation_loss_are_returned(folder, monkey
     monkeypatch.setattr(
         train, "lesson_of", lambda *a: whole(*a)._replace(validation=lambda: next(losses))
     )
-    best, early = [], Training.judge
+    best, early = [], Optimization.judge
 
     def judge(self, loss):
         early(self, loss)
         best.append(self.best["classifier.bias"].numpy().copy())
 
-    monkeypatch.setattr(Training, "judge", judge)
+    monkeypatch.setattr(Optimization, "judge", judge)
     state = train.fit(recipe, resources)
     assert (state["classifier.bias"] == best[1]).all()
     assert not (best[1] == best[0]).all()

@@ -78,7 +78,7 @@ def hostile(marker: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("kind", hostile(Path("x")).keys() - {"a large array"})
+@pytest.mark.parametrize("kind", sorted(hostile(Path("x")).keys() - {"a large array"}))
 def test_hostile_files_run_nothing(tmp_path, kind):
     marker = tmp_path / "marker"
     path = written(tmp_path, hostile(marker)[kind])

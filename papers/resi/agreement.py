@@ -1,7 +1,7 @@
 """The scores of a study of the paper's models next to those that the paper prints, test by test.
 
-``python -m papers resi-published STUDY`` writes what it finds into ``results/published.json`` and
-the documentation.
+``python -m papers resi-published STUDY ...`` writes what it finds into ``results/published.json``
+and the documentation.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ STORED = Path(__file__).parent / "results" / "published.json"
 PAGE = "docs/_generated/resi_published.md"
 MADE = "<!-- made by `python -m papers resi-published STUDY`; change the code, not this file -->"
 EMPTY = "No study of the paper's models is stored yet: `python -m papers resi-published STUDY`."
+ABOUT = (
+    "The correlation is Spearman's over the measures; the interval holds it in 95 % of samples of "
+    "our models. *Two halves*: the mean correlation between the scores of two disjoint halves of "
+    "our models, with the number of models (of each group) in a half; where it is low, the models "
+    "are too few for any order of measures."
+)
 SPELT = {  # names in the tables of the paper, where they are not those of its text
     "SST2": "SST-2", "IN100": "ImageNet-100", "SAGE": "GraphSAGE", "PGNN": "P-GNN",
     "RNet18": "ResNet18", "RNet34": "ResNet34", "RNet101": "ResNet101",
@@ -267,20 +273,21 @@ def _value(
 # ---------------------------------------------------------------------------------------- documents
 
 
-def page(document: Mapping[str, Any] | None) -> str:
+def page(documents: Sequence[Mapping[str, Any]]) -> str:
     """Return the part of the documentation that shows agreements as they are stored."""
-    if document is None:
+    if not documents:
         return f"{MADE}\n\n{EMPTY}\n"
+    return "\n\n".join([MADE, ABOUT, *map(_of_study, documents)]) + "\n"
+
+
+def _of_study(document: Mapping[str, Any]) -> str:
     rows = [_line(row) for row in document["agreements"]]
     about = (
         f"{document['models']} models, {document['measures']} measures, protocol "
-        f"`{document['protocol']}`, hyperparameters `{document['hyperparameters']}`. The "
-        "correlation is Spearman's over the measures; the interval holds it in 95 % of "
-        f"{document['draws']} samples of our models. *Two halves*: the mean correlation between "
-        "the scores of two disjoint halves of our models, with the number of models (of each "
-        "group) in a half; where it is low, the models are too few for any order of measures."
+        f"`{document['protocol']}`, hyperparameters `{document['hyperparameters']}`; "
+        f"{document['draws']} samples of the models:"
     )
-    return f"{MADE}\n\n{about}\n\n{table(COLUMNS, rows)}\n"
+    return f"{about}\n\n{table(COLUMNS, rows)}"
 
 
 def _line(row: Mapping[str, Any]) -> list[str]:
@@ -313,26 +320,27 @@ def document_of(facts: Evaluation, draws: int = DRAWS) -> dict[str, Any]:
     }
 
 
-def stored() -> dict[str, Any] | None:
-    """Return what is stored; None when nothing is."""
+def stored() -> list[dict[str, Any]]:
+    """Return what is stored, study by study; nothing where there is nothing."""
     if not STORED.exists():
-        return None
-    document: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
-    return document
+        return []
+    documents: list[dict[str, Any]] = json.loads(STORED.read_text(encoding="utf-8"))
+    return documents
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare a finished study with the paper, store it, and write the page."""
+    """Compare finished studies with the paper, store that, and write the page."""
     parser = argparse.ArgumentParser("python -m papers resi-published", description=__doc__)
-    parser.add_argument("study", type=Path)
+    parser.add_argument("study", type=Path, nargs="+")
     parser.add_argument("--draws", type=int, default=DRAWS, help="samples of models")
     parser.add_argument("--page", type=Path, default=Path(__file__).parents[2] / PAGE)
     parser.add_argument("--json", type=Path, default=STORED)
     options = parser.parse_args(arguments)
-    document = document_of(load_facts(options.study), options.draws)
-    if not document["agreements"]:
-        parser.error(f"{options.study}: the paper prints no column for any score of this study")
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    documents = [document_of(load_facts(study), options.draws) for study in options.study]
+    for study, document in zip(options.study, documents):
+        if not document["agreements"]:
+            parser.error(f"{study}: the paper prints no column for any score of this study")
+    text = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     write_atomically(options.json, text)
-    write_atomically(options.page, page(document))
+    write_atomically(options.page, page(documents))
     return 0

@@ -81,7 +81,7 @@ def run(
     progress : called with (stage, done, total); the stages are "training", "not trained",
         "comparing" and "grading".
     paper : for the sizes of the paper, the keywords of
-        :func:`resemblance.suites.resi.paper.paper_run`: ``data``, ``datasets``, ``architectures``,
+        ``resemblance.suites.resi.paper.paper_run``: ``data``, ``datasets``, ``architectures``,
         ``seeds``, ``tests``, ``hyperparameters``, ``models_from``, ``device``, ``precision``,
         ``download``.
 
