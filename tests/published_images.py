@@ -13,8 +13,8 @@ import numpy as np
 from PIL import Image
 
 from resemblance.rng import generator
-from resemblance.sources.published.vision.imagenet100 import WNIDS
 from resemblance.sources.published.transformer_files import silent
+from resemblance.sources.published.vision.imagenet100 import WNIDS
 from resemblance.sources.published.vision.pretrained import FOLDERS
 
 

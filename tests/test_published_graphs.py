@@ -270,6 +270,14 @@ def test_a_stopped_training_continues(resources, tmp_path, monkeypatch, architec
     assert not list(tmp_path.iterdir())
 
 
+def test_a_state_in_another_precision_is_not_continued(resources, tmp_path):
+    which, stored = recipe("cora", "gcn"), resources._replace(checkpoints=tmp_path)
+    Checkpoint(which, stored).save({"epoch": 1})
+    assert Checkpoint(which, stored._replace(precision="bfloat16")).load() is None
+    assert Checkpoint(recipe("cora", "gcn", seed=7), stored).load() is None
+    assert Checkpoint(which, stored).load() == {"epoch": 1}
+
+
 # --------------------------------------------------------------------------------------- options
 
 

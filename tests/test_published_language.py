@@ -255,6 +255,19 @@ def test_the_learning_rate_is_that_of_hugging_face():
         schedule.step()
 
 
+@pytest.mark.parametrize(
+    ("which", "problem"),
+    [
+        (("sst2", "gcn"), "no architecture 'gcn' is trained on 'sst2'"),
+        (("cola", "bert"), "no architecture 'bert' is trained on 'cola'"),
+        (("sst2", "bert", "text"), "hyperparameters must be one of resi-code, paper; got 'text'"),
+    ],
+)
+def test_options_of_models_that_there_are_not(which, problem):
+    with pytest.raises(ValueError, match=problem):
+        train.options(*which)
+
+
 def test_steps_and_epochs_depend_on_the_setting():
     options = train.options("sst2", "bert", "resi-code", False)
     recipe = Recipe("language", "sst2", "bert", "shortcut", 1.0, 0, options)

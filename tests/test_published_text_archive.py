@@ -168,7 +168,7 @@ def test_a_released_model_of_another_kind_or_with_code_is_refused(folder, tmp_pa
         archive.load(recipe, resources)
     transformers.BertConfig(**TINY).save_pretrained(place)
     (place / "pytorch_model.bin").write_bytes(pickle.dumps(Touching(tmp_path / "marker"), 2))
-    with pytest.raises(ValueError, match=r"finetune0 cannot be read as .*http"):
+    with pytest.raises(ValueError, match=r"finetune0 cannot be read .* asks for code .*http"):
         archive.load(recipe, resources)
     assert not (tmp_path / "marker").exists()
 

@@ -80,11 +80,11 @@ def test_a_dot_is_a_disk_in_the_colour_of_a_class():
     assert all((dotted[place] == colours[50]).all() for place in inside)
 
 
-def test_drawn_colours_differ_between_seeds_and_not_between_runs():
-    one, other = corruptions.drawn_colours(100, 0), corruptions.drawn_colours(100, 1)
-    assert one.shape == (100, 3)
-    assert (one != other).any()
-    np.testing.assert_array_equal(one, corruptions.drawn_colours(100, 0))
+def test_drawn_colours_differ_between_classes_and_not_between_runs():
+    colours = corruptions.drawn_colours(100)
+    assert colours.shape == (100, 3)
+    assert len({tuple(colour) for colour in colours}) == 100
+    np.testing.assert_array_equal(colours, corruptions.drawn_colours(100))
 
 
 def test_noise_has_a_variance_between_zero_and_the_most():
@@ -155,7 +155,17 @@ def test_models_share_their_dots_in_the_code_and_not_in_the_paper():
             for seed in (0, 1)
         )
         assert (one.dots.rows == other.dots.rows).all() == shared
-        assert (one.colours == other.colours).all() == shared
+        assert (one.colours == other.colours).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"dot_seed": None, "colours": "drawn"}])
+def test_test_images_of_shortcut_models_are_the_same_for_all(options):
+    images = []
+    for seed in (0, 1):
+        one = recipe("cifar100", "shortcut", 0.5, seed, **options)
+        feed = pipeline.test_dots(one, pipeline.test_feed(one, task(), 32), 0.0)
+        images.append([pipeline.test_image(one, feed, 0.0, place) for place in range(8)])
+    np.testing.assert_array_equal(*images)
 
 
 # ----------------------------------------------------------------------------- what happens to each
@@ -193,7 +203,7 @@ def test_test_images_of_shortcut_models_have_dots_and_others_are_only_normalised
     for setting in ("normal", "shortcut"):
         one = recipe("cifar100", setting, 1.0)
         plain = pipeline.test_feed(one, task(), 32)
-        feed = pipeline.with_dots(one, plain, 0.0) if setting == "shortcut" else plain
+        feed = pipeline.test_dots(one, plain, 0.0) if setting == "shortcut" else plain
         seen = pipeline.test_image(one, feed, 0.0, 5)
         pixels = np.asarray(plain.pictures.images[5], float) / 255
         expected = (pixels - one.options["mean"]) / one.options["std"]

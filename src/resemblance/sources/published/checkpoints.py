@@ -17,12 +17,13 @@ class Checkpoint:
     once at the start, and removed at the end.
 
     A state is a dictionary of tensors, numbers, words, lists and dictionaries of these: what
-    ``torch.load(weights_only=True)`` returns. A file of another recipe, or a damaged one, counts as
-    none.
+    ``torch.load(weights_only=True)`` returns. A file of another recipe or precision, or a damaged
+    one, counts as none.
     """
 
     def __init__(self, recipe: Recipe, resources: Resources) -> None:
-        self._recipe, self._every = recipe.fingerprint, resources.every
+        self._owner = f"{recipe.fingerprint} in {resources.precision}"
+        self._every = resources.every
         self._file: Path | None = None
         if resources.checkpoints is not None:
             self._file = resources.checkpoints / f"{recipe.fingerprint}.pt"
@@ -36,7 +37,7 @@ class Checkpoint:
         try:
             content = torch.load(self._file, map_location="cpu", weights_only=True)
             state: dict[str, Any] = content["state"]
-            return state if content["recipe"] == self._recipe else None
+            return state if content["owner"] == self._owner else None
         except Exception:  # whatever a damaged file causes: the training starts anew
             return None
 
@@ -50,7 +51,7 @@ class Checkpoint:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self._file) as partial:
-            need("torch").save({"recipe": self._recipe, "state": state}, partial)
+            need("torch").save({"owner": self._owner, "state": state}, partial)
         self._written = time.monotonic()
 
     def remove(self) -> None:

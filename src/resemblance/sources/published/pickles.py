@@ -67,6 +67,16 @@ def read_pickle(path: Path, allowed: Mapping[str, Any] = ARRAYS, encoding: str =
         raise ValueError(f"{path} cannot be read as a pickle of plain data: {reason}") from error
 
 
+def reason_of(error: Exception) -> str:
+    """Return why a file could not be read, in a line.
+
+    PyTorch explains how to read a file that asks for code to be run all the same; that is left out.
+    """
+    if isinstance(error, pickle.UnpicklingError):
+        return "it is damaged, or asks for code to be run"
+    return str(error).split("\n")[0] or type(error).__name__
+
+
 def _check_places(content: bytes) -> None:
     """Raise ``ValueError`` for a pickle that numbers its objects far beyond its own length, for
     which a reader would reserve memory."""

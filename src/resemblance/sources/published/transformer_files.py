@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...extras import need
+from .pickles import reason_of
 
 SHOWN = 3  # names of weights in an error
 
@@ -21,9 +22,9 @@ def read_folder(kind: Any, folder: Path, origin: str, **keywords: Any) -> Any:
         with silent():
             return kind.from_pretrained(folder, local_files_only=True, **keywords)
     except Exception as error:  # whatever a damaged file causes in the library
-        reason = str(error) or type(error).__name__
         raise ValueError(
-            f"{folder} cannot be read as {kind.__name__} does ({reason}); get it from {origin}"
+            f"{folder} cannot be read as {kind.__name__} does ({reason_of(error)}); get it from "
+            f"{origin}"
         ) from error
 
 

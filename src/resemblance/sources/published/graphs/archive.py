@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ....extras import need
 from ....subject import Recipe
-from ..released import released
+from ..released import released, weights_in
 from ..resources import Resources
 from .train import new_network
 
@@ -24,7 +23,7 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
 
     The file is ``models/graphs/<data>/<architecture>/<setting>/model_s<seed>.pt`` below the archive
     or a folder ``experiments`` in it: ``models/graphs/cora/GAT/RandomLabels_25/model_s0.pt``. It is
-    read with ``torch.load(weights_only=True)``, which runs no code of the file.
+    read as :func:`.weights_in` does, which runs no code of the file.
 
     PyTorch Geometric before 2.5 stores the one matrix of a GAT layer twice, as ``lin_src`` and
     ``lin_dst``; the authors' P-GNN its first layer, as ``init_conv`` and ``convs.0``. One of the
@@ -39,7 +38,8 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
             "resi-code, with which they are redrawn"
         )
     path = released(recipe, resources, _place(recipe))
-    state = _renamed(_content(path), path)
+    weights = {name: value.detach().numpy() for name, value in weights_in(path).items()}
+    state = _renamed(weights, path)
     with need("torch").device("meta"):  # names and shapes, without drawing any numbers
         network = new_network(recipe, resources)
     expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
@@ -51,9 +51,6 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
             f"{path} is not the {recipe.architecture} of this recipe: {name} is "
             f"{shapes.get(name, 'missing')}, expected {expected.get(name, 'none')}"
         )
-    for name, values in state.items():
-        if not np.isfinite(values).all():
-            raise ValueError(f"{path}: {name} has values that are not finite; get it anew")
     return state
 
 
@@ -64,21 +61,6 @@ def _place(recipe: Recipe) -> Path:
         setting = f"{GROUPS[recipe.setting]}_{round(100 * recipe.strength)}"
     folder = Path("models", "graphs", recipe.dataset, ARCHITECTURES[recipe.architecture], setting)
     return folder / f"model_s{recipe.seed}.pt"
-
-
-def _content(path: Path) -> dict[str, np.ndarray]:
-    torch = need("torch")
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-        return {str(name): _array(value) for name, value in content.items()}
-    except Exception as error:  # whatever a damaged or hostile file causes
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{path} cannot be read as weights ({reason}); get it anew") from error
-
-
-def _array(value: Any) -> np.ndarray:
-    array: np.ndarray = value.detach().numpy()
-    return array
 
 
 def _renamed(state: dict[str, np.ndarray], path: Path) -> dict[str, np.ndarray]:

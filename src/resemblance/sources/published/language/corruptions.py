@@ -97,7 +97,7 @@ def augmented(
     See :func:`...trained.language.augment.eda`. The authors use TextAttack, which draws the result
     of one of the same four operations. There a word is never deleted at random but a fixed number
     of words is, and inserted words are always synonyms. Without ``synonyms`` no word is replaced,
-    and inserted words come from other sentences.
+    and inserted words come from other sentences. Reference: Wei and Zou (EMNLP 2019).
     """
     words = [text.split() for text in examples.texts]
     others = [word for sentence in words for word in sentence] if synonyms is None else []

@@ -46,7 +46,8 @@ class TextSource(NamedTuple):
     ``names``: those of its folder; ``splits``: the names of the files of training and validation
     examples, without ending; ``columns``: by what they hold, the names that columns have in the
     release of GLUE and in that of Hugging Face; ``classes``: their names in the order of their
-    numbers; ``counts``: of training and validation examples.
+    numbers; ``counts``: of training and of validation examples, those of each class
+    or all together.
     """
 
     title: str
@@ -54,7 +55,7 @@ class TextSource(NamedTuple):
     splits: tuple[tuple[str, ...], tuple[str, ...]]
     columns: Mapping[str, tuple[str, ...]]
     classes: tuple[str, ...]
-    counts: tuple[int, int]
+    counts: tuple[tuple[int, ...], tuple[int, ...]]
     origin: str
 
 
@@ -65,7 +66,7 @@ SOURCES: Mapping[str, TextSource] = {
         (("train",), ("validation", "dev")),
         {"text": ("sentence",), "label": ("label",)},
         ("negative", "positive"),
-        (67_349, 872),
+        ((29_780, 37_569), (428, 444)),
         "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip",
     ),
     "mnli": TextSource(
@@ -78,7 +79,7 @@ SOURCES: Mapping[str, TextSource] = {
             "label": ("label", "gold_label"),
         },
         ("entailment", "neutral", "contradiction"),
-        (392_702, 9_815),
+        ((392_702,), (9_815,)),
         "https://dl.fbaipublicfiles.com/glue/data/MNLI.zip",
     ),
 }
@@ -95,7 +96,7 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
 
     ``download``: whether the package ``datasets``, if it is installed, may fetch a data set that is
     not there, and write it into the folder. ``strict``: whether there must be as many examples as
-    in the original.
+    in the original, of SST-2 also of each class.
 
     Raises ``ValueError`` with the file and the remedy for files that are missing, of another kind,
     damaged, without labels (the test sets of GLUE, with label -1), or of another size. Reference:
@@ -107,13 +108,26 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     place = folder_of(source, folder)
     examples = [_examples(source, _file(source, place, names)) for names in source.splits]
     if strict:
-        for which, part, count in zip(("training", "validation"), examples, source.counts):
-            if len(part.labels) != count:
-                raise ValueError(
-                    f"{place} is not {source.title}: expected {count} {which} examples, got "
-                    f"{len(part.labels)}; get it from {source.origin}"
-                )
+        for which, part, counts in zip(("training", "validation"), examples, source.counts):
+            _check_counts(source, place, f"{which} examples", part.labels, counts)
     return TextTask(examples[0], examples[1], len(source.classes))
+
+
+def _check_counts(
+    source: TextSource, place: Path, what: str, labels: np.ndarray, counts: Sequence[int]
+) -> None:
+    """Raise ``ValueError`` unless there are so many examples (of every class)."""
+    facts = [(what, sum(counts), len(labels))]
+    if len(counts) == len(source.classes):
+        by_class = np.bincount(labels, minlength=len(counts)).tolist()
+        names = (f"{what} of {name}" for name in source.classes)
+        facts += list(zip(names, counts, by_class))
+    for name, expected, got in facts:
+        if got != expected:
+            raise ValueError(
+                f"{place} is not {source.title}: expected {expected} {name}, got {got}; get it "
+                f"from {source.origin}"
+            )
 
 
 def folder_of(source: TextSource, folder: Path) -> Path:

@@ -101,7 +101,7 @@ def network(
 
 
 def _model(kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: Any) -> Any:
-    """Return a model in float32 with the weights of a folder and a new head, or with random ones."""
+    """Return a model in float32 with the weights of a folder, or with random ones."""
     single = need("torch").float32
     if pretrained:
         return read_model(kind, folder, origin, HEAD, dtype=single, **keywords).eval()

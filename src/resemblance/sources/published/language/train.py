@@ -44,8 +44,9 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     six layers are trained; what the others return is computed once, in the folder of the
     checkpoints. BERT-small starts from random weights, with the words of its training sentences.
 
-    Raises ``ValueError`` for data or weights that are missing or of another kind. Reference:
-    Klabunde et al. (ICLR 2025), appendix B.
+    Raises ``ValueError`` for data or weights that are missing or of another kind. References:
+    Klabunde et al. (ICLR 2025), appendix B; Sellam et al. (MultiBERTs, ICLR 2022); Lan et al.
+    (ALBERT, ICLR 2020); Ben Allal et al. (SmolLM2, 2025).
     """
     device = device_of(resources)
     task, synonyms = _task(recipe, resources), synonyms_of(recipe, resources.data)

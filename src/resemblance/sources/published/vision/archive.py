@@ -12,7 +12,7 @@ import numpy as np
 from ....documents import read_document
 from ....extras import need
 from ....subject import Recipe
-from ..released import released
+from ..released import released, weights_in
 from ..resources import Resources
 from .models import VITS, build
 from .pretrained import configuration
@@ -59,7 +59,7 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
             folder / "output.json", lambda facts: _check_facts(recipe, facts), "a summary"
         )
     network = _network(recipe, resources)
-    return _renamed(file, _tensors(file), network.state_dict())
+    return _renamed(file, weights_in(file), network.state_dict())
 
 
 def folder_name(recipe: Recipe) -> str:
@@ -103,23 +103,6 @@ def _check_facts(recipe: Recipe, facts: Any) -> None:
             raise ValueError(f"{name} is {facts[name]!r}, not {value!r}")
 
 
-def _tensors(file: Path) -> Mapping[str, Any]:
-    torch = need("torch")
-    try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
-        content = content.get("state_dict", content)
-        is_state = bool(content) and all(
-            isinstance(name, str) and isinstance(value, torch.Tensor)
-            for name, value in content.items()
-        )
-    except Exception as error:  # whatever a damaged or hostile file causes
-        reason = str(error).split("\n")[0] or type(error).__name__
-        raise ValueError(f"{file} cannot be read as weights of PyTorch: {reason}") from error
-    if not is_state:
-        raise ValueError(f"{file} does not hold the weights of one network by name")
-    return dict(content)
-
-
 def _renamed(
     file: Path, tensors: Mapping[str, Any], network: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
@@ -137,8 +120,6 @@ def _renamed(
                 f"{file} is of another network: {name} is {tuple(value.shape)}, not "
                 f"{tuple(network[name].shape)}"
             )
-        if value.is_floating_point() and not value.isfinite().all():
-            raise ValueError(f"{file}: {name} has values that are not finite")
     return {name: weights[name].to(network[name].dtype).numpy() for name in network}
 
 

@@ -64,9 +64,10 @@ def hues(classes: int) -> np.ndarray:
     return (np.array(colours) * 255).astype(np.uint8)
 
 
-def drawn_colours(classes: int, seed: int) -> np.ndarray:
-    """Return a colour for every class drawn uniformly, (classes, 3) from 0 to 255."""
-    random = generator(seed, "vision", "dots", "colours")
+def drawn_colours(classes: int) -> np.ndarray:
+    """Return a colour for every class drawn uniformly, (classes, 3) from 0 to 255, the same for all
+    models."""
+    random = generator(0, "vision", "dots", "colours")
     return random.integers(256, size=(classes, 3)).astype(np.uint8)
 
 

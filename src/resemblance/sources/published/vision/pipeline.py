@@ -4,7 +4,7 @@ each."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from .policies import augmented
 
 SCALE = (0.08, 1.0)  # of the area of an image that a resized crop covers
 PADDING = 4  # pixels by which a padded crop moves an image
+SHOWN = 123  # the seed of the dots of test images where those of training depend on the model
 AHEAD = 3  # batches that are loaded while one is used
 
 
@@ -64,7 +65,8 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
         rows = rows[order]
     feed = Feed(pictures, rows, pictures.labels[rows], side)
     if recipe.setting == "shortcut":
-        feed = with_dots(recipe, feed, recipe.strength)
+        seed = recipe.seed if options["dot_seed"] is None else options["dot_seed"]
+        feed = with_dots(options, feed, recipe.strength, seed)
     if recipe.setting == "labels":
         random = generator(recipe.seed, "vision", recipe.name, "labels")
         labels = random_labels(feed.labels, recipe.strength, task.classes, random)
@@ -79,15 +81,24 @@ def test_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
     return Feed(task.test, rows, task.test.labels[rows], side)
 
 
-def with_dots(recipe: Recipe, feed: Feed, rate: float) -> Feed:
-    """Return images with dots, of which so many have the colours of their classes."""
-    options = recipe.options
-    seed = recipe.seed if options["dot_seed"] is None else options["dot_seed"]
+def test_dots(recipe: Recipe, feed: Feed, rate: float) -> Feed:
+    """Return test images with dots, the same for all models, whatever their seeds: representations
+    can only be compared on the same images."""
+    seed = recipe.options["dot_seed"]
+    return with_dots(recipe.options, feed, rate, SHOWN if seed is None else seed)
+
+
+def with_dots(options: Mapping[str, Any], feed: Feed, rate: float, seed: int) -> Feed:
+    """Return images with dots, of which so many have the colours of their classes.
+
+    ``seed``: of the places of the dots and of the classes that they show; the colours of classes
+    are the same for all.
+    """
     classes, images = options["classes"], feed.pictures.images
     is_original = options["dotted"] == "original" and isinstance(images, np.ndarray)
     side = images.shape[1] if is_original else feed.side  # type: ignore[union-attr]
     dots = draw_dots(feed.labels, rate, seed, side, options["dot"], classes, options["coins"])
-    colours = hues(classes) if options["colours"] == "hues" else drawn_colours(classes, seed)
+    colours = hues(classes) if options["colours"] == "hues" else drawn_colours(classes)
     return feed._replace(dots=dots, colours=colours)
 
 

@@ -23,7 +23,7 @@ from .hyperparameters import hyperparameters_of
 from .learning import learn, threads_for
 from .models import POOLING, VITS, build, forward, layer_names
 from .pictures import PictureTask
-from .pipeline import Feed, batches, test_feed, test_image, training_feed, with_dots
+from .pipeline import Feed, batches, test_dots, test_feed, test_image, training_feed
 from .pretrained import configuration, with_pretrained
 
 VERSION = 1
@@ -54,7 +54,8 @@ def options(
     - ``coins``: on CIFAR-100 two throws decide whether a dot has the colour of the class, so that
       this happens with the square of the strength; one in the paper.
     - ``dot_seed``: 123, so that all models share their dots; None, the seed of the model, in the
-      paper. ``colours``: evenly spaced hues; drawn uniformly in the paper.
+      paper, but for the test images, which are the same for all. ``colours``: evenly spaced hues;
+      drawn uniformly in the paper.
     - ``hooks``: of ViT-L/32 the code sees 13 blocks of 24, so its last layer is the 13th block.
 
     What both have in common: ViT on CIFAR-100 is trained with SGD as the CNNs are, on images of 224
@@ -131,7 +132,7 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
         trained, feed = Trained(torch, device, recipe, model), test_feed(recipe, task, side)
         names = layer_names(recipe.architecture, model)[: recipe.options["hooks"]]
         few = recipe.options["compared"] if recipe.setting == "normal" else 1
-        plain = with_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
+        plain = test_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
         outputs = _outputs(trained, plain, names[-few:])
         logits = outputs.pop("logits")
         accuracies = {"test": accuracy(logits, feed.labels)}
@@ -203,7 +204,7 @@ def _other_accuracy(trained: Trained, feed: Feed) -> dict[str, float]:
     if recipe.setting == "labels":
         return {}
     if recipe.setting == "shortcut":
-        outputs = _outputs(trained, with_dots(recipe, feed, 1.0), ())
+        outputs = _outputs(trained, test_dots(recipe, feed, 1.0), ())
         return {"leaked": accuracy(outputs["logits"], feed.labels)}
     outputs = _outputs(trained, feed, (), recipe.options["noise"])
     return {"augmented": accuracy(outputs["logits"], feed.labels)}
