@@ -325,7 +325,7 @@ def test_missing_options_are_named(data):
 
 
 def test_hyperparameters_of_another_name_are_refused():
-    with pytest.raises(ValueError, match="must be 'resi-code' or 'paper'; got 'mine'"):
+    with pytest.raises(ValueError, match="must be one of resi-code, paper; got 'mine'"):
         train.options("cifar100", "vgg11", "mine")
 
 
