@@ -1,25 +1,44 @@
-"""Commands on a Dask cluster of two processes."""
+"""Training and comparing by several processes, one of which is killed: the same bits, nothing lost,
+nothing done twice. And commands and examples on a Dask cluster of two processes."""
 
 from __future__ import annotations
 
-from multiprocessing import get_context
+import importlib.util
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import forkserver, get_context
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from published_graphs import write_cora
 
+import resemblance as rs
 from resemblance import cli
 from resemblance.cli.executors import executors
-from resemblance.workers import workers_of
+from resemblance.compare import Request, compare_many
+from resemblance.sources.published.resources import Resources
+from resemblance.suites.resi.paper import planned, portion_of
+from resemblance.suites.training import is_trained, model_folder, subjects_of, train_possible
+from resemblance.workers import WorkerPool, workers_of
 
 # Dask warns of a busy machine, in its own threads, too; the pool of what it lost
 pytestmark = pytest.mark.filterwarnings("ignore")
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+# All that a worker would import when it trains its first model
+PRELOADED = ["resemblance.suites.training", "resemblance.sources.published.graphs.train"]
+PRELOADED += ["torch._dynamo", "torch_geometric.nn", "torch_geometric.datasets", "distributed"]
+MEASURES = ["cka", "procrustes", "pwcca"]
 
 
 @pytest.fixture(scope="module")
 def server():
     """A process with everything imported, from which workers are forked."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(["resemblance.suites.training", "torch", "distributed"])
+    context.set_forkserver_preload(PRELOADED)
+    forkserver.ensure_running()  # before Dask names another list
     return context
 
 
@@ -36,6 +55,105 @@ def client(server):
         Client(cluster, set_as_default=False) as connected,
     ):
         yield connected
+
+
+@pytest.fixture
+def pool(server):
+    workers = WorkerPool(lambda: ProcessPoolExecutor(2, server))
+    yield workers
+    workers.pool.shutdown()
+
+
+# ---------------------------------------------------------------------------------- killed workers
+
+
+class Alone(NamedTuple):
+    """What this process makes: a folder with models, what they were trained on, comparisons."""
+
+    folder: Path
+    plan: tuple[rs.subject.Recipe, ...]
+    resources: Resources
+    comparisons: tuple[rs.Comparison, ...]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    data, folder = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("alone")
+    write_cora(data / "graphs" / "cora")
+    chosen = {"datasets": ["cora"], "architectures": ["gcn"], "tests": ["labels"]}
+    plan, resources = planned([portion_of("paper-slice", **chosen)]), Resources(data)
+    assert not train_possible(folder, plan, None, lambda *_: None, resources)
+    return Alone(folder, plan, resources, compare_many(requests(folder, plan)))
+
+
+def requests(folder, plan):
+    """Ask for all models' last layers, and the layers of each of two models."""
+    subjects = subjects_of(folder, plan)
+    last = {s.name: s.last for s in subjects}
+    return [Request(last, MEASURES), *(Request(s, MEASURES) for s in subjects[:2])]
+
+
+class Killer:
+    """Progress that kills a process when the first piece of work is done."""
+
+    def __init__(self, victim):
+        self.victim, self.killed = victim, 0
+
+    def __call__(self, *steps):
+        done, total = steps[-2:]
+        if 0 < done < total and not self.killed:
+            self.killed = self.victim()
+            os.kill(self.killed, signal.SIGKILL)
+
+
+def with_work(client):
+    """Return the number of a process of a Dask cluster that has tasks."""
+    processes = client.run(os.getpid)
+    busy = [worker for worker, tasks in client.processing().items() if tasks]
+    return processes[busy[0] if busy else next(iter(processes))]
+
+
+def weights(folder, plan):
+    named = {}
+    for recipe in plan:
+        with np.load(model_folder(folder, recipe) / "weights.npz") as arrays:
+            named[recipe.name] = {name: arrays[name].tobytes() for name in arrays.files}
+    return named
+
+
+def check(executor, victim, folder, alone):
+    """Train and compare, with a process killed in the middle of either."""
+    training, comparing = Killer(victim), Killer(victim)
+    assert not train_possible(folder, alone.plan, executor, training, alone.resources)
+    lines = [line for line in (folder / "log.txt").read_text().splitlines() if "trained" in line]
+    assert sorted(line.split()[3].rstrip(":") for line in lines) == sorted(
+        recipe.name for recipe in alone.plan
+    )
+    assert all(is_trained(folder, recipe) for recipe in alone.plan)
+    assert weights(folder, alone.plan) == weights(alone.folder, alone.plan)
+    file = folder / "comparisons.db"
+    asked = requests(folder, alone.plan)
+    compared = compare_many(asked, executor=executor, tile=1, save=file, progress=comparing)
+    assert training.killed
+    assert comparing.killed not in (0, training.killed)
+    for one, other in zip(compared, alone.comparisons, strict=True):
+        assert all(np.array_equal(one[m], other[m]) for m in MEASURES)
+        assert not one.failures
+    counted = []
+    compare_many(asked, save=file, progress=lambda done, total: counted.append(total))
+    assert not counted  # the file has everything
+
+
+def test_a_cluster_loses_workers_and_no_work(client, tmp_path, alone):
+    check(client.get_executor(), lambda: with_work(client), tmp_path, alone)
+
+
+def test_a_pool_loses_processes_and_no_work(pool, tmp_path, alone):
+    check(pool, lambda: next(iter(pool.pool._processes)), tmp_path, alone)
+    assert "a worker ended before its work was done" in (tmp_path / "log.txt").read_text()
+
+
+# --------------------------------------------------------------------------- commands and examples
 
 
 def test_a_command_runs_on_a_cluster(client, tmp_path, capsys, rng):
@@ -67,3 +185,19 @@ def test_options_of_clusters_that_do_not_go_together(monkeypatch):
     ]:
         with pytest.raises(ValueError, match=problem), executors(*options):
             pass
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_examples_run_a_study(client, pool, tmp_path, monkeypatch, alone):
+    monkeypatch.chdir(tmp_path)
+    options = {"models": alone.folder, "measures": ["cka"], "groups": "published"}
+    by_dask = example("slurm").study("dask", client.cluster, **options)
+    by_pool = example("mpi").study("pool", pool, **options)
+    assert by_dask.scores() == by_pool.scores() != {}
+    assert rs.load("dask/comparisons.db").rows

@@ -85,19 +85,6 @@ def test_thread_pool(reps, plain):
         assert same(plain, rs.compare(reps, executor=pool, tile=1, progress=False))
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_dask_local_cluster(reps, plain):
-    from dask.distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        assert same(plain, rs.compare(reps, executor=client.get_executor(), progress=False))
-
-
 def test_layout_in_memory_does_not_change_the_last_digits(plain, reps):
     """Columns of a larger array, every other row, Fortran order: workers get them as copies in
     another layout."""
@@ -343,7 +330,7 @@ def test_what_cannot_fit_the_machine_fails_before_the_work_and_alone(wide):
         measures=["hard_correlation_match", "procrustes"],
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert seen[0] == (3, 12)  # three pairs of wide ones, before anything is computed
+    assert seen[:2] == [(0, 12), (3, 12)]  # three pairs of wide ones, before anything is computed
     assert np.isfinite(result["procrustes"]).all()
     assert np.isfinite(result["hard_correlation_match"][0]).all()
     assert {(f.x, f.y) for f in result.failures} == {

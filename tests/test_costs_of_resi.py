@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
+
 import pytest
 from conftest import GOLDEN
 
 import resemblance as rs
+from resemblance.suites.resi import evaluate, evaluation
 from resemblance.suites.resi.cases import six_tests
 from resemblance.suites.resi.costs import (
     COSTS,
@@ -130,3 +134,31 @@ def test_what_takes_long_says_so_and_offers_samples():
     assert text.index(dearer) < text.index(cheaper)
     assert "--samples 2000" in text  # the most that are few enough
     assert "--samples N" in advice(works, measures, limit=0)
+    half = advice(works, measures, limit=0, share=0.5)
+    assert f"takes about {total / 2:.2g} CPU hours" in half
+
+
+def test_comparisons_that_take_long_are_told_before_they_start_and_once(
+    tight, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(evaluation, "advice", partial(advice, limit=0))
+    file, events = tmp_path / "comparisons.db", []
+
+    def progress(stage, done, total):
+        events.append((stage, done))
+
+    def tell(text, **more):
+        events.append(("warned", str(text)))
+
+    monkeypatch.setattr(warnings, "warn", tell)
+    evaluate(tight, measures=["cka"], save=file, progress=progress)
+    (warned,) = (i for i, (stage, _) in enumerate(events) if stage == "warned")
+    assert "--samples N" in events[warned][1]
+    assert not any(done for _, done in events[:warned])  # nothing is done before
+    monkeypatch.undo()
+    monkeypatch.setattr(evaluation, "advice", partial(advice, limit=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is left to be compared
+        evaluate(tight, measures=["cka"], save=file)
+    with pytest.warns(UserWarning, match=r"comparing takes about .* CPU hours"):
+        evaluate(tight, measures=["cka", "imd"], save=file)

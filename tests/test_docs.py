@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -117,6 +117,24 @@ def run_commands(fence: Fence, page: Path, capsys: pytest.CaptureFixture[str]) -
         if expected.strip():
             same = doctest.OutputChecker().check_output(expected, got, OPTIONS)
             assert same, f"{name_of(page)}: {command}\nexpected:\n{expected}\ngot:\n{got}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_options_in_commands_exist(page: Path) -> None:
+    """Also in fences that are not run, such as those for clusters."""
+    import typer
+
+    from resemblance.cli import commands
+
+    for fence in fences(page):
+        for line in re.findall(r"^(?:\$ )?resemblance (.*)$", fence.text, flags=re.MULTILINE):
+            command: Any = typer.main.get_command(commands)
+            words = shlex.split(line, comments=True)
+            while words and words[0] in getattr(command, "commands", {}):
+                command = command.commands[words.pop(0)]
+            known = {spelling for p in command.params for spelling in p.opts} | {"--help"}
+            options = {word for word in words if re.fullmatch(r"--\w[\w-]*", word)}
+            assert options <= known | {"--version"}, f"{name_of(page)}: {line}"
 
 
 @pytest.mark.parametrize("m", MEASURES, ids=str)

@@ -313,7 +313,45 @@ def test_mistakes_are_said_before_the_work(tmp_path, options, message):
 def test_data_that_are_not_there_are_found_before_the_work(tmp_path):
     with pytest.raises(ValueError, match=r"ind\.cora"):
         run(tmp_path / "study", data=tmp_path, **CORA)
-    assert not (tmp_path / "study" / "subjects").exists()
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_study_does_not_know_of_data_that_were_not_there(data, study):
+    before = purpose(study)
+    with pytest.raises(ValueError, match=r"adj_full\.npz is missing"):
+        run(study, data=data, **{**CORA, "datasets": ["flickr"]})
+    assert purpose(study) == before
+
+
+COMMAND_MISTAKES = [
+    (["--format", "json"], "--format is of --plan; resemblance resi results STUDY --format json"),
+    (["--plan", "--samples", "-1"], "samples must be a whole number of at least 2; got -1"),
+    (["--plan", "--models", "."], "--models brings models along"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), COMMAND_MISTAKES, ids=str)
+def test_options_that_mean_nothing_are_refused(words, message, tmp_path, capsys):
+    options = ["--size", "paper-slice", "--dataset", "cora", "--data", str(tmp_path)]
+    assert cli.run(["resi", "run", str(tmp_path / "study"), *options, *words]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("error: ")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert not out
+
+
+def test_a_study_without_results_names_the_command_of_its_part(study, capsys):
+    (study / "result.json").unlink()
+    assert cli.run(["resi", "results", str(study)]) == 2
+    command = f"resi run {study} --size paper-slice --data DIR --dataset cora --seeds 3 "
+    assert command in capsys.readouterr().err
+
+
+def test_a_plan_of_fewer_samples_compares_in_less_time():
+    everything, few = (plan(size="paper", datasets=["cora"], samples=n) for n in (None, 100))
+    assert all(b.comparing_hours < a.comparing_hours for a, b in zip(everything, few))
+    assert [b.representations_gb for b in few] == [a.representations_gb for a in everything]
 
 
 # ------------------------------------------------------------------- which models make which tests

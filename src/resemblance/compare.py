@@ -62,7 +62,8 @@ def compare(
         more than the machine has left fails.
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
         with an executor also few enough that there are two tasks for each worker.
-    progress : show a bar on standard error, or call ``progress(done, total)``.
+    progress : show a bar on standard error, or call ``progress(done, total)``, the first time
+        before anything is computed.
     save : file for the results, each written as soon as it is computed, by the workers themselves
         if these are threads or processes of a pool of Python's own. A later run with the same file
         computes only the missing results: after an interruption, or for more measures and
@@ -179,6 +180,8 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         _warn_of_memory(plan.beyond_budget, settings.memory)
         total = sum(map(count, plan.tasks)) + len(plan.hopeless)
         advance = stack.enter_context(reporting(settings.progress, total, "comparing"))
+        if total:
+            advance(0)  # says how much there is before the first of it is done
         for batch in run_plan(plan, settings.executor, save):
             cells |= {key_of(cell): cell for cell in batch}
             advance(len(batch))

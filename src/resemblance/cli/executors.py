@@ -120,9 +120,8 @@ def _process_pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Submit a task while interrupts from the keyboard wait.
-
-    A worker that this starts never gets one.
+    """Submit a task while interrupts from the keyboard wait, so that a worker that this starts
+    never gets one.
 
     A worker ignores interrupts from its first line on, but it takes a second to come to that line.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,18 +98,26 @@ def _checked(**words: Any) -> dict[str, object]:
             check_choice(name, words[name], known)
     named = {SEVERAL.get(name, name): value for name, value in words.items()}
     form, wanted, download = named.pop("format"), named.pop("plan"), named.pop("download")
+    if form != "table" and not wanted:
+        raise ValueError(
+            "--format is of --plan; resemblance resi results STUDY --format json writes results"
+        )
     return named | {"plan": form if wanted else None, "download": download or None}
 
 
 resi_options = with_parameters(_checked, *OPTIONS)
 
 
-def run_resi(study: Path, **options: Any) -> Result:
-    """Run the suite as the options of the command say."""
+def _check_models(options: Mapping[str, Any]) -> None:
     if "models" in options and options.keys() & {"size", "domains"}:
         raise ValueError(
             "--models brings models along; --size and --domain are for models to be trained"
         )
+
+
+def run_resi(study: Path, **options: Any) -> Result:
+    """Run the suite as the options of the command say."""
+    _check_models(options)
     if options.get("size") in PORTIONS and os.environ.get(DATA):
         options.setdefault("data", Path(os.environ[DATA]))
     return resi.run(study, **options)
@@ -118,11 +127,12 @@ def preview_resi(study: Path, **options: Any) -> bool:
     """Print the plan of a run where that was asked for, and return whether it was."""
     if "plan" not in options:
         return False
+    _check_models(options)
     size = options.get("size", "mini")
     if size not in PORTIONS:
         raise ValueError(f"--plan is for --size {' and '.join(PORTIONS)}; got {size}")
-    portion = {name: options[name] for name in OF_PORTION if name in options}
-    rows = plan(study, size, measures=options["measures"], **portion)
+    chosen = {name: options[name] for name in (*OF_PORTION, "samples") if name in options}
+    rows = plan(study, size, measures=options["measures"], **chosen)
     if options["plan"] == "json":
         print(json.dumps([row._asdict() for row in rows]))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
@@ -17,6 +18,7 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import result_tables
 from ..results.result import Result
+from ..sources.published import Portion
 from ..subject import Recipe
 from ..suites import load_result
 from ..suites.status import StudyStatus, status
@@ -110,7 +112,8 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
         """Run the suite in a folder, and write a report.
 
         Run again with the same folder it continues, and computes only what is new. The report is of
-        the measures and experiments of the last run; what others found is kept.
+        the measures and experiments of the last run; what earlier runs computed stays in the
+        folder.
         """
         options = _run_options(suite, words)
         if suite.preview(words["study"], **options):
@@ -180,6 +183,8 @@ def _carry_out(
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
     study, quiet = words["study"], words["quiet"]
+    if quiet:
+        warnings.simplefilter("ignore", UserWarning)
     where = executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
     try:
         with where as (executor, trainer), bars(quiet) as progress:
@@ -325,7 +330,20 @@ def _command(suite: SuiteCommands, study: Path) -> str:
         words += ["--models", known.models] if known.models else []
         if known.domains and set(known.domains) != set(suite.domains):
             words += [word for domain in known.domains for word in ("--domain", domain)]
+        words += _words_of(known.portions[-1]) if known.portions else []
     return shlex.join(words)
+
+
+def _words_of(portion: Portion) -> list[str]:
+    """Return the options that choose a part of the paper's benchmark, and --data."""
+    chosen = (
+        ("--dataset", portion.datasets),
+        ("--architecture", portion.architectures),
+        ("--test", portion.tests),
+    )
+    words = [word for option, names in chosen for name in names for word in (option, name)]
+    words += ["--seeds", str(portion.seeds), "--hyperparameters", portion.hyperparameters]
+    return ["--data", "DIR", *words]
 
 
 def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:

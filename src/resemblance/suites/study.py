@@ -128,9 +128,9 @@ def remember(
     another folder, and so does another size if the study ``keeps_size``; ``ValueError`` says so.
     """
     wanted = Purpose(suite, size, tuple(dict.fromkeys(domains)), models, tuple(portions))
+    check_purpose(folder, wanted, keeps_size)
     if (folder / "study.json").exists():
         known = purpose(folder)
-        _check_same(folder, known, wanted, keeps_size)
         union = {*known.domains, *domains}
         wanted = wanted._replace(
             domains=tuple(d for d in DOMAINS if d in union),
@@ -142,7 +142,11 @@ def remember(
     return wanted
 
 
-def _check_same(folder: Path, known: Purpose, wanted: Purpose, keeps_size: bool) -> None:
+def check_purpose(folder: Path, wanted: Purpose, keeps_size: bool) -> None:
+    """Raise ``ValueError`` where a folder is a study for which another folder is needed."""
+    if not (folder / "study.json").exists():
+        return
+    known = purpose(folder)
     differences = [(known.suite, wanted.suite), (known.models, wanted.models)]
     differences += [(known.size, wanted.size)] if keeps_size else []
     differences += [

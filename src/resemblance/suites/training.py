@@ -53,8 +53,8 @@ def train_possible(
     """Train as :func:`train` does, but go on when a training fails; return why, by the name of its
     model.
 
-    ``resources``: for models on real data. What ends the whole run is an interrupt, and workers
-    that end before their work is done.
+    ``resources``: for models on real data. What ends the whole run is an interrupt, and a pool that
+    lost a worker and cannot be replaced (see :func:`resemblance.workers.carry_out`).
     """
     failed = dict[str, str]()
     for recipe, finished in _in_waves(folder, plan, executor, progress, resources):

@@ -165,13 +165,17 @@ def advice(
     works: Callable[[int | None], Iterable[Workload]],
     measures: Sequence[Measure],
     limit: float = MANY,
+    share: float = 1.0,
 ) -> str:
     """Return what to tell somebody before comparisons of more than ``limit`` CPU hours; an empty
     string if they take less.
 
-    ``works``: the work on a number of samples, or on all of them (None).
+    ``works``: the work on a number of samples, or on all of them (None). ``share``: of the work,
+    what is still to be done; on fewer samples all of it is.
     """
-    hours = comparing_hours(works(None), measures)
+    hours = {
+        spec: share * of_all for spec, of_all in comparing_hours(works(None), measures).items()
+    }
     total = sum(hours.values())
     if total <= limit:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -20,6 +21,7 @@ from ...results.result import Result
 from ...subject import Subject
 from ..study import Progress
 from .cases import Prepared, six_tests
+from .costs import advice, of_cases
 from .facts import Evaluation, FailedComparisons, Matrices, Rows
 from .grading import (
     FAILURES,
@@ -146,7 +148,8 @@ def assess(
     with scratch_folder(save if shapes or samples else None) as folder:
         cases, shapes = on_samples(prepared.cases, shapes, samples, folder)
         run = partial(compare_many, save=save, executor=executor, memory=memory)
-        compared = _compare_all(cases, shapes, wanted, run, folder, show)
+        warn = partial(_warn_of_hours, cases, shapes, wanted)
+        compared = _compare_all(cases, shapes, wanted, run, folder, show, warn)
         facts = _graded(prepared, wanted, compared, options, show)
     return facts if samples is None else _with_samples(facts, samples)
 
@@ -175,8 +178,12 @@ def _compare_all(
     run: Callable[..., Sequence[Comparison]],
     folder: Path | None,
     progress: Progress,
+    warn: Callable[[float], None],
 ) -> list[Compared]:
-    """Compare all parts of all cases in one run, so that no case waits for the one before it."""
+    """Compare all parts of all cases in one run, so that no case waits for the one before it.
+
+    ``warn``: called before that with the share of the comparisons that is still to be done.
+    """
     parts = [part for case in cases for part in case.parts]
     needed = [pieces_of(part, shapes, measures, folder) for part in parts]
     pieces = [piece for of_part in needed for piece in of_part]
@@ -184,6 +191,8 @@ def _compare_all(
     requests = [Request(piece.representations, piece.measures) for piece in pieces]
 
     def show(ready: int, missing: int) -> None:
+        if not ready:
+            warn(missing / total)
         progress("comparing", total - missing + ready, total)
 
     comparisons = iter(run(requests, progress=show))
@@ -193,6 +202,14 @@ def _compare_all(
         for part, of_part in zip(parts, needed, strict=True)
     )
     return [Compared(case, tuple(islice(whole, len(case.parts)))) for case in cases]
+
+
+def _warn_of_hours(
+    cases: Sequence[Case], shapes: Shapes, measures: Sequence[Measure], share: float
+) -> None:
+    """Warn before comparisons that take very long; ``share``: of them, those still to be done."""
+    if text := advice(partial(of_cases, cases, shapes), measures, share=share):
+        warnings.warn(text, stacklevel=2)
 
 
 def _comparisons(piece: Piece) -> int:

@@ -74,6 +74,14 @@ def order_of(
     return Order(Purpose("resi", models=str(Path(models).resolve())), groups or "separated")
 
 
+def check_order(order: Order, folder: Path | None) -> None:
+    """Read the data that a run trains models on, so that a mistake in them is found before the work
+    and before the study knows of it."""
+    if order.paper is not None:
+        plan = planned([order.paper.portion])
+        check_data(order.paper, [r for r in plan if folder is None or not is_trained(folder, r)])
+
+
 def models_of(purpose: Purpose) -> tuple[Recipe, ...]:
     """Return the recipe of every model that a study trains."""
     if purpose.portions:
@@ -121,7 +129,6 @@ def _of_paper(
     resources = run.resources._replace(checkpoints=place.resolve() / "checkpoints")
     plan, every_plan = planned([run.portion]), planned(purpose.portions)
     trained = {recipe.name for recipe in every_plan if is_trained(place, recipe)}
-    check_data(run, [recipe for recipe in plan if recipe.name not in trained])
     failed = train_possible(place, plan, executor, progress, resources)
     trained |= {recipe.name for recipe in plan} - failed.keys()
     others = [portion for portion in purpose.portions if portion != run.portion]
@@ -143,8 +150,7 @@ def _models(recipe: Recipe) -> tuple[str, str]:
 
 
 def check_data(run: PaperRun, missing: Iterable[Recipe]) -> None:
-    """Read the data that models are to be trained on, so that a mistake is found before the
-    work."""
+    """Read the data that these models are trained on; raise what the readers raise."""
     for dataset in dict.fromkeys(recipe.dataset for recipe in missing):
         part_of(dataset, "data").read(
             dataset,

@@ -17,6 +17,7 @@ from ..training import is_written
 from .budget import ModelSize, hours_of, size_of
 from .costs import Workload, all_pairs, comparing_hours, of_layers
 from .paper import portion_of
+from .samples import check_samples
 
 HOURS, SPACE = ("GPU h", "CPU h", "comparing, CPU h"), ("weights, GB", "representations, GB")
 FLOAT = 4  # bytes
@@ -57,9 +58,10 @@ def plan(
     ``folder``: a study, in which some models may be already. ``samples``: how many inputs are
     compared. ``portion``: the keywords of :func:`resemblance.suites.resi.paper.portion_of`.
 
-    Raises ``ValueError`` as that does.
+    Raises ``ValueError`` as that does, and for what is no number of samples.
     """
     wanted = portion_of(size, **portion)
+    check_samples(samples)
     compared = get_measures(measures if measures is not None else preset("default"))
     by_models = groupby(recipes(wanted), key=lambda r: (r.dataset, r.architecture))
     rows = list[PlannedModels]()

@@ -17,11 +17,11 @@ from ...results.result import Result
 from ...sources.published import Portion
 from ..status import StudyStatus
 from ..status import status as study_status
-from ..study import Progress, Purpose, check_folder, log, study_folder
+from ..study import Progress, Purpose, check_folder, check_purpose, log, study_folder
 from . import models as packaged
 from .evaluation import assess, options_of, pooled_name
 from .facts import FACTS, RESULT, Evaluation
-from .material import Order, material_of, models_of, order_of, with_material
+from .material import Order, check_order, material_of, models_of, order_of, with_material
 from .models import TrainingPlan
 from .paper import PORTIONS
 from .samples import check_samples
@@ -124,8 +124,11 @@ def _study(folder: str | Path | None, order: Order) -> Iterator[tuple[Path, Purp
     """Hold the study of a run, after what can be checked before."""
     for package in ("pandas", "pyarrow"):
         check(package)
-    if folder is not None:
-        check_folder(Path(folder))
+    place = None if folder is None else Path(folder)
+    if place is not None:
+        check_folder(place)
+        check_purpose(place, order.purpose, keeps_size=True)
+    check_order(order, place)
     with study_folder(folder, **order.purpose._asdict(), keeps_size=True) as study:
         yield study
 
