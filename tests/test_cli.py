@@ -685,20 +685,32 @@ def test_it_is_a_module_to_be_run():
     assert (done.returncode, done.stdout) == (0, f"resemblance {rs.__version__}\n")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
-@pytest.mark.parametrize(
-    "words", ["measures", "explain cka", "explain rtd", "compare a.npy b.npy -m cka,gulp"]
-)
-def test_any_encoding_of_the_terminal_will_do(encoding, words):
-    command = [sys.executable, "-m", "resemblance", *words.split()]
-    options = {
-        "env": {**os.environ, "PYTHONIOENCODING": encoding},
-        "capture_output": True,
-        "timeout": 60,
-    }
-    done = subprocess.run(command, **options)
+def in_one_process(code, arguments, **environment):
+    """What commands print, one after the other in a process of their own; each must succeed."""
+    program = (
+        "import os, sys\nfrom resemblance.cli import app\n"
+        f"for argument in {arguments!r}:\n    try:\n        {code}\n"
+        "    except SystemExit as end:\n        assert not end.code, argument\n"
+        "    else:\n        raise AssertionError('it did not exit')\n"
+        "    print('\\n-- the next')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | environment,
+        capture_output=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
-    assert b"cka" in done.stdout.lower() or b"rtd" in done.stdout
+    return re.split(rb"\r?\n-- the next\r?\n", done.stdout)[:-1]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_any_encoding_of_the_terminal_will_do(encoding):
+    commands = ["measures", "explain cka", "explain rtd", "compare a.npy b.npy -m cka,gulp"]
+    printed = in_one_process("app(argument.split())", commands, PYTHONIOENCODING=encoding)
+    assert len(printed) == len(commands)
+    for text in printed:
+        assert b"cka" in text.lower() or b"rtd" in text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors")
@@ -734,16 +746,11 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code(words, code):
 
 
 def test_completion_for_the_shell():
-    for shell in ("bash", "zsh", "fish"):
-        options = {
-            "env": {**os.environ, "_RESEMBLANCE_COMPLETE": f"source_{shell}"},
-            "capture_output": True,
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "resemblance"], text=True, timeout=60, **options
-        )
-        assert done.returncode == 0
-        assert "_RESEMBLANCE_COMPLETE" in done.stdout
+    code = "os.environ['_RESEMBLANCE_COMPLETE'] = 'source_' + argument; app([])"
+    printed = in_one_process(code, ["bash", "zsh", "fish"])
+    assert len(printed) == 3
+    for text in printed:
+        assert b"_RESEMBLANCE_COMPLETE" in text
 
 
 def test_help_needs_no_framework():
