@@ -98,14 +98,15 @@ def test_doubtful_values_are_left_out():
 
 def test_what_is_stored_makes_the_page(facts, tmp_path):
     facts.save(tmp_path / "facts.json")
-    words = [str(tmp_path), "--draws", "2", "--page", str(tmp_path / "page.md")]
+    words = [f"A study={tmp_path}", "--draws", "2", "--page", str(tmp_path / "page.md")]
     assert agreement.main([*words, "--json", str(tmp_path / "made.json")]) == 0
     (document,) = json.loads((tmp_path / "made.json").read_text())
     text = (tmp_path / "page.md").read_text()
     assert page([document]) == text
     assert "| Cora GCN | Label randomization | AUPRC |" in text
+    assert text.count("**A study.** ") == 1
     assert f"protocol `{facts.protocol}`" in text
-    assert document == json.loads(json.dumps(document_of(facts, draws=2)))
+    assert document == json.loads(json.dumps(document_of(facts, "A study", draws=2)))
 
 
 def test_without_anything_stored_the_page_says_so():

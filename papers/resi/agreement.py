@@ -1,7 +1,7 @@
 """The scores of a study of the paper's models next to those that the paper prints, test by test.
 
-``python -m papers resi-published STUDY ...`` writes what it finds into ``results/published.json``
-and the documentation.
+``python -m papers resi-published NAME=STUDY ...`` writes what it finds into
+``results/published.json`` and the documentation.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from papers.markdown import fixed, table
 from papers.published import FEWEST, PublishedValue, published
+from papers.resi.reproduction import groups_table
 from resemblance.comparison import Comparison, MeasureInfo
 from resemblance.documents import write_atomically
 from resemblance.grounding import apply, spearman
@@ -26,12 +27,17 @@ from resemblance.suites.resi import load_facts
 from resemblance.suites.resi.cases import TESTS
 from resemblance.suites.resi.facts import Evaluation, Matrices, family_of
 from resemblance.suites.resi.grading import Score, rule_for
+from resemblance.suites.resi.sections import result_of
 from resemblance.suites.resi.words import quality_word
 
 STORED = Path(__file__).parent / "results" / "published.json"
 PAGE = "docs/_generated/resi_published.md"
-MADE = "<!-- made by `python -m papers resi-published STUDY`; change the code, not this file -->"
-EMPTY = "No study of the paper's models is stored yet: `python -m papers resi-published STUDY`."
+MADE = (
+    "<!-- made by `python -m papers resi-published NAME=STUDY`; change the code, not this file -->"
+)
+EMPTY = (
+    "No study of the paper's models is stored yet: `python -m papers resi-published NAME=STUDY`."
+)
 ABOUT = (
     "The correlation is Spearman's over the measures; the interval holds it in 95 % of samples of "
     "our models. *Two halves*: the mean correlation between the scores of two disjoint halves of "
@@ -274,20 +280,24 @@ def _value(
 
 
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return the part of the documentation that shows agreements as they are stored."""
+    """Return the part of the documentation that shows studies as they are stored."""
     if not documents:
         return f"{MADE}\n\n{EMPTY}\n"
-    return "\n\n".join([MADE, ABOUT, *map(_of_study, documents)]) + "\n"
+    parts = [part for document in documents for part in _of_study(document)]
+    return "\n\n".join([MADE, ABOUT, *dict.fromkeys(parts)]) + "\n"  # models of two studies once
 
 
-def _of_study(document: Mapping[str, Any]) -> str:
-    rows = [_line(row) for row in document["agreements"]]
-    about = (
-        f"{document['models']} models, {document['measures']} measures, protocol "
-        f"`{document['protocol']}`, hyperparameters `{document['hyperparameters']}`; "
-        f"{document['draws']} samples of the models:"
+def _of_study(document: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"**{document['name']}.** {document['models']} models, {document['measures']} measures, "
+        f"protocol `{document['protocol']}`, hyperparameters `{document['hyperparameters']}`. "
+        f"{document['headline']}"
     )
-    return f"{about}\n\n{table(COLUMNS, rows)}"
+    if document["agreements"]:
+        yield table(COLUMNS, [_line(row) for row in document["agreements"]])
+    if document["groups"]:
+        yield "Accuracies of the groups, mean and range:"
+        yield document["groups"]
 
 
 def _line(row: Mapping[str, Any]) -> list[str]:
@@ -302,14 +312,19 @@ def _line(row: Mapping[str, Any]) -> list[str]:
     return [title, TESTS[of.test], quality, str(of.measures), *agreement, most]
 
 
-def document_of(facts: Evaluation, draws: int = DRAWS) -> dict[str, Any]:
+def document_of(facts: Evaluation, name: str = "", draws: int = DRAWS) -> dict[str, Any]:
     """Return the agreements of a study and where they come from, to store."""
+    result = result_of(facts)
     rows = [row._asdict() for row in agreements(facts, draws)]
     models = {name for m in facts.maps if m.test != "layers" for name in m.names}
     models |= {
         name.rpartition("/")[0] for m in facts.maps if m.test == "layers" for name in m.names
     }
+    has_groups = any(group.accuracies for group in facts.groups)
     return {
+        "name": name,
+        "headline": result.headline(),
+        "groups": groups_table(result) if has_groups else "",
         "protocol": facts.protocol,
         "hyperparameters": facts.provenance.get("hyperparameters", "unknown"),
         "size": facts.size,
@@ -331,15 +346,13 @@ def stored() -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare finished studies with the paper, store that, and write the page."""
     parser = argparse.ArgumentParser("python -m papers resi-published", description=__doc__)
-    parser.add_argument("study", type=Path, nargs="+")
+    parser.add_argument("study", nargs="+", help="a finished study and its heading: NAME=FOLDER")
     parser.add_argument("--draws", type=int, default=DRAWS, help="samples of models")
     parser.add_argument("--page", type=Path, default=Path(__file__).parents[2] / PAGE)
     parser.add_argument("--json", type=Path, default=STORED)
     options = parser.parse_args(arguments)
-    documents = [document_of(load_facts(study), options.draws) for study in options.study]
-    for study, document in zip(options.study, documents):
-        if not document["agreements"]:
-            parser.error(f"{study}: the paper prints no column for any score of this study")
+    studies = (named.partition("=") for named in options.study)
+    documents = [document_of(load_facts(study), name, options.draws) for name, _, study in studies]
     text = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     write_atomically(options.json, text)
     write_atomically(options.page, page(documents))

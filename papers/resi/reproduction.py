@@ -38,11 +38,12 @@ def run(folder: str | Path, **options: Any) -> Result:
 
 def tables(result: Result) -> Tables:
     """Return the tables of the documentation: all claims."""
-    return {"claims": claims_table(result.claims), "groups": _groups(result)}
+    return {"claims": claims_table(result.claims), "groups": groups_table(result)}
 
 
-def _groups(result: Result) -> str:
-    """The accuracies of the groups of models in every test, mean and range, by architecture."""
+def groups_table(result: Result) -> str:
+    """Return the accuracies of the groups of models in every test, mean and range, by
+    architecture."""
     rows = []
     models: dict[str, None] = {}
     for section in result.sections:
