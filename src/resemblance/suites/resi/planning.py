@@ -23,7 +23,7 @@ HOURS, SPACE = ("GPU h", "CPU h", "comparing, CPU h"), ("weights, GB", "represen
 FLOAT = 4  # bytes
 GIGA = 1e9
 NOTE = (
-    "Hours are estimates: of training on one H100, or one core for Cora (measured there); of "
+    "Hours are estimates: of training on one H100, or one core where that was measured; of "
     "comparing on one core. Training is of the models that are missing, all else of all. "
     "The size paper-slice takes seconds a model instead."
 )
