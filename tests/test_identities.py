@@ -448,6 +448,15 @@ def test_uniformity_of_far_apart_samples_is_exact_not_minus_infinity():
     assert m(x, y) == pytest.approx(2 * 1600 - 2)
 
 
+@pytest.mark.parametrize(("dtype", "smallest"), [(np.float64, -745.1), (np.float32, -103.2)])
+def test_divergence_of_a_probability_of_which_there_is_no_half(dtype, smallest):
+    """One class has the smallest number there is in one output, and zero in the other."""
+    x, y = np.array([[0, smallest]], dtype), np.array([[0, 3 * smallest]], dtype)
+    assert 0 < np.exp(x[0, 1]) < np.finfo(dtype).tiny
+    x, y = (np.repeat(z, 3, axis=0) for z in (x, y))
+    assert rs.jensen_shannon(x, y) == pytest.approx(0, abs=1e-30)
+
+
 def test_outputs_against_scipy_and_scikit_learn(rng):
     x, y = 3 * rng.standard_normal((2, 50, 4))
     labels = rng.integers(4, size=50)

@@ -425,6 +425,14 @@ def test_outputs_with_different_classes_are_no_test():
     assert "different numbers of classes" in absent["output"]
 
 
+def test_outputs_that_cannot_be_compared_are_no_test():
+    subjects = list(graded_outputs(models=4))
+    huge = np.full_like(subjects[0].outputs, 1.7e308, dtype=float)
+    subjects[0] = replace(subjects[0], outputs=huge)
+    absent = {a.test: a.reason for a in six_tests(subjects).absent}
+    assert "outputs of the models cannot be compared" in absent["output"]
+
+
 def test_a_cell_without_any_value_is_not_ranked():
     cell = ("labels", "auprc", "d", "s", "a", "p")
     scores = [Score(*cell, m, m, np.nan, (np.nan,)) for m in "ab"]

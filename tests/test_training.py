@@ -315,3 +315,18 @@ def test_a_domain_without_transfer_has_normal_models_only(monkeypatch):
     plan = sensitivity_models.recipes("small", ["vision"])
     assert {r.setting for r in plan} == {"normal"}
     assert len(plan) == sensitivity_models.SIZES["small"].seeds
+
+
+@pytest.mark.parametrize("name", ["block1", "logits"])
+def test_a_training_that_diverged_leaves_no_model(tmp_path, monkeypatch, name):
+    arrays = {part: np.ones((4, 3), np.float32) for part in ("block1", "logits")}
+    arrays[name][2, 1] = np.nan
+    outputs = arrays.pop("logits")
+    extraction = Extraction({"mean": arrays}, outputs, np.zeros(4, int), {"test": 1.0})
+    monkeypatch.setattr(
+        "resemblance.suites.training._on_packaged_data", lambda recipe, parent: ({}, extraction)
+    )
+    recipe = recipes("slice", ["graphs"])[0]
+    with pytest.raises(ValueError, match=f"{recipe.name}: {name} has values .* diverged"):
+        train_one(recipe, tmp_path / "model")
+    assert not (tmp_path / "model").exists()

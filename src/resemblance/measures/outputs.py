@@ -97,8 +97,8 @@ def jensen_shannon(
     """
     _check_classes("jensen_shannon", x, y)
     p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
-    m = (p + q) / 2
-    divergence = x.xp.sum(_relative_entropy(p, m) + _relative_entropy(q, m), axis=1) / 2
+    both = p + q
+    divergence = x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
     return x.xp.mean(divergence) / math.log(2)  # nats to bits
 
 
@@ -135,9 +135,10 @@ def _checked(x: Representation) -> Array:
     return x.array
 
 
-def _relative_entropy(p: Array, m: Array) -> Array:
+def _relative_entropy(p: Array, both: Array) -> Array:
+    """Return the terms of the relative entropy of a distribution to the mean of two, given their
+    sum: half of the smallest number there is would be zero."""
     xp = namespace(p)
     zero, one = p == 0, xp.ones_like(p)
-    return xp.where(
-        zero, xp.zeros_like(p), p * xp.log(xp.where(zero, one, p) / xp.where(zero, one, m))
-    )
+    ratio = 2 * xp.where(zero, one, p) / xp.where(zero, one, both)
+    return xp.where(zero, xp.zeros_like(p), p * xp.log(ratio))

@@ -153,18 +153,29 @@ def train_one(
     ``resources``, what a model on real data needs, which is read instead of trained where they name
     an archive of trained models. Its checkpoint is removed once the model is written.
 
-    Raises ``ValueError`` for a model on real data without resources, and what the training raises.
+    Raises ``ValueError`` for a model on real data without resources, and for one whose training
+    diverged; and what the training raises.
     """
     start = time.perf_counter()
     if recipe.dataset in DATASETS:
         word, (state, extraction) = _on_real_data(recipe, resources)
     else:
         word, (state, extraction) = "trained", _on_packaged_data(recipe, parent)
+    _check_finite(recipe, extraction)
     write_subject(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
     if resources is not None:
         Checkpoint(recipe, resources).remove()
     accuracy = extraction.accuracies["test"]
     return f"{word} {recipe.name}: accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s"
+
+
+def _check_finite(recipe: Recipe, extraction: Extraction) -> None:
+    layers = {name: x for of in extraction.layers.values() for name, x in of.items()}
+    for name, array in {**layers, "logits": extraction.outputs}.items():
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"{recipe.name}: {name} has values that are not finite: the training diverged"
+            )
 
 
 def _on_packaged_data(recipe: Recipe, parent: Path | None) -> tuple[State, Extraction]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...measures import disagreement, jensen_shannon
-from ...representation import Representation
+from ...representation import Representation, Undefined
 from ...subject import DEFAULTS, Subject
 from ..families import ModelFamily
 from .grading import Case
@@ -141,12 +141,15 @@ def _by_output(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> P
     outputs = [Representation(s.outputs, s.name) for s in models]
     if len({r.shape[1] for r in outputs}) > 1:
         return "the outputs of the models have different numbers of classes"
-    expected = {
-        f"spearman_{name}": (
-            np.array([[float(measure(x, y)) for y in outputs] for x in outputs]).round(12),
-        )
-        for name, measure in (("jsd", jensen_shannon), ("disagreement", disagreement))
-    }
+    try:
+        expected = {
+            f"spearman_{name}": (
+                np.array([[float(measure(x, y)) for y in outputs] for x in outputs]).round(12),
+            )
+            for name, measure in (("jsd", jensen_shannon), ("disagreement", disagreement))
+        }
+    except Undefined as error:
+        return f"the outputs of the models cannot be compared: {error}"
     return _one(Case(test, *family, "prediction", (_last(models),), expected))
 
 
