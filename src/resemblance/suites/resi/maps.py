@@ -166,8 +166,8 @@ def merged(
 ) -> Comparison:
     """Return the comparison of a part that the comparisons of its pieces make.
 
-    Values, failures, remarks and cells are of the pairs that count in each piece. The provenance
-    is that of the layers as they are stored.
+    Values, failures, diagnostics and cells are of the pairs that count in each piece. The
+    provenance is that of the layers as they are stored.
     """
     if len(pieces) == 1 and pieces[0].representations is part:
         return comparisons[0]

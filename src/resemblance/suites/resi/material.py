@@ -3,6 +3,7 @@ data of the package, or those of the paper."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -130,6 +131,8 @@ def _of_paper(
     plan, every_plan = planned([run.portion]), planned(purpose.portions)
     trained = {recipe.name for recipe in every_plan if is_trained(place, recipe)}
     failed = train_possible(place, plan, executor, progress, resources)
+    if not failed:  # nothing goes on from them
+        shutil.rmtree(place / "checkpoints", ignore_errors=True)
     trained |= {recipe.name for recipe in plan} - failed.keys()
     others = [portion for portion in purpose.portions if portion != run.portion]
     designs = designs_of(run.portion, others, lambda recipe: recipe.name in trained)
@@ -166,10 +169,17 @@ def _origin(run: PaperRun, complete: Iterable[Recipe]) -> dict[str, Any]:
         "hyperparameters": run.portion.hyperparameters,
         "models": "trained" if run.resources.archive is None else "the authors', where read",
         "data": {
-            DATASETS[dataset].title: getattr(part_of(dataset, "data"), "CHECKSUMS", {}).get(dataset)
+            DATASETS[dataset].title: _checksums(run, dataset)
             for dataset in dict.fromkeys(recipe.dataset for recipe in complete)
         },
     }
+
+
+def _checksums(run: PaperRun, dataset: str) -> dict[str, str]:
+    """Return the checksums that the files of a data set were checked by; none where any data do, or
+    none are known."""
+    known = {} if run.portion.reduced else part_of(dataset, "data").CHECKSUMS
+    return dict(known.get(dataset, {}))
 
 
 def with_material(facts: Evaluation, order: Order, material: Material) -> Evaluation:

@@ -14,7 +14,7 @@ from ....extras import need
 from .arxiv import ARXIV, read_arxiv
 from .flickr import FLICKR, read_flickr
 from .nodes import GraphData, Origin
-from .planetoid import CORA, read_cora
+from .planetoid import CORA, SHA256, read_cora
 
 Reader = Callable[[Path, bool], GraphData]
 READERS: Mapping[str, tuple[Origin, Reader]] = {
@@ -22,6 +22,7 @@ READERS: Mapping[str, tuple[Origin, Reader]] = {
     "flickr": (FLICKR, read_flickr),
     "ogbn-arxiv": (ARXIV, read_arxiv),
 }
+CHECKSUMS = {"cora": SHA256}  # those known, by data set and file
 
 
 def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> GraphData:

@@ -12,6 +12,8 @@ import numpy as np
 
 from .tables import rows_of
 
+CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats
+
 
 class Examples(NamedTuple):
     """Sentences, or pairs of them, with their classes (n,).

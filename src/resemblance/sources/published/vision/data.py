@@ -18,6 +18,7 @@ class PictureSource(NamedTuple):
     reader: Callable[[Path, bool], PictureTask]
 
 
+CHECKSUMS = {"cifar100": cifar100.MD5}  # those known, by data set and file
 SOURCES: Mapping[str, PictureSource] = {
     "cifar100": PictureSource(("cifar-100-python",), cifar100.ORIGIN, cifar100.read_cifar100),
     "imagenet100": PictureSource(
