@@ -743,8 +743,7 @@ def test_marks_of_every_kind_of_figure_are_read(tmp_path, look):
     assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
 
 
-def test_maps_and_columns_can_be_chosen(open_page, tmp_path):
-    act = """<script>
+CHOOSING = """<script>
     const figure = document.querySelector("figure.choice"), told = [];
     const pick = (list, value) => {
       list.value = value; list.dispatchEvent(new Event("change")); };
@@ -770,8 +769,11 @@ def test_maps_and_columns_can_be_chosen(open_page, tmp_path):
     key("ArrowDown"); key("ArrowRight"); key("ArrowRight");
     document.body.dataset.key = document.querySelector("figure.map .readout").textContent;
     </script>"""
+
+
+def test_maps_and_columns_can_be_chosen(open_page, tmp_path):
     path = tmp_path / "page.html"
-    text = written(KINDS_RESULT, tmp_path).replace("</body>", act + "</body>")
+    text = written(KINDS_RESULT, tmp_path).replace("</body>", CHOOSING + "</body>")
     path.write_text(text, encoding="utf-8")
     page = Tags(open_page(path))
     assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
