@@ -59,6 +59,7 @@ LAYERS = [
     {"arguments"},
     {"execution"},
     {"compare"},
+    {"inference"},
     {"grounding"},
     {"results"},
     {"drift"},

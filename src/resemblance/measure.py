@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 import warnings
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .declared import (
     as_card,
     by_name,
     choices_of,
+    claims_under,
     fixed_parameters,
     hash_of,
     implied,
@@ -53,9 +55,45 @@ Rows = Literal["samples", "positions"]
 BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
 
 
+FUNCTIONS = ("diagnostics", "uninformative", "left_out", "chance")  # claims with the parameters
+
+
 def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
     """Return none: the default."""
     return {}
+
+
+def cosine(product: float, x_square: float, y_square: float) -> float:
+    """Return the value of a measure that is the cosine of two matrices."""
+    return product / math.sqrt(x_square * y_square)
+
+
+class Product(NamedTuple):
+    """The claim that a value is a linear function of an inner product of two (n, n) matrices.
+
+    ``left`` and ``right`` (by default the same) are functions of one representation and the
+    parameters of the measure. They return its matrix, a float64 array whose rows and columns move
+    with the samples; ``symmetric`` says whether all these are symmetric. ``value`` returns the
+    value, or with ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B,
+    B>. It is linear in the first, and the more similar, the larger that is. So the mean, the
+    variance and the skewness of the value over all orders of the samples are known exactly (see
+    :mod:`resemblance.inference`).
+    """
+
+    left: Callable[..., np.ndarray]
+    right: Callable[..., np.ndarray] | None = None
+    symmetric: bool = True
+    value: Callable[[float, float, float], float] = cosine
+    root: bool = False
+
+    def bound(self, parameters: Mapping[str, Any]) -> Product:
+        """Return the claim for these parameters: functions of a representation alone."""
+        left = partial(self.left, **parameters)
+        return self._replace(left=left, right=self.right and partial(self.right, **parameters))
+
+    def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
+        """Return the matrix of a representation on the left or on the right."""
+        return self.left(x) if side == "left" or self.right is None else self.right(x)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,6 +129,10 @@ class Measure:
     extra: str | None = None
     diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
     uninformative: Callable[..., str] = no_caveat
+    # Optional faces, functions of the parameters, too, where they are declared: see `measure`.
+    product: Product | None = None
+    left_out: Callable[..., np.ndarray] | None = None
+    chance: Callable[..., float] | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -147,7 +189,13 @@ class Measure:
         """
         fixed, base = fixed_parameters(self, parameters), self.base or self
         values = {**self.defaults, **fixed}
-        claims = {n: partial(getattr(base, n), **values) for n in ("diagnostics", "uninformative")}
+        changed = claims_under(base.changes, values)
+        claims = {}
+        for name in FUNCTIONS:
+            claim = changed.get(name, getattr(base, name))
+            claims[name] = claim and partial(claim, **values)
+        product = changed.get("product", base.product)
+        claims["product"] = product and product.bound(values)
         if callable(base.min_samples):
             claims["min_samples"] = base.min_samples(**values)
         return with_parameters(base, fixed, **claims)
@@ -243,7 +291,11 @@ def measure(
         name are recorded with the value, such as how exact it is), ``uninformative``
         (a function of the same, whose docstring says when the value is fixed or near its extreme
         whatever the data; it returns a sentence for such a pair and an empty string for others: a
-        warning of a call, a caveat in a result).
+        warning of a call, a caveat in a result). Three optional faces make inference exact or
+        cheap, and a measure without them works everywhere: ``product`` (a :class:`Product`: exact
+        permutation moments), ``left_out`` (a function of the same arguments; the (n,) values
+        without each sample), ``chance`` (a function of the same; the exact mean of the value over
+        all orders of the samples, at no more than the cost of the value).
     """
     if "remarks" in claims:  # the old name
         message = "measure(remarks=...) is now measure(diagnostics=...)"

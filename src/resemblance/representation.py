@@ -31,6 +31,9 @@ from .sidecars import recorded_fingerprint
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# From the key of a view, and a function that takes this view of another representation, to the
+# view; None where it has to be computed.
+Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 
 
 class Undefined(ValueError):
@@ -79,6 +82,7 @@ class Representation:
         self.order: Order = labelled.order if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
+        self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
         _check_shape(self)
 
     @property
@@ -135,7 +139,7 @@ class Representation:
         self.__dict__.update(state)
         if self.path:
             self.source = open_array(self.path)
-        self._views, self._lock = {}, threading.RLock()
+        self._views, self._lock, self._carry = {}, threading.RLock(), None
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
@@ -207,7 +211,9 @@ def view(
         key = key_of(args, parameters)
         with x._lock:
             if key not in x._views:
-                x._views[key] = function(x, *args, **parameters)
+                carried = x._carry and x._carry(key, lambda y: remembered(y, *args, **parameters))
+                missing = carried is None
+                x._views[key] = function(x, *args, **parameters) if missing else carried
             value: T = x._views[key]
             return value
 

@@ -1,0 +1,269 @@
+"""How sure scores are: the values of a comparison with chance, p-values and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..comparison import Comparison, MeasureInfo
+from ..extras import need
+from ..measure import Measure
+from ..significance.adjusting import false_discovery_rates, holm, step_down
+from ..significance.orders import Design
+from ..significance.parts import Kind, half_width, standard_error
+
+EXACT = "exact moments"
+FIXED = "does not depend on the pairing"
+SMALLEST = 1e-4  # p-values of exact moments are not trusted below
+
+
+class NullCells(NamedTuple):
+    """What a measure is if the samples of two representations are unrelated, for each pair.
+
+    ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, all
+    (rows, columns); ``drawn`` are the values in each order, (rows, columns, draws), or empty along
+    the last axis where exact moments took their place; ``how`` says for each pair how it was found.
+    """
+
+    chance: np.ndarray
+    spread: np.ndarray
+    p: np.ndarray
+    drawn: np.ndarray
+    how: tuple[tuple[str, ...], ...]
+
+
+class PartCells(NamedTuple):
+    """The values without each part of the samples, (rows, columns, parts)."""
+
+    kind: Kind
+    values: np.ndarray
+
+
+class Difference(NamedTuple):
+    """A difference between two scores, with its interval and its two-sided p-value."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+class Best(NamedTuple):
+    """The pair furthest above chance; its p-value pays for the search among all pairs."""
+
+    row: str
+    column: str
+    value: float
+    p: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence:
+    """How sure the scores of a comparison are: what :func:`resemblance.evidence` returns.
+
+    ``evidence["cka"]`` is the matrix of values, as of a :class:`Comparison`, which ``comparison``
+    is; the methods return matrices of the same shape. All p-values are one-sided, in the direction
+    of similarity. Where all pairs of one list are compared, the diagonal has values but no chance,
+    p-values or intervals (NaN): nothing is tested against itself.
+    """
+
+    comparison: Comparison
+    design: Design
+    level: float
+    nulls: Mapping[str, NullCells]
+    parts: Mapping[str, PartCells]
+    is_square: bool
+    representations: Mapping[str, Any] | None = None
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the rows."""
+        return self.comparison.rows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.comparison.columns
+
+    @property
+    def measures(self) -> tuple[MeasureInfo, ...]:
+        """The facts about each measure."""
+        return self.comparison.measures
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples."""
+        return self.design.n
+
+    @property
+    def attainable(self) -> float:
+        """The smallest p-value that the orders can give; exact moments say down to 1e-4."""
+        return self.design.attainable
+
+    def __getitem__(self, measure: str | Measure) -> np.ndarray:
+        return self.comparison[measure]
+
+    def chance(self, measure: str | Measure) -> np.ndarray:
+        """Return the mean of the value over the orders that the design allows."""
+        return self._null(measure).chance
+
+    def spread(self, measure: str | Measure) -> np.ndarray:
+        """Return the standard deviation of the value over these orders."""
+        return self._null(measure).spread
+
+    def p(self, measure: str | Measure) -> np.ndarray:
+        """Return the p-value of each pair by itself; at least 1e-4 where moments are exact."""
+        return self._null(measure).p
+
+    def how(self, measure: str | Measure) -> str:
+        """Return how chance was found; all ways, if not the same for all pairs."""
+        ways = {how for row in self._null(measure).how for how in row if how}
+        return "; ".join(sorted(ways))
+
+    def above_chance(self, measure: str | Measure) -> np.ndarray:
+        """Return (value - chance) / (best - chance), 0 at chance and 1 for the most similar value.
+
+        Raises ``ValueError`` for a measure without a most similar value.
+        """
+        info = self.comparison.info(measure)
+        best = info.range[1] if info.larger_is_more_similar else info.range[0]
+        if not np.isfinite(best):
+            raise ValueError(f"above_chance: {info.spec} has no most similar value")
+        chance = self.chance(measure)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = (self[measure] - chance) / (best - chance)
+        return np.where(best == chance, np.nan, share)
+
+    def adjusted(self, measure: str | Measure) -> np.ndarray:
+        """Return p-values that hold for all pairs of the map at once.
+
+        With orders: step-down maxT of the values in units of their spread around chance (Westfall
+        and Young 1993). With exact moments: Holm 1979, which needs no orders.
+        """
+        p, tested = self.p(measure), self._tested(measure)
+        adjusted = np.full(p.shape, np.nan)
+        if tested.any():
+            adjusted[tested] = self._adjusted(measure, tested)
+        return self._mirrored(measure, adjusted)
+
+    def fdr(self, measure: str | Measure) -> np.ndarray:
+        """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""
+        p, tested = self.p(measure), self._tested(measure)
+        rates = np.full(p.shape, np.nan)
+        rates[tested] = false_discovery_rates(p[tested])
+        return self._mirrored(measure, rates)
+
+    def low(self, measure: str | Measure) -> np.ndarray:
+        """Return the lower ends of the intervals."""
+        low: np.ndarray = self._ends(measure)[0]
+        return low
+
+    def high(self, measure: str | Measure) -> np.ndarray:
+        """Return the upper ends of the intervals."""
+        high: np.ndarray = self._ends(measure)[1]
+        return high
+
+    def standard_error(self, measure: str | Measure) -> np.ndarray:
+        """Return the standard error of each value."""
+        parts = self._parts(measure)
+        errors: np.ndarray = standard_error(parts.values, parts.kind)
+        return errors
+
+    def best(self, measure: str | Measure) -> Best:
+        """Return the pair furthest above chance, with a p-value that pays for the search."""
+        info, standardised = self.comparison.info(measure), self._standardised(measure)
+        if np.isnan(standardised).all():
+            raise ValueError(f"best: no pair of {info.spec} has a chance level")
+        i, j = np.unravel_index(np.nanargmax(standardised), standardised.shape)
+        value, p = float(self[measure][i, j]), float(self.adjusted(measure)[i, j])
+        return Best(self.rows[i], self.columns[j], value, p)
+
+    def difference(
+        self, measure: str | Measure, one: tuple[str, str], other: tuple[str, str]
+    ) -> Difference:
+        """Return how much more similar the pair ``one`` is than ``other``, paired over samples."""
+        raise NotImplementedError
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record per measure and pair: the record of the comparison, then low, high,
+        chance, above_chance, p, adjusted, fdr and how; None for what does not exist."""
+        tables = {m.spec: self._columns_of(m.spec) for m in self.measures}
+        at = {name: i for i, name in enumerate(self.rows)}
+        to = {name: j for j, name in enumerate(self.columns)}
+        records = []
+        for record in self.comparison.records():
+            spec, i, j = record["measure"], at[record["x"]], to[record["y"]]
+            cells = {name: _or_none(table[i, j]) for name, table in tables[spec].items()}
+            records.append(record | cells | {"how": self._null(spec).how[i][j] or None})
+        return records
+
+    def to_pandas(self) -> Any:
+        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
+        return need("pandas").DataFrame(self.records())
+
+    def save(self, path: str | Path) -> None:
+        """Write one file that :func:`resemblance.load_evidence` reads."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------ inside
+
+    def _null(self, measure: str | Measure) -> NullCells:
+        return self.nulls[self.comparison.info(measure).spec]
+
+    def _parts(self, measure: str | Measure) -> PartCells:
+        return self.parts[self.comparison.info(measure).spec]
+
+    def _ends(self, measure: str | Measure) -> np.ndarray:
+        info, parts = self.comparison.info(measure), self._parts(measure)
+        half = half_width(parts.values, parts.kind, self.level)
+        ends: np.ndarray = np.clip([self[measure] - half, self[measure] + half], *info.range)
+        return ends
+
+    def _standardised(self, measure: str | Measure) -> np.ndarray:
+        """Return how many spreads each value is above chance, in the direction of similarity."""
+        null, sign = self._null(measure), self._sign(measure)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            z: np.ndarray = sign * (self[measure] - null.chance) / null.spread
+        return np.where(null.spread > 0, z, np.where(np.isnan(null.p), np.nan, 0.0))
+
+    def _sign(self, measure: str | Measure) -> int:
+        return 1 if self.comparison.info(measure).larger_is_more_similar else -1
+
+    def _tested(self, measure: str | Measure) -> np.ndarray:
+        """Return which cells are tests of their own: of a symmetric measure, those above the
+        diagonal of a square."""
+        tested = ~np.isnan(self.p(measure))
+        is_mirrored = self.is_square and self.comparison.info(measure).symmetric
+        return np.triu(tested, 1) if is_mirrored else tested
+
+    def _mirrored(self, measure: str | Measure, cells: np.ndarray) -> np.ndarray:
+        if self.is_square and self.comparison.info(measure).symmetric:
+            return np.where(np.isnan(cells), cells.T, cells)
+        return cells
+
+    def _adjusted(self, measure: str | Measure, tested: np.ndarray) -> np.ndarray:
+        null, sign = self._null(measure), self._sign(measure)
+        if not null.drawn.shape[-1]:
+            return holm(null.p[tested])
+        chance, spread = null.chance[tested], np.where(null.spread > 0, null.spread, np.inf)[tested]
+        drawn = sign * (null.drawn[tested] - chance[:, None]) / spread[:, None]
+        drawn = np.where(np.isnan(drawn), np.inf, drawn)
+        return step_down(sign * (self[measure][tested] - chance) / spread, drawn.T)
+
+    def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
+        return {
+            "low": self.low(measure),
+            "high": self.high(measure),
+            "chance": self.chance(measure),
+            "p": self.p(measure),
+            "adjusted": self.adjusted(measure),
+            "fdr": self.fdr(measure),
+        }
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
