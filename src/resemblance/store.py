@@ -353,7 +353,9 @@ def _vector(*row: Any) -> Vector:
     kinds: tuple[type, ...] = (str, int, str, str, str, int, bytes, str)
     if not all(map(isinstance, (*names, numbers, note or ""), kinds)) or len(numbers) % 8:
         raise ValueError(f"this is not a vector of numbers: {names!r}")
-    return Vector(*names, np.frombuffer(numbers, dtype="<f8"), note)
+    measure, version, x, y, kind, start = names
+    values = np.frombuffer(numbers, dtype="<f8")
+    return Vector(measure, version, x, y, kind, start, values, note)
 
 
 def _check(cell: Cell) -> None:
