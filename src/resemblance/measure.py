@@ -90,8 +90,11 @@ class Product(NamedTuple):
 
     def bound(self, parameters: Mapping[str, Any]) -> Product:
         """Return the claim for these parameters: functions of a representation alone."""
-        functions = {"left": self.left, "right": self.right, "scale": self.scale}
-        return self._replace(**{k: f and partial(f, **parameters) for k, f in functions.items()})
+        return self._replace(
+            left=partial(self.left, **parameters),
+            right=self.right and partial(self.right, **parameters),
+            scale=self.scale and partial(self.scale, **parameters),
+        )
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
         """Return the matrix of a representation on the left or on the right."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -55,15 +55,16 @@ class Expansion(NamedTuple):
 def distinct_sums(matrix: np.ndarray, power: int, symmetric: bool) -> np.ndarray:
     """Return inj of every multigraph with ``power`` edges, in the order of :func:`expansion`."""
     memo: dict[Any, Any] = {}
-    return np.array(
-        [
-            sum(
-                weight * math.prod(_graph_sum(part, matrix, symmetric, memo) for part in graph)
-                for graph, weight in terms
-            )
-            for terms in expansion(power, symmetric).terms
-        ]
-    )
+    terms = expansion(power, symmetric).terms
+    parts = {part for combination in terms for graph, _ in combination for part in graph}
+    sums = {part: _graph_sum(part, matrix, symmetric, memo) for part in parts}
+
+    def combined(combination: tuple[tuple[Multigraph, int], ...]) -> float:
+        return sum(
+            weight * math.prod(sums[part] for part in graph) for graph, weight in combination
+        )
+
+    return np.array([combined(combination) for combination in terms])
 
 
 def mean_power(left: np.ndarray, right: np.ndarray, n: int, power: int, symmetric: bool) -> float:
@@ -153,16 +154,20 @@ def _in_one_way(edges: Graph, symmetric: bool) -> Multigraph:
 def _components(edges: Graph) -> list[Graph]:
     parts: list[Graph] = []
     for edge in edges:
-        touched = [part for part in parts if {v for e in part for v in e} & set(edge)]
+        touched = [part for part in parts if _vertices(part) & set(edge)]
         parts = [part for part in parts if part not in touched]
         parts.append((*(e for part in touched for e in part), edge))
     return parts
 
 
+def _vertices(edges: Iterable[Edge]) -> set[int]:
+    return {v for edge in edges for v in edge}
+
+
 @cache
 def _numbered(part: Graph, symmetric: bool) -> Graph:
     """Return the smallest of all numberings of the vertices of a component."""
-    vertices = sorted({v for edge in part for v in edge})
+    vertices = sorted(_vertices(part))
     numberings = (dict(zip(vertices, p)) for p in permutations(range(len(vertices))))
     return min(_renamed(part, numbers, symmetric) for numbers in numberings)
 
@@ -172,7 +177,7 @@ def _renamed(part: Graph, numbers: dict[int, int], symmetric: bool) -> Graph:
     return tuple(sorted((min(e), max(e)) if symmetric else e for e in renamed))
 
 
-# ------------------------------------------------------------------- sums over all values of vertices
+# ------------------------------------------------------------- sums over all values of vertices
 
 
 def _graph_sum(part: Graph, matrix: np.ndarray, symmetric: bool, memo: dict[Any, Any]) -> float:
@@ -181,16 +186,12 @@ def _graph_sum(part: Graph, matrix: np.ndarray, symmetric: bool, memo: dict[Any,
     It is O(n^2) matrix-vector products, folded from the leaves; only a triangle needs the square of
     the matrix.
     """
-    if part not in memo:
-        if _is_triangle(part):
-            memo["triangles"] = memo.get("triangles") or _triangles(matrix, symmetric)
-            memo[part] = memo["triangles"][_is_cyclic(part)]
-        else:
-            degree = Counter(v for edge in part for v in edge)
-            branches = _branches(max(degree, key=lambda v: degree[v]), part, symmetric)
-            memo[part] = float(_weights(branches, matrix, memo).sum())
-    value: float = memo[part]
-    return value
+    if _is_triangle(part):
+        if "triangles" not in memo:
+            memo["triangles"] = _triangles(matrix, symmetric)
+        value: float = memo["triangles"][_is_cyclic(part)]
+        return value
+    return float(_weights(_rooted(part, symmetric), matrix, memo).sum())
 
 
 def _is_triangle(part: Graph) -> bool:
@@ -218,13 +219,20 @@ def _triangles(matrix: np.ndarray, symmetric: bool) -> tuple[float, float]:
     return float(passed), float(passed if symmetric else cycled)
 
 
+@cache
+def _rooted(part: Graph, symmetric: bool) -> Branches:
+    """Return what hangs from the vertex of a component that has the most edges."""
+    degree = Counter(v for edge in part for v in edge)
+    return _branches(max(degree, key=lambda v: degree[v]), part, symmetric)
+
+
 def _branches(vertex: int, edges: Graph, symmetric: bool) -> Branches:
     """Return what hangs from a vertex of a multigraph without cycles but parallel edges and
     loops."""
     here = [edge for edge in edges if vertex in edge]
     rest = tuple(edge for edge in edges if vertex not in edge)
     branches = [LOOP for u, v in here if u == v]
-    for other in {v for edge in here for v in edge} - {vertex}:
+    for other in _vertices(here) - {vertex}:
         between = [edge for edge in here if other in edge]
         ways = tuple(sorted("out" if symmetric or u == vertex else "in" for u, _ in between))
         branches.append((ways, _branches(other, rest, symmetric)))

@@ -141,7 +141,7 @@ def dissimilarities(x: Representation, rdm: str, compare: str) -> np.ndarray:
     return matrix + matrix.T
 
 
-# ---------------------------------------------------------------------------- matrices of neighbours
+# -------------------------------------------------------------------------- matrices of neighbours
 
 
 def neighbour_weights(
@@ -216,7 +216,7 @@ def _double(values: Array) -> np.ndarray:
 def _outer(points: Array) -> np.ndarray:
     """Return P P'."""
     rows = _double(points)
-    return rows @ rows.T
+    return np.asarray(rows @ rows.T)
 
 
 def _dense(kernel: Any) -> np.ndarray:
