@@ -13,6 +13,7 @@ from ..views.points import preshape
 from ..views.spectra import components_for, decomposition, energy, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
+from .products import SHARED_DIMENSIONS
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 
@@ -152,6 +153,7 @@ def _ratios(a: Array, b: Array) -> Array:
     invariant_to=SHAPE,
     identity=False,
     uninformative=of_grams,
+    product=SHARED_DIMENSIONS,
 )
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
