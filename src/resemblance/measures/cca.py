@@ -15,6 +15,7 @@ from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy
 from ..views.resi_code import resi_pwcca, resi_svcca_components
 from ..views.spectra import basis_coordinates, components_for, with_tied
 from .chance import of_column_spaces, of_components, of_leading_spans, of_spans, of_weighted_spans
+from .leaving_out.spans import eigenspace_overlap_without, squared_cca_without
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 
@@ -29,7 +30,10 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
     reference="raghu2017svcca",
     invariant_to={"affine"},
     min_samples=3,
-    changes=(when({"divisor": "width"}, identity=False),),
+    changes=(
+        when({"divisor": "width"}, identity=False),
+        when({"aggregation": "mean_squared"}, left_out=squared_cca_without),
+    ),
     uninformative=of_spans,
 )
 def mean_cca(
@@ -221,6 +225,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     invariant_to={"invertible_linear"},
     identity=False,
     uninformative=of_column_spaces,
+    left_out=eigenspace_overlap_without,
 )
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.
