@@ -13,6 +13,7 @@ from ..views.points import preshape
 from ..views.spectra import components_for, decomposition, energy, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
+from .expected import mean_of_leading_grams, mean_of_shared_dimensions
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 
@@ -152,6 +153,7 @@ def _ratios(a: Array, b: Array) -> Array:
     invariant_to=SHAPE,
     identity=False,
     uninformative=of_grams,
+    chance=mean_of_shared_dimensions,
 )
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -185,6 +187,7 @@ def ensd(x: Representation, y: Representation) -> Array:
     invariant_to=SHAPE,
     limits={"explained_variance": (0, 1)},
     uninformative=of_leading_grams,
+    chance=mean_of_leading_grams,
 )
 def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
     r"""Principal-component CKA: linear CKA of the leading principal components.

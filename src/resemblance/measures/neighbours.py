@@ -38,6 +38,7 @@ from ..views.shared_neighbours import (
     tied_rows,
 )
 from .chance import of_neighbour_unions, of_profiles
+from .expected import mean_of_rankings, mean_of_unions
 
 APPROXIMATE = when({"index": "hnsw"}, extra="neighbours")
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -58,6 +59,7 @@ COSINE = {"orthogonal", "isotropic_scaling"}
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     diagnostics=recall_of_both,
     uninformative=of_neighbour_unions,
+    chance=mean_of_unions,
 )
 def jaccard(
     x: Representation,
@@ -105,6 +107,7 @@ def _overlap(a: Nearest, b: Nearest) -> float:
     limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     diagnostics=recall_of_both,
+    chance=mean_of_rankings,
 )
 def rank_similarity(
     x: Representation,

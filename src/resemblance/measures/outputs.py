@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import Array, namespace, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined
+from .expected import mean_of_predictions
 
 
 @measure(
@@ -55,6 +56,7 @@ def accuracy_difference(
     invariant_to={"isotropic_scaling"},
     differentiable=False,
     min_samples=1,
+    chance=mean_of_predictions,
 )
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.

@@ -14,6 +14,7 @@ from ..views.pairs import basis_overlap, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import decomposition, orthonormal_basis
 from .chance import of_predictor, of_smoothers
+from .expected import mean_of_prediction, mean_of_smoothers
 
 RIGID = {"orthogonal", "translation"}
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
@@ -29,6 +30,7 @@ RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the
     reference="kornblith2019similarity",
     invariant_to=RIGID | {"isotropic_scaling"},
     uninformative=of_predictor,
+    chance=mean_of_prediction,
 )
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
@@ -122,7 +124,7 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     rows_of_maps="positions",
     invariant_to={"affine"},
     changes=(
-        when({"squared": True}, metric=False),
+        when({"squared": True}, metric=False, chance=mean_of_smoothers),
         when({"ridge": lambda ridge: ridge > 0}, invariant_to=RIGID | {"isotropic_scaling"}),
     ),
     uninformative=of_smoothers,

@@ -24,6 +24,7 @@ from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.pairs import hsic
 from ..views.points import size
 from .chance import of_dissimilarities, of_distances, of_grams
+from .expected import mean_of_dissimilarities, mean_of_distances, mean_of_grams, zero
 
 RIGID = {"orthogonal", "translation"}
 
@@ -44,6 +45,7 @@ RIGID = {"orthogonal", "translation"}
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
     ),
     uninformative=of_grams,
+    chance=mean_of_grams,
 )
 def cka(
     x: Representation,
@@ -95,6 +97,7 @@ def cka(
     symmetric=True,
     reference="szekely2007measuring",
     invariant_to=RIGID | {"isotropic_scaling"},
+    changes=(when({"squared": True}, chance=mean_of_distances),),
     uninformative=of_distances,
 )
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
@@ -130,12 +133,13 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     differentiable=False,
     changes=(
         when({"compare": "pearson"}, differentiable=True),
-        when({"compare": "cosine"}, differentiable=True),
+        when({"compare": "cosine"}, differentiable=True, chance=mean_of_dissimilarities),
         when({"rdm": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
         when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
         when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
     ),
     uninformative=of_dissimilarities,
+    chance=zero,
 )
 def rsa(
     x: Representation,

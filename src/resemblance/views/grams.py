@@ -103,6 +103,12 @@ def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
 
 
 @view
+def gram_trace(x: Representation, kernel: GramKernel) -> Array:
+    """Trace of the centred Gram matrix."""
+    return x.xp.sum(gram_diagonal(x, kernel))
+
+
+@view
 def gram_energy(x: Representation, kernel: GramKernel) -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
     if kernel.name == "linear":
