@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
-from conftest import for_few_samples
 
 import resemblance as rs
-from resemblance.measures import expected
-from resemblance.measures.expected import above_chance
 from resemblance.representation import Representation
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -58,9 +54,7 @@ def pair(kind: str, seed: int = 0, n: int = N) -> tuple[np.ndarray, np.ndarray]:
 
 def mean_over_orders(measure: rs.Measure, x: np.ndarray, y: np.ndarray) -> float:
     first = Representation(x)
-    return float(
-        np.mean([measure.evaluate(first, Representation(y[order])) for order in ORDERS])
-    )
+    return float(np.mean([measure.evaluate(first, Representation(y[order])) for order in ORDERS]))
 
 
 @pytest.mark.parametrize("kind", KINDS)

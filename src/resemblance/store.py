@@ -17,6 +17,7 @@ FORMAT = 4
 # Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks.
 READABLE = (1, 2, 3, 4)
 CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
+CHANCE = "chance"  # the name of that which is the mean over all orders of the samples
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.
