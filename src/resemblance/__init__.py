@@ -8,6 +8,7 @@ from .compare import compare
 from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
+from .inference.planning import samples_for
 from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
@@ -57,6 +58,7 @@ __all__ = [
     "pair_view",
     "preset",
     "read_subjects",
+    "samples_for",
     "stability",
     "statistic",
     "subject_from_model",

@@ -33,7 +33,8 @@ COLUMNS = (
 OVER_PAIRS = (
     "Smallest, median and largest are over pairs of different representations. Seconds are summed "
     "over all pairs; what several measures share is counted for the first that needed it. Chance "
-    "is the mean of the value over all orders of the samples of one side, where it has a closed form."
+    "is the mean of the value over all orders of the samples of one side, where it has a closed "
+    "form."
 )
 MAPS = (
     "Dark blue is similar whatever the direction of a measure; the scale of each map gives its "
