@@ -21,7 +21,7 @@ from ..views.recall import recall_of_both
 from ..views.shared_neighbours import attainable, mean_product, mean_share, ranks_of, relative
 from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
 from .neighbours import APPROXIMATE, COSINE
-from .products import NEIGHBOURS, NEIGHBOURS_BEYOND_CHANCE
+from .products import NEIGHBOURS, NEIGHBOURS_AND_RANKS, NEIGHBOURS_BEYOND_CHANCE
 
 EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
 
@@ -191,6 +191,7 @@ def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     limits={"k": (1, np.inf)},
     changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
     uninformative=of_mean_ranks,
+    product=NEIGHBOURS_AND_RANKS,
 )
 def information_imbalance(
     x: Representation,
