@@ -33,11 +33,7 @@ from ..views.pairs import (
 from ..views.points import row_norms, size
 from ..views.spectra import need_derivative, partly_whitened
 from .chance import of_rotations, of_row_directions
-from .leaving_out.rotations import (
-    angular_shape_without,
-    procrustes_without,
-    size_and_shape_without,
-)
+from .leaving_out.rotations import angular_shape_without, procrustes_without, size_and_shape_without
 
 RIGID = {"orthogonal", "translation"}
 

@@ -14,14 +14,13 @@ from ..representation import Representation, Undefined
 from .leaving_out.digits import as_float64, mean_without, need_samples
 
 
-
 def accuracy_difference_without(
     x: Representation, y: Representation, labels: tuple[int, ...]
 ) -> np.ndarray:
     """Accuracy difference without each sample, exactly, shape (n,)."""
     need_samples("accuracy_difference", x, 1)
     first, second = (_are_correct(r, labels) for r in (x, y))
-    return np.abs(mean_without(first) - mean_without(second))
+    return np.asarray(np.abs(mean_without(first) - mean_without(second)))
 
 
 def disagreement_without(x: Representation, y: Representation) -> np.ndarray:

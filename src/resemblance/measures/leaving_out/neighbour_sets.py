@@ -11,7 +11,7 @@ import numpy as np
 from ...representation import Representation, Undefined, title, view
 from ...views.neighbour_kernels import spread
 from ...views.neighbours import Affinity, Metric, NeighbourSearch, nearest
-from .digits import REMEDY, is_constant_without, need_samples
+from .digits import REMEDY, is_constant_without, need_samples, size_without
 
 Score = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
 
@@ -39,7 +39,7 @@ def mutual_knn_without(
     need_samples("mutual_knn", x, k + 1 + corrected)
     search = NeighbourSearch(k, metric)
     n, whole = x.shape[0], _attainable(x, y, search, "share")
-    value = np.minimum(_mean_without(x, y, search, "share") / whole, 1)
+    value: np.ndarray = np.minimum(_mean_without(x, y, search, "share") / whole, 1)
     if not corrected:
         return value
     chance = k / (n - 2) / whole
@@ -55,14 +55,14 @@ def jaccard_without(
     need_samples("jaccard", x, k + 1)
     search = NeighbourSearch(k, metric)
     whole = _attainable(x, y, search, "overlap")
-    return np.minimum(_mean_without(x, y, search, "overlap") / whole, 1)
+    return np.asarray(np.minimum(_mean_without(x, y, search, "overlap") / whole, 1))
 
 
 def _attainable(
     x: Representation, y: Representation, search: NeighbourSearch, score: str
 ) -> np.ndarray:
     """The largest score that ties allow, without each sample."""
-    return np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score))
+    return np.asarray(np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score)))
 
 
 @view
@@ -117,6 +117,8 @@ def _cases(
 def replaced(x: Representation, search: NeighbourSearch) -> Replaced:
     """Return the weights of neighbours before and after a sample is left out."""
     n, k, ties = x.shape[0], search.k, nearest(x, *search).ties
+    if search.metric == "euclidean":
+        size_without(x)
     if is_constant_without(x):
         raise Undefined(
             f"{title(x)} is constant without one of {n} samples: none has nearest neighbours; "
