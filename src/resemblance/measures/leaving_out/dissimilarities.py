@@ -6,6 +6,7 @@ import numpy as np
 
 from ...arrays import scalar
 from ...representation import Representation, title, view
+from ...significance.ranks import ranks_of_rows
 from ...views.distances import distances, rdm_vector, row_blocks
 from ...views.points import size
 from .digits import as_float64, need_rest, need_samples, row_sums, size_without
@@ -87,13 +88,13 @@ def _energy_without(x: Representation, kind: str, compare: str) -> np.ndarray:
 def _of_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
     """Spearman's correlation of two vectors of pairs without those of each sample."""
     n, (r, s) = x.shape[0], (rank_of_pairs(v, kind) for v in (x, y))
-    pairs, ones = (n - 1) * (n - 2) / 2, np.ones(len(r))
+    pairs = (n - 1) * (n - 2) / 2
     in_rows = _sums_in_rows(r, s, n)
     # Sums over the pairs of the others: of r and s, of c and e, and of their products.
     of_r, of_s = (-row_sums(v, n) for v in (r, s))
-    of_c, of_e = (row_sums(_above(v, ones)[1], n) - (n - 1) ** 2 / 2 for v in (r, s))
-    c_and_s = row_sums(_above(r, s)[1], n) - in_rows[0] - of_c * of_s / pairs
-    r_and_e = row_sums(_above(s, r)[1], n) - in_rows[1] - of_r * of_e / pairs
+    of_c, of_e = (row_sums(len(v) / 2 - v, n) - (n - 1) ** 2 / 2 for v in (r, s))
+    c_and_s = row_sums(_above(r, s), n) - in_rows[0] - of_c * of_s / pairs
+    r_and_e = row_sums(_above(s, r), n) - in_rows[1] - of_r * of_e / pairs
     c_and_e = _sums_of_both(r, s, n) - in_rows[2] - of_c * of_e / pairs
     r_and_s = r @ s - row_sums(r * s, n) - of_r * of_s / pairs
     squares = [_rank_squares(v, kind) for v in (x, y)]
@@ -111,22 +112,25 @@ def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     return np.asarray(np.rint(2 * centred + len(vector) + 1) / 2 - (len(vector) + 1) / 2)
 
 
-def _above(r: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the place of each pair, twice its rank from 0, and the sum of the weights of all pairs
-    of higher ranks, with half of those of the same rank."""
-    place = np.rint(2 * r + len(r) - 1).astype(np.int64)
+def _place(r: np.ndarray) -> np.ndarray:
+    """Return twice the rank of each pair, from 0."""
+    return np.asarray(np.rint(2 * r + len(r) - 1), dtype=np.int64)
+
+
+def _above(r: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return for each pair the weight of all pairs of higher ranks, with half of those of the same
+    rank."""
+    place = _place(r)
     at = np.bincount(place, weights=weights, minlength=2 * len(r) - 1)
-    return place, (np.cumsum(at[::-1])[::-1] - at / 2)[place]
+    return np.asarray((np.cumsum(at[::-1])[::-1] - at / 2)[place])
 
 
 def _sums_in_rows(r: np.ndarray, s: np.ndarray, n: int) -> np.ndarray:
     """Return sums over the pairs of each sample, of the products c s, e r and c e: shape (3, n)."""
-    from scipy.stats import rankdata  # takes as long to import as the rest of the library
-
     sums = np.empty((3, n))
     for start, stop in row_blocks(n):
         at = np.stack([_pairs_of(i, n) for i in range(start, stop)])
-        c, e = (rankdata(v[at], axis=1) - 0.5 for v in (r, s))
+        c, e = (ranks_of_rows(v[at]) - 0.5 for v in (r, s))
         products = c * s[at], e * r[at], c * e
         sums[:, start:stop] = [product.sum(axis=1) for product in products]
     return sums
@@ -143,11 +147,10 @@ def _sums_of_both(r: np.ndarray, s: np.ndarray, n: int) -> np.ndarray:
 def _binned(r: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the bin of the rank of each pair, and for each sample the mean of c over the pairs of
     every bin, shape (n, bins)."""
-    place, above = _above(r, np.ones(len(r)))
-    bins = (place + 1) * BINS // (2 * len(r))
+    bins = (_place(r) + 1) * BINS // (2 * len(r))
     counts = np.bincount(bins, minlength=BINS)
     higher = counts[::-1].cumsum()[::-1] - counts
-    share = (above - higher[bins]) / counts[bins]  # of the pairs of the bin, those above
+    share = (len(r) / 2 - r - higher[bins]) / counts[bins]  # of the pairs of the bin, those above
     means = np.empty((n, BINS))
     for i in range(n):
         at = _pairs_of(i, n)
@@ -169,15 +172,18 @@ def _rank_squares(x: Representation, kind: str) -> np.ndarray:
 
     (m³ - m) / 12 for m pairs without ties, and (t³ - t) / 12 less for t pairs of the same rank.
     """
-    n, ranks = x.shape[0], rank_of_pairs(x, kind)
-    _, group, sizes = np.unique(ranks, return_inverse=True, return_counts=True)
-    m, missing = (n - 1) * (n - 2) // 2, np.zeros(n)
-    tied = np.flatnonzero(sizes > 1)
-    if len(tied):
-        for i in range(n):
-            left = sizes[tied] - np.bincount(group[_pairs_of(i, n)], minlength=len(sizes))[tied]
-            missing[i] = (left.astype(float) ** 3 - left).sum()
-    whole = float(m) ** 3 - m
-    squares = (whole - missing) / 12
+    n, place = x.shape[0], _place(rank_of_pairs(x, kind))
+    m, sizes = (n - 1) * (n - 2) // 2, np.bincount(place)
+    missing = np.full(n, _cubes(sizes).sum())
+    for i in range(n if missing.any() else 0):
+        touched, counts = np.unique(place[_pairs_of(i, n)], return_counts=True)
+        missing[i] += (_cubes(sizes[touched] - counts) - _cubes(sizes[touched])).sum()
+    whole = _cubes(np.array(m))
+    squares: np.ndarray = (whole - missing) / 12
     need_rest(f"the {kind} dissimilarities of {title(x)}", squares / whole)
     return squares
+
+
+def _cubes(t: np.ndarray) -> np.ndarray:
+    """Return t³ - t, 0 without ties."""
+    return np.asarray(t.astype(np.float64) ** 3 - t)

@@ -16,7 +16,7 @@ from .digits import REMEDY, is_constant_without, need_samples, size_without
 Score = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
 
 
-class Replaced(NamedTuple):
+class Replacements(NamedTuple):
     """Weights of neighbours, sparse arrays (n, n), by what the sample that is left out was.
 
     ``weights``: as they are, for no neighbour; with k + 1 neighbours, for one with weight 1; with
@@ -75,7 +75,7 @@ def _mean_without(
     x: Representation, y: Representation, search: NeighbourSearch, score: str
 ) -> np.ndarray:
     """Mean score of the rows without each sample, shape (n,)."""
-    a, b = replaced(x, search), replaced(y, search)
+    a, b = replacements(x, search), replacements(y, search)
     n, k = x.shape[0], search.k
     of_row: Score = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
     before = of_row(_common(a.weights[0], b.weights[0]))
@@ -97,7 +97,7 @@ def _common(v: Any, w: Any) -> np.ndarray:
 
 
 def _cases(
-    a: Replaced, b: Replaced, i: int, j: int
+    a: Replacements, b: Replacements, i: int, j: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
     """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
     the right, and the product of its own weights there."""
@@ -114,7 +114,7 @@ def _cases(
 
 
 @view
-def replaced(x: Representation, search: NeighbourSearch) -> Replaced:
+def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
     """Return the weights of neighbours before and after a sample is left out."""
     n, k, ties = x.shape[0], search.k, nearest(x, *search).ties
     if search.metric == "euclidean":
@@ -131,7 +131,7 @@ def replaced(x: Representation, search: NeighbourSearch) -> Replaced:
     tied = _where(graph, graph.data < 1)
     shared = graph + tied.multiply(graph).multiply((1 / (sizes - 1))[:, None])
     entries = (None, _where(graph, graph.data == 1), tied)
-    return Replaced((graph, longer, shared.tocsr()), entries)
+    return Replacements((graph, longer, shared.tocsr()), entries)
 
 
 def _where(graph: Any, which: np.ndarray) -> Any:

@@ -43,6 +43,7 @@ def squared_cca_without(x: Representation, y: Representation, divisor: str, **_:
 def eigenspace_overlap_without(x: Representation, y: Representation) -> np.ndarray:
     """Eigenspace overlap without each sample, exactly, shape (n,), in [0, 1]; as
     :func:`squared_cca_without`."""
+    need_samples("eigenspace_overlap", x, 2)
     shared, _ = _shared_without(x, y, centered=False)
     return np.minimum(shared / max(x.shape[1], y.shape[1]), 1)
 
@@ -50,6 +51,7 @@ def eigenspace_overlap_without(x: Representation, y: Representation) -> np.ndarr
 def gulp_without(x: Representation, y: Representation, ridge: float, squared: bool) -> np.ndarray:
     """GULP without a ridge without each sample, exactly, shape (n,); as
     :func:`squared_cca_without`."""
+    need_samples("gulp", x, 2)
     shared, ranks = _shared_without(x, y)
     total = ranks[0] + ranks[1]
     distance = np.where(total - 2 * shared <= 1e-12 * total, 0, total - 2 * shared)
@@ -59,6 +61,7 @@ def gulp_without(x: Representation, y: Representation, ridge: float, squared: bo
 def regression_without(x: Representation, y: Representation, predict: str) -> np.ndarray:
     """Linear regression without each sample, exactly, shape (n,), in [0, 1]; as
     :func:`squared_cca_without`."""
+    need_samples("linear_regression", x, 2)
     if predict == "first":
         x, y = y, x
     basis, targets = as_float64(orthonormal_basis(x)), as_float64(preshape(y))
@@ -69,7 +72,6 @@ def regression_without(x: Representation, y: Representation, predict: str) -> np
 
 def projection_without(x: Representation, centered: bool = True) -> Projection:
     """Return what becomes of the projection on the column space without each sample."""
-    need_samples("the column space", x, 2)
     size_without(x, centered)  # a sample that dwarfs the others hides the directions that they span
     basis = as_float64(orthonormal_basis(x, centered=centered))
     n, rank = basis.shape
