@@ -14,11 +14,10 @@ import numpy as np
 from ..rng import generator
 from .estimates import check_whole
 from .labels import numbers_of
-from .permutation import at_least
+from .permutation import at_least, order_count
 
 DRAWS = 999
 SHORTEST = 4  # samples of a window
-LARGEST_LOGARITHM = 700.0  # of a number of orders that a float can hold
 
 
 class _Units(NamedTuple):
@@ -60,11 +59,7 @@ class Design:
         """How many orders there are, or shifts other than none; infinite beyond a float."""
         if self.shifts:
             return 2 * self.shifts
-        sizes = np.bincount(self._units.group).tolist()
-        logarithm = sum(math.lgamma(size + 1) for size in sizes)
-        if logarithm > LARGEST_LOGARITHM:
-            return math.inf
-        return float(math.prod(map(math.factorial, sizes)))
+        return order_count(np.bincount(self._units.group).tolist())
 
     @property
     def is_exhaustive(self) -> bool:
