@@ -8,7 +8,8 @@ from .compare import compare
 from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
-from .measure import Measure, measure
+from .inference import Evidence, evidence, load_evidence
+from .measure import Measure, Product, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
 from .representation import (
@@ -33,7 +34,9 @@ __all__ = [
     "Comparison",
     "Drift",
     "DriftReport",
+    "Evidence",
     "Measure",
+    "Product",
     "Representation",
     "Statistic",
     "Subject",
@@ -42,6 +45,7 @@ __all__ = [
     "as_representation",
     "compare",
     "drift",
+    "evidence",
     "from_conditions",
     "from_maps",
     "from_tokens",
@@ -52,6 +56,7 @@ __all__ = [
     "list_measures",
     "list_statistics",
     "load",
+    "load_evidence",
     "measure",
     "neighbour_recall",
     "pair_view",

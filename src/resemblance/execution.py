@@ -6,12 +6,13 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -47,19 +48,30 @@ def _run_here(tasks: Sequence[TileTask]) -> Iterator[list[Cell]]:
 def _run_elsewhere(
     tasks: Sequence[TileTask], executor: Executor, save: str | Path | None
 ) -> Iterator[list[Cell]]:
+    check_travel({m for task in tasks for m in task.measures}, executor)
+    return results_of([Call(_title(task), run_task, (task,)) for task in tasks], executor, save)
+
+
+def check_travel(measures: Set[Measure], executor: Executor) -> None:
+    """Raise ``ValueError`` for a measure that cannot be sent to the processes of an executor."""
     if has_processes(executor):
-        for measure in {m for task in tasks for m in task.measures}:
-            pickle.dumps(measure)  # one that cannot travel fails here; the pool might never end
-    calls = [Call(_title(task), run_task, (task,)) for task in tasks]
+        for measure in measures:
+            pickle.dumps(measure)  # it fails here; the pool might never end
+
+
+def results_of(
+    calls: Iterable[Call], executor: Executor, save: str | Path | None, called: str = "compare"
+) -> Iterator[Any]:
+    """Yield what calls return as soon as they are done; errors say what is kept in ``save``."""
     try:
         for _, future in carry_out(calls, executor):
             yield future.result()
     except BrokenExecutor as error:
         cause = "a worker ended before its work was done, most often for lack of memory"
         remedy = "take fewer workers, or a smaller memory="
-        raise type(error)(f"compare: {cause}: {remedy}; {_kept(save)}") from error
+        raise type(error)(f"{called}: {cause}: {remedy}; {_kept(save)}") from error
     except LostWorkerError as error:
-        raise LostWorkerError(f"compare: {error}; {_kept(save)}") from error
+        raise LostWorkerError(f"{called}: {error}; {_kept(save)}") from error
 
 
 def _kept(save: str | Path | None) -> str:

@@ -11,11 +11,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .locks import has_locks, held
 
-FORMAT = 4
-# Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks.
-READABLE = (1, 2, 3, 4)
+FORMAT = 5
+# Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks; up
+# to format 4 there were no vectors.
+READABLE = (1, 2, 3, 4, 5)
+EVIDENCE = "evidence"  # the entry of a description that says how inference was made
 CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
@@ -35,6 +39,11 @@ CELLS = (
     f"CREATE TABLE cells ({_OLD}, {_KEY}) WITHOUT ROWID",
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
+VECTORS = (
+    "CREATE TABLE vectors (measure TEXT, version INTEGER, x TEXT, y TEXT, kind TEXT, "
+    "start INTEGER, numbers BLOB, note TEXT, "
+    "PRIMARY KEY (measure, version, x, y, kind, start)) WITHOUT ROWID"
+)
 TIMEOUT = 60.0  # seconds to wait for another process
 WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 
@@ -56,7 +65,25 @@ class Cell(NamedTuple):
     diagnostics: str | None = None
 
 
+class Vector(NamedTuple):
+    """Numbers that inference computed of a measure for the data x and y (see ``inference``).
+
+    ``kind``: what they are, such as the values in the orders of a design; ``start``: the position
+    of the first, where they are stored in pieces; ``note``: words about them.
+    """
+
+    measure: str
+    version: int
+    x: str
+    y: str
+    kind: str
+    start: int
+    numbers: np.ndarray
+    note: str | None = None
+
+
 Key = tuple[str, int, str, str]
+VectorKey = tuple[str, int, str, str, str, int]
 
 
 def key_of(cell: Cell) -> Key:
@@ -147,7 +174,8 @@ class Store:
             if row is None:
                 raise ValueError(f"{self.path} holds no comparison")
             entries: dict[str, Any] = json.loads(row[0])
-            return {name: entries[name] for name in ("rows", "columns", "measures", "provenance")}
+            names = ["rows", "columns", "measures", "provenance"]
+            return {name: entries[name] for name in [*names, *({EVIDENCE} & entries.keys())]}
 
     def put(self, cells: Iterable[Cell]) -> None:
         """Add cells, which are on disk within half a second of work.
@@ -192,6 +220,31 @@ class Store:
         except sqlite3.OperationalError as error:
             raise OSError(f"{self.path} cannot be written: {error}") from error
 
+    def put_vectors(self, vectors: Iterable[Vector]) -> None:
+        """Write vectors at once, in place of those that are there."""
+        rows = [(*v[:6], np.asarray(v.numbers, dtype="<f8").tobytes(), v.note) for v in vectors]
+        with self._writing():
+            self._db.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows
+            )
+
+    def vectors(self, of: Iterable[str]) -> list[Vector]:
+        """Return the vectors whose two sides are both among ``of``.
+
+        Raises ``ValueError`` for what cannot be a vector.
+        """
+        if not self._has_vectors():
+            return []
+        among = "IN (SELECT value FROM json_each(?))"
+        sides = (json.dumps(sorted(set(of))),) * 2
+        query = f"SELECT * FROM vectors WHERE x {among} AND y {among}"
+        with reading(self.path):
+            return [_vector(*row) for row in self._db.execute(query, sides)]
+
+    def _has_vectors(self) -> bool:
+        query = "SELECT count(*) FROM sqlite_master WHERE name = 'vectors'"
+        return bool(self._db.execute(query).fetchone()[0])
+
     def _check_format(self) -> None:
         """Refuse the file of another version or program, whose statements might run in a query."""
         # One statement reads one state of the file, even while another process creates it.
@@ -207,7 +260,7 @@ class Store:
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(tables - {*CELLS, HEADER}):
+        if foreign := sorted(tables - {*CELLS, HEADER, VECTORS}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )
@@ -248,7 +301,7 @@ class Store:
             elif version in (2, 3):
                 self._db.execute("ALTER TABLE cells RENAME COLUMN remarks TO diagnostics")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            for statement in (CELLS[0], HEADER):
+            for statement in (CELLS[0], HEADER, VECTORS):
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
 
 
@@ -292,6 +345,17 @@ def open_to_read(path: Path) -> sqlite3.Connection:
                 f"{path} was not closed: copy it with {log.name} to a folder that can be written"
             ) from error
     return _connected(path, "?mode=ro&immutable=1")
+
+
+def _vector(*row: Any) -> Vector:
+    """Return a row of the table of vectors; ``ValueError`` for what cannot be one."""
+    *names, numbers, note = row
+    kinds: tuple[type, ...] = (str, int, str, str, str, int, bytes, str)
+    if not all(map(isinstance, (*names, numbers, note or ""), kinds)) or len(numbers) % 8:
+        raise ValueError(f"this is not a vector of numbers: {names!r}")
+    measure, version, x, y, kind, start = names
+    values = np.frombuffer(numbers, dtype="<f8")
+    return Vector(measure, version, x, y, kind, start, values, note)
 
 
 def _check(cell: Cell) -> None:

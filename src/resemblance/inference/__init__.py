@@ -5,3 +5,19 @@ a measure under the null hypothesis need no new views; measures that are functio
 product of two matrices need no orders at all (:mod:`~.moments`); values without some of the samples
 give intervals, differences, influence and sample sizes.
 """
+
+from .differences import BiasedDifferenceWarning, Difference
+from .evidence import evidence
+from .loading import load_evidence
+from .result import Best, Evidence, NullCells, PartCells
+
+__all__ = [
+    "Best",
+    "BiasedDifferenceWarning",
+    "Difference",
+    "Evidence",
+    "NullCells",
+    "PartCells",
+    "evidence",
+    "load_evidence",
+]

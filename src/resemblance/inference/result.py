@@ -12,9 +12,13 @@ import numpy as np
 from ..comparison import Comparison, MeasureInfo
 from ..extras import need
 from ..measure import Measure
+from ..representation import Representation
 from ..significance.adjusting import false_discovery_rates, holm, step_down
 from ..significance.orders import Design
 from ..significance.parts import Kind, half_width, standard_error
+from ..suggestions import did_you_mean
+from .differences import Difference, difference_of
+from .saving import save_evidence
 
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
@@ -26,7 +30,9 @@ class NullCells(NamedTuple):
 
     ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, all
     (rows, columns); ``drawn`` are the values in each order, (rows, columns, draws), or empty along
-    the last axis where exact moments took their place; ``how`` says for each pair how it was found.
+    the last axis where exact moments or shifts took their place; ``how`` says for each pair how it
+    was computed. ``observed`` are the values that chance is for: those of the comparison, but of
+    shifted windows that of the unshifted ones, which have fewer samples.
     """
 
     chance: np.ndarray
@@ -34,6 +40,7 @@ class NullCells(NamedTuple):
     p: np.ndarray
     drawn: np.ndarray
     how: tuple[tuple[str, ...], ...]
+    observed: np.ndarray
 
 
 class PartCells(NamedTuple):
@@ -41,15 +48,6 @@ class PartCells(NamedTuple):
 
     kind: Kind
     values: np.ndarray
-
-
-class Difference(NamedTuple):
-    """A difference between two scores, with its interval and its two-sided p-value."""
-
-    value: float
-    low: float
-    high: float
-    p: float
 
 
 class Best(NamedTuple):
@@ -68,7 +66,8 @@ class Evidence:
     ``evidence["cka"]`` is the matrix of values, as of a :class:`Comparison`, which ``comparison``
     is; the methods return matrices of the same shape. All p-values are one-sided, in the direction
     of similarity. Where all pairs of one list are compared, the diagonal has values but no chance,
-    p-values or intervals (NaN): nothing is tested against itself.
+    p-values or intervals (NaN): nothing is tested against itself. ``sides`` are the
+    representations of the rows and of the columns by name; None after reading from a file.
     """
 
     comparison: Comparison
@@ -77,7 +76,7 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
-    representations: Mapping[str, Any] | None = None
+    sides: tuple[Mapping[str, Representation], Mapping[str, Representation]] | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -143,9 +142,9 @@ class Evidence:
         best = info.range[1] if info.larger_is_more_similar else info.range[0]
         if not np.isfinite(best):
             raise ValueError(f"above_chance: {info.spec} has no most similar value")
-        chance = self.chance(measure)
+        chance, observed = self.chance(measure), self._null(measure).observed
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = (self[measure] - chance) / (best - chance)
+            share = (observed - chance) / (best - chance)
         return np.where(best == chance, np.nan, share)
 
     def adjusted(self, measure: str | Measure) -> np.ndarray:
@@ -193,10 +192,26 @@ class Evidence:
         return Best(self.rows[i], self.columns[j], value, p)
 
     def difference(
-        self, measure: str | Measure, one: tuple[str, str], other: tuple[str, str]
+        self,
+        measure: str | Measure,
+        one: tuple[str, str],
+        other: tuple[str, str],
+        of: Evidence | None = None,
     ) -> Difference:
-        """Return how much more similar the pair ``one`` is than ``other``, paired over samples."""
-        raise NotImplementedError
+        r"""Return how much more similar the pair ``one`` is than ``other``.
+
+        .. math:: d = m(A, B) - m(A, C), \qquad d \pm t \, \mathrm{SE}(d)
+
+        with the standard error of the difference of the values without each part of the samples:
+        both pairs lose the same samples, so what they share cancels. Positive where the value of
+        ``one`` is larger. ``of``: the evidence that ``other`` is from, if that is on other samples;
+        then the two standard errors add up as squares. The p-value is two-sided.
+
+        Warns for a biased estimator of CKA: pairs of equal similarity and different widths differ
+        by their bias. Raises ``KeyError`` for names that do not exist and ``ValueError`` for a pair
+        without an interval.
+        """
+        return difference_of(self, measure, one, other, of)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: the record of the comparison, then low, high,
@@ -217,9 +232,16 @@ class Evidence:
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`resemblance.load_evidence` reads."""
-        raise NotImplementedError
+        save_evidence(self, path)
 
     # ------------------------------------------------------------------------------------ inside
+
+    def place(self, row: str, column: str) -> tuple[int, int]:
+        """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""
+        for name, names in ((row, self.rows), (column, self.columns)):
+            if name not in names:
+                raise KeyError(f"no {name!r} in this evidence{did_you_mean(name, names)}")
+        return self.rows.index(row), self.columns.index(column)
 
     def _null(self, measure: str | Measure) -> NullCells:
         return self.nulls[self.comparison.info(measure).spec]
@@ -237,7 +259,7 @@ class Evidence:
         """Return how many spreads each value is above chance, in the direction of similarity."""
         null, sign = self._null(measure), self._sign(measure)
         with np.errstate(invalid="ignore", divide="ignore"):
-            z: np.ndarray = sign * (self[measure] - null.chance) / null.spread
+            z: np.ndarray = sign * (null.observed - null.chance) / null.spread
         return np.where(null.spread > 0, z, np.where(np.isnan(null.p), np.nan, 0.0))
 
     def _sign(self, measure: str | Measure) -> int:
@@ -262,7 +284,7 @@ class Evidence:
         chance, spread = null.chance[tested], np.where(null.spread > 0, null.spread, np.inf)[tested]
         drawn = sign * (null.drawn[tested] - chance[:, None]) / spread[:, None]
         drawn = np.where(np.isnan(drawn), np.inf, drawn)
-        return step_down(sign * (self[measure][tested] - chance) / spread, drawn.T)
+        return step_down(sign * (null.observed[tested] - chance) / spread, drawn.T)
 
     def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
         from .words import above_chance

@@ -1,0 +1,71 @@
+"""Is A closer to B than to C? Differences between scores, paired over the samples."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..catalogue import get_measure
+from ..measure import Measure
+from ..significance.parts import standard_error
+
+if TYPE_CHECKING:
+    from .result import Evidence
+
+
+class Difference(NamedTuple):
+    """A difference between two scores, with its interval and its two-sided p-value."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+class BiasedDifferenceWarning(UserWarning):
+    """A difference between values of a biased estimator, whose bias depends on the widths."""
+
+
+def difference_of(
+    evidence: Evidence,
+    measure: str | Measure,
+    one: tuple[str, str],
+    other: tuple[str, str],
+    of: Evidence | None,
+) -> Difference:
+    """Return a difference of scores: see :meth:`resemblance.inference.Evidence.difference`."""
+    from scipy.special import stdtr, stdtrit
+
+    second, spec = of or evidence, evidence.comparison.info(measure).spec
+    _warn_of_bias(spec)
+    places = evidence.place(*one), second.place(*other)
+    parts = [e.parts[spec].values[place] for e, place in zip((evidence, second), places)]
+    for pair, values in zip((one, other), parts):
+        if np.isnan(values).any():
+            raise ValueError(f"difference: {spec} has no interval for {pair[0]} and {pair[1]}")
+    kind, freedom = evidence.parts[spec].kind, min(map(len, parts)) - 1
+    if of is None:
+        error = float(standard_error(parts[0] - parts[1], kind))
+    else:
+        kinds = kind, of.parts[spec].kind
+        error = math.hypot(*(float(standard_error(v, k)) for v, k in zip(parts, kinds)))
+    value = float(evidence[spec][places[0]] - second[spec][places[1]])
+    half = float(stdtrit(freedom, (1 + evidence.level) / 2)) * error
+    p = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
+    return Difference(value, value - half, value + half, p)
+
+
+def _warn_of_bias(spec: str) -> None:
+    """Warn of the estimator of CKA whose bias depends on the widths."""
+    if spec.partition("[")[0] != "cka":
+        return
+    measure = get_measure(spec)
+    if {**measure.defaults, **dict(measure.parameters)}["estimator"] == "biased":
+        message = (
+            f"{spec} is biased, the more the wider the representations are: pairs of equal "
+            "similarity and different widths differ; use cka[estimator=debiased]"
+        )
+        warnings.warn(message, BiasedDifferenceWarning, stacklevel=4)

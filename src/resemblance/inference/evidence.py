@@ -1,0 +1,118 @@
+"""How sure every score is: values with chance, p-values and intervals, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+from ..arguments import select_measures, sides_of
+from ..compare import Request, compare
+from ..measure import Measure
+from ..progress import Progress, in_hundredths
+from ..significance.orders import DRAWS, design_of
+from ..tiles import parse_bytes
+from .bench import Bench
+from .intervals import intervals_of
+from .layout import layout_of
+from .nulls import nulls_of
+from .result import Evidence
+from .saving import save_evidence
+
+# Three views of similarity, all with exact moments: linear, of distances, of neighbours.
+DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
+SHARES = {"values": 10, "nulls": 60, "parts": 30}  # of the work, for the progress bar
+
+
+def evidence(
+    representations: Any,
+    other: Any = None,
+    *,
+    measures: Iterable[str | Measure] | str | Measure | None = None,
+    within: Any = None,
+    blocks: Any = None,
+    series: bool | int = False,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    seed: int = 0,
+    exact: bool = True,
+    executor: Executor | None = None,
+    memory: int | str = "2GB",
+    progress: Progress = True,
+    save: str | Path | None = None,
+) -> Evidence:
+    r"""Compare representations, and say of each score how much of it is chance and how sure it is.
+
+    .. math:: p = \frac{1 + \#\{\pi : m(X, Y_\pi) \ge m(X, Y)\}}{1 + \text{draws}}, \qquad
+        \text{above chance} = \frac{m - \mathbb{E}_\pi m}{m_{\text{best}} - \mathbb{E}_\pi m}
+
+    The null hypothesis is that the samples of Y, in an order that the design allows, could as well
+    belong to those of X. Measures that are linear in an inner product of two n x n matrices have
+    exact moments over all orders: no orders are drawn, and p is the upper tail of the Pearson type
+    III distribution with these three moments, not said below 1e-4. Other measures are computed in
+    ``draws`` orders; a view is then reordered, not computed again, wherever that gives the same
+    (two orders are computed both ways).
+
+    Parameters
+    ----------
+    representations, other, executor, memory, progress, save : as in :func:`compare`. All pairs of
+        one list, or the pairs of two. The file of ``save`` keeps values, draws and parts; the same
+        call continues it, and :func:`load_evidence` reads it.
+    measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
+    within : a label for each sample; orders stay inside groups of equal labels. For classes that
+        both sides share: what they have in common beyond the classes.
+    blocks : a label for each sample, such as its document, subject or trial; blocks move as
+        wholes. For samples that are not independent. Blocks of one size only.
+    series : the samples are in the order of time and depend on those before. Windows are shifted
+        against each other, by up to n // 4 steps or the number given (Harris 2020).
+    draws : orders for measures without exact moments. If there are no more orders than this, all
+        are visited, and p is exact.
+    level : of the intervals.
+    exact : False draws orders for all measures.
+
+    Returns
+    -------
+    :class:`Evidence`. Intervals are for the value that other samples of the same number would have:
+    Student's t times a standard error, from the values without each sample where a measure has
+    them in closed form, without each of 20 groups (of blocks, or of stretches of time), or, for
+    neighbours and topology, on 40 random halves. A biased measure has an interval around its biased
+    value. P-values are one-sided, in the direction of similarity, and the smallest that the design
+    can give is ``evidence.attainable``.
+
+    Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that
+    leave no second order. Results do not depend on the executor, the memory or the order of work.
+
+    Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
+    and Young 1993 (maps), Efron 1982 (jackknife, halves).
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"evidence: level must be between 0 and 1; got {level}")
+    sides = sides_of(representations, other)
+    selected = select_measures(DEFAULT if measures is None else measures).measures
+    layout = layout_of(sides)
+    n = layout.rows[0].shape[0]
+    design = design_of(n, within=within, blocks=blocks, series=series, draws=draws, seed=seed)
+    budget, path = parse_bytes(memory), None if save is None else Path(save)
+    request = Request(sides.rows, selected, sides.columns)
+    with in_hundredths(progress, sum(SHARES.values()), "evidence") as tick:
+        bench = Bench(layout, executor, budget, path, tick)
+        comparison = compare(
+            *(sides.rows, sides.columns),
+            measures=selected,
+            executor=executor,
+            memory=memory,
+            progress=False,
+            save=save,
+        )
+        tick(SHARES["values"])
+        bench.remember()
+        nulls = nulls_of(bench, comparison, selected, design, exact, SHARES["nulls"])
+        parts = intervals_of(bench, request, selected, design, SHARES["parts"])
+    rows, columns = (
+        {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
+    )
+    result = Evidence(comparison, design, level, nulls, parts, layout.is_square, (rows, columns))
+    if path is not None:
+        save_evidence(result, path)
+    return result

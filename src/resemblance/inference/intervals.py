@@ -1,0 +1,162 @@
+"""Values without parts of the samples, from which intervals and differences follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compare import Request, compare_many
+from ..comparison import Comparison
+from ..measure import Measure
+from ..significance.orders import Design
+from ..significance.parts import Kind, groups_of, halves_of
+from .bench import Bench
+from .layout import Layout
+from .result import PartCells
+from .tasks import LEFT_OUT, LeftOutTask, TaskCell, rows_of
+
+# Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
+# of a value that jumps is too wide or too narrow; random halves are not.
+HALVED_FAMILIES = ("neighbours", "topology")
+HALVED = ("mka", "kcka")
+SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
+
+
+def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
+    """Return how the interval of a measure is made.
+
+    By halves for neighbours, topology and kernels of neighbours, and for canonical correlations
+    with many samples; by the values without each sample where the measure has them in closed form;
+    else by leaving out groups. Samples of one block, or of one stretch of a series, are left out
+    together.
+    """
+    if measure.family in HALVED_FAMILIES or measure.name in HALVED:
+        return "groups" if design.shifts else "halves"
+    if measure.left_out and design.blocks is None and not design.shifts:
+        return "left_out"
+    if measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest:
+        return "groups" if design.shifts else "halves"
+    return "groups"
+
+
+def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
+    """Return the rows that are used, for each half or without each group."""
+    if kind == "halves":
+        return halves_of(design.n, blocks=design.blocks, seed=design.seed)
+    groups = groups_of(design.n, blocks=design.blocks, series=bool(design.shifts), seed=design.seed)
+    every = np.arange(design.n)
+    return [np.delete(every, rows) for rows in groups]
+
+
+def intervals_of(
+    bench: Bench, request: Request, measures: Sequence[Measure], design: Design, weight: float
+) -> dict[str, PartCells]:
+    """Compute the values without parts of the samples, and return them by measure."""
+    layout = bench.layout
+    widest = max(r.shape[1] for r in layout.all)
+    kinds: dict[Measure, Kind] = {m: kind_of(m, design, widest) for m in measures}
+    closed = _left_out(bench, [m for m in measures if kinds[m] == "left_out"], 0.2 * weight)
+    rest: dict[Measure, Kind] = {
+        m: "groups" if kinds[m] == "left_out" else kinds[m] for m in measures if m not in closed
+    }
+    exact = {m.spec: PartCells("left_out", closed[m]) for m in closed}
+    return exact | dict(_by_comparing(bench, request, rest, design, 0.8 * weight))
+
+
+# ------------------------------------------------------------------------------ without each sample
+
+
+def _left_out(
+    bench: Bench, measures: Sequence[Measure], weight: float
+) -> dict[Measure, np.ndarray]:
+    """Return the (rows, columns, n) values of the measures that have all of them."""
+    layout = bench.layout
+    tasks = []
+    for j in layout.movable:
+        cells = [
+            TaskCell(p, i, j)
+            for p, m in enumerate(measures)
+            for i, column in layout.pairs(m)
+            if column == j and not bench.has(m, (i, j), LEFT_OUT)
+        ]
+        if cells:
+            used = sorted({k for cell in cells for k in cell[1:]})
+            inputs = {k: layout.all[k] for k in used}
+            tokens = {k: layout.tokens[k] for k in used}
+            tasks.append(LeftOutTask(tuple(measures), inputs, tokens, tuple(cells)))
+    bench.run(tasks, weight)
+    tables = {m: _table(bench, m) for m in measures}
+    return {m: table for m, table in tables.items() if table is not None}
+
+
+def _table(bench: Bench, m: Measure) -> np.ndarray | None:
+    """Return the values of all pairs; None if one has none, so all are made in another way."""
+    layout = bench.layout
+    n = layout.rows[0].shape[0]
+    table = np.full((*layout.shape, n), np.nan)
+    for pair in layout.pairs(m):
+        numbers = bench.vector(m, pair, LEFT_OUT).numbers
+        if len(numbers) != n:
+            return None
+        for place in layout.cells(m, pair):
+            table[place] = numbers
+    return table
+
+
+# ------------------------------------------------------------------------------- halves and groups
+
+
+class PartRun(NamedTuple):
+    """Comparisons on parts of the samples: which rows, and by which measures."""
+
+    rows: list[np.ndarray]
+    measures: list[Measure]
+
+
+def _by_comparing(
+    bench: Bench, request: Request, kinds: dict[Measure, Kind], design: Design, weight: float
+) -> Iterator[tuple[str, PartCells]]:
+    """Yield the values on parts of the samples, each a comparison of its own."""
+    runs = {
+        kind: PartRun(parts_of(kind, design), [m for m in kinds if kinds[m] == kind])
+        for kind in dict.fromkeys(kinds.values())
+    }
+    total = sum(len(run.rows) * len(run.measures) for run in runs.values()) or 1
+    for kind, run in runs.items():
+        share = weight * len(run.measures) * len(run.rows) / total
+        values = _on_parts(bench, request, run, share)
+        for m in run.measures:
+            yield m.spec, PartCells(kind, _untested(bench, np.stack([c[m] for c in values], -1)))
+
+
+def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> list[Comparison]:
+    """Compare parts of the samples, as many at a time as fit the memory."""
+    layout = bench.layout
+    size = sum(8 * math.prod(r.shape) for r in layout.all)
+    batch = max(1, bench.memory // (2 * size))
+    comparisons: list[Comparison] = []
+    for start in range(0, len(run.rows), batch):
+        chosen = run.rows[start : start + batch]
+        parts = [_request(layout, rows, run.measures) for rows in chosen]
+        # The file describes the last comparison: it shall be that of all samples.
+        requests = [*parts, *([request] if bench.save else [])]
+        comparisons += compare_many(
+            requests, executor=bench.executor, memory=bench.memory, progress=False, save=bench.save
+        )[: len(parts)]
+        bench.tick(weight * len(parts) / len(run.rows))
+    return comparisons
+
+
+def _request(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Request:
+    sides = [[rows_of(r, rows) for r in side] for side in (layout.rows, layout.columns or ())]
+    return Request(sides[0], measures, sides[1] or None)
+
+
+def _untested(bench: Bench, values: np.ndarray) -> np.ndarray:
+    """Return values without those of representations with themselves."""
+    if bench.layout.is_square:
+        values[np.diag_indices(len(values))] = np.nan
+    return values

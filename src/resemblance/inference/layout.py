@@ -1,0 +1,90 @@
+"""The pairs that are tested: of two lists all, of one list all but those with themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..arguments import Sides
+from ..measure import Measure
+from ..representation import Representation, fingerprint
+
+Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Representations whose pairs are tested, without sample ids: orders would contradict them."""
+
+    rows: tuple[Representation, ...]
+    columns: tuple[Representation, ...] | None
+
+    @property
+    def is_square(self) -> bool:
+        """Whether all pairs of one list are tested."""
+        return self.columns is None
+
+    @cached_property
+    def all(self) -> tuple[Representation, ...]:
+        """The representations of the rows, then those of the columns if they are others."""
+        return self.rows + (self.columns or ())
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """What identifies each representation: its data, numbered if others have the same.
+
+        In a square, equal data get orders of their own, too.
+        """
+        seen: dict[str, int] = {}
+        tokens = []
+        for r in self.all:
+            name = fingerprint(r)
+            seen[name] = seen.get(name, -1) + 1
+            tokens.append(f"{name} {seen[name]}" if seen[name] and self.is_square else name)
+        return tuple(tokens)
+
+    @property
+    def first_column(self) -> int:
+        """The position of the first column among all representations."""
+        return 0 if self.columns is None else len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return len(self.rows), len(self.rows if self.columns is None else self.columns)
+
+    @property
+    def movable(self) -> range:
+        """The positions of the representations whose samples are reordered."""
+        return range(self.first_column, len(self.all))
+
+    def pairs(self, measure: Measure) -> Iterator[Pair]:
+        """Yield the pairs that are computed: of a symmetric measure in a square, half of them."""
+        for j in self.movable:
+            for i in range(len(self.rows)):
+                if not self.is_square or i < j or (i > j and not measure.symmetric):
+                    yield i, j
+
+    def cells(self, measure: Measure, pair: Pair) -> list[Pair]:
+        """Return the places in a matrix that have the value of a pair."""
+        i, j = pair[0], pair[1] - self.first_column
+        return [(i, j), (j, i)] if self.is_square and measure.symmetric else [(i, j)]
+
+
+def layout_of(sides: Sides) -> Layout:
+    """Return the pairs of these representations."""
+    rows = tuple(map(_without_ids, sides.rows))
+    if sides.columns is None and len(rows) < 2:
+        raise ValueError("evidence: two representations are needed; nothing is tested with itself")
+    columns = None if sides.columns is None else tuple(map(_without_ids, sides.columns))
+    return Layout(rows, columns)
+
+
+def _without_ids(x: Representation) -> Representation:
+    if x.order is None:
+        return x
+    plain = copy(x)
+    plain.order = None
+    return plain

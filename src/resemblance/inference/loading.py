@@ -1,0 +1,78 @@
+"""Read evidence from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from ..assembly import load
+from ..comparison import MeasureInfo
+from ..significance.orders import Design
+from ..significance.parts import Kind
+from ..store import EVIDENCE, Store, VectorKey, reading
+from .result import Evidence, NullCells, PartCells
+from .saving import NULLS, PARTS, WAYS
+
+LABELS = ("groups", "blocks")
+Vectors = dict[VectorKey, Any]
+
+
+def load_evidence(path: str | Path) -> Evidence:
+    """Read evidence from the file of ``evidence(..., save=path)`` or ``Evidence.save``.
+
+    It has no arrays, so ``influence`` and ``curve`` need the representations again. Raises
+    ``ValueError`` for a file that does not exist, is damaged, or holds no finished evidence.
+    """
+    path = Path(path)
+    comparison = load(path)
+    with Store(path, read_only=True) as store, reading(path):
+        entry = store.description().get(EVIDENCE)
+        if entry is None:
+            raise ValueError(
+                f"{path} holds a comparison and no finished evidence: the call of evidence that "
+                "began it continues it; resemblance.load reads the comparison"
+            )
+        vectors = {vector[:6]: vector for vector in store.vectors([""])}
+        shape = len(comparison.rows), len(comparison.columns)
+        return Evidence(
+            comparison,
+            _design(entry),
+            float(entry["level"]),
+            {m.spec: _null(vectors, m, shape) for m in comparison.measures},
+            {m.spec: _parts(vectors, m, shape) for m in comparison.measures},
+            bool(entry["is_square"]),
+        )
+
+
+def _design(entry: dict[str, Any]) -> Design:
+    groups, blocks = (None if entry[k] is None else np.asarray(entry[k]) for k in LABELS)
+    shifts, draws, seed = (int(entry[k]) for k in ("shifts", "draws", "seed"))
+    return Design(int(entry["n"]), groups, blocks, shifts, draws, seed)
+
+
+def _null(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> NullCells:
+    tables = {name: _table(vectors, m, name, shape) for name in NULLS}
+    flat = {name: table[..., 0] for name, table in tables.items() if name != "drawn"}
+    how = json.loads(_of(vectors, m, WAYS).note)
+    if [len(row) for row in how] != [shape[1]] * shape[0]:
+        raise ValueError(f"{m.spec} has {how!r} for a map of {shape}")
+    return NullCells(**flat, drawn=tables["drawn"], how=tuple(map(tuple, how)))
+
+
+def _parts(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> PartCells:
+    kind: Kind = _of(vectors, m, PARTS).note
+    if kind not in get_args(Kind):
+        raise ValueError(f"{m.spec} has intervals of an unknown kind, {kind!r}")
+    return PartCells(kind, _table(vectors, m, PARTS, shape))
+
+
+def _table(vectors: Vectors, m: MeasureInfo, name: str, shape: tuple[int, int]) -> np.ndarray:
+    numbers: np.ndarray = _of(vectors, m, name).numbers
+    return numbers.reshape(*shape, -1 if numbers.size else 0)
+
+
+def _of(vectors: Vectors, m: MeasureInfo, name: str) -> Any:
+    return vectors[m.spec, m.version, "", "", name, 0]

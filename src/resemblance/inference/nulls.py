@@ -1,0 +1,314 @@
+"""What measures are if the samples of two representations are unrelated: by exact moments, or by
+orders of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..comparison import Comparison
+from ..measure import Measure
+from ..significance.orders import Design
+from ..tiles import Tile, group_measures, tiles
+from .bench import Bench
+from .carrying import actions_of
+from .layout import Layout, Pair
+from .moments import Profile, Side, exact_null, is_trusted
+from .result import EXACT, FIXED, NullCells
+from .tasks import CHUNK, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
+
+AGREEMENT = 1e-9  # relative difference of values with carried views and with views anew
+MOST_SAMPLES = 5000  # for exact moments, whose matrices are n x n
+
+Wanted = dict[Measure, list[Pair]]
+Profiles = dict[Pair, tuple[Profile, Profile]]
+
+
+class Guards(NamedTuple):
+    """How far each measure can be trusted with carried views of each representation.
+
+    ``anew``: pairs of a measure and a position whose views have to be computed again; ``fixed``:
+    those whose value no order changes.
+    """
+
+    anew: frozenset[tuple[Measure, int]]
+    fixed: frozenset[tuple[Measure, int]]
+
+
+def nulls_of(
+    bench: Bench,
+    comparison: Comparison,
+    measures: Sequence[Measure],
+    design: Design,
+    exact: bool,
+    weight: float,
+) -> dict[str, NullCells]:
+    """Compute chance, spread and p-values of all pairs, and return them by measure."""
+    guards = _guards(bench, measures, design, 0.02 * weight)
+    pairs = {m: list(bench.layout.pairs(m)) for m in measures}
+    by_moments = _by_moments(bench, pairs, design, guards, exact, 0.08 * weight)
+    drawn = {
+        m: [pair for pair in pairs[m] if (m, pair[1]) not in guards.fixed]
+        for m in measures
+        if m not in by_moments
+    }
+    bench.run(_null_tasks(bench, drawn, design, guards), 0.9 * weight)
+    return {
+        m.spec: _cells_of(bench, comparison, m, by_moments.get(m), design, guards) for m in measures
+    }
+
+
+# ------------------------------------------------------------------------------------- the guard
+
+
+def _guards(bench: Bench, measures: Sequence[Measure], design: Design, weight: float) -> Guards:
+    """Compute two orders of each column both ways, and see whether the values agree."""
+    if design.shifts:
+        bench.tick(weight)
+        every = {(m, j) for m in measures for j in range(len(bench.layout.all))}
+        return Guards(frozenset(every), frozenset())
+    kind, layout = _kind(design, bench.layout, "guard"), bench.layout
+    tasks = []
+    for j in layout.movable:
+        pair = _witness(layout, j), j
+        missing = tuple(m for m in measures if not bench.has(m, pair, kind))
+        if missing:
+            inputs = {k: layout.all[k] for k in pair}
+            tokens = {k: layout.tokens[k] for k in pair}
+            tasks.append(GuardTask(missing, inputs, tokens, design, layout.is_square, kind))
+    bench.run(tasks, weight)
+    anew, fixed = set(), set()
+    for m in measures:
+        for j in layout.movable:
+            carried, fresh = np.split(bench.vector(m, (_witness(layout, j), j), kind).numbers, 2)
+            actions = actions_of(m)
+            if actions.of_view is None or not _agree(carried, fresh):
+                anew.add((m, j))
+            if actions.is_fixed and _agree(fresh[:1], fresh[1:]):
+                fixed.add((m, j))
+    return Guards(frozenset(anew), frozenset(fixed))
+
+
+def _witness(layout: Layout, column: int) -> int:
+    """Return the row that a column is tried against: the first that is another one."""
+    return 1 if layout.is_square and column == 0 else 0
+
+
+def _agree(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.allclose(a, b, rtol=AGREEMENT, atol=AGREEMENT, equal_nan=True))
+
+
+# ------------------------------------------------------------------------------------ exact moments
+
+
+def _by_moments(
+    bench: Bench, pairs: Wanted, design: Design, guards: Guards, exact: bool, weight: float
+) -> dict[Measure, Profiles]:
+    """Return the profiles of both sides of all pairs, for measures whose moments say enough.
+
+    A measure for which they do not, because a guard failed or one sample dominates both sides of a
+    pair, is drawn for all pairs: so its p-values can be adjusted together.
+    """
+    is_possible = exact and design.is_free and not design.is_exhaustive
+    usable = [
+        m
+        for m in pairs
+        if m.product
+        and is_possible
+        and design.n <= MOST_SAMPLES
+        and not any((m, j) in guards.anew for j in bench.layout.movable)
+    ]
+    bench.run(list(_profile_tasks(bench, {m: pairs[m] for m in usable})), weight)
+    profiles = {m: dict(_profiles(bench, m, pairs[m])) for m in usable}
+    return {
+        m: of_pair
+        for m, of_pair in profiles.items()
+        if all(is_trusted(*sides, design.n) for sides in of_pair.values())
+    }
+
+
+def _profile_tasks(bench: Bench, pairs: Wanted) -> Iterator[ProfileTask]:
+    layout, needed = bench.layout, dict[tuple[int, Side], list[Measure]]()
+    for m in pairs:
+        sides = {s for i, j in pairs[m] for s in ((i, _side(m, "left")), (j, _side(m, "right")))}
+        for position, side in sides:
+            if not bench.has(m, (position, position), f"profile {side}"):
+                needed.setdefault((position, side), []).append(m)
+    for (position, side), measures in sorted(needed.items(), key=lambda entry: entry[0]):
+        inputs, tokens = {position: layout.all[position]}, {position: layout.tokens[position]}
+        yield ProfileTask(tuple(measures), inputs, tokens, side)
+
+
+def _side(m: Measure, side: Side) -> Side:
+    """Return the side whose matrix a representation has: the left one if both are the same."""
+    return side if m.product and m.product.right else "left"
+
+
+def _profiles(
+    bench: Bench, m: Measure, pairs: Sequence[Pair]
+) -> Iterator[tuple[Pair, tuple[Profile, Profile]]]:
+    known: dict[tuple[int, Side], Profile] = {}
+    for pair in pairs:
+        keys = [(pair[0], _side(m, "left")), (pair[1], _side(m, "right"))]
+        for position, side in keys:
+            if (position, side) not in known:
+                vector = bench.vector(m, (position, position), f"profile {side}")
+                known[position, side] = profile_from(vector.numbers)
+        yield pair, (known[keys[0]], known[keys[1]])
+
+
+# ------------------------------------------------------------------------------------------- orders
+
+
+def _null_tasks(bench: Bench, pairs: Wanted, design: Design, guards: Guards) -> list[NullTask]:
+    """Return the draws that are missing, in tiles whose views fit the memory."""
+    layout, kind = bench.layout, _kind(design, bench.layout)
+    measures = [m for m in pairs if pairs[m]]
+    if not measures:
+        return []
+    budget = bench.memory // 2 if layout.is_square else bench.memory  # moved rows take as much
+    widest = max(r.shape[1] for r in layout.all)
+    groups = group_measures(measures, design.n, widest, len(layout.all), budget)
+    rows, columns = layout.shape
+    tasks = []
+    for tile in tiles(groups, rows, None if layout.is_square else columns, budget, None):
+        cells = _cells_in(layout, tile, pairs)
+        chunks = _chunks(bench, tile, cells, kind, design)
+        anew = frozenset(
+            (p, k)
+            for p, m in enumerate(tile.measures)
+            for k in range(len(layout.all))
+            if (m, k) in guards.anew
+        )
+        for part in _parts(chunks, bench.pieces):
+            used = sorted({k for chunk in part for cell in chunk.cells for k in cell[1:]})
+            inputs = {k: layout.all[k] for k in used}
+            tokens = {k: layout.tokens[k] for k in used}
+            of_task = (tile.measures, inputs, tokens, design, layout.is_square, kind, anew)
+            tasks.append(NullTask(*of_task, part))
+    return tasks
+
+
+def _cells_in(layout: Layout, tile: Tile, pairs: Wanted) -> list[TaskCell]:
+    """Return the cells of a tile, those of a column one after the other."""
+    columns = {c + layout.first_column for c in tile.columns}
+    rows = set(tile.rows)
+    cells = [
+        TaskCell(p, i, j)
+        for p, m in enumerate(tile.measures)
+        for i, j in pairs[m]
+        if (i in rows and j in columns) or (layout.is_square and i in columns and j in rows)
+    ]
+    return sorted(cells, key=lambda cell: (cell.y, cell.x, cell.measure))
+
+
+def _chunks(
+    bench: Bench, tile: Tile, cells: Sequence[TaskCell], kind: str, design: Design
+) -> list[Chunk]:
+    chunks = []
+    for start, stop in pieces_of(design):
+        missing = tuple(
+            cell
+            for cell in cells
+            if not _is_stored(bench, tile.measures[cell.measure], cell, kind, start, stop)
+        )
+        if missing:
+            chunks.append(Chunk(start, stop, missing))
+    return chunks
+
+
+def _is_stored(bench: Bench, m: Measure, cell: TaskCell, kind: str, start: int, stop: int) -> bool:
+    pair = cell.x, cell.y
+    if not bench.has(m, pair, kind, start):
+        return False
+    return len(bench.vector(m, pair, kind, start).numbers) >= stop - start
+
+
+def pieces_of(design: Design) -> list[tuple[int, int]]:
+    """Return the ends of the chunks of draws; shifts begin with the unshifted windows."""
+    total = design.total + bool(design.shifts)
+    return [(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+
+
+def _parts(chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, ...]]:
+    """Cut chunks into at most so many parts."""
+    size = max(1, -(-len(chunks) // count))
+    for start in range(0, len(chunks), size):
+        yield tuple(chunks[start : start + size])
+
+
+def _kind(design: Design, layout: Layout, what: str = "null") -> str:
+    return f"{what} {'square ' if layout.is_square else ''}{design.key}"
+
+
+# ------------------------------------------------------------------------------------------ results
+
+
+class NullEntry(NamedTuple):
+    """The null of one pair: what goes into the cells of :class:`NullCells`."""
+
+    chance: float
+    spread: float
+    p: float
+    drawn: np.ndarray
+    how: str
+    observed: float
+
+
+def _cells_of(
+    bench: Bench,
+    comparison: Comparison,
+    m: Measure,
+    profiles: Profiles | None,
+    design: Design,
+    guards: Guards,
+) -> NullCells:
+    """Put chance, spread, p-values and draws of a measure into matrices."""
+    layout, values = bench.layout, comparison[m.spec]
+    draws = 0 if profiles is not None or design.shifts else design.total
+    numbers = {name: np.full(layout.shape, np.nan) for name in ("chance", "spread", "p")}
+    drawn, how = np.full((*layout.shape, draws), np.nan), np.full(layout.shape, "", dtype=object)
+    observed = np.array(values)
+    for pair in layout.pairs(m):
+        value = float(values[layout.cells(m, pair)[0]])
+        if np.isnan(value):
+            continue
+        if profiles is not None:
+            exact = exact_null(m, value, *profiles[pair], design.n)
+            entry = NullEntry(*exact, np.zeros(0), EXACT, value)
+        else:
+            entry = _drawn_entry(bench, m, pair, value, design, guards)
+        for place in layout.cells(m, pair):
+            for name, table in numbers.items():
+                table[place] = getattr(entry, name)
+            drawn[place], how[place], observed[place] = entry.drawn, entry.how, entry.observed
+    return NullCells(**numbers, drawn=drawn, how=tuple(map(tuple, how)), observed=observed)
+
+
+def _drawn_entry(
+    bench: Bench, m: Measure, pair: Pair, value: float, design: Design, guards: Guards
+) -> NullEntry:
+    """Return the null of a pair from the values in orders or shifts."""
+    if (m, pair[1]) in guards.fixed:
+        return NullEntry(value, 0.0, 1.0, np.full(design.total, value), FIXED, value)
+    kind = _kind(design, bench.layout)
+    drawn = np.concatenate(
+        [bench.vector(m, pair, kind, a).numbers[: b - a] for a, b in pieces_of(design)]
+    )
+    if design.shifts:
+        value, drawn = float(drawn[0]), drawn[1:]
+    known, sign = drawn[~np.isnan(drawn)], 1 if m.larger_is_more_similar else -1
+    chance, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
+    p = design.p_value(sign * value, sign * drawn)
+    how = _words(m, pair, design, guards, len(drawn) - len(known))
+    kept = np.zeros(0) if design.shifts else drawn
+    return NullEntry(float(chance), float(spread), p, kept, how, value)
+
+
+def _words(m: Measure, pair: Pair, design: Design, guards: Guards, missing: int) -> str:
+    """Say how the null of a pair was computed."""
+    anew = "" if design.shifts or (m, pair[1]) not in guards.anew else ", views anew"
+    without = f", {missing} without a value" if missing else ""
+    return f"{design.words}{anew}{without}"

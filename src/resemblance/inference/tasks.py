@@ -1,0 +1,229 @@
+"""What the workers of inference compute: vectors of numbers for pairs of representations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from copy import copy
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import scalar
+from ..execution import single_threaded
+from ..failures import reason_of
+from ..measure import Measure
+from ..representation import Representation, Undefined, comparing
+from ..significance.orders import Design
+from ..store import Store, Vector
+from .carrying import Actions, actions_of, joint, moved
+from .moments import Profile, Side, profile
+
+CHUNK = 100  # draws that are stored together
+GUARDS = (1, 2)  # the draws whose values are computed with carried views and anew
+LEFT_OUT = "left out"
+
+
+class TaskCell(NamedTuple):
+    """The position of a measure in its task, and of x and y among all representations."""
+
+    measure: int
+    x: int
+    y: int
+
+
+class Chunk(NamedTuple):
+    """Consecutive draws, and the cells to compute in all of them."""
+
+    start: int
+    stop: int
+    cells: tuple[TaskCell, ...]
+
+
+class NullTask(NamedTuple):
+    """Values of measures under a design: ``anew`` are the measures (by position) and
+    representations whose views cannot be carried."""
+
+    measures: tuple[Measure, ...]
+    representations: Mapping[int, Representation]
+    tokens: Mapping[int, str]
+    design: Design
+    is_square: bool
+    kind: str
+    anew: frozenset[tuple[int, int]]
+    chunks: tuple[Chunk, ...]
+
+    def vectors(self) -> Iterator[Vector]:
+        """Yield the values of each cell, chunk by chunk."""
+        carriable = [a for m in self.measures if (a := actions_of(m)).of_view is not None]
+        actions = joint(carriable)
+        for chunk in self.chunks:
+            values = np.full((len(chunk.cells), chunk.stop - chunk.start), np.nan)
+            for position, draw in enumerate(range(chunk.start, chunk.stop)):
+                values[:, position] = self._values(Drawn(self, actions, draw), chunk.cells)
+            for cell, numbers in zip(chunk.cells, values):
+                m = self.measures[cell.measure]
+                sides = self.tokens[cell.x], self.tokens[cell.y]
+                yield Vector(m.spec, m.version, *sides, self.kind, chunk.start, numbers)
+
+    def _values(self, drawn: Drawn, cells: Sequence[TaskCell]) -> list[float]:
+        """Return the values in one draw; the measures of a pair share its views."""
+        values = []
+        for of_pair in (list(g) for _, g in groupby(cells, key=lambda cell: (cell.y, cell.x))):
+            with comparing(*drawn.sides(of_pair[0], self._is_anew(of_pair[0]))):
+                for cell in of_pair:
+                    x, y = drawn.sides(cell, self._is_anew(cell))
+                    values.append(value_or_nan(self.measures[cell.measure], x, y))
+        return values
+
+    def _is_anew(self, cell: TaskCell) -> bool:
+        return (cell.measure, cell.y) in self.anew or (
+            self.is_square and (cell.measure, cell.x) in self.anew
+        )
+
+
+class Drawn:
+    """The representations of a task in one draw: all of a square, else those of one column."""
+
+    def __init__(self, task: NullTask, actions: Actions, draw: int):
+        self._task, self._actions, self._draw = task, actions, draw
+        self._moved: dict[tuple[int, bool], Representation] = {}
+        self._windows: dict[int, Representation] = {}
+        self._order: np.ndarray | None = None
+
+    def sides(self, cell: TaskCell, anew: bool) -> tuple[Representation, Representation]:
+        """Return x and y of a cell, with views carried over or ``anew``."""
+        design, of = self._task.design, self._task.representations
+        if not self._task.is_square:
+            self._moved = {k: z for k, z in self._moved.items() if k[0] == cell.y}
+        if design.shifts:
+            still, shifted = design.windows(self._draw)
+            if cell.x not in self._windows:
+                self._windows[cell.x] = rows_of(of[cell.x], still)
+            if (cell.y, True) not in self._moved:
+                self._moved[cell.y, True] = rows_of(of[cell.y], shifted)
+            return self._windows[cell.x], self._moved[cell.y, True]
+        x = self._reordered(cell.x, anew) if self._task.is_square else of[cell.x]
+        return x, self._reordered(cell.y, anew)
+
+    def _reordered(self, position: int, anew: bool) -> Representation:
+        key = position, anew
+        if key not in self._moved:
+            x, order = self._task.representations[position], self._rows(position)
+            self._moved[key] = rows_of(x, order) if anew else moved(x, order, self._actions)
+        return self._moved[key]
+
+    def _rows(self, position: int) -> np.ndarray:
+        if self._task.is_square:
+            return self._task.design.order(self._draw, self._task.tokens[position])
+        if self._order is None:  # one for all columns
+            self._order = self._task.design.order(self._draw)
+        return self._order
+
+
+class GuardTask(NamedTuple):
+    """The first orders of y, with carried views and anew, against one x."""
+
+    measures: tuple[Measure, ...]
+    representations: Mapping[int, Representation]  # x and y, in this order
+    tokens: Mapping[int, str]
+    design: Design
+    is_square: bool
+    kind: str
+
+    def vectors(self) -> Iterator[Vector]:
+        """Yield two values with carried views, then two with views anew, of each measure."""
+        (i, x), (j, y) = self.representations.items()
+        token = self.tokens[j] if self.is_square else ""
+        orders = [self.design.order(d % self.design.total, token) for d in GUARDS]
+        fresh = [rows_of(y, order) for order in orders]
+        for m in self.measures:
+            carried = [moved(y, order, actions_of(m)) for order in orders]
+            numbers = [value_or_nan(m, x, z) for z in (*carried, *fresh)]
+            sides = self.tokens[i], self.tokens[j]
+            yield Vector(m.spec, m.version, *sides, self.kind, 0, np.array(numbers))
+
+
+class ProfileTask(NamedTuple):
+    """Profiles of representations for exact moments, on one side."""
+
+    measures: tuple[Measure, ...]
+    representations: Mapping[int, Representation]
+    tokens: Mapping[int, str]
+    side: Side
+
+    def vectors(self) -> Iterator[Vector]:
+        """Yield the numbers of each profile: the square, the share, and the sums."""
+        for position, x in self.representations.items():
+            token = self.tokens[position]
+            for m in self.measures:
+                p = profile(x, m, self.side)
+                numbers = np.concatenate([[p.square, p.share], p.sums])
+                yield Vector(m.spec, m.version, token, token, f"profile {self.side}", 0, numbers)
+
+
+def profile_from(numbers: np.ndarray) -> Profile:
+    """Return the profile of a vector of :class:`ProfileTask`."""
+    return Profile(numbers[2:], float(numbers[0]), float(numbers[1]))
+
+
+class LeftOutTask(NamedTuple):
+    """Values without each sample, by the claim of each measure."""
+
+    measures: tuple[Measure, ...]
+    representations: Mapping[int, Representation]
+    tokens: Mapping[int, str]
+    cells: tuple[TaskCell, ...]
+
+    def vectors(self) -> Iterator[Vector]:
+        """Yield the n values of each cell; none, with the reason, where there is no value."""
+        for cell in self.cells:
+            m = self.measures[cell.measure]
+            x, y = self.representations[cell.x], self.representations[cell.y]
+            numbers, note = np.zeros(0), None
+            try:
+                with comparing(x, y):
+                    numbers = np.asarray(m.left_out(x, y)) if m.left_out else numbers
+            except Undefined as error:
+                note = str(error)
+            sides = self.tokens[cell.x], self.tokens[cell.y]
+            yield Vector(m.spec, m.version, *sides, LEFT_OUT, 0, numbers, note)
+
+
+Task = NullTask | GuardTask | ProfileTask | LeftOutTask
+
+
+def run_vectors(task: Task, keep: Path | None) -> list[Vector]:
+    """Compute a task in a worker, on fresh representations, so that their views end with it.
+
+    Vectors are written to the file ``keep``, if there is one, as soon as they are computed.
+    """
+    fresh = {i: copy(r) for i, r in task.representations.items()}
+    vectors = []
+    with single_threaded(), Store(keep) if keep else nullcontext() as store:
+        for vector in task._replace(representations=fresh).vectors():
+            vectors.append(vector)
+            if store:
+                store.put_vectors([vector])
+    return vectors
+
+
+def value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:
+    """Return a value, or NaN where the data leave the measure without one."""
+    try:
+        with comparing(x, y):
+            return float(scalar(measure.evaluate(x, y)))
+    except Exception as error:
+        if reason_of(error, measure, x, y) is None:
+            raise
+        return np.nan
+
+
+def rows_of(x: Representation, rows: Any) -> Representation:
+    """Return some rows of a representation, in any order, without any views."""
+    if isinstance(rows, slice):
+        return Representation(x.source[rows], x.name, dtype=x.dtype)
+    taken = x.xp.take(x.source, x.xp.asarray(rows), axis=0)
+    return Representation(taken, x.name, dtype=x.dtype)
