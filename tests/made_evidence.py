@@ -75,4 +75,4 @@ def _null(comparison, info, design, chance, is_exact):
         drawn = drawn[..., :0]
     words = EXACT if is_exact else design.words
     how = tuple(tuple("" if np.isnan(p) else words for p in row) for row in p)
-    return NullCells(middle, spread, p, drawn, how)
+    return NullCells(middle, spread, p, drawn, how, values)

@@ -61,7 +61,7 @@ def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
         return spec, *_single(pairs[0]), how
     scores = (_span([getattr(pair, n) for pair in pairs]) for n in ("value", "chance", "above"))
     value, chance, above = scores
-    count = f"{known.beyond} of {len(pairs)} ≤ {ALPHA:g}"
+    count = f"{known.beyond} of {len(known.tested)} ≤ {ALPHA:g}"
     widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=math.nan)
     interval = "" if math.isnan(widest) else f"± {brief(widest / 2)} or less"
     return spec, value, interval, chance, above, count, how
@@ -90,6 +90,10 @@ def _maps(evidence: Evidence, known: Sequence[Readings]) -> Iterator[str]:
     largest = max(len(evidence.rows), len(evidence.columns))
     if largest > LARGEST_MAP or all(len(of.pairs) <= 1 for of in known):
         return
+    yield (
+        "<p>Values; the bluer, the further above chance. Hatched: not beyond chance (adjusted p "
+        f"&gt; {ALPHA:g}).</p>"
+    )
     for of in known[:MOST_MAPS]:
         yield _map(evidence, of)
 
@@ -100,11 +104,8 @@ def _map(evidence: Evidence, known: Readings) -> str:
         f"<tr><th style='text-align:left'>{escape(x)}</th>{''.join(map(_square, row))}</tr>"
         for x, row in zip(evidence.rows, known.cells)
     )
-    caption = (
-        f"{known.info.label}: the bluer, the further above chance; hatched: not beyond chance "
-        f"(adjusted p > {ALPHA:g})"
-    )
-    return f"<table><caption>{escape(caption)}</caption><tr><th></th>{header}</tr>{rows}</table>"
+    caption = f"<caption style='text-align:left'>{escape(known.info.label)}</caption>"
+    return f"<table>{caption}<tr><th></th>{header}</tr>{rows}</table>"
 
 
 def _square(cell: Reading) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import MeasureInfo, without_rounding
+from ..comparison import ROUNDING, MeasureInfo, without_rounding
 from ..significance.parts import Kind
 from .result import EXACT, FIXED, SMALLEST, Evidence
 
@@ -53,6 +53,11 @@ class Readings(NamedTuple):
     info: MeasureInfo
     cells: tuple[tuple[Reading, ...], ...]
     pairs: tuple[Reading, ...]
+
+    @property
+    def tested(self) -> list[Reading]:
+        """The pairs with a p-value."""
+        return [pair for pair in self.pairs if pair.is_tested]
 
     @property
     def beyond(self) -> int:
@@ -103,8 +108,8 @@ def brief(value: float) -> str:
     """Write a number with two decimals, one that is small or large with two or three digits."""
     if math.isnan(value):
         return MISSING
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
+    if abs(value) < ROUNDING or not math.isfinite(value):
+        return "0" if math.isfinite(value) else f"{value:g}"
     size = abs(value)
     return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
 
@@ -187,9 +192,10 @@ def null_words(evidence: Evidence) -> str:
     design = evidence.design
     if design.shifts:
         return (
-            f"Chance is what two windows of {design.n - 2 * design.shifts} samples give that are "
-            f"up to {design.shifts} steps of time apart; p pays for the slow changes that every "
-            "series has (Harris 2020)."
+            f"Chance is the mean of the values of windows of {design.n - 2 * design.shifts} "
+            f"samples that are shifted against each other by up to {design.shifts} steps in time, "
+            "so that slow changes of each series by itself count as chance; what is above chance "
+            "is of the windows that are not shifted (Harris 2020)."
         )
     groups = "" if design.groups is None else f" inside {_count(design.groups, 'group')}"
     if design.blocks is None:
@@ -242,7 +248,7 @@ def _by_measure(evidence: Evidence, texts: Mapping[str, str]) -> str:
 def results_in_words(evidence: Evidence, known: Sequence[Readings]) -> tuple[str, ...]:
     """Say how many pairs are beyond chance and which is furthest; then a line for each measure, if
     there are several but not many."""
-    tested = [r for r in known if any(pair.is_tested for pair in r.pairs)]
+    tested = [r for r in known if r.tested]
     if not tested:
         return ("No pair could be tested.",)
     names = {frozenset((pair.x, pair.y)) for r in tested for pair in r.pairs}
@@ -264,7 +270,7 @@ def furthest(evidence: Evidence, known: Readings) -> Reading:
 
 def _one_measure(evidence: Evidence, known: Readings) -> str:
     """Say what the only measure shows."""
-    pairs, label = _tested(known), known.info.label
+    pairs, label = known.tested, known.info.label
     best = furthest(evidence, known)
     if len(pairs) == 1:
         verb = "are beyond chance" if best.is_beyond else "are not beyond chance"
@@ -275,15 +281,11 @@ def _one_measure(evidence: Evidence, known: Readings) -> str:
 
 def _brief(evidence: Evidence, known: Readings) -> str:
     """Say what one of several measures shows."""
-    pairs, label, best = _tested(known), known.info.label, furthest(evidence, known)
+    pairs, label, best = known.tested, known.info.label, furthest(evidence, known)
     if len(pairs) == 1:
         return f"{label}: {_score(best, pairs)}"
     share = f"{known.beyond} of {len(pairs)}"
     return f"{label}: {share}, furthest {best.x} and {best.y}: {_score(best, pairs)}"
-
-
-def _tested(known: Readings) -> list[Reading]:
-    return [pair for pair in known.pairs if pair.is_tested]
 
 
 def _score(best: Reading, pairs: Sequence[Reading]) -> str:
@@ -320,5 +322,5 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
     best = furthest(evidence, tested[0])
     return (
         f"{_share(some, len(verdicts))} beyond chance by at least one of {len(tested)} measures, "
-        f"{every} by all; furthest by {tested[0].info.label} are {best.x} and {best.y}."
+        f"{every or 'none'} by all; furthest by {tested[0].info.label} are {best.x} and {best.y}."
     )

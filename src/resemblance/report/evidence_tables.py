@@ -34,7 +34,7 @@ def evidence_tables(evidence: Evidence) -> list[Any]:
 def _pairs(evidence: Evidence, known: Sequence[Readings]) -> Any:
     """Return a line per measure and pair."""
     has_several = any(len(of.pairs) > 1 for of in known)
-    has_reasons = any(pair.reason for of in known for pair in of.pairs)
+    has_reasons = not has_several and any(pair.reason for of in known for pair in of.pairs)
     header = ["measure", "x", "y", *_scores(evidence), "p"]
     header += ["adjusted"] * has_several + ["how"] + ["why not"] * has_reasons
     rows = [
@@ -57,7 +57,7 @@ def _furthest(evidence: Evidence, known: Sequence[Readings]) -> Any:
     header = ("measure", "beyond chance", "x", "y", *_scores(evidence), "adjusted", "how")
     rows = []
     for of in known:
-        tested = [pair for pair in of.pairs if pair.is_tested]
+        tested = of.tested
         share, how = f"{of.beyond} of {len(tested)}", evidence.how(of.info.spec) or "–"
         if not tested:
             rows.append((of.info.spec, share, *["–"] * 7, how))

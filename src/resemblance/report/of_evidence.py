@@ -112,12 +112,12 @@ def _overview(evidence: Evidence, known: Sequence[Readings]) -> Section:
         "value", f"{level} interval", "chance", "adjusted p",
     )  # fmt: skip
     rows = tuple(_overview_row(evidence, of) for of in known)
-    table = Table("measures", "", columns, rows)
+    table = Table("measures", "", columns, rows, figures=3)
     return Section("measures", "Measures", f"{READING} {ADJUSTED}", (table,))
 
 
 def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
-    tested = [pair for pair in known.pairs if pair.is_tested]
+    tested = known.tested
     start = known.info.spec, known.info.label
     if not tested:
         return (*start, "0 of 0", *[None] * 6)
@@ -152,7 +152,7 @@ def _values(evidence: Evidence, known: Sequence[Readings]) -> Table:
     rows = tuple(_value_row(of.info, pair, is_one_way) for of in known for pair in of.pairs)
     pair = known[0].pairs[0] if is_one_way else None
     title = f"{pair.x} and {pair.y}" if pair else counted(len(rows), "value")
-    return Table("all", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
+    return Table("all", title, columns, rows, is_closed=len(rows) > FEW_ROWS, figures=3)
 
 
 def _value_row(info: MeasureInfo, pair: Reading, is_one_way: bool) -> tuple[Entry, ...]:
@@ -212,7 +212,7 @@ def _direction(info: MeasureInfo) -> str:
 
 
 def _above_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
-    above = above_chance(evidence, info)
+    above = np.round(above_chance(evidence, info), 3) + 0.0  # no −0
     known = above[np.isfinite(above)]
     low = min(0.0, float(known.min(initial=0.0)))
     high = float(known.max(initial=low)) if stretch and known.size else 1.0
