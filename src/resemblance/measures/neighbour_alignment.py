@@ -20,7 +20,9 @@ from ..views.neighbours import Affinity, Index, Metric, Nearest, NeighbourSearch
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import attainable, mean_product, mean_share, ranks_of, relative
 from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
+from .leaving_out.neighbour_sets import mutual_knn_without
 from .neighbours import APPROXIMATE, COSINE
+from .products import NEIGHBOURS, NEIGHBOURS_BEYOND_CHANCE
 
 EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
 
@@ -37,9 +39,16 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
     differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected,
     limits={"k": (1, np.inf)},
-    changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE),
+    changes=(
+        EUCLIDEAN,
+        when({"corrected": True}, range=(-1, 1), product=NEIGHBOURS_BEYOND_CHANCE),
+        APPROXIMATE,
+        when({"index": "hnsw"}, left_out=None),
+    ),
     diagnostics=recall_of_both,
     uninformative=of_neighbour_sets,
+    product=NEIGHBOURS,
+    left_out=mutual_knn_without,
 )
 def mutual_knn(
     x: Representation,

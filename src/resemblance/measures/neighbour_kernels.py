@@ -27,6 +27,13 @@ from ..views.neighbour_kernels import (
 from ..views.neighbours import Index, Metric, NeighbourSearch
 from ..views.recall import recall_of_both
 from .neighbours import APPROXIMATE, COSINE
+from .products import (
+    CUT_KERNELS,
+    CUT_KERNELS_OF_CODE,
+    FUZZY_KERNELS,
+    FUZZY_KERNELS_BEYOND_CHANCE,
+    NEIGHBOUR_KERNELS,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -49,10 +56,11 @@ Product = Callable[["csr_array", "csr_array"], float]
     limits={"k": (1, np.inf)},
     changes=(
         when({"metric": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
-        when({"baseline": "permutation"}, range=(-np.inf, 1)),
+        when({"baseline": "permutation"}, range=(-np.inf, 1), product=FUZZY_KERNELS_BEYOND_CHANCE),
         APPROXIMATE,
     ),
     diagnostics=recall_of_both,
+    product=FUZZY_KERNELS,
 )
 def mka(
     x: Representation,
@@ -125,8 +133,17 @@ def mka(
     version=2,
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
-    changes=(when({"variant": "code"}, range=(-np.inf, np.inf), identity=False), APPROXIMATE),
+    changes=(
+        when(
+            {"variant": "code"},
+            range=(-np.inf, np.inf),
+            identity=False,
+            product=CUT_KERNELS_OF_CODE,
+        ),
+        APPROXIMATE,
+    ),
     diagnostics=recall_of_both,
+    product=CUT_KERNELS,
 )
 def kcka(
     x: Representation,
@@ -198,7 +215,13 @@ def _beyond(chance: float, similarity: float) -> float:
     min_samples=lambda k, **_: max(k + 1, 4),
     limits={"k": (1, np.inf)},
     changes=(
-        when({"estimator": "centered"}, symmetric=True, range=(-1, 1), identity=True),
+        when(
+            {"estimator": "centered"},
+            symmetric=True,
+            range=(-1, 1),
+            identity=True,
+            product=NEIGHBOUR_KERNELS,
+        ),
         APPROXIMATE,
     ),
     diagnostics=lambda x, y, kernel, **parameters: recall_of_both(

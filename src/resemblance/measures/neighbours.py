@@ -38,8 +38,10 @@ from ..views.shared_neighbours import (
     tied_rows,
 )
 from .chance import of_neighbour_unions, of_profiles
+from .leaving_out.neighbour_sets import jaccard_without
 
-APPROXIMATE = when({"index": "hnsw"}, extra="neighbours")
+# What an approximate search misses depends on the order of the samples.
+APPROXIMATE = when({"index": "hnsw"}, extra="neighbours", product=None)
 COSINE = {"orthogonal", "isotropic_scaling"}
 
 
@@ -55,9 +57,14 @@ COSINE = {"orthogonal", "isotropic_scaling"}
     differentiable=False,
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
-    changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
+    changes=(
+        when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}),
+        APPROXIMATE,
+        when({"index": "hnsw"}, left_out=None),
+    ),
     diagnostics=recall_of_both,
     uninformative=of_neighbour_unions,
+    left_out=jaccard_without,
 )
 def jaccard(
     x: Representation,

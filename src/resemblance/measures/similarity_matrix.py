@@ -24,6 +24,9 @@ from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.pairs import hsic
 from ..views.points import size
 from .chance import of_dissimilarities, of_distances, of_grams
+from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
+from .leaving_out.products import cka_without, distance_correlation_without
+from .products import ACTUAL_DISTANCES, DISSIMILARITIES, DISTANCES, GRAMS, SQUARED_DISTANCES
 
 RIGID = {"orthogonal", "translation"}
 
@@ -44,6 +47,8 @@ RIGID = {"orthogonal", "translation"}
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
     ),
     uninformative=of_grams,
+    product=GRAMS,
+    left_out=cka_without,
 )
 def cka(
     x: Representation,
@@ -95,7 +100,10 @@ def cka(
     symmetric=True,
     reference="szekely2007measuring",
     invariant_to=RIGID | {"isotropic_scaling"},
+    changes=(when({"squared": True}, product=SQUARED_DISTANCES),),
     uninformative=of_distances,
+    product=DISTANCES,
+    left_out=distance_correlation_without,
 )
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
@@ -131,11 +139,14 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     changes=(
         when({"compare": "pearson"}, differentiable=True),
         when({"compare": "cosine"}, differentiable=True),
+        when({"compare": "kendall"}, product=None, left_out=None),
         when({"rdm": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
         when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
         when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
     ),
     uninformative=of_dissimilarities,
+    product=DISSIMILARITIES,
+    left_out=rsa_without,
 )
 def rsa(
     x: Representation,
@@ -184,7 +195,9 @@ def rsa(
     metric=True,
     reference="shahbazi2021using",
     invariant_to=RIGID,
-    changes=(when({"norm": "spectral"}, differentiable=False),),
+    changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
+    product=ACTUAL_DISTANCES,
+    left_out=rsm_norm_without,
 )
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
