@@ -69,9 +69,7 @@ def _lines(path: Path, option: str) -> np.ndarray:
                 "the labels"
             )
         if not any(row):
-            raise ValueError(
-                f"{option} {path}, line {number} is empty: every sample needs a label"
-            )
+            raise ValueError(f"{option} {path}, line {number} is empty: every sample needs a label")
     if not rows:
         raise ValueError(f"{option} {path} is empty: every sample needs a label, one a line")
     return np.array([row[0] for row in rows])

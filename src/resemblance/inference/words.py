@@ -214,9 +214,7 @@ def _count(labels: np.ndarray, word: str) -> str:
 
 def _interval_ways(evidence: Evidence) -> dict[str, str]:
     parts = {m.spec: evidence.parts[m.spec] for m in evidence.measures}
-    return {
-        spec: _way(part.kind, part.values.shape[-1], evidence) for spec, part in parts.items()
-    }
+    return {spec: _way(part.kind, part.values.shape[-1], evidence) for spec, part in parts.items()}
 
 
 def _way(kind: Kind, count: int, evidence: Evidence) -> str:

@@ -31,7 +31,9 @@ USUAL_WIDTH = 80  # of a terminal that does not say how wide it is
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
 
-def emit(content: Comparison | Evidence | Result, kind: str, output: Path | None, table: str = "") -> None:
+def emit(
+    content: Comparison | Evidence | Result, kind: str, output: Path | None, table: str = ""
+) -> None:
     """Write a comparison, an evidence or a result in one of ``FORMATS``, to a file or to standard output.
 
     JSON has everything. CSV of a result has the shortest table of data and Parquet the longest,
@@ -86,7 +88,9 @@ def _records_of(
 
 
 def _frame_of(
-    content: Comparison | Evidence | Result, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
+    content: Comparison | Evidence | Result,
+    columns: Sequence[str],
+    records: Sequence[Mapping[str, Any]],
 ) -> Any:
     if isinstance(content, Comparison | Evidence):
         return content.to_pandas()

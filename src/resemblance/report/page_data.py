@@ -71,9 +71,7 @@ def _map_data(
 
 def _titles(titles: tuple[tuple[str, ...], ...], first: str, place: str) -> dict[str, Any]:
     """Return what the pointer reads in the cells of a map, or the ``first`` map with the same."""
-    words = {
-        f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text
-    }
+    words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
     if not words:
         return {}
     return {"titles": words if first == place else first}

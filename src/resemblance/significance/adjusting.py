@@ -8,9 +8,7 @@ from .orders import Design
 from .permutation import p_values_of
 
 
-def step_down(
-    observed: np.ndarray, drawn: np.ndarray, design: Design | None = None
-) -> np.ndarray:
+def step_down(observed: np.ndarray, drawn: np.ndarray, design: Design | None = None) -> np.ndarray:
     r"""Return p-values that hold for all tests at once: step-down maxT.
 
     .. math:: p_{(j)} = \max_{i \le j} \Pr\Bigl(\max_{k \ge i} T_{(k)} \ge t_{(i)}\Bigr),
