@@ -56,7 +56,7 @@ def records(text):
     return json.loads(text)["records"]
 
 
-# ------------------------------------------------------------------------------------------- results
+# ------------------------------------------------------------------------------------------ results
 
 
 def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
@@ -156,7 +156,7 @@ def test_an_interrupted_run_says_what_it_saved(call, monkeypatch):
     assert "results are saved in kept.db; the same command continues from there" in err
 
 
-# ------------------------------------------------------------------------------------------ mistakes
+# ----------------------------------------------------------------------------------------- mistakes
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def spoken(evidence):
     return results_in_words(evidence, readings(evidence))
 
 
-# --------------------------------------------------------------------------------------------- words
+# -------------------------------------------------------------------------------------------- words
 
 
 def test_the_pointer_reads_everything_about_a_pair(square):
@@ -139,7 +139,8 @@ def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
     evidence = made_evidence(compared(arrays("ABC"), measures=("cka", "pwcca")))
     first, _, pwcca = spoken(evidence)
     assert " of 3 pairs" in first or first.startswith("All 3 pairs")
-    assert pwcca.startswith("PWCCA: ") and " of 6, " in pwcca
+    assert pwcca.startswith("PWCCA: ")
+    assert " of 6, " in pwcca
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_the_facts_of_the_design(square):
     assert "without each of 20 runs in time" in design_line(runs)
 
 
-# ------------------------------------------------------------------------------------------ notebook
+# ----------------------------------------------------------------------------------------- notebook
 
 
 def test_its_text_has_a_line_for_each_measure(square, pair):
@@ -200,7 +201,7 @@ def test_a_notebook_escapes_names():
     assert 'quote " ' not in shown
 
 
-# -------------------------------------------------------------------------------------- result, page
+# ------------------------------------------------------------------------------------- result, page
 
 
 def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
@@ -274,7 +275,7 @@ def test_a_measure_without_a_most_similar_value_has_only_values(square):
 
 def test_missing_values_have_their_reasons_on_the_page(failing):
     result = result_of_evidence(failing)
-    value, above = result["maps"].figures[0].maps
+    value, _ = result["maps"].figures[0].maps
     assert value.values[0][3] is None
     assert "constant" in value.titles[0][3]
     assert not any(3 in place for place in value.hatched)
@@ -308,7 +309,7 @@ def test_equal_titles_are_stored_once(square, tmp_path):
     assert second["titles"] == "section-maps-map-1-0"
 
 
-# ------------------------------------------------------------------------------------------- browser
+# ------------------------------------------------------------------------------------------ browser
 
 SWITCH = """<script>addEventListener("load", () => {
   const [first, second] = document.querySelectorAll("figure.linked");
@@ -348,7 +349,7 @@ def test_pages_are_no_wider_than_a_phone(square, pair, tmp_path, look):
         assert look(write_page(evidence, tmp_path / "page.html"), tmp_path, width=400).wide <= 400
 
 
-# --------------------------------------------------------------------------------------------- files
+# -------------------------------------------------------------------------------------------- files
 
 
 def test_tables_in_a_terminal(square, pair):

@@ -92,20 +92,32 @@ def evidence_command(
     --blocks or --series which samples do not change places freely. The results go to standard
     output, the progress to standard error.
     """
-    kind = choose_format(format, output)
-    columns, labels = list(against or ()), {"--within": within, "--blocks": blocks}
-    files = [*inputs, *columns, *(str(path) for path in labels.values() if path)]
+    kind, columns = choose_format(format, output), list(against or ())
+    files = [*inputs, *columns, *(str(path) for path in (within, blocks) if path)]
     check_targets(kind, files, output, html, save)
-    parse_bytes(memory)
     _check_design(level, series, within, blocks)
-    options: dict[str, Any] = {"measures": chosen_measures(measures)}
+    options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
+    options |= {"memory": parse_bytes(memory), "measures": chosen_measures(measures)}
     sides = _representations(inputs, columns)
-    options |= {"series": series, "draws": draws, "level": level, "seed": seed, "memory": memory}
-    for option, path in labels.items():
-        options[option.removeprefix("--")] = read_labels(path, option)
+    options |= {
+        "within": read_labels(within, "--within"),
+        "blocks": read_labels(blocks, "--blocks"),
+    }
+    options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
+    return _carry_out(sides, options, (jobs, scheduler), (kind, output, html), quiet)
+
+
+def _carry_out(
+    sides: list[Any],
+    options: dict[str, Any],
+    where: tuple[int | None, str | None],
+    target: tuple[str, Path | None, Path | None],
+    quiet: bool,
+) -> int:
+    """Compute the evidence and write it; return the exit code of the command."""
+    (jobs, scheduler), (kind, output, html), save = where, target, options["save"]
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
-    options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
     try:
         with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
             result = evidence(*sides, executor=executor, **options)

@@ -1,4 +1,4 @@
-"""Evidence in words: one reading per pair, the design, the intervals, and what follows from them."""
+"""Evidence in words: one reading per pair, the design, the intervals, and the result."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _readings(evidence: Evidence, info: MeasureInfo) -> Readings:
     columns = np.stack(tables, axis=-1).tolist()
     cells = tuple(
         tuple(
-            Reading(x, y, *numbers, how, reasons.get((x, y), ""), is_square and i == j)
+            Reading._make((x, y, *numbers, how, reasons.get((x, y), ""), is_square and i == j))
             for j, (y, numbers, how) in enumerate(zip(evidence.columns, row, ways))
         )
         for i, (x, row, ways) in enumerate(zip(evidence.rows, columns, evidence.nulls[spec].how))
@@ -316,9 +316,9 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
         for pair in known.pairs:
             key = frozenset((pair.x, pair.y)) if evidence.is_square else (pair.x, pair.y)
             verdicts.setdefault(key, []).append(pair.is_beyond)
-    some, every = (sum(map(test, verdicts.values())) for test in (any, all))
+    by_any, by_all = (sum(map(test, verdicts.values())) for test in (any, all))
     best = furthest(evidence, tested[0])
     return (
-        f"{_share(some, len(verdicts))} beyond chance by at least one of {len(tested)} measures, "
-        f"{every or 'none'} by all; furthest by {tested[0].info.label} are {best.x} and {best.y}."
+        f"{_share(by_any, len(verdicts))} beyond chance by at least one of {len(tested)} measures, "
+        f"{by_all or 'none'} by all; furthest by {tested[0].info.label} are {best.x} and {best.y}."
     )

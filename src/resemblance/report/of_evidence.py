@@ -107,10 +107,8 @@ def is_one_pair(known: Sequence[Readings]) -> bool:
 
 def _overview(evidence: Evidence, known: Sequence[Readings]) -> Section:
     level = level_words(evidence)
-    columns = (
-        "measure", "label", "beyond chance", "median above chance", "furthest above chance",
-        "value", f"{level} interval", "chance", "adjusted p",
-    )  # fmt: skip
+    names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
+    columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
     rows = tuple(_overview_row(evidence, of) for of in known)
     table = Table("measures", "", columns, rows, figures=3)
     return Section("measures", "Measures", f"{READING} {ADJUSTED}", (table,))
@@ -185,17 +183,15 @@ def _choice(evidence: Evidence, known: Readings, number: int, stretch: bool) -> 
         for j, cell in enumerate(row)
         if cell.is_tested and not cell.is_beyond
     )
-    same = {"titles": titles, "hatched": hatched, "hatching": HATCHING}
-    values = heat_map(evidence.comparison, info, stretch=stretch)
-    maps, words = [values._replace(name=VALUE, **same)], [VALUE]
+    maps = [heat_map(evidence.comparison, info, stretch=stretch)._replace(name=VALUE)]
     if has_most_similar(info):
-        above = _above_map(evidence, info, stretch)
-        maps, words = [*maps, above._replace(**same)], [*words, ABOVE]
+        maps.append(_above_map(evidence, info, stretch))
+    maps = [m._replace(titles=titles, hatched=hatched, hatching=HATCHING) for m in maps]
     return Choice(
         f"map-{number + 1}",
         info.label,
         ("show",),
-        tuple(Option((word,), (i,)) for i, word in enumerate(words)),
+        tuple(Option((heat.name,), (i,)) for i, heat in enumerate(maps)),
         tuple(maps),
         note=" ".join(filter(None, (_subtitle(info), definition(info), _direction(info)))),
         static=tuple(range(len(maps))),

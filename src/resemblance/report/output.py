@@ -1,4 +1,5 @@
-"""Write comparisons, evidence and results: as tables for a person, as JSON, CSV or Parquet for a program."""
+"""Write comparisons, evidence and results: as tables for a person, as JSON, CSV or Parquet for
+programs."""
 
 from __future__ import annotations
 
