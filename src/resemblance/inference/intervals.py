@@ -47,8 +47,8 @@ def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
     if kind == "halves":
         return halves_of(design.n, blocks=design.blocks, seed=design.seed)
     groups = groups_of(design.n, blocks=design.blocks, series=bool(design.shifts), seed=design.seed)
-    every = np.arange(design.n)
-    return [np.delete(every, rows) for rows in groups]
+    rows = np.arange(design.n)
+    return [np.delete(rows, group) for group in groups]
 
 
 def intervals_of(
@@ -120,10 +120,9 @@ def _by_comparing(
     bench: Bench, request: Request, kinds: dict[Measure, Kind], design: Design, weight: float
 ) -> Iterator[tuple[str, PartCells]]:
     """Yield the values on parts of the samples, each a comparison of its own."""
-    runs = {
-        kind: PartRun(parts_of(kind, design), [m for m in kinds if kinds[m] == kind])
-        for kind in dict.fromkeys(kinds.values())
-    }
+    runs: dict[Kind, PartRun] = {}
+    for m, kind in kinds.items():
+        runs.setdefault(kind, PartRun(parts_of(kind, design), [])).measures.append(m)
     total = sum(len(run.rows) * len(run.measures) for run in runs.values()) or 1
     for kind, run in runs.items():
         share = weight * len(run.measures) * len(run.rows) / total
@@ -144,9 +143,7 @@ def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> li
         parts = [_request(layout, rows, run.measures) for rows in chosen]
         # The file describes the last comparison: it shall be that of all samples.
         requests = [*parts, *([request] if bench.save else [])]
-        comparisons += compare_many(
-            requests, executor=bench.executor, memory=bench.memory, progress=False, save=bench.save
-        )[: len(parts)]
+        comparisons += compare_many(requests, **bench.options)[: len(parts)]
         bench.tick(weight * len(parts) / len(run.rows))
     return comparisons
 

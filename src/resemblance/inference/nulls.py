@@ -50,10 +50,10 @@ def nulls_of(
     pairs = {m: list(bench.layout.pairs(m)) for m in measures}
     by_moments = _by_moments(bench, comparison, pairs, design, guards, exact, 0.08 * weight)
     drawn = {
-        m: [pair for pair in pairs[m] if (m, pair[1]) not in guards.fixed]
-        for m in measures
-        if m not in by_moments
+        m: [pair for pair in of_measure if (m, pair[1]) not in guards.fixed]
+        for m, of_measure in pairs.items()
     }
+    drawn = {m: of_measure for m, of_measure in drawn.items() if m not in by_moments}
     bench.run(_null_tasks(bench, drawn, design, guards), 0.9 * weight)
     return {
         m.spec: _cells_of(bench, comparison, m, by_moments.get(m), design, guards) for m in measures
@@ -67,8 +67,8 @@ def _guards(bench: Bench, measures: Sequence[Measure], design: Design, weight: f
     """Compute two orders of each column both ways, and see whether the values agree."""
     if design.shifts:
         bench.tick(weight)
-        every = {(m, j) for m in measures for j in range(len(bench.layout.all))}
-        return Guards(frozenset(every), frozenset())
+        pairs = {(m, j) for m in measures for j in range(len(bench.layout.all))}
+        return Guards(frozenset(pairs), frozenset())
     kind, layout = _kind(design, bench.layout, "guard"), bench.layout
     tasks = []
     for j in layout.movable:
@@ -314,8 +314,8 @@ def _drawn_entry(
     chance, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
     p = design.p_value(sign * value, sign * drawn)
     how = _words(m, pair, design, guards, len(drawn) - len(known))
-    kept = np.zeros(0) if design.shifts else drawn
-    return NullEntry(float(chance), float(spread), p, kept, how, value)
+    drawn = drawn[:0] if design.shifts else drawn
+    return NullEntry(float(chance), float(spread), p, drawn, how, value)
 
 
 def _words(m: Measure, pair: Pair, design: Design, guards: Guards, missing: int) -> str:

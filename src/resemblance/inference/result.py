@@ -294,7 +294,7 @@ class Evidence:
         chance, spread = null.chance[tested], np.where(null.spread > 0, null.spread, np.inf)[tested]
         drawn = sign * (null.drawn[tested] - chance[:, None]) / spread[:, None]
         drawn = np.where(np.isnan(drawn), np.inf, drawn)
-        return step_down(sign * (null.observed[tested] - chance) / spread, drawn.T)
+        return step_down(sign * (null.observed[tested] - chance) / spread, drawn.T, self.design)
 
     def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
         from .words import above_chance

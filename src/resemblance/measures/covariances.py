@@ -13,6 +13,7 @@ from ..views.points import preshape
 from ..views.spectra import components_for, decomposition, energy, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
+from .expected import mean_of_leading_grams, mean_of_shared_dimensions
 from .leaving_out.products import ensd_without
 from .leaving_out.rotations import nbs_without, size_and_shape_without
 from .products import SHARED_DIMENSIONS
@@ -159,6 +160,7 @@ def _ratios(a: Array, b: Array) -> Array:
     uninformative=of_grams,
     product=SHARED_DIMENSIONS,
     left_out=ensd_without,
+    chance=mean_of_shared_dimensions,
 )
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -192,6 +194,7 @@ def ensd(x: Representation, y: Representation) -> Array:
     invariant_to=SHAPE,
     limits={"explained_variance": (0, 1)},
     uninformative=of_leading_grams,
+    chance=mean_of_leading_grams,
 )
 def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
     r"""Principal-component CKA: linear CKA of the leading principal components.

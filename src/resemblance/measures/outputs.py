@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import Array, namespace, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined
+from .expected import mean_of_predictions
 from .leaving_out.digits import as_float64, mean_without, need_samples
 
 
@@ -78,6 +79,7 @@ def accuracy_difference(
     differentiable=False,
     min_samples=1,
     left_out=disagreement_without,
+    chance=mean_of_predictions,
 )
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.

@@ -14,6 +14,7 @@ from ..views.pairs import basis_overlap, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import decomposition, orthonormal_basis
 from .chance import of_predictor, of_smoothers
+from .expected import mean_of_prediction, mean_of_smoothers
 from .leaving_out.spans import gulp_without, regression_without
 from .products import EXPLAINED, EXPLAINED_BACKWARDS, SMOOTHERS, SQUARED_SMOOTHERS
 
@@ -34,6 +35,7 @@ RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the
     uninformative=of_predictor,
     product=EXPLAINED,
     left_out=regression_without,
+    chance=mean_of_prediction,
 )
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
@@ -127,7 +129,7 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     rows_of_maps="positions",
     invariant_to={"affine"},
     changes=(
-        when({"squared": True}, metric=False, product=SQUARED_SMOOTHERS),
+        when({"squared": True}, metric=False, product=SQUARED_SMOOTHERS, chance=mean_of_smoothers),
         when(
             {"ridge": lambda ridge: ridge > 0},
             invariant_to=RIGID | {"isotropic_scaling"},

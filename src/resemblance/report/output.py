@@ -35,7 +35,8 @@ FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 def emit(
     content: Comparison | Evidence | Result, kind: str, output: Path | None, table: str = ""
 ) -> None:
-    """Write a comparison, an evidence or a result in one of ``FORMATS``, to a file or to standard output.
+    """Write a comparison, an evidence or a result in one of ``FORMATS``, to a file or to standard
+    output.
 
     JSON has everything. CSV of a result has the shortest table of data and Parquet the longest,
     those with the same columns being one; without such tables both have a line per claim and per

@@ -88,7 +88,7 @@ class HeatMap(NamedTuple):
     the pointer reads in each cell, such as why it has no value; "" for its number. ``subtitle``
     is written after the title, in grey. ``ends``: what pale and dark mean, such as "different" and
     "alike". ``hatched``: row and column of the cells that are hatched, and ``hatching`` what that
-    means.
+    means. ``chance``: what each value is by chance, which the pointer reads, too.
     """
 
     name: str
@@ -105,6 +105,7 @@ class HeatMap(NamedTuple):
     ends: tuple[str, str] | None = None
     hatched: tuple[tuple[int, int], ...] = ()
     hatching: str = ""
+    chance: tuple[tuple[float | None, ...], ...] = ()
 
 
 class Box(NamedTuple):

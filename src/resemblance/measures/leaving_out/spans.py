@@ -41,7 +41,7 @@ def squared_cca_without(x: Representation, y: Representation, divisor: str, **_:
 
 
 def eigenspace_overlap_without(x: Representation, y: Representation) -> np.ndarray:
-    """Eigenspace overlap without each sample, exactly, shape (n,); as :func:`squared_cca_without`."""
+    """Eigenspace overlap without each sample, exactly, (n,): see :func:`squared_cca_without`."""
     shared, _ = _shared_without(x, y, centered=False)
     return np.minimum(shared / max(x.shape[1], y.shape[1]), 1)
 
