@@ -137,7 +137,7 @@ def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
         info.label,
         comparison.rows,
         comparison.columns,
-        entries(values),
+        map_entries(values),
         " ".join(filter(None, (definition(info), f"{reading}."))),
         ends,
         is_diverging=ends[0] < 0 < ends[1],
@@ -145,7 +145,7 @@ def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
         titles=_titles(comparison.rows, comparison.columns, reasons),
         subtitle=info.spec if info.spec != info.label else "",
         ends=("different", "similar"),
-        chance=_entries(chance_of(comparison, info.spec)) if chance else (),
+        chance=map_entries(chance_of(comparison, info.spec)) if chance else (),
     )
 
 
@@ -157,7 +157,7 @@ def _titles(
     return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
 
 
-def entries(values: np.ndarray) -> tuple[tuple[float | None, ...], ...]:
+def map_entries(values: np.ndarray) -> tuple[tuple[float | None, ...], ...]:
     """Return the values of a map, None for those that are not finite."""
     return tuple(
         tuple(value if math.isfinite(value) else None for value in row) for row in values.tolist()
@@ -182,7 +182,7 @@ def _agreement(together: MeasureAgreement) -> Section:
         "Agreement",
         labels,
         labels,
-        entries(values),
+        map_entries(values),
         span=(-1.0, 1.0),
         is_diverging=True,
         titles=_titles(labels, labels, missing),

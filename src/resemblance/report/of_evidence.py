@@ -28,9 +28,10 @@ from ..inference.words import (
 from ..results.figures import Choice, HeatMap, Option
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
+from ..store import CHANCE
 from .data import definition
 from .numbers import counted, minus, span
-from .of_comparison import entries, failures_table, heat_map, inputs_table
+from .of_comparison import failures_table, heat_map, inputs_table, map_entries
 
 VALUE, ABOVE = "value", "above chance"
 HATCHING = f"not beyond chance (adjusted p > {ALPHA:g})"
@@ -84,7 +85,8 @@ def _one_line(text: str) -> str:
 
 def _sections(evidence: Evidence, known: Sequence[Readings], stretch: bool) -> Iterator[Section]:
     """Yield what a page shows: for one pair a table, for several maps as well."""
-    comparison, notes = evidence.comparison, diagnostic_notes(evidence.comparison)
+    comparison = evidence.comparison
+    notes = diagnostic_notes(comparison, without=CHANCE)
     if is_one_pair(known):
         yield Section("pair", "The pair", READING, (_values(evidence, known),), terms=notes)
     else:
@@ -183,7 +185,7 @@ def _choice(evidence: Evidence, known: Readings, number: int, stretch: bool) -> 
         for j, cell in enumerate(row)
         if cell.is_tested and not cell.is_beyond
     )
-    maps = [heat_map(evidence.comparison, info, stretch=stretch)._replace(name=VALUE)]
+    maps = [heat_map(evidence.comparison, info, stretch=stretch)._replace(name=VALUE, chance=())]
     if has_most_similar(info):
         maps.append(_above_map(evidence, info, stretch))
     maps = [m._replace(titles=titles, hatched=hatched, hatching=HATCHING) for m in maps]
@@ -217,7 +219,7 @@ def _above_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
         info.label,
         evidence.rows,
         evidence.columns,
-        entries(above),
+        map_entries(above),
         span=(low, high if high > low else 1.0),
         is_diverging=low < 0,
         ends=("at chance", "most similar"),
