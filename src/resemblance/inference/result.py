@@ -117,6 +117,16 @@ class Evidence:
     def __getitem__(self, measure: str | Measure) -> np.ndarray:
         return self.comparison[measure]
 
+    def __repr__(self) -> str:
+        from .shown import text_of
+
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        from .shown import html_of
+
+        return html_of(self)
+
     def chance(self, measure: str | Measure) -> np.ndarray:
         """Return the mean of the value over the orders that the design allows."""
         return self._null(measure).chance
@@ -286,10 +296,13 @@ class Evidence:
         return step_down(self._standardised(measure)[tested], drawn.T, self.design)
 
     def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
+        from .words import above_chance
+
         return {
             "low": self.low(measure),
             "high": self.high(measure),
             "chance": self.chance(measure),
+            "above_chance": above_chance(self, self.comparison.info(measure)),
             "p": self.p(measure),
             "adjusted": self.adjusted(measure),
             "fdr": self.fdr(measure),
