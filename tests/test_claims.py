@@ -29,6 +29,7 @@ EXTRA = [
     "pwcca[weights=second]",
     "cka[estimator=debiased]",
     "cka[estimator=lange]",
+    "cka[estimator=features]",
     "cka[kernel=rbf]",
     "cka[kernel=rbf,bandwidth=0.5,estimator=debiased]",
     "rsa[rdm=cosine]",
@@ -173,7 +174,11 @@ def test_symmetric_exactly_where_claimed(m):
 # Numbers on which claims depend, and what keeps the rest small.
 NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.5, 1.0)}
 SMALL = {"k": 3, "probes": 64, "repeats": 2}
-REFUSED = {"pwcca[directions=resi,weights=second]", "pwcca[directions=resi,weights=symmetric]"}
+REFUSED = {"pwcca[directions=resi,weights=second]", "pwcca[directions=resi,weights=symmetric]"} | {
+    f"cka[estimator=features,kernel={kernel}{pairs}]"
+    for kernel in ("rbf", "laplace", "cosine")
+    for pairs in ("", ",pairs=all")
+}
 
 
 def combinations() -> list[Measure]:
@@ -240,7 +245,10 @@ def invariances(m: Measure) -> set[str]:
 @pytest.mark.parametrize("m", COMBINATIONS, ids=str)
 def test_claims_hold_for_every_combination_of_choices(m):
     if m.spec in REFUSED:
-        with pytest.raises(ValueError, match="pwcca: directions='resi' takes its weights from X"):
+        why = (
+            "directions='resi' takes its weights from X|estimator='features' takes kernel='linear'"
+        )
+        with pytest.raises(ValueError, match=f"{m.name}: ({why})"):
             m(*outputs_pair(m, 0))
         return
     assert is_symmetric(m) == m.symmetric

@@ -9,6 +9,7 @@ from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
 from .inference import Evidence, evidence, load_evidence
+from .inference.planning import samples_for
 from .measure import Measure, Product, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
@@ -62,6 +63,7 @@ __all__ = [
     "pair_view",
     "preset",
     "read_subjects",
+    "samples_for",
     "stability",
     "statistic",
     "subject_from_model",

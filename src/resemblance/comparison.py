@@ -21,7 +21,7 @@ from .extras import need
 from .measure import Measure
 from .moved import renamed
 from .representation import Representation, fingerprint
-from .store import Cell, Store
+from .store import CHANCE, Cell, Store
 from .suggestions import did_you_mean
 
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
@@ -222,10 +222,13 @@ def without_rounding(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
     return np.asarray(np.where(np.abs(values) < ROUNDING * scale, 0.0, values))
 
 
-def diagnostic_notes(comparison: Comparison) -> dict[str, str]:
-    """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1"."""
+def diagnostic_notes(comparison: Comparison, *, without: str = "") -> dict[str, str]:
+    """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
+
+    ``without``: the name of a diagnostic that is shown elsewhere.
+    """
     values: dict[tuple[str, str], list[float | str]] = {}
-    for diagnostic in comparison.diagnostics:
+    for diagnostic in (d for d in comparison.diagnostics if d.name != without):
         values.setdefault((diagnostic.measure, diagnostic.name), []).append(diagnostic.value)
     notes: dict[str, list[str]] = {}
     for (spec, name), recorded in values.items():
@@ -239,8 +242,25 @@ def _note(name: str, values: list[float | str]) -> str:
     if texts:
         return "; ".join(f"{text} ({n} value{'s' * (n > 1)})" for text, n in texts.items())
     numbers = [float(value) for value in values]
-    ends = dict.fromkeys(f"{end:.4g}" for end in (min(numbers), max(numbers)))
-    return f"{name.replace('_', ' ')} {' to '.join(ends)}"
+    figures = 2 if name == CHANCE else 4
+    return f"{name.replace('_', ' ')} {span_of(min(numbers), max(numbers), figures)}"
+
+
+def span_of(low: float, high: float, figures: int) -> str:
+    """Return both ends of a span, or the number that they are: "0.21 to 0.23"."""
+    return " to ".join(dict.fromkeys(f"{end:.{figures}g}" for end in (low, high)))
+
+
+def chance_of(comparison: Comparison, measure: str | Measure) -> np.ndarray:
+    """Return the chance of each pair, the mean over all orders of the samples; NaN if unknown."""
+    info, shape = comparison.info(measure), (len(comparison.rows), len(comparison.columns))
+    known = {
+        (diagnostic.x, diagnostic.y): float(diagnostic.value)
+        for diagnostic in comparison.diagnostics
+        if (diagnostic.measure, diagnostic.name) == (info.spec, CHANCE)
+    }
+    pairs = product(comparison.rows, comparison.columns)
+    return np.array([known.get(pair, np.nan) for pair in pairs]).reshape(shape)
 
 
 def describe(

@@ -20,8 +20,8 @@ from .arrays import scalar
 from .failures import reason_of
 from .measure import Measure
 from .plan import TileTask, WorkPlan
-from .representation import Representation, comparing, fingerprint
-from .store import CAVEAT, COLUMNS, NO_MEMORY, Cell, Store
+from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
+from .store import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Cell, Store
 from .workers import Call, LostWorkerError, carry_out, has_processes
 
 
@@ -136,14 +136,26 @@ def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
 
 
 def _diagnostics(measure: Measure, x: Representation, y: Representation) -> str | None:
-    """Return the diagnostics of this pair, with a caveat if there is one, as JSON text."""
+    """Return the diagnostics of this pair as JSON text, with its chance and caveat if any."""
     values: dict[str, float | str] = {k: float(v) for k, v in measure.diagnostics(x, y).items()}
-    if clashes := sorted(values.keys() & {*COLUMNS, CAVEAT}):
+    taken = {*COLUMNS, CAVEAT} | ({CHANCE} if measure.chance else set())
+    if clashes := sorted(values.keys() & taken):
         problem = f"a diagnostic cannot be called {clashes[0]!r}"
         raise ValueError(f"{measure}: {problem}, which is a column of the records")
+    values |= _chance(measure, x, y)
     if caveat := measure.caveat(x, y):
         values[CAVEAT] = caveat
     return json.dumps(values, allow_nan=False) if values else None
+
+
+def _chance(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
+    """Return the chance of a pair of different representations, where there is a closed form."""
+    if measure.chance is None or x is y:
+        return {}
+    try:
+        return {CHANCE: float(measure.chance(without_gradient(x), without_gradient(y)))}
+    except Undefined:
+        return {}
 
 
 @contextmanager

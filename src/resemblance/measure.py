@@ -77,7 +77,8 @@ class Product(NamedTuple):
     value, or with ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B,
     B>. It is linear in the first, and the more similar, the larger that is. So the mean, the
     variance and the skewness of the value over all orders of the samples are known exactly (see
-    :mod:`resemblance.inference`).
+    :mod:`resemblance.inference`). ``scale``, if there is one, is a function of one representation
+    and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>.
     """
 
     left: Callable[..., np.ndarray]
@@ -85,11 +86,15 @@ class Product(NamedTuple):
     symmetric: bool = True
     value: Callable[[float, float, float], float] = cosine
     root: bool = False
+    scale: Callable[..., float] | None = None
 
     def bound(self, parameters: Mapping[str, Any]) -> Product:
         """Return the claim for these parameters: functions of a representation alone."""
-        left = partial(self.left, **parameters)
-        return self._replace(left=left, right=self.right and partial(self.right, **parameters))
+        return self._replace(
+            left=partial(self.left, **parameters),
+            right=self.right and partial(self.right, **parameters),
+            scale=self.scale and partial(self.scale, **parameters),
+        )
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
         """Return the matrix of a representation on the left or on the right."""

@@ -21,6 +21,7 @@ FORMAT = 5
 READABLE = (1, 2, 3, 4, 5)
 EVIDENCE = "evidence"  # the entry of a description that says how inference was made
 CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
+CHANCE = "chance"  # the name of that which is the mean over all orders of the samples
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..rng import generator
 from ..significance import percentile_interval
+from ..significance.parts import half_width
 
 DRAWS, LEVEL = 1000, 0.99
 FLOOR = {  # changes smaller than this are not named, however certain they are
@@ -93,13 +94,8 @@ def interval(
 def margin(estimates: Sequence[np.ndarray]) -> float:
     """Half the width of the interval of an estimate, from its values with one part left out.
 
-    The values are numbers or vectors.
-
-    The grouped jackknife: the deviation is that of the values times √(g - 1), and the quantile that
-    of Student's t with g - 1 degrees of freedom, g parts.
+    The values are numbers or vectors, of which the deviations add up as squares. This is the
+    interval of :func:`~resemblance.significance.parts.half_width`.
     """
-    from scipy.stats import t
-
-    parts = np.stack([np.atleast_1d(e) for e in estimates])
-    deviation = np.sqrt((len(parts) - 1) * ((parts - parts.mean(axis=0)) ** 2).sum(axis=1).mean())
-    return float(deviation * t.ppf((1 + LEVEL) / 2, len(parts) - 1))
+    parts = np.stack([np.atleast_1d(e) for e in estimates], axis=-1)
+    return float(np.linalg.norm(half_width(parts, "groups", LEVEL)))

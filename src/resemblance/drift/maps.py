@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..rng import generator
+from ..significance.parts import groups_of
 
 FOLDS = 5
 NEGLIGIBLE = (
@@ -82,8 +82,7 @@ def apply(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
 
 def folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the samples to fit to and those to judge on, each sample being judged on once."""
-    parts = np.array_split(generator(seed, "folds", n).permutation(n), min(FOLDS, n))
-    for part in parts:
+    for part in groups_of(n, count=FOLDS, seed=seed):
         yield np.setdiff1d(np.arange(n), part), part
 
 

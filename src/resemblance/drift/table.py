@@ -22,7 +22,7 @@ from ..measures import (
 )
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
-from ..significance import percentile_interval
+from ..significance.parts import halves_of, interval_around
 from ..views.points import size
 from ..views.spectra import decomposition
 from ..views.summaries import effective_rank, participation_ratio
@@ -235,21 +235,15 @@ def table(
     noise, and where samples are not paired of one half of it against the other, whichever is
     larger.
     """
-    n, whole, random = (
-        len(x),
-        (Representation(x), Representation(y)),
-        generator(rules.seed, "halves of samples", len(x)),
-    )
+    whole = Representation(x), Representation(y)
     around, noise, halves = _none(), _none(), _none()
-    for other in (
-        noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x, rules.draws)
-    ):
-        order = random.permutation(n)
-        half, rest = order[: n // 2], order[n // 2 : 2 * (n // 2)]
-        first = Representation(x[half])
+    others = noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x)
+    for half, other in zip(halves_of(len(x), draws=rules.draws, seed=rules.seed), others):
+        first, rest = Representation(x[half]), np.delete(x, half, axis=0)
         _add(around, (first, Representation(y[half])), ROWS)
         if rules.threshold is None:
-            _add(halves, (first, Representation(x[rest])), [row for row in ROWS if not row.paired])
+            unpaired = [row for row in ROWS if not row.paired]
+            _add(halves, (first, Representation(rest)), unpaired)
             _add(noise, (whole[0], Representation(other)), ROWS)
         tick(1)
     limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in ROWS}
@@ -290,10 +284,9 @@ def _row(row: _Row, whole: Any, around: list[float], limit: float | None) -> Dri
     except Undefined as error:
         lost = _is_defined(row, whole[0])  # the reference has a value, the current version has not
         return Drift(row.name, row.label, None, None, None, None, lost, *about, str(error))
-    if not around:
+    if len(around) < 2:
         return Drift(row.name, row.label, value, None, None, limit, _above(value, limit), *about)
-    ends = percentile_interval(np.array(around) - np.mean(around))
-    low, high = (max(0.0, value + end) for end in ends)
+    low, high = interval_around(value, around, "halves", Drift.level, (0.0, math.inf))
     return Drift(row.name, row.label, value, low, high, limit, _above(value, limit), *about)
 
 

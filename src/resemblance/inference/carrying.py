@@ -1,38 +1,291 @@
-"""A representation with its samples in another order, whose views are carried over."""
+"""A representation with its samples in another order, whose views are carried over.
+
+How each view moves with the samples is read off a probe, by the shape of its value, and proved on
+it: the values of the measure are the same with carried views and with views of the moved array. So
+nothing has to be declared, also for the measures of a user.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from inspect import unwrap
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from ..arrays import Array, carries_gradient, device, scalar
 from ..measure import Measure
-from ..representation import Representation
+from ..representation import Representation, fingerprint, values
+from ..rng import generator
+from .actions import Action, Permutation, act, act_on_pairs, read, square
+
+COLUMNS = 7  # of a probe with fewer columns than samples
+ORDERS = 3  # in which a probe is compared
+COMPARED = 2  # orders in which the real data are
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
+OF_SOURCE = (unwrap(values), unwrap(fingerprint))  # the views that read the source
+NOT_READ = (*OF_SOURCE, unwrap(square))
+
+Pair = tuple[Representation, Representation]
 
 
 class Actions(NamedTuple):
     """How the views that a measure takes of one representation move with its samples.
 
-    ``of_view``: the action on each view, by its key with the number of samples replaced; None if
-    the measure needs views of the moved array. ``is_fixed``: whether no order changes the value.
+    ``of_view``: the :class:`~.actions.Action` on each view, by its key with the number of samples
+    replaced by ``"n"``; None if the measure needs views of the moved array. ``is_fixed``: no order
+    changes the value.
     """
 
-    of_view: Mapping[Any, Any] | None
+    of_view: Mapping[Any, Action] | None
     is_fixed: bool
 
 
+ANEW = Actions(None, False)  # carries nothing
+
+
+# ------------------------------------------------------------------------------------- moving
+
+
+def moved(y: Representation, order: np.ndarray | Permutation, actions: Actions) -> Representation:
+    """Return ``y`` with its samples in another order; its views are carried over from ``y``.
+
+    Row i of the result is row ``order[i]`` of ``y``; name, dtype and precision are the same, and it
+    has no ids. A view is carried when it is asked for, and so is the array: it is not copied for
+    measures that need only other views. A view whose action is not known is computed from the moved
+    array, and so are all views if ``actions.of_view`` is None or gradients are recorded.
+
+    Raises ``ValueError`` for an order that does not hold each sample once.
+    """
+    to = order if isinstance(order, Permutation) else Permutation(order)
+    if len(to.rows) != y.shape[0]:
+        raise ValueError(f"moved: an order of {len(to.rows)} samples for data of shape {y.shape}")
+    if actions.of_view is None or carries_gradient(y.source):
+        return _moved_array(y, to)
+    z = Representation(_blank(y), y.name, dtype=y.dtype)
+    of_view = actions.of_view
+
+    def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
+        # This does not refer to z, which is freed as soon as it is out of use.
+        function, _ = key
+        if function in OF_SOURCE:
+            return compute(_moved_array(y, to))
+        action = of_view.get(key) or of_view.get(_general(key, y.shape[0]))
+        if action is None:
+            return None
+        value = compute(y)
+        in_square = action.kind == "pairs" and isinstance(value, np.ndarray)
+        return act_on_pairs(y, key, to) if in_square else act(action, value, to)
+
+    z._carry = carry
+    return z
+
+
+def _moved_array(y: Representation, to: Permutation) -> Representation:
+    # The source of a representation that was moved itself is blank.
+    source, xp = y.array if y._carry else y.source, y.xp
+    rows = xp.take(source, xp.asarray(to.rows, device=device(source)), axis=0)
+    return Representation(rows, y.name, dtype=y.dtype)
+
+
+def _blank(y: Representation) -> Array:
+    """An array with the shape, dtype and device of the source, but without its numbers."""
+    xp, kind = y.xp, y.source.dtype
+    number = math.nan if xp.isdtype(kind, "real floating") else 0
+    return xp.broadcast_to(xp.full((1, 1), number, dtype=kind, device=device(y.source)), y.shape)
+
+
+def _general(key: Any, n: int) -> Any:
+    """Return the key of a view with "n" for parameters that are the number of samples."""
+    function, parameters = key
+    return function, tuple((name, _named(value, n)) for name, value in parameters)
+
+
+def _named(value: Any, n: int) -> Any:
+    if hasattr(value, "_fields"):
+        return type(value)(*(_named(part, n) for part in value))
+    return "n" if type(value) is int and value == n else value
+
+
+# ------------------------------------------------------------------------------ read and proved
+
+
+@lru_cache(maxsize=512)
 def actions_of(measure: Measure) -> Actions:
-    """Return how the views of a measure move, read off a probe and proved on it."""
-    return Actions(None, False)
+    """Return how the views of a measure move, read off a probe and proved on it.
+
+    Nothing is carried for a measure that does not run on the probe: one that needs labels, or that
+    lacks an optional dependency.
+    """
+    try:
+        return _proved(measure)
+    except Exception:  # whatever it raises here, the real data decide whether it fails
+        return ANEW
 
 
 def joint(actions: Iterable[Actions]) -> Actions:
-    """Return the actions for measures that share moved representations."""
-    return Actions(None, False)
+    """Return the actions for measures that share moved representations.
+
+    A view on whose action two measures disagree is computed anew. Raises ``ValueError`` for a
+    measure that carries nothing, whose views must not be mixed with carried ones: it needs moved
+    representations of its own.
+    """
+    members = tuple(actions)
+    union: dict[Any, Action] = {}
+    disputed = set()
+    for of_view, _ in members:
+        if of_view is None:
+            raise ValueError(
+                "joint: a measure that carries no views needs moved representations of its own"
+            )
+        disputed |= {key for key in of_view.keys() & union.keys() if of_view[key] != union[key]}
+        union |= of_view
+    is_fixed = all(member.is_fixed for member in members)
+    return Actions({k: union[k] for k in union.keys() - disputed}, is_fixed)
 
 
-def moved(y: Representation, order: np.ndarray, actions: Actions) -> Representation:
-    """Return ``y`` with its samples in another order; its views are carried over from ``y``."""
-    rows = y.xp.asarray(order)
-    return Representation(y.xp.take(y.source, rows, axis=0), y.name, dtype=y.dtype)
+def guard(
+    measure: Measure,
+    x: Representation,
+    y: Representation,
+    orders: Sequence[np.ndarray | Permutation],
+    actions: Actions,
+) -> bool:
+    """Say whether views can be carried for this pair: what holds of the probe holds of the data.
+
+    In the first two orders of the samples of y, the values with carried views must be those with
+    views of the moved array; where no order changes the value, they must be those of the pair
+    itself. Up to rounding, or both without a value. It is False where nothing is carried.
+    """
+    if actions.of_view is None:
+        return False
+    own = _value(measure, x, y) if actions.is_fixed else None
+    for order in orders[:COMPARED]:
+        to = order if isinstance(order, Permutation) else Permutation(order)
+        anew = _value(measure, x, moved(y, to, ANEW))
+        carried = _value(measure, x, moved(y, to, actions))
+        if not all(
+            _is_same(measure, anew, v, x.precision) for v in (carried, own) if v is not None
+        ):
+            return False
+    return True
+
+
+def _proved(measure: Measure) -> Actions:
+    tall = _tall(measure)
+    probes = chain([tall], _wide(measure), _coarse(measure))
+    is_fixed = all(_is_fixed(measure, pair) for pair in probes)
+    for has_labels in (True, False):  # some integers below n are not samples
+        if _is_carried(measure, tall, Actions(_read([tall], has_labels), False)):
+            wide = list(_wide(measure))
+            actions = Actions(_read([tall, *wide], has_labels), is_fixed)
+            is_proved = all(_is_carried(measure, pair, actions) for pair in wide)
+            return actions if is_proved else Actions(None, is_fixed)
+    return Actions(None, is_fixed)
+
+
+def _rows(measure: Measure) -> int:
+    """Return a number of samples that is no parameter of the measure."""
+    parameters = {**measure.defaults, **dict(measure.parameters)}
+    rows: int = max(23, measure.min_samples + 6)
+    while rows in parameters.values():
+        rows += 1
+    return rows
+
+
+def _tall(measure: Measure) -> Pair:
+    """Return a probe of fewer columns than samples; ``ValueError`` if the measure has no value."""
+    tall = _noise(measure)[:, :, :COLUMNS]
+    for kind in (tall, _probabilities(tall)):
+        if _has_value(measure, pair := _pair(*kind)):
+            return pair
+    raise ValueError(f"{measure} has no value on a probe")
+
+
+def _wide(measure: Measure) -> Iterator[Pair]:
+    """Yield the probes with more columns than samples on one side or both, if there is a value."""
+    x, y = _noise(measure)
+    pairs = (_pair(x, y), _pair(x[:, :COLUMNS], y))
+    return (pair for pair in pairs if _has_value(measure, pair))
+
+
+def _coarse(measure: Measure) -> Iterator[Pair]:
+    """Yield a probe of few different numbers, half of them 0, if there is a value."""
+    pair = _pair(*np.maximum(np.round(_noise(measure)[:, :, :COLUMNS]), 0))
+    return (pair for _ in range(_has_value(measure, pair)))
+
+
+def _noise(measure: Measure) -> np.ndarray:
+    rows = _rows(measure)
+    return generator(0, "probe").standard_normal((2, rows, rows + 8))
+
+
+def _probabilities(noise: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(noise) / np.exp(noise).sum(axis=-1, keepdims=True))
+
+
+def _pair(x: np.ndarray, y: np.ndarray) -> Pair:
+    return Representation(x), Representation(y)
+
+
+def _has_value(measure: Measure, pair: Pair) -> bool:
+    return not math.isnan(_value(measure, *pair))
+
+
+def _read(probes: Iterable[Pair], has_labels: bool) -> dict[Any, Action]:
+    """Return the actions on the views that were taken of these pairs; those first met decide."""
+    of_view: dict[Any, Action] = {}
+    for x in (x for pair in probes for x in pair):
+        (n, d), views = x.shape, cast(dict[Any, Any], x.views)
+        for key, value in views.items():
+            action = read(value, n, is_wide=d > n, has_labels=has_labels)
+            if action is not None and key[0] not in NOT_READ:
+                of_view.setdefault(_general(key, n), action)
+    return of_view
+
+
+def _is_carried(measure: Measure, pair: Pair, actions: Actions) -> bool:
+    """Say whether carried views give the values of views of the moved array, with one side moved
+    and with both."""
+    x, y = pair
+    for own, other in zip(_orders(x, "x"), _orders(y, "y")):
+        a, b = (_value(measure, x, moved(y, other, how)) for how in (actions, ANEW))
+        c, d = (
+            _value(measure, moved(x, own, how), moved(y, other, how)) for how in (actions, ANEW)
+        )
+        if not (_is_same(measure, a, b) and _is_same(measure, c, d)):
+            return False
+    return True
+
+
+def _is_fixed(measure: Measure, pair: Pair) -> bool:
+    x, y = pair
+    value = _value(measure, x, y)
+    others = (_value(measure, x, moved(y, order, ANEW)) for order in _orders(y, "y"))
+    return all(_is_same(measure, value, other) for other in others)
+
+
+def _orders(x: Representation, side: str) -> list[Permutation]:
+    n = x.shape[0]
+    draws = (generator(0, "probe order", n, draw, side) for draw in range(ORDERS))
+    return [Permutation(draw.permutation(n)) for draw in draws]
+
+
+def _value(measure: Measure, x: Representation, y: Representation) -> float:
+    """Return the value; NaN where the data leave the measure without one."""
+    try:
+        return scalar(measure.evaluate(x, y))
+    except ValueError:
+        return math.nan
+
+
+def _is_same(measure: Measure, a: float, b: float, precision: str = "float64") -> bool:
+    """Say whether two values differ by no more than rounding, or both do not exist."""
+    low, high = measure.range
+    tolerance = TOLERANCE[precision]
+    span = high - low if math.isfinite(high - low) else 0.0
+    near = math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-3 * tolerance * span)
+    return near or (math.isnan(a) and math.isnan(b))

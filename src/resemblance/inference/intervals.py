@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compare import Request, compare_many
-from ..comparison import Comparison
+from ..comparison import Comparison, Failure
 from ..measure import Measure
 from ..significance.orders import Design
 from ..significance.parts import Kind, groups_of, halves_of
@@ -129,7 +129,8 @@ def _by_comparing(
         share = weight * len(run.measures) * len(run.rows) / total
         values = _on_parts(bench, request, run, share)
         for m in run.measures:
-            yield m.spec, PartCells(kind, _untested(bench, np.stack([c[m] for c in values], -1)))
+            table = _untested(bench, np.stack([c[m] for c in values], -1))
+            yield m.spec, PartCells(kind, table, tuple(_reasons(m, kind, values)))
 
 
 def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> list[Comparison]:
@@ -148,6 +149,17 @@ def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> li
         )[: len(parts)]
         bench.tick(weight * len(parts) / len(run.rows))
     return comparisons
+
+
+def _reasons(m: Measure, kind: Kind, comparisons: Sequence[Comparison]) -> Iterator[Failure]:
+    """Yield for each pair the first reason for which it has no value on a part."""
+    seen = set()
+    for comparison in comparisons:
+        for failure in comparison.failures:
+            pair = failure.x, failure.y
+            if failure.measure == m.spec and pair not in seen:
+                seen.add(pair)
+                yield failure._replace(reason=f"no interval by {kind}: {failure.reason}")
 
 
 def _request(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Request:

@@ -31,6 +31,11 @@ class Layout:
         """The representations of the rows, then those of the columns if they are others."""
         return self.rows + (self.columns or ())
 
+    @property
+    def n(self) -> int:
+        """The number of samples."""
+        return self.rows[0].shape[0]
+
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """What identifies each representation: its data, numbered if others have the same.

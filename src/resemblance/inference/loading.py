@@ -9,12 +9,12 @@ from typing import Any, get_args
 import numpy as np
 
 from ..assembly import load
-from ..comparison import MeasureInfo
+from ..comparison import Failure, MeasureInfo
 from ..significance.orders import Design
 from ..significance.parts import Kind
 from ..store import EVIDENCE, Store, VectorKey, reading
 from .result import Evidence, NullCells, PartCells
-from .saving import NULLS, PARTS, WAYS
+from .saving import NULLS, PARTS, REASONS, WAYS
 
 LABELS = ("groups", "blocks")
 Vectors = dict[VectorKey, Any]
@@ -66,7 +66,8 @@ def _parts(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> PartCell
     kind: Kind = _of(vectors, m, PARTS).note
     if kind not in get_args(Kind):
         raise ValueError(f"{m.spec} has intervals of an unknown kind, {kind!r}")
-    return PartCells(kind, _table(vectors, m, PARTS, shape))
+    reasons = [Failure(*map(str, entry)) for entry in json.loads(_of(vectors, m, REASONS).note)]
+    return PartCells(kind, _table(vectors, m, PARTS, shape), tuple(reasons))
 
 
 def _table(vectors: Vectors, m: MeasureInfo, name: str, shape: tuple[int, int]) -> np.ndarray:

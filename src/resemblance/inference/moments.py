@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import math
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..measure import Measure
-from ..representation import Representation
+from ..measure import Measure, Product
+from ..representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    title,
+    view,
+    without_gradient,
+)
+from .graph_sums import POWERS, distinct_sums, expansion, mean_power
+from .result import SMALLEST
 
 Side = Literal["left", "right"]
 
+QUANTILES = 1000  # of the distribution of an inner product, to average its root over
+NOTHING = 1e-12  # of the norms of both matrices: a spread as small as this is rounding
+NORMAL = 1e-5  # skewness below which Pearson III is the normal distribution, to as many digits
+
 
 class Profile(NamedTuple):
-    """What the moments need of one matrix: sums over distinct samples for each graph of at most
-    three edges, the sum of its squares, and the largest share of these that one sample has."""
+    """What the moments need of one matrix A.
+
+    ``sums``: over distinct samples, for each multigraph of one to three edges
+    (:mod:`~.graph_sums`), of A / |A|; of those with two and three edges, the means of its diagonal
+    and of its other entries are subtracted first, which moves <A, B> by the same in all orders.
+    ``square``: <A, A>. ``share``: the largest part that one sample has of the squares of these
+    centred entries, 0 where nothing is left of them. ``scale``: what the value takes of the
+    representation in place of <A, A>; the same for most measures.
+    """
 
     sums: np.ndarray
     square: float
     share: float
+    scale: float
 
 
 class Moments(NamedTuple):
@@ -37,21 +59,205 @@ class ExactNull(NamedTuple):
     p: float
 
 
+# ------------------------------------------------------------------------------------ of one side
+
+
 def profile(x: Representation, measure: Measure, side: Side) -> Profile:
-    """Return the profile of the matrix that a measure has of a representation."""
-    raise NotImplementedError
+    """Return the profile of the matrix that a measure has of a representation.
+
+    It is numbers only and remembered; the (n, n) matrix is dropped. O(n^3) time for one product of
+    the matrix with itself, half of it if it is symmetric.
+
+    Raises ``ValueError`` for a measure without the claim ``product``, and ``Undefined`` where the
+    squares of the entries are too large or too small for a float.
+    """
+    both = product_of(measure, "profile").right is None
+    return _profile(without_gradient(x), measure=measure, side="left" if both else side)
 
 
-def product_moments(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
-    """Return the moments of <A, P B P'> over all permutations P."""
-    raise NotImplementedError
+@view
+def _profile(x: Representation, measure: Measure, side: Side) -> Profile:
+    product = product_of(measure, "profile")
+    matrix = product.matrix(x, side)
+    profiled = profile_of(matrix, product.symmetric)
+    if not math.isfinite(profiled.square) or (profiled.square == 0 and matrix.any()):
+        raise Undefined(
+            f"{measure}: the entries of {title(x)} are too large or too small to be squared; "
+            "rescale them"
+        )
+    return profiled if product.scale is None else profiled._replace(scale=product.scale(x))
+
+
+def product_of(measure: Measure, called: str) -> Product:
+    """Return the claim ``product``; ``ValueError`` for a measure without it."""
+    if measure.product is None:
+        raise ValueError(
+            f"{called}: {measure} is no function of an inner product of two matrices; draw orders"
+        )
+    return measure.product
+
+
+def profile_of(matrix: np.ndarray, symmetric: bool) -> Profile:
+    """Return the profile of an (n, n) matrix."""
+    square = float(np.vdot(matrix, matrix))
+    unit = matrix / math.sqrt(square) if 0 < square < math.inf else np.zeros_like(matrix)
+    sums = [distinct_sums(unit, 1, symmetric)]
+    _centre(unit)
+    sums += [distinct_sums(unit, power, symmetric) for power in POWERS[1:]]
+    return Profile(np.concatenate(sums), square, _largest_share(unit), square)
+
+
+def _centre(matrix: np.ndarray) -> None:
+    """Subtract the means of the diagonal and of the other entries, in place; leave all zeros where
+    no more than rounding remains."""
+    n, diagonal = len(matrix), np.diagonal(matrix).copy()
+    matrix -= (float(matrix.sum()) - diagonal.sum()) / (n * (n - 1))
+    np.fill_diagonal(matrix, diagonal - diagonal.mean())
+    if np.vdot(matrix, matrix) <= NOTHING**2:
+        matrix[:] = 0
+
+
+def _largest_share(matrix: np.ndarray) -> float:
+    """Return max_i of sum_j (A_ij^2 + A_ji^2) / 2 over the sum of all squares."""
+    rows, columns = (np.einsum(f"ij,ij->{axis}", matrix, matrix) for axis in "ij")
+    total = float(rows.sum())
+    return float((rows + columns).max()) / (2 * total) if total else 0.0
 
 
 def is_trusted(left: Profile, right: Profile, n: int) -> bool:
-    """Say whether three moments describe the tail: no sample dominates both matrices."""
-    raise NotImplementedError
+    """Say whether three moments describe the tail: no sample dominates both matrices.
+
+    That is n share_x share_y <= 1. In simulations (Gaussian data, and one sample up to ten times as
+    large on one side or both) tests at 5 % then reject 4.5 to 5.4 % of the time, else 0.4 to 5.5 %.
+    """
+    return n * left.share * right.share <= 1
+
+
+# ------------------------------------------------------------------------------------ of two sides
+
+
+def product_moments(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
+    """Return the moments of <A, P B P'> over all n! permutation matrices P, exactly.
+
+    ``symmetric``: both matrices are. The variance is 0 where it is nothing but rounding.
+    """
+    size = math.sqrt(left.square) * math.sqrt(right.square)
+    mean, variance, skewness = _unit_moments(left, right, n, symmetric)
+    return Moments(size * mean, size**2 * variance, skewness)
+
+
+def _unit_moments(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
+    """Return the moments for matrices of norm 1."""
+    ends = np.cumsum([len(expansion(power, symmetric).graphs) for power in POWERS])
+    a, b = (np.split(side.sums, ends[:-1]) for side in (left, right))
+    mean, second, third = (
+        mean_power(a[i], b[i], n, power, symmetric) for i, power in enumerate(POWERS)
+    )
+    if second <= NOTHING**2:
+        return Moments(mean, 0.0, 0.0)
+    return Moments(mean, second, third / second**1.5)
 
 
 def exact_null(measure: Measure, value: float, left: Profile, right: Profile, n: int) -> ExactNull:
-    """Return chance, spread and p-value of a value of a measure with a product."""
-    raise NotImplementedError
+    """Return chance, spread and p-value of a value of a measure with a product.
+
+    The value, or its square, is c + s T with T = <A, B> / (|A| |B|), so T follows from the value.
+    p is P(T' >= T), T' from the Pearson type III distribution with the mean, variance and skewness
+    that T has over all n! orders, but at least 1e-4: so far the tail has been checked. It is 1 if
+    T is the same in all orders. Chance and spread are the exact mean and standard deviation of the
+    value over all orders where it is linear in T. Where its square is, they are those of the root
+    over the quantiles of this distribution, an approximation: the exact moments are of the square.
+
+    Reference: Kazi-Aoual et al. 1995, three moments of inner products of centred matrices; here
+    the matrices are any.
+    """
+    product = product_of(measure, "exact_null")
+    constant, slope = _line(product, left, right)
+    mean, variance, skewness = _unit_moments(left, right, n, product.symmetric)
+    if variance == 0 or slope == 0:
+        return ExactNull(value, 0.0, 1.0)
+    spread = math.sqrt(variance)
+    product_value = (value**2 if product.root else value) - constant
+    p = upper_tail((product_value / slope - mean) / spread, skewness)
+    chance, deviation = constant + slope * mean, abs(slope) * spread
+    if product.root:
+        squares = chance + slope * spread * _quantiles(skewness)
+        roots = np.sqrt(np.maximum(squares, 0))
+        chance, deviation = float(roots.mean()), float(roots.std())
+    return ExactNull(chance, deviation, max(p, SMALLEST))
+
+
+def _line(product: Product, left: Profile, right: Profile) -> tuple[float, float]:
+    """Return c and s: the value, or its square, is c + s <A, B> / (|A| |B|)."""
+    size = math.sqrt(left.square) * math.sqrt(right.square)
+    if size == 0:
+        return 0.0, 0.0
+    constant, one = (product.value(t, left.scale, right.scale) for t in (0.0, size))
+    return constant, one - constant
+
+
+def upper_tail(z: float, skewness: float) -> float:
+    """Return P(Z >= z) of the Pearson type III distribution with mean 0, variance 1 and a skewness.
+
+    Z = (G - a) g / 2 with g the skewness, a = 4 / g^2 and G from the gamma distribution of shape a.
+    """
+    from scipy.special import gammainc, gammaincc, ndtr
+
+    if abs(skewness) < NORMAL:
+        return float(ndtr(-z))
+    shape = 4 / skewness**2
+    reached = max(shape + 2 * z / skewness, 0.0)
+    return float((gammaincc if skewness > 0 else gammainc)(shape, reached))
+
+
+def _quantiles(skewness: float) -> np.ndarray:
+    """Return equally likely values from this distribution, with mean 0 and variance 1 exactly."""
+    from scipy.special import gammaincinv, ndtri
+
+    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    if abs(skewness) < NORMAL:
+        values = ndtri(levels)
+    else:
+        values = gammaincinv(4 / skewness**2, levels) * skewness / 2
+    centred = values - values.mean()
+    return np.asarray(centred / centred.std())
+
+
+# ------------------------------------------------------------------------------------ of classes
+
+
+def contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
+    """Return what each pair of classes contributes to the value of a measure, shape (classes,
+    classes).
+
+    The value is proportional to <A, B> = sum over classes a, b of <A_ab, B_ab>, where A_ab is what
+    is between the samples of a (rows) and those of b (columns); so the contributions add up to it.
+    ``labels`` (n,): the class of every sample; classes are in sorted order.
+
+    Raises ``ValueError`` for a measure that is not proportional to an inner product of two
+    matrices, for labels that do not fit, and what the measure raises.
+    """
+    x, y = (without_gradient(as_representation(data)) for data in (x, y))
+    classes = np.asarray(labels)
+    if classes.shape != (x.shape[0],):
+        raise ValueError(
+            f"contributions: labels must be one for each of the {x.shape[0]} samples; got shape "
+            f"{classes.shape}"
+        )
+    product = product_of(measure, "contributions")
+    measure.evaluate(x, y)  # raises where there is no value
+    left, right = product.matrix(x, "left"), product.matrix(y, "right")
+    squares = [_scale_of(product, r, m) for r, m in ((x, left), (y, right))]
+    constant, one = (product.value(t, *squares) for t in (0.0, 1.0))
+    if product.root or constant:
+        raise ValueError(
+            f"contributions: {measure} is not proportional to an inner product of two matrices; "
+            "use one that is, such as cka"
+        )
+    home = np.unique(classes, return_inverse=True)[1]
+    member = (home[:, None] == np.arange(home.max() + 1)).astype(float)
+    return np.asarray(one * (member.T @ (left * right) @ member))
+
+
+def _scale_of(product: Product, x: Representation, matrix: np.ndarray) -> float:
+    return float(np.vdot(matrix, matrix)) if product.scale is None else product.scale(x)

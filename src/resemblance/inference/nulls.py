@@ -4,7 +4,7 @@ orders of the samples."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def nulls_of(
     """Compute chance, spread and p-values of all pairs, and return them by measure."""
     guards = _guards(bench, measures, design, 0.02 * weight)
     pairs = {m: list(bench.layout.pairs(m)) for m in measures}
-    by_moments = _by_moments(bench, pairs, design, guards, exact, 0.08 * weight)
+    by_moments = _by_moments(bench, comparison, pairs, design, guards, exact, 0.08 * weight)
     drawn = {
         m: [pair for pair in pairs[m] if (m, pair[1]) not in guards.fixed]
         for m in measures
@@ -104,7 +104,13 @@ def _agree(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _by_moments(
-    bench: Bench, pairs: Wanted, design: Design, guards: Guards, exact: bool, weight: float
+    bench: Bench,
+    comparison: Comparison,
+    pairs: Wanted,
+    design: Design,
+    guards: Guards,
+    exact: bool,
+    weight: float,
 ) -> dict[Measure, Profiles]:
     """Return the profiles of both sides of all pairs, for measures whose moments say enough.
 
@@ -121,12 +127,8 @@ def _by_moments(
         and not any((m, j) in guards.anew for j in bench.layout.movable)
     ]
     bench.run(list(_profile_tasks(bench, {m: pairs[m] for m in usable})), weight)
-    profiles = {m: dict(_profiles(bench, m, pairs[m])) for m in usable}
-    return {
-        m: of_pair
-        for m, of_pair in profiles.items()
-        if all(is_trusted(*sides, design.n) for sides in of_pair.values())
-    }
+    profiles = {m: _profiles(bench, comparison, m, pairs[m]) for m in usable}
+    return {m: known for m, known in profiles.items() if known is not None}
 
 
 def _profile_tasks(bench: Bench, pairs: Wanted) -> Iterator[ProfileTask]:
@@ -147,16 +149,25 @@ def _side(m: Measure, side: Side) -> Side:
 
 
 def _profiles(
-    bench: Bench, m: Measure, pairs: Sequence[Pair]
-) -> Iterator[tuple[Pair, tuple[Profile, Profile]]]:
-    known: dict[tuple[int, Side], Profile] = {}
+    bench: Bench, comparison: Comparison, m: Measure, pairs: Sequence[Pair]
+) -> Profiles | None:
+    """Return the profiles of both sides of each pair with a value; None if some say too little."""
+    profiles = {}
     for pair in pairs:
-        keys = [(pair[0], _side(m, "left")), (pair[1], _side(m, "right"))]
-        for position, side in keys:
-            if (position, side) not in known:
-                vector = bench.vector(m, (position, position), f"profile {side}")
-                known[position, side] = profile_from(vector.numbers)
-        yield pair, (known[keys[0]], known[keys[1]])
+        if np.isnan(comparison[m.spec][bench.layout.cells(m, pair)[0]]):
+            continue
+        left, right = (
+            _profile(bench, m, position, _side(m, side))
+            for position, side in zip(pair, get_args(Side))
+        )
+        if left is None or right is None or not is_trusted(left, right, bench.layout.n):
+            return None
+        profiles[pair] = left, right
+    return profiles
+
+
+def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | None:
+    return profile_from(bench.vector(m, (position, position), f"profile {side}").numbers)
 
 
 # ------------------------------------------------------------------------------------------- orders

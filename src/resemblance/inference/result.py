@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo
+from ..comparison import Comparison, Failure, MeasureInfo
 from ..extras import need
 from ..measure import Measure
 from ..representation import Representation
@@ -44,10 +44,14 @@ class NullCells(NamedTuple):
 
 
 class PartCells(NamedTuple):
-    """The values without each part of the samples, (rows, columns, parts)."""
+    """The values without each part of the samples, (rows, columns, parts).
+
+    ``reasons``: why pairs lack one, and so have no interval.
+    """
 
     kind: Kind
     values: np.ndarray
+    reasons: tuple[Failure, ...] = ()
 
 
 class Best(NamedTuple):
@@ -92,6 +96,12 @@ class Evidence:
     def measures(self) -> tuple[MeasureInfo, ...]:
         """The facts about each measure."""
         return self.comparison.measures
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Why pairs have no value, or a value and no interval."""
+        reasons = [failure for cells in self.parts.values() for failure in cells.reasons]
+        return (*self.comparison.failures, *reasons)
 
     @property
     def n_samples(self) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .result import Evidence
 
 NULLS = ("chance", "spread", "p", "drawn", "observed")
-WAYS, PARTS = "how", "parts"
+WAYS, PARTS, REASONS = "how", "parts", "reasons"
 
 
 def save_evidence(evidence: Evidence, path: str | Path) -> None:
@@ -51,6 +51,7 @@ def _vectors(evidence: Evidence) -> Iterator[Vector]:
             yield _vector(m, name, getattr(null, name))
         yield _vector(m, WAYS, np.zeros(0), json.dumps(null.how))
         yield _vector(m, PARTS, parts.values, parts.kind)
+        yield _vector(m, REASONS, np.zeros(0), json.dumps(parts.reasons))
 
 
 def _vector(m: MeasureInfo, kind: str, numbers: np.ndarray, note: str | None = None) -> Vector:

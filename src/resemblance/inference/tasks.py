@@ -155,18 +155,29 @@ class ProfileTask(NamedTuple):
     side: Side
 
     def vectors(self) -> Iterator[Vector]:
-        """Yield the numbers of each profile: the square, the share, and the sums."""
+        """Yield the numbers of each profile: the square, the share, the scale, and the sums.
+
+        None, with the reason, of a representation that has no profile.
+        """
         for position, x in self.representations.items():
             token = self.tokens[position]
             for m in self.measures:
-                p = profile(x, m, self.side)
-                numbers = np.concatenate([[p.square, p.share], p.sums])
-                yield Vector(m.spec, m.version, token, token, f"profile {self.side}", 0, numbers)
+                numbers, note = np.zeros(0), None
+                try:
+                    p = profile(x, m, self.side)
+                    numbers = np.concatenate([[p.square, p.share, p.scale], p.sums])
+                except Undefined as error:
+                    note = str(error)
+                kind = f"profile {self.side}"
+                yield Vector(m.spec, m.version, token, token, kind, 0, numbers, note)
 
 
-def profile_from(numbers: np.ndarray) -> Profile:
-    """Return the profile of a vector of :class:`ProfileTask`."""
-    return Profile(numbers[2:], float(numbers[0]), float(numbers[1]))
+def profile_from(numbers: np.ndarray) -> Profile | None:
+    """Return the profile of a vector of :class:`ProfileTask`, if there is one."""
+    if not len(numbers):
+        return None
+    square, share, scale = map(float, numbers[:3])
+    return Profile(numbers[3:], square, share, scale)
 
 
 class LeftOutTask(NamedTuple):

@@ -33,6 +33,7 @@ from ..views.pairs import (
 from ..views.points import row_norms, size
 from ..views.spectra import need_derivative, partly_whitened
 from .chance import of_rotations, of_row_directions
+from .leaving_out.rotations import angular_shape_without, procrustes_without, size_and_shape_without
 
 RIGID = {"orthogonal", "translation"}
 
@@ -106,6 +107,7 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
     reference="williams2021generalized",
     invariant_to=RIGID | {"isotropic_scaling"},
     uninformative=of_rotations,
+    left_out=angular_shape_without,
 )
 def angular_shape(x: Representation, y: Representation) -> Array:
     r"""Angular shape distance: the angle, in radians, between two representations after the best
@@ -136,6 +138,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     invariant_to=RIGID | {"isotropic_scaling"},
     changes=(when({"squared": True}, metric=False, range=(0, 2)),),
     uninformative=of_rotations,
+    left_out=procrustes_without,
 )
 def procrustes(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Orthogonal Procrustes distance: how far two shapes of unit size are apart after the best
@@ -166,6 +169,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
     reference="williams2021generalized",
     invariant_to=RIGID,
     uninformative=of_rotations,
+    left_out=size_and_shape_without,
 )
 def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     r"""Procrustes size-and-shape distance: the distance after the best rotation, sizes kept.

@@ -15,6 +15,9 @@ from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy
 from ..views.resi_code import resi_pwcca, resi_svcca_components
 from ..views.spectra import basis_coordinates, components_for, with_tied
 from .chance import of_column_spaces, of_components, of_leading_spans, of_spans, of_weighted_spans
+from .expected import mean_of_column_spaces, mean_of_components, mean_of_spans
+from .leaving_out.spans import eigenspace_overlap_without, squared_cca_without
+from .products import LEADING_SPANS, SPANS, SPANS_OF_COLUMNS, UNCENTRED_SPANS
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 
@@ -29,7 +32,16 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
     reference="raghu2017svcca",
     invariant_to={"affine"},
     min_samples=3,
-    changes=(when({"divisor": "width"}, identity=False),),
+    changes=(
+        when({"divisor": "width"}, identity=False),
+        when(
+            {"aggregation": "mean_squared"},
+            product=SPANS,
+            left_out=squared_cca_without,
+            chance=mean_of_spans,
+        ),
+        when({"aggregation": "mean_squared", "divisor": "width"}, product=SPANS_OF_COLUMNS),
+    ),
     uninformative=of_spans,
 )
 def mean_cca(
@@ -186,6 +198,8 @@ def pwcca(
     invariant_to=SHAPE,
     limits={"k": (1, np.inf)},
     uninformative=of_components,
+    product=LEADING_SPANS,
+    chance=mean_of_components,
 )
 def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Array:
     r"""Subspace overlap: how much the k leading principal components of the samples span the same
@@ -221,6 +235,9 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     invariant_to={"invertible_linear"},
     identity=False,
     uninformative=of_column_spaces,
+    product=UNCENTRED_SPANS,
+    left_out=eigenspace_overlap_without,
+    chance=mean_of_column_spaces,
 )
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import inner, norm, scalar
+from ..arrays import norm, scalar
 from ..representation import Representation
 from ..views.flatness import (
     direction_flatness,
@@ -24,12 +24,11 @@ from ..views.flatness import (
     root_flatness,
 )
 from ..views.grams import GramKernel, Pairs
-from ..views.neighbour_kernels import spread
-from ..views.neighbours import Nearest, nearest, own_cosines
+from ..views.neighbours import own_cosines
 from ..views.points import size, unit_rows
-from ..views.shared_neighbours import mean_product
-from ..views.spectra import components_for, decomposition, rank
+from ..views.spectra import components_for, rank
 from ..views.summaries import uniformity
+from .expected import chance_of_return, mean_of_smoothers, smoother_energy
 
 NEAR = 0.8
 STEPS = (0.99, 0.95, 0.9, NEAR)
@@ -108,9 +107,8 @@ def of_smoothers(x: Representation, y: Representation, ridge: float, **_: Any) -
         return ""
     if not ridge and max(rank(x), rank(y)) == n - 1:
         return fixed(n)
-    a, b = (r.singular**2 / (r.singular**2 + ridge) for r in (decomposition(x), decomposition(y)))
-    shared = 2 * scalar(x.xp.sum(a) * x.xp.sum(b)) / (n - 1)
-    return near(n, shared / scalar(inner(a, a) + inner(b, b)))
+    total = smoother_energy(x, ridge) + smoother_energy(y, ridge)
+    return near(n, 1 - mean_of_smoothers(x, y, ridge=ridge) / total)
 
 
 def of_grams(
@@ -222,16 +220,7 @@ def of_returns(
         return fixed(n)
     if n > k * k:
         return ""
-    return near(n, chance_of_return(nearest(x, k=k, metric=metric, index=index)))
-
-
-def chance_of_return(near: Nearest) -> float:
-    """Mean probability that a step to k of the other samples, drawn without order, and a step to a
-    neighbour return."""
-    n, k = near.listed.shape
-    entries = spread(near, np.ones((n, k))).T.tocoo()
-    missed = mean_product(1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k))
-    return float(np.mean(1 - missed))
+    return near(n, chance_of_return(x, k=k, metric=metric, index=index))
 
 
 def of_profiles(x: Representation, y: Representation, k: int, of: str, index: Any) -> str:

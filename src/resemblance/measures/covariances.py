@@ -13,6 +13,10 @@ from ..views.points import preshape
 from ..views.spectra import components_for, decomposition, energy, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
+from .expected import mean_of_leading_grams, mean_of_shared_dimensions
+from .leaving_out.products import ensd_without
+from .leaving_out.rotations import nbs_without, size_and_shape_without
+from .products import SHARED_DIMENSIONS
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 
@@ -26,6 +30,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
     reference="tang2020similarity",
     invariant_to=SHAPE,
     uninformative=of_rotations,
+    left_out=nbs_without,
 )
 def nbs(x: Representation, y: Representation) -> Array:
     r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
@@ -54,6 +59,7 @@ def nbs(x: Representation, y: Representation) -> Array:
     reference="harvey2024duality",
     invariant_to={"orthogonal", "translation"},
     uninformative=of_rotations,
+    left_out=size_and_shape_without,
 )
 def bures(x: Representation, y: Representation) -> Array:
     r"""Bures distance: the Wasserstein distance between normal distributions with the centred Gram
@@ -152,6 +158,9 @@ def _ratios(a: Array, b: Array) -> Array:
     invariant_to=SHAPE,
     identity=False,
     uninformative=of_grams,
+    product=SHARED_DIMENSIONS,
+    left_out=ensd_without,
+    chance=mean_of_shared_dimensions,
 )
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -185,6 +194,7 @@ def ensd(x: Representation, y: Representation) -> Array:
     invariant_to=SHAPE,
     limits={"explained_variance": (0, 1)},
     uninformative=of_leading_grams,
+    chance=mean_of_leading_grams,
 )
 def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
     r"""Principal-component CKA: linear CKA of the leading principal components.

@@ -14,13 +14,16 @@ import numpy as np
 
 from ..declared import when
 from ..measure import measure
-from ..representation import Representation, Undefined
+from ..representation import Representation
 from ..views.neighbour_kernels import spread
 from ..views.neighbours import Affinity, Index, Metric, Nearest, NeighbourSearch, nearest
 from ..views.recall import recall_of_both
-from ..views.shared_neighbours import attainable, mean_product, mean_share, ranks_of, relative
-from .chance import chance_of_return, of_mean_ranks, of_neighbour_sets, of_returns
+from ..views.shared_neighbours import mean_product, mean_share, ranks_of, relative
+from .chance import of_mean_ranks, of_neighbour_sets, of_returns
+from .expected import above_chance, chance_of_return, mean_of_returns, mean_share_of_neighbours, one
+from .leaving_out.neighbour_sets import mutual_knn_without
 from .neighbours import APPROXIMATE, COSINE
+from .products import NEIGHBOURS, NEIGHBOURS_BEYOND_CHANCE
 
 EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
 
@@ -37,9 +40,17 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
     differentiable=False,
     min_samples=lambda k, corrected, **_: k + 1 + corrected,
     limits={"k": (1, np.inf)},
-    changes=(EUCLIDEAN, when({"corrected": True}, range=(-1, 1)), APPROXIMATE),
+    changes=(
+        EUCLIDEAN,
+        when({"corrected": True}, range=(-1, 1), product=NEIGHBOURS_BEYOND_CHANCE),
+        APPROXIMATE,
+        when({"index": "hnsw"}, left_out=None),
+    ),
     diagnostics=recall_of_both,
     uninformative=of_neighbour_sets,
+    product=NEIGHBOURS,
+    left_out=mutual_knn_without,
+    chance=mean_share_of_neighbours,
 )
 def mutual_knn(
     x: Representation,
@@ -78,11 +89,10 @@ def mutual_knn(
     is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
     broken.
     """
-    search = NeighbourSearch(k, metric, index)
-    value = relative(mean_share, x, y, search)
+    value = relative(mean_share, x, y, NeighbourSearch(k, metric, index))
     if not corrected:
         return value
-    return _above_chance(value, k / (x.shape[0] - 1) / attainable(mean_share, x, y, search))
+    return above_chance(value, mean_share_of_neighbours(x, y, k, metric, False, index))
 
 
 @measure(
@@ -101,6 +111,7 @@ def mutual_knn(
     changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE),
     diagnostics=recall_of_both,
     uninformative=of_returns,
+    chance=mean_of_returns,
 )
 def cycle_knn(
     x: Representation,
@@ -136,7 +147,9 @@ def cycle_knn(
     """
     a, b = (nearest(r, k, metric, index) for r in (x, y))
     value = _returning(a, b)
-    return _above_chance(value, chance_of_return(a)) if corrected else value
+    if not corrected:
+        return value
+    return above_chance(value, chance_of_return(x, k=k, metric=metric, index=index))
 
 
 def _returning(a: Nearest, b: Nearest) -> float:
@@ -185,6 +198,7 @@ def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     limits={"k": (1, np.inf)},
     changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
     uninformative=of_mean_ranks,
+    chance=one,
 )
 def information_imbalance(
     x: Representation,
@@ -216,12 +230,6 @@ def information_imbalance(
     """
     n = x.shape[0]
     rank = float(np.mean(ranks_of(y, nearest(x, k=k, metric=metric), metric=metric)))
-    return (2 * rank - k - 1) / (n - k - 1) if corrected else 2 * rank / n
-
-
-def _above_chance(value: float, chance: float) -> float:
-    if chance >= 1 - 1e-12:
-        raise Undefined(
-            "nothing is left above chance, which is 1 for these neighbours; take a smaller k"
-        )
-    return (value - chance) / (1 - chance)
+    if not corrected:
+        return 2 * rank / n
+    return 1 - above_chance(2 * rank, chance=n, best=k + 1)

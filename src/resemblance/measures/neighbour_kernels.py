@@ -3,9 +3,8 @@ sample."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,22 +16,33 @@ from ..views.neighbour_kernels import (
     affinity,
     centered_trace,
     double_centered_product,
-    expected_product,
     fuzzy_kernel,
+    fuzzy_size,
     graph,
     kernel_graph,
     local_rbf_kernel,
+    local_rbf_size,
     row_centered_product,
 )
 from ..views.neighbours import Index, Metric, NeighbourSearch
 from ..views.recall import recall_of_both
+from .expected import (
+    above_chance,
+    mean_of_fuzzy_kernels,
+    mean_of_local_kernels,
+    mean_of_masked_kernels,
+    product_of_traces,
+)
 from .neighbours import APPROXIMATE, COSINE
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from .products import (
+    CUT_KERNELS,
+    CUT_KERNELS_OF_CODE,
+    FUZZY_KERNELS,
+    FUZZY_KERNELS_BEYOND_CHANCE,
+    NEIGHBOUR_KERNELS,
+)
 
 SIMILARITIES = COSINE | {"translation"}
-Product = Callable[["csr_array", "csr_array"], float]
 
 
 @measure(
@@ -49,10 +59,12 @@ Product = Callable[["csr_array", "csr_array"], float]
     limits={"k": (1, np.inf)},
     changes=(
         when({"metric": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
-        when({"baseline": "permutation"}, range=(-np.inf, 1)),
+        when({"baseline": "permutation"}, range=(-np.inf, 1), product=FUZZY_KERNELS_BEYOND_CHANCE),
         APPROXIMATE,
     ),
     diagnostics=recall_of_both,
+    product=FUZZY_KERNELS,
+    chance=mean_of_fuzzy_kernels,
 )
 def mka(
     x: Representation,
@@ -108,9 +120,11 @@ def mka(
     search = NeighbourSearch(k, metric, index)
     K, L = (fuzzy_kernel(r, search, symmetrize=symmetrize, diagonal=diagonal) for r in (x, y))
     product = double_centered_product if symmetrize else row_centered_product
-    scale = _norm(product, K, "mka") * _norm(product, L, "mka")
-    similarity = float(np.clip(product(K, L) / scale, -1, 1))
-    return similarity if baseline == "none" else _beyond(expected_product(K, L) / scale, similarity)
+    a, b = (fuzzy_size(r, search, symmetrize=symmetrize, diagonal=diagonal) for r in (x, y))
+    similarity = float(np.clip(product(K, L) / (a.norm * b.norm), -1, 1))
+    if baseline == "none":
+        return similarity
+    return above_chance(similarity, product_of_traces(a, b, x.shape[0]))
 
 
 @measure(
@@ -125,8 +139,18 @@ def mka(
     version=2,
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
-    changes=(when({"variant": "code"}, range=(-np.inf, np.inf), identity=False), APPROXIMATE),
+    changes=(
+        when(
+            {"variant": "code"},
+            range=(-np.inf, np.inf),
+            identity=False,
+            product=CUT_KERNELS_OF_CODE,
+        ),
+        APPROXIMATE,
+    ),
     diagnostics=recall_of_both,
+    product=CUT_KERNELS,
+    chance=mean_of_local_kernels,
 )
 def kcka(
     x: Representation,
@@ -160,28 +184,9 @@ def kcka(
     code, search = variant == "code", NeighbourSearch(k, "euclidean", index)
     K, L = (local_rbf_kernel(r, search, squared=code, diagonal=code) for r in (x, y))
     product = centered_trace if code else row_centered_product
-    value = product(K, L) / (_norm(product, K, "kcka") * _norm(product, L, "kcka"))
+    a, b = (local_rbf_size(r, search, squared=code, diagonal=code) for r in (x, y))
+    value = product(K, L) / (a.norm * b.norm)
     return value if code else float(np.clip(value, -1, 1))
-
-
-def _norm(product: Product, kernel: csr_array, name: str) -> float:
-    """The root of the product of a kernel with itself."""
-    squared = product(kernel, kernel)
-    if squared / float(kernel.data @ kernel.data) < 1e-12:  # nothing but rounding is left
-        raise Undefined(
-            f"{name}: the self-similarity of a kernel is not positive (too few samples for so "
-            "large a k)"
-        )
-    return math.sqrt(squared)
-
-
-def _beyond(chance: float, similarity: float) -> float:
-    """The similarity beyond that of any order of the samples, 1 for equal kernels."""
-    if 1 - chance < 1e-9:
-        raise Undefined(
-            "mka: any order of the samples has the same similarity, so there is none beyond chance"
-        )
-    return (similarity - chance) / (1 - chance)
 
 
 @measure(
@@ -198,7 +203,14 @@ def _beyond(chance: float, similarity: float) -> float:
     min_samples=lambda k, **_: max(k + 1, 4),
     limits={"k": (1, np.inf)},
     changes=(
-        when({"estimator": "centered"}, symmetric=True, range=(-1, 1), identity=True),
+        when(
+            {"estimator": "centered"},
+            symmetric=True,
+            range=(-1, 1),
+            identity=True,
+            product=NEIGHBOUR_KERNELS,
+            chance=mean_of_masked_kernels,
+        ),
         APPROXIMATE,
     ),
     diagnostics=lambda x, y, kernel, **parameters: recall_of_both(

@@ -17,6 +17,7 @@ from ..representation import Representation
 from ..views.neighbours import Affinity, Index, Nearest, NeighbourSearch
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, table, tied_rows
+from .expected import mean_of_orders
 from .neighbour_alignment import EUCLIDEAN
 from .neighbours import APPROXIMATE, COSINE
 
@@ -35,6 +36,7 @@ from .neighbours import APPROXIMATE, COSINE
     limits={"k": (1, np.inf)},
     changes=(EUCLIDEAN, APPROXIMATE),
     diagnostics=recall_of_both,
+    chance=mean_of_orders,
 )
 def lcs_knn(
     x: Representation,

@@ -38,8 +38,11 @@ from ..views.shared_neighbours import (
     tied_rows,
 )
 from .chance import of_neighbour_unions, of_profiles
+from .expected import mean_of_rankings, mean_of_unions
+from .leaving_out.neighbour_sets import jaccard_without
 
-APPROXIMATE = when({"index": "hnsw"}, extra="neighbours")
+# What an approximate search misses depends on the order of the samples.
+APPROXIMATE = when({"index": "hnsw"}, extra="neighbours", product=None)
 COSINE = {"orthogonal", "isotropic_scaling"}
 
 
@@ -55,9 +58,15 @@ COSINE = {"orthogonal", "isotropic_scaling"}
     differentiable=False,
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
-    changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
+    changes=(
+        when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}),
+        APPROXIMATE,
+        when({"index": "hnsw"}, left_out=None),
+    ),
     diagnostics=recall_of_both,
     uninformative=of_neighbour_unions,
+    left_out=jaccard_without,
+    chance=mean_of_unions,
 )
 def jaccard(
     x: Representation,
@@ -105,6 +114,7 @@ def _overlap(a: Nearest, b: Nearest) -> float:
     limits={"k": (1, np.inf)},
     changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
     diagnostics=recall_of_both,
+    chance=mean_of_rankings,
 )
 def rank_similarity(
     x: Representation,

@@ -11,6 +11,29 @@ import numpy as np
 from ..arrays import Array, namespace, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined
+from .expected import mean_of_predictions
+from .leaving_out.digits import as_float64, mean_without, need_samples
+
+
+def accuracy_difference_without(
+    x: Representation, y: Representation, labels: tuple[int, ...]
+) -> np.ndarray:
+    """Accuracy difference without each sample, exactly, shape (n,)."""
+    need_samples("accuracy_difference", x, 1)
+    first, second = (_are_correct(r, labels) for r in (x, y))
+    return np.abs(mean_without(first) - mean_without(second))
+
+
+def disagreement_without(x: Representation, y: Representation) -> np.ndarray:
+    """Disagreement without each sample, exactly, shape (n,)."""
+    need_samples("disagreement", x, 1)
+    return mean_without(_differ(x, y))
+
+
+def jensen_shannon_without(x: Representation, y: Representation, outputs: str) -> np.ndarray:
+    """Jensen-Shannon divergence without each sample, exactly, shape (n,)."""
+    need_samples("jensen_shannon", x, 1)
+    return mean_without(as_float64(_divergences(x, y, outputs)))
 
 
 @measure(
@@ -24,6 +47,7 @@ from ..representation import Representation, Undefined
     invariant_to={"isotropic_scaling"},
     differentiable=False,
     min_samples=1,
+    left_out=accuracy_difference_without,
 )
 def accuracy_difference(
     x: Representation, y: Representation, *, labels: tuple[int, ...] = ()
@@ -39,8 +63,7 @@ def accuracy_difference(
 
     Reference: Klabunde et al. 2025, Section 3.1.
     """
-    _check_labels(labels, x.shape[0])
-    correct = [(to_numpy(r.array).argmax(axis=1) == labels).mean() for r in (x, y)]
+    correct = [_are_correct(r, labels).mean() for r in (x, y)]
     return float(abs(correct[0] - correct[1]))
 
 
@@ -55,6 +78,8 @@ def accuracy_difference(
     invariant_to={"isotropic_scaling"},
     differentiable=False,
     min_samples=1,
+    left_out=disagreement_without,
+    chance=mean_of_predictions,
 )
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.
@@ -65,8 +90,7 @@ def disagreement(x: Representation, y: Representation) -> float:
 
     Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004.
     """
-    _check_classes("disagreement", x, y)
-    return float((to_numpy(x.array).argmax(axis=1) != to_numpy(y.array).argmax(axis=1)).mean())
+    return float(_differ(x, y).mean())
 
 
 @measure(
@@ -78,6 +102,7 @@ def disagreement(x: Representation, y: Representation) -> float:
     symmetric=True,
     reference="klabunde2025resi",
     min_samples=1,
+    left_out=jensen_shannon_without,
 )
 def jensen_shannon(
     x: Representation, y: Representation, *, outputs: Literal["logits", "probabilities"] = "logits"
@@ -95,11 +120,28 @@ def jensen_shannon(
     Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its
     code, like ours, 1/N.
     """
+    return x.xp.mean(_divergences(x, y, outputs))
+
+
+def _are_correct(x: Representation, labels: tuple[int, ...]) -> np.ndarray:
+    """Whether the prediction for each sample is its label, shape (n,)."""
+    _check_labels(labels, x.shape[0])
+    return np.asarray(to_numpy(x.array).argmax(axis=1) == labels)
+
+
+def _differ(x: Representation, y: Representation) -> np.ndarray:
+    """Whether the predictions for each sample differ, shape (n,)."""
+    _check_classes("disagreement", x, y)
+    return np.asarray(to_numpy(x.array).argmax(axis=1) != to_numpy(y.array).argmax(axis=1))
+
+
+def _divergences(x: Representation, y: Representation, outputs: str) -> Array:
+    """The divergence for each sample, in bits, shape (n,)."""
     _check_classes("jensen_shannon", x, y)
     p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
     both = p + q
-    divergence = x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
-    return x.xp.mean(divergence) / math.log(2)  # nats to bits
+    nats = x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
+    return nats / math.log(2)
 
 
 def _check_labels(labels: object, samples: int) -> None:

@@ -14,6 +14,9 @@ from ..views.pairs import basis_overlap, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import decomposition, orthonormal_basis
 from .chance import of_predictor, of_smoothers
+from .expected import mean_of_prediction, mean_of_smoothers
+from .leaving_out.spans import gulp_without, regression_without
+from .products import EXPLAINED, EXPLAINED_BACKWARDS, SMOOTHERS, SQUARED_SMOOTHERS
 
 RIGID = {"orthogonal", "translation"}
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
@@ -28,7 +31,11 @@ RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the
     symmetric=False,
     reference="kornblith2019similarity",
     invariant_to=RIGID | {"isotropic_scaling"},
+    changes=(when({"predict": "first"}, product=EXPLAINED_BACKWARDS),),
     uninformative=of_predictor,
+    product=EXPLAINED,
+    left_out=regression_without,
+    chance=mean_of_prediction,
 )
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
@@ -122,10 +129,16 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     rows_of_maps="positions",
     invariant_to={"affine"},
     changes=(
-        when({"squared": True}, metric=False),
-        when({"ridge": lambda ridge: ridge > 0}, invariant_to=RIGID | {"isotropic_scaling"}),
+        when({"squared": True}, metric=False, product=SQUARED_SMOOTHERS, chance=mean_of_smoothers),
+        when(
+            {"ridge": lambda ridge: ridge > 0},
+            invariant_to=RIGID | {"isotropic_scaling"},
+            left_out=None,
+        ),
     ),
     uninformative=of_smoothers,
+    product=SMOOTHERS,
+    left_out=gulp_without,
 )
 def gulp(
     x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False

@@ -24,6 +24,10 @@ from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.pairs import hsic
 from ..views.points import size
 from .chance import of_dissimilarities, of_distances, of_grams
+from .expected import mean_of_dissimilarities, mean_of_distances, mean_of_grams, zero
+from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
+from .leaving_out.products import cka_without, distance_correlation_without
+from .products import ACTUAL_DISTANCES, DISSIMILARITIES, DISTANCES, GRAMS, SQUARED_DISTANCES
 
 RIGID = {"orthogonal", "translation"}
 
@@ -42,8 +46,20 @@ RIGID = {"orthogonal", "translation"}
         when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
+        when(
+            {"estimator": "features"},
+            range=(-np.inf, np.inf),
+            min_samples=4,
+            identity=False,
+            invariant_to={"permutation", "isotropic_scaling", "translation"},
+            product=None,
+            left_out=None,
+        ),
     ),
     uninformative=of_grams,
+    product=GRAMS,
+    left_out=cka_without,
+    chance=mean_of_grams,
 )
 def cka(
     x: Representation,
@@ -70,9 +86,22 @@ def cka(
     2012 (U-centred Gram matrices), 0 on average for independent data. ``"lange"`` leaves out the
     diagonals of the centred Gram matrices (Lange et al. 2023). Both may be negative.
 
+    ``"features"`` is for features that are a random sample from a population, such as recorded
+    neurons (Chun et al. 2025): it estimates what the debiased value would be for all features of
+    both populations. A feature should be compared with others only, so
+
+    .. math:: \operatorname{HSIC}(K, K) 	o rac{d}{d - 1} \Big( \operatorname{HSIC}(K, K)
+        - \sum_a \operatorname{HSIC}(x_a x_a^	op, x_a x_a^	op) \Big)
+
+    with the unbiased HSIC everywhere and :math:`x_a` the columns of X, d >= 2. Few features lower
+    the other values: with 30 of 3,000 on each side and a true value of 0.154 the debiased one is
+    0.068 on average and this one 0.152. With 10 it is a fifth too large on average and has a
+    standard deviation of 0.08. It takes the linear kernel, has no bounds, is more than 1 for X with
+    itself, and changes when the features are rotated.
+
     X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for linear and cosine kernels when
     d, e <= n. Raises ``Undefined`` for a constant representation, or when an estimate of a
-    self-similarity is not positive.
+    self-similarity is not positive, and ``ValueError`` for ``"features"`` with another kernel.
 
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the
     median *distance* between different samples. ``pairs="all"`` takes the median of all n²
@@ -81,9 +110,15 @@ def cka(
     between the distances within and between them. A width far below the distances between
     neighbours leaves the diagonal only, and a value near 1 for any two representations.
     """
+    if estimator == "features" and kernel != "linear":
+        raise ValueError(
+            f"cka: estimator='features' takes kernel='linear', not kernel={kernel!r}, which is no "
+            "sum over features; estimator='debiased' takes any kernel"
+        )
     gram = GramKernel(kernel, bandwidth, pairs)
     x_norm, y_norm = (hsic_norm(r, gram, estimator) for r in (x, y))
-    return at_most_one(hsic(x, y, gram, estimator) / (x_norm * y_norm))
+    value = hsic(x, y, gram, estimator) / (x_norm * y_norm)
+    return value if estimator == "features" else at_most_one(value)
 
 
 @measure(
@@ -95,7 +130,10 @@ def cka(
     symmetric=True,
     reference="szekely2007measuring",
     invariant_to=RIGID | {"isotropic_scaling"},
+    changes=(when({"squared": True}, product=SQUARED_DISTANCES, chance=mean_of_distances),),
     uninformative=of_distances,
+    product=DISTANCES,
+    left_out=distance_correlation_without,
 )
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
@@ -130,12 +168,16 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     differentiable=False,
     changes=(
         when({"compare": "pearson"}, differentiable=True),
-        when({"compare": "cosine"}, differentiable=True),
+        when({"compare": "kendall"}, product=None, left_out=None),
+        when({"compare": "cosine"}, differentiable=True, chance=mean_of_dissimilarities),
         when({"rdm": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
         when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
         when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
     ),
     uninformative=of_dissimilarities,
+    product=DISSIMILARITIES,
+    left_out=rsa_without,
+    chance=zero,
 )
 def rsa(
     x: Representation,
@@ -184,7 +226,9 @@ def rsa(
     metric=True,
     reference="shahbazi2021using",
     invariant_to=RIGID,
-    changes=(when({"norm": "spectral"}, differentiable=False),),
+    changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
+    product=ACTUAL_DISTANCES,
+    left_out=rsm_norm_without,
 )
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"

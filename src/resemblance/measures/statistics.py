@@ -20,6 +20,7 @@ from ..views.summaries import (
     uniformity,
 )
 from .chance import of_far_samples
+from .leaving_out.means import concentricity_difference_without, magnitude_difference_without
 
 
 @measure(
@@ -31,6 +32,7 @@ from .chance import of_far_samples
     metric=True,
     reference="wang2020towards",
     invariant_to={"orthogonal", "isotropic_scaling"},
+    left_out=concentricity_difference_without,
 )
 def concentricity_difference(x: Representation, y: Representation) -> Array:
     r"""Concentricity difference: the difference of how tightly samples point in the direction of
@@ -55,6 +57,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
     metric=True,
     reference="wang2020towards",
     invariant_to={"orthogonal"},
+    left_out=magnitude_difference_without,
 )
 def magnitude_difference(x: Representation, y: Representation) -> Array:
     r"""Magnitude difference: the difference of the lengths of the mean rows.

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..catalogue import get_measure
-from ..comparison import ORDINARY, Comparison, Failure, MeasureInfo, without_rounding
+from ..comparison import ORDINARY, Comparison, Failure, MeasureInfo, chance_of, without_rounding
 from ..measure import Measure
 from ..significance import average_ranks
+from .numbers import number
 
 FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly chance
 
@@ -99,6 +100,15 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
         for reason, failures in by_reason.items()
     ]
     return tuple(sorted(groups, key=lambda group: -group.values))
+
+
+def chance_words(comparison: Comparison, info: MeasureInfo) -> str:
+    """Return the chance of a measure over the pairs, such as "0.21 to 0.23"; empty if unknown."""
+    chance = chance_of(comparison, info.spec)
+    known = chance[~np.isnan(chance)]
+    if not known.size:
+        return ""
+    return " to ".join(dict.fromkeys(number(float(f(known)), 2) for f in (np.min, np.max)))
 
 
 def is_square(comparison: Comparison) -> bool:

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo, diagnostic_notes, without_rounding
+from ..comparison import Comparison, MeasureInfo, chance_of, diagnostic_notes, without_rounding
 from ..results.figures import HeatMap
 from ..results.result import Result
 from ..results.sections import Entry, Section, Sign, Table
+from ..store import CHANCE
 from .data import (
     MeasureAgreement,
     MeasureRow,
     agreement,
+    chance_words,
     colour_scale,
     definition,
     failure_groups,
@@ -26,11 +28,13 @@ from .numbers import counted, span
 
 COLUMNS = (
     "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",
-    "seconds", "failed",
+    "chance", "seconds", "failed",
 )  # fmt: skip
 OVER_PAIRS = (
     "Smallest, median and largest are over pairs of different representations. Seconds are summed "
-    "over all pairs; what several measures share is counted for the first that needed it."
+    "over all pairs; what several measures share is counted for the first that needed it. Chance "
+    "is the mean of the value over all orders of the samples of one side, where it has a closed "
+    "form."
 )
 MAPS = (
     "Dark blue is similar whatever the direction of a measure; the scale of each map gives its "
@@ -69,7 +73,7 @@ def result_of(comparison: Comparison, *, stretch: bool = False) -> Result:
 
 def sections(comparison: Comparison, *, stretch: bool = False) -> Iterator[Section]:
     """Yield what a page shows of a comparison."""
-    notes = diagnostic_notes(comparison)
+    notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables and maps show
     yield Section("measures", "Measures", OVER_PAIRS, (_measures(comparison),), terms=notes)
     maps = tuple(heat_map(comparison, m, stretch=stretch) for m in comparison.measures)
     yield Section("maps", "Heat maps", MAPS, figures=maps)
@@ -99,13 +103,13 @@ def _about(comparison: Comparison) -> str:
 def _measures(comparison: Comparison) -> Table:
     rows = summary(comparison)
     failed = [i for i, row in enumerate(rows) if row.failed]
-    signs = tuple(Sign(i, 9, f"of {rows[i].pairs}") for i in failed)
-    return Table(
-        "all", "", COLUMNS, tuple(_measure_row(row) for row in rows), signs=signs, figures=4
-    )
+    signs = tuple(Sign(i, COLUMNS.index("failed"), f"of {rows[i].pairs}") for i in failed)
+    chances = [chance_words(comparison, info) for info in comparison.measures]
+    entries = tuple(map(_measure_row, rows, chances))
+    return Table("all", "", COLUMNS, entries, signs=signs, figures=4)
 
 
-def _measure_row(row: MeasureRow) -> tuple[Entry, ...]:
+def _measure_row(row: MeasureRow, chance: str) -> tuple[Entry, ...]:
     return (
         row.name,
         row.label,
@@ -113,6 +117,7 @@ def _measure_row(row: MeasureRow) -> tuple[Entry, ...]:
         "larger" if row.larger_is_more_similar else "smaller",
         span(*row.range, 4),
         *row[5:8],
+        chance or None,
         round(row.seconds, 2),
         row.failed or None,
     )
@@ -123,7 +128,9 @@ def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
     values = without_rounding(comparison.values[info.spec], info)
     ends, scale_note = colour_scale(values, info.range, stretch=stretch)
     direction = "Larger" if info.larger_is_more_similar else "Smaller"
-    reading = "; ".join(filter(None, (f"{direction} is more similar", scale_note)))
+    chance = chance_words(comparison, info)
+    facts = (f"{direction} is more similar", scale_note, chance and f"chance is {chance}")
+    reading = "; ".join(filter(None, facts))
     reasons = {(f.x, f.y): f.reason for f in comparison.failures if f.measure == info.spec}
     return HeatMap(
         info.spec,
@@ -138,6 +145,7 @@ def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
         titles=_titles(comparison.rows, comparison.columns, reasons),
         subtitle=info.spec if info.spec != info.label else "",
         ends=("different", "similar"),
+        chance=_entries(chance_of(comparison, info.spec)) if chance else (),
     )
 
 

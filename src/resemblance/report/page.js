@@ -117,9 +117,11 @@
   const digits = value => value === null ? "no value" : String(Number(value.toPrecision(4))).replace("-", "−");
   const open = name => {  // a map with its names and with its values by row and column
     const map = data.maps[name], rows = data.names[map.rows], columns = data.names[map.columns], n = rows.length;
-    const at = (i, j) => map.values.length === n * columns.length ? map.values[i * columns.length + j]
-      : i > j ? at(j, i) : map.values[i * n - i * (i - 1) / 2 + j - i];
-    const text = (i, j) => map.titles?.[`${i},${j}`] ?? digits(at(i, j));
+    const of = (values, i, j) => values.length === n * columns.length ? values[i * columns.length + j]
+      : i > j ? of(values, j, i) : values[i * n - i * (i - 1) / 2 + j - i];
+    const at = (i, j) => of(map.values, i, j);
+    const chance = (i, j) => map.chance && of(map.chance, i, j) !== null ? `, chance ${digits(of(map.chance, i, j))}` : "";
+    const text = (i, j) => map.titles?.[`${i},${j}`] ?? digits(at(i, j)) + chance(i, j);
     return { ...map, rows, columns, at, text };
   };
   const readable = (figure, svgs, maps, rest = "") => {

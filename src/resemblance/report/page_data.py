@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..results.figures import Choice, HeatMap
@@ -63,8 +63,10 @@ def _map_data(
         "rows": numbers[heat.rows],
         "columns": numbers[heat.columns],
         "span": [_brief(end, 6) for end in limits(heat)],
-        "values": _packed(heat, figures),
+        "values": _packed(heat.values, figures),
     }
+    if heat.chance:
+        data["chance"] = _packed(heat.chance, 2)
     flags = {"titles": titles, "diverging": heat.is_diverging, "reversed": heat.is_reversed}
     return data | {name: flag for name, flag in flags.items() if flag}
 
@@ -79,11 +81,10 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
     return {"selectors": choice.selectors, "words": words, "options": options}
 
 
-def _packed(heat: HeatMap, figures: int) -> list[float | int | None]:
+def _packed(values: Sequence[Sequence[float | None]], figures: int) -> list[float | int | None]:
     """Return the values in one row, of a symmetric map those from the diagonal up."""
-    size, values = len(heat.rows), heat.values
-    rows = [[_brief(value, figures) for value in row] for row in values]
-    is_same = size == len(heat.columns) and all(
+    size, rows = len(values), [[_brief(value, figures) for value in row] for row in values]
+    is_same = all(len(row) == size for row in rows) and all(
         rows[i][j] == rows[j][i] for i in range(size) for j in range(i)
     )
     return [v for i, row in enumerate(rows) for v in (row[i:] if is_same and size > 1 else row)]

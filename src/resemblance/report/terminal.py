@@ -10,11 +10,13 @@ import numpy as np
 from ..comparison import Comparison, MeasureInfo, diagnostic_notes, without_rounding
 from ..declared import INVARIANCES
 from ..measure import Measure
-from .data import extremes, is_square, summary
+from ..store import CHANCE
+from .data import chance_words, extremes, is_square, summary
 from .numbers import number, span
 from .tables import TextTable
 
 MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
+NUMERIC = {"smallest", "median", "largest", "chance", "failed"}
 LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
     "invertible_linear": "L",
     "isotropic_scaling": "S",
@@ -33,7 +35,7 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
         tables = [
             part
             for info in comparison.measures
-            for part in (_title(info), matrix_table(comparison, info))
+            for part in (_title(comparison, info), matrix_table(comparison, info))
         ]
         return [*tables, *_diagnostics(comparison)]
     return [
@@ -44,7 +46,8 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
 
 
 def _diagnostics(comparison: Comparison) -> list[str]:
-    return [f"{spec}: {note}" for spec, note in diagnostic_notes(comparison).items()]
+    notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables show
+    return [f"{spec}: {note}" for spec, note in notes.items()]
 
 
 def pair_table(comparison: Comparison) -> Any:
@@ -55,23 +58,27 @@ def pair_table(comparison: Comparison) -> Any:
     x, y = comparison.rows
     reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
     asymmetric = any(not info.symmetric for info in comparison.measures)
+    chances = _chances(comparison)
     rows = []
     for info in comparison.measures:
         values = without_rounding(comparison.values[info.spec], info)
         forward, backward = (_value(values[i, 1 - i]) for i in (0, 1))
         orders = [forward, "" if info.symmetric else backward] if asymmetric else [forward]
         why = [reasons.get(info.spec, "")] if reasons else []
-        rows.append((info.label, info.spec, *orders, bounds(info.range), _direction(info), *why))
+        chance = [chances[info.spec]] if chances else []
+        facts = (bounds(info.range), _direction(info), *why)
+        rows.append((info.label, info.spec, *orders, *chance, *facts))
     pairs = (f"{x}, {y}", f"{y}, {x}") if asymmetric else (f"{x}, {y}",)
     header = (
         "label",
         "measure",
         *pairs,
+        *(["chance"] if chances else []),
         "range",
         "more similar is",
         *(["why not"] if reasons else []),
     )
-    return plain_table(header, rows, right=range(2, 3 + len(pairs)))
+    return plain_table(header, rows, right=range(2, 3 + len(pairs) + bool(chances)))
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
@@ -92,12 +99,14 @@ def summary_table(comparison: Comparison) -> Any:
     """Return one line per measure: its values, and the most and least similar pair."""
     measures = summary(comparison)
     failed = ["failed"] if any(m.failed for m in measures) else []
+    chances = _chances(comparison)
     header = (
         "label",
         "measure",
         "smallest",
         "median",
         "largest",
+        *(["chance"] if chances else []),
         "most similar",
         "least similar",
         *failed,
@@ -106,8 +115,11 @@ def summary_table(comparison: Comparison) -> Any:
     for m in measures:
         most, least = map(_pair, extremes(comparison, m.name))
         values = (number(v, 4) for v in (m.smallest, m.median, m.largest))
-        rows.append((m.label, m.name, *values, most, least, *(str(m.failed or "") for _ in failed)))
-    return plain_table(header, rows, right=(2, 3, 4, 7))
+        chance = [chances[m.name]] if chances else []
+        count = (str(m.failed or "") for _ in failed)
+        rows.append((m.label, m.name, *values, *chance, most, least, *count))
+    numeric = [i for i, name in enumerate(header) if name in NUMERIC]
+    return plain_table(header, rows, right=numeric)
 
 
 def measure_table(measures: Sequence[Measure]) -> Any:
@@ -203,8 +215,16 @@ def plain_table(
     )
 
 
-def _title(info: MeasureInfo) -> str:
-    return f"{info.label}  {info.spec}  ({_direction(info)} is more similar)"
+def _title(comparison: Comparison, info: MeasureInfo) -> str:
+    chance = chance_words(comparison, info)
+    reading = f"{_direction(info)} is more similar{f'; chance {chance}' if chance else ''}"
+    return f"{info.label}  {info.spec}  ({reading})"
+
+
+def _chances(comparison: Comparison) -> dict[str, str]:
+    """Return the chance of each measure, in words; nothing if none has one."""
+    chances = {info.spec: chance_words(comparison, info) for info in comparison.measures}
+    return chances if any(chances.values()) else {}
 
 
 def _direction(info: MeasureInfo) -> str:

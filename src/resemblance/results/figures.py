@@ -87,7 +87,7 @@ class HeatMap(NamedTuple):
     ``is_reversed``: small values are dark, as where a distance of 0 means alike. ``titles``: what
     the pointer reads in each cell, such as why it has no value; "" for its number. ``subtitle``
     is written after the title, in grey. ``ends``: what pale and dark mean, such as "different" and
-    "alike".
+    "alike". ``chance``: what each value is by chance, which the pointer reads, too.
     """
 
     name: str
@@ -102,6 +102,7 @@ class HeatMap(NamedTuple):
     titles: tuple[tuple[str, ...], ...] = ()
     subtitle: str = ""
     ends: tuple[str, str] | None = None
+    chance: tuple[tuple[float | None, ...], ...] = ()
 
 
 class Box(NamedTuple):

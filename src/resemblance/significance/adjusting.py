@@ -4,36 +4,65 @@ from __future__ import annotations
 
 import numpy as np
 
+from .orders import Design
+from .permutation import p_values_of
 
-def step_down(observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Return p-values that hold for all tests at once: step-down maxT (Westfall and Young 1993).
 
-    ``observed`` (tests,) and ``drawn`` (draws, tests) are on one scale, on which larger values are
-    further from the null hypothesis; the draws are of all tests together.
+def step_down(observed: np.ndarray, drawn: np.ndarray, design: Design | None = None) -> np.ndarray:
+    r"""Return p-values that hold for all tests at once: step-down maxT.
+
+    .. math:: p_{(j)} = \max_{i \le j} \Pr\Bigl(\max_{k \ge i} T_{(k)} \ge t_{(i)}\Bigr),
+        \qquad t_{(1)} \ge t_{(2)} \ge \dots
+
+    ``observed`` t (tests,) and ``drawn`` T (draws, tests) are on one scale, on which larger values
+    are further from the null hypothesis; a draw is of all tests together. The probability is the
+    p-value that the ``design`` of the draws gives, without one (1 + those as large) / (1 + draws).
+    A draw that is NaN counts as one that is as large; a test whose value is NaN is left out and has
+    the p-value NaN.
+
+    Reference: Westfall and Young 1993, Algorithm 4.1.
     """
-    order = np.argsort(-observed, kind="stable")
+    order = np.argsort(-observed, kind="stable")[: np.sum(~np.isnan(observed))]
     running = np.maximum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
-    reached = (running >= observed[order]).sum(axis=0)
-    adjusted = np.empty(len(observed))
-    adjusted[order] = np.maximum.accumulate((1 + reached) / (1 + len(drawn)))
-    return adjusted
+    p_values = (p_values_of if design is None else design.p_values)(observed[order], running)
+    return _placed(np.maximum.accumulate(p_values), order, len(observed))
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Return p-values that hold for all tests at once, however these depend on each other (Holm
-    1979)."""
-    order, count = np.argsort(p_values, kind="stable"), len(p_values)
-    adjusted = np.empty(count)
-    scaled = p_values[order] * np.arange(count, 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return adjusted
+    r"""Return p-values that hold for all tests at once, however these depend on each other.
+
+    .. math:: \tilde p_{(j)} = \max_{i \le j} \min(1, (m - i + 1)\, p_{(i)})
+
+    for m tests in the order of their p-values (tests,). Tests without one (NaN) are left out.
+
+    Reference: Holm 1979.
+    """
+    order = _increasing(p_values)
+    scaled = np.minimum(1.0, p_values[order] * np.arange(len(order), 0, -1))
+    return _placed(np.maximum.accumulate(scaled), order, len(p_values))
 
 
 def false_discovery_rates(p_values: np.ndarray) -> np.ndarray:
-    """Return for each test the rate of false ones among all that are at least as significant
-    (Benjamini and Hochberg 1995)."""
-    order, count = np.argsort(p_values, kind="stable"), len(p_values)
-    scaled = p_values[order] * count / np.arange(1, count + 1)
-    rates = np.empty(count)
-    rates[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return rates
+    r"""Return for each test the rate of false ones among all that are at least as significant.
+
+    .. math:: q_{(j)} = \min_{i \ge j} \min(1, m\, p_{(i)} / i)
+
+    for m tests in the order of their p-values (tests,). Tests without one (NaN) are left out.
+
+    Reference: Benjamini and Hochberg 1995.
+    """
+    order = _increasing(p_values)
+    scaled = np.minimum(1.0, p_values[order] * len(order) / np.arange(1, len(order) + 1))
+    return _placed(np.minimum.accumulate(scaled[::-1])[::-1], order, len(p_values))
+
+
+def _increasing(p_values: np.ndarray) -> np.ndarray:
+    """Return the places of the p-values that exist, the smallest first."""
+    order: np.ndarray = np.argsort(p_values, kind="stable")[: np.sum(~np.isnan(p_values))]
+    return order
+
+
+def _placed(values: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
+    placed = np.full(count, np.nan)
+    placed[order] = values
+    return placed

@@ -5,19 +5,37 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, permutations, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..rng import generator
 from .estimates import check_whole
-from .permutation import ROUNDING
+from .labels import numbers_of
+from .permutation import at_least
 
 DRAWS = 999
+SHORTEST = 4  # samples of a window
+LARGEST_LOGARITHM = 700.0  # of a number of orders that a float can hold
+
+
+class _Units(NamedTuple):
+    """The samples or blocks that change places, one after the other: their rows, where each begins
+    among these, how many samples it has, and its group."""
+
+    rows: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    group: np.ndarray
+
+    def rows_of(self, units: np.ndarray) -> np.ndarray:
+        """Return the rows of units, one unit after the other."""
+        size = self.size[units]
+        skipped = self.start[units] - (np.cumsum(size) - size)
+        rows: np.ndarray = self.rows[np.arange(size.sum()) + np.repeat(skipped, size)]
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +60,21 @@ class Design:
         """How many orders there are, or shifts other than none; infinite beyond a float."""
         if self.shifts:
             return 2 * self.shifts
-        logarithm = sum(math.lgamma(len(units) + 1) for units in self._exchangeable)
-        return round(math.exp(logarithm)) if logarithm < 30 else math.inf
+        sizes = np.bincount(self._units.group).tolist()
+        logarithm = sum(math.lgamma(size + 1) for size in sizes)
+        if logarithm > LARGEST_LOGARITHM:
+            return math.inf
+        return float(math.prod(map(math.factorial, sizes)))
 
     @property
     def is_exhaustive(self) -> bool:
         """Whether all orders are visited, because they are no more than ``draws``."""
         return not self.shifts and self.count <= self.draws
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every order of the samples is as likely."""
+        return self.groups is None and self.blocks is None and not self.shifts
 
     @property
     def total(self) -> int:
@@ -66,32 +92,61 @@ class Design:
         """Return the rows in the order of a draw; each draw by itself, so any worker can.
 
         Representations of different names ``of`` get independent orders, unless all orders are
-        visited.
+        visited: then the first one leaves everything in its place. A unit takes the place of
+        another one of its group, and the samples of a block stay in their order.
+
+        Raises ``ValueError`` for a series, and ``IndexError`` for a draw that does not exist.
         """
+        if self.shifts:
+            raise ValueError("order: a series has windows instead of orders")
+        if draw < 0 or (self.is_exhaustive and draw >= self.total):
+            raise IndexError(f"order: draw {draw} of {self.total}")
+        units = self._units
         if self.is_exhaustive:
-            return self._arranged(next(islice(self._all(), draw, None)))
-        random = generator(self.seed, "order", self.n, draw, of)
-        return self._arranged([random.permutation(len(units)) for units in self._exchangeable])
+            other = self._nth(draw)
+        else:
+            shuffled = generator(self.seed, "order", self.n, draw, of).permutation(len(units.size))
+            other = shuffled[np.argsort(units.group[shuffled], kind="stable")]
+        order = np.empty(self.n, dtype=np.intp)
+        order[self._places] = units.rows_of(other)
+        return order
 
     def windows(self, draw: int) -> tuple[slice, slice]:
-        """Return the rows of X and of Y that a shift compares; the first draw is no shift."""
-        shift = (draw + 1) // 2 * (-1) ** draw  # 0, -1, 1, -2, 2, ...
+        """Return the rows of X and of Y that a shift compares; draw 0 is no shift, and 1 to
+        ``total`` are -1, 1, -2, 2, ... steps.
+
+        Raises ``ValueError`` for orders, and ``IndexError`` for a draw that does not exist.
+        """
+        if not self.shifts:
+            raise ValueError("windows: only a series has windows")
+        if not 0 <= draw <= self.total:
+            raise IndexError(f"windows: draw {draw} of {self.total}")
+        shift = (draw + 1) // 2 * (-1) ** draw
         start, stop = self.shifts, self.n - self.shifts
         return slice(start, stop), slice(start + shift, stop + shift)
 
     def p_value(self, observed: float, drawn: np.ndarray) -> float:
         """Return the p-value of a value, one-sided in the direction of larger ones.
 
-        A draw without a value (NaN) counts as one that is as large. Of shifts, the two sides count
-        as one, as in the proof of Harris 2020.
+        .. math:: p = \\frac{1 + \\#\\{i : v_i \\ge v\\}}{1 + m}
+
+        ``drawn`` are the ``total`` values :math:`v_i` in all orders or shifts. Where all orders are
+        visited the first of them is the value observed, and is not counted again; of shifts, for
+        which ``observed`` is the value on ``windows(0)``, the two sides count as one (m is
+        ``shifts``), as in the proof of Harris 2020. A draw without a value (NaN) counts as one that
+        is as large, and a value that is NaN has the p-value NaN.
+
+        References: Phipson and Smyth 2010; Harris 2020.
         """
-        slack = ROUNDING * max(1.0, abs(observed))
-        reached = int((~(np.asarray(drawn) < observed - slack)).sum())
-        if self.shifts:
-            return min(1.0, (1 + reached) / (self.shifts + 1))
-        if self.is_exhaustive:
-            return reached / len(drawn)
-        return (1 + reached) / (1 + len(drawn))
+        return float(self.p_values(np.array([observed]), np.asarray(drawn, float)[:, None])[0])
+
+    def p_values(self, observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """Return the p-values, as of :meth:`p_value`, of the values (tests,) among (draws,
+        tests)."""
+        others = drawn[1:] if self.is_exhaustive else drawn
+        counted = self.shifts or len(others)
+        p_values = np.minimum(1.0, (1 + at_least(observed, others)) / (1 + counted))
+        return np.where(np.isnan(observed), np.nan, p_values)
 
     @cached_property
     def key(self) -> str:
@@ -101,11 +156,6 @@ class Design:
         kinds = {"within": self.groups, "blocks": self.blocks}.items()
         parts = [f"{kind} {_digest(labels)}" for kind, labels in kinds if labels is not None]
         return " ".join(["all orders" if self.is_exhaustive else f"orders {self.seed}", *parts])
-
-    @property
-    def is_free(self) -> bool:
-        """Whether every order of the samples is as likely."""
-        return self.groups is None and self.blocks is None and not self.shifts
 
     @property
     def words(self) -> str:
@@ -119,30 +169,30 @@ class Design:
     # ------------------------------------------------------------------ units that change places
 
     @cached_property
-    def _units(self) -> list[np.ndarray]:
-        """The rows of each block, or each row by itself."""
-        if self.blocks is None:
-            return list(np.arange(self.n)[:, None])
-        return [np.flatnonzero(self.blocks == b) for b in np.unique(self.blocks)]
+    def _units(self) -> _Units:
+        blocks = np.arange(self.n) if self.blocks is None else self.blocks
+        groups = np.zeros(self.n, dtype=np.intp) if self.groups is None else self.groups
+        rows = np.argsort(blocks, kind="stable")
+        size = np.unique(blocks, return_counts=True)[1]
+        start = np.cumsum(size) - size
+        group = np.unique(groups[rows[start]], return_inverse=True)[1]
+        return _Units(rows, start, size, group)
 
     @cached_property
-    def _exchangeable(self) -> list[list[int]]:
-        """The units of each group that change places with each other."""
-        if self.groups is None:
-            return [list(range(len(self._units)))]
-        home = np.array([self.groups[rows[0]] for rows in self._units])
-        return [np.flatnonzero(home == g).tolist() for g in np.unique(home)]
+    def _places(self) -> np.ndarray:
+        """The rows of all units, group after group."""
+        return self._units.rows_of(np.argsort(self._units.group, kind="stable"))
 
-    def _arranged(self, places: Sequence[Any]) -> np.ndarray:
-        order = np.empty(self.n, dtype=np.intp)
-        for units, moved in zip(self._exchangeable, places):
-            for unit, other in zip(units, moved):
-                order[self._units[unit]] = self._units[units[other]]
-        return order
-
-    def _all(self) -> Iterator[tuple[tuple[int, ...], ...]]:
-        """Yield all orders; the first one leaves everything in its place."""
-        return product(*(permutations(range(len(units))) for units in self._exchangeable))
+    def _nth(self, number: int) -> np.ndarray:
+        """Return the units of each group in the order of a number, counted group by group."""
+        others = []
+        for group in range(self._units.group.max() + 1):
+            members = np.flatnonzero(self._units.group == group).tolist()
+            number, rank = divmod(number, math.factorial(len(members)))
+            for left in range(len(members) - 1, -1, -1):
+                place, rank = divmod(rank, math.factorial(left))
+                others.append(members.pop(place))
+        return np.array(others)
 
 
 def design_of(
@@ -160,7 +210,8 @@ def design_of(
     ``within``: a label for every sample; orders stay inside groups of equal labels. ``blocks``: a
     label for every sample; the samples of a block stay together and in their order, and blocks of
     one size (inside a group, if there are groups) change places. ``series``: the samples are in the
-    order of time; True shifts by up to n // 4 steps, a number by up to that many.
+    order of time; True shifts by up to n // 4 steps, a number by up to that many. One group, and
+    blocks of one sample, are no restriction.
 
     Raises ``ValueError`` for labels that do not fit, for blocks of different sizes or across
     groups, for designs without a second order, for a series with anything else, and for no draw.
@@ -170,52 +221,55 @@ def design_of(
         raise ValueError(f"{called}: a series is shifted as a whole; leave out within and blocks")
     if series is not False:
         return Design(n, shifts=_shifts(n, series, called), draws=draws, seed=seed)
-    groups = None if within is None else _numbered(within, n, "within", called)
-    units = None if blocks is None else _numbered(blocks, n, "blocks", called)
+    groups = None if within is None else numbers_of(called, within, n, "within")
+    units = None if blocks is None else numbers_of(called, blocks, n, "blocks")
+    if groups is not None and not groups.any():
+        groups = None
+    if units is not None and len(np.unique(units)) == n:
+        units = None
     design = Design(n, groups, units, draws=draws, seed=seed)
-    if units is not None:
-        _check_blocks(design, called)
+    _check_blocks(design, called)
     if design.count <= 1:
         raise ValueError(
-            f"{called}: only one order is possible: every group has one sample or block; use "
-            "larger groups"
+            f"{called}: only one order is possible: no group has two samples or blocks; use larger "
+            "groups, or smaller blocks"
         )
     return design
 
 
 def _shifts(n: int, series: bool | int, called: str) -> int:
-    shifts = n // 4 if series is True else series
+    shifts = max(n // 4, 1) if series is True else series
     check_whole(called, series=shifts)
-    if n - 2 * shifts < 4:
-        raise ValueError(f"{called}: series={shifts} leaves no window of {n} samples; use fewer")
+    if n - 2 * shifts < SHORTEST:
+        raise ValueError(
+            f"{called}: shifts of {shifts} steps leave a window of {n - 2 * shifts} of {n} "
+            f"samples, and {SHORTEST} are needed; give a smaller number for series, or more samples"
+        )
     return shifts
 
 
-def _numbered(labels: Any, n: int, name: str, called: str) -> np.ndarray:
-    array = np.asarray(labels.tolist() if hasattr(labels, "tolist") else list(labels))
-    if array.shape != (n,):
-        raise ValueError(
-            f"{called}: {name} must be one label for each of the {n} samples; got shape "
-            f"{array.shape}"
-        )
-    if (array.dtype.kind == "f" and np.isnan(array).any()) or (
-        array.dtype == object and None in array
-    ):
-        raise ValueError(f"{called}: {name} has missing labels; leave those samples out")
-    return np.unique(array, return_inverse=True)[1]
-
-
 def _check_blocks(design: Design, called: str) -> None:
-    for rows in design._units:
-        if design.groups is not None and np.ptp(design.groups[rows]):
-            raise ValueError(f"{called}: blocks must lie inside the groups of within")
-    for units in design._exchangeable:
-        sizes = sorted({len(design._units[u]) for u in units})
-        if len(sizes) > 1:
-            raise ValueError(
-                f"{called}: blocks that change places must be of one size; got {sizes}; cut them "
-                f"to {sizes[0]} samples, or give within= labels by size"
-            )
+    """Raise ``ValueError`` unless blocks lie inside groups and are of one size in each."""
+    units = design._units
+    if design.groups is not None:
+        _check_nested(design.groups[units.rows], units, called)
+    by_group = np.lexsort((units.size, units.group))
+    size, group = units.size[by_group], units.group[by_group]
+    if ((np.diff(size) > 0) & (np.diff(group) == 0)).any():
+        sizes = np.unique(size).tolist()
+        raise ValueError(
+            f"{called}: blocks that change places must be of one size; got {sizes}; cut them to "
+            f"{sizes[0]} samples, or give their sizes as within"
+        )
+
+
+def _check_nested(groups: np.ndarray, units: _Units, called: str) -> None:
+    low, high = (of.reduceat(groups, units.start) for of in (np.minimum, np.maximum))
+    if (low < high).any():
+        raise ValueError(
+            f"{called}: a block has samples of several groups; give within labels that all samples "
+            "of a block share"
+        )
 
 
 def _digest(labels: np.ndarray) -> str:

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,13 +101,50 @@ def stars(p_value: float | None) -> str:
     return "**" if p_value <= 0.01 else "*"
 
 
+class Null(NamedTuple):
+    """A value, and the values of the same thing in random orders of the samples."""
+
+    value: float
+    mean: float
+    deviation: float
+    z: float
+    p_value: float  # of a value as large or larger
+    draws: np.ndarray
+
+
+def null_of(value: float, draws: np.ndarray) -> Null:
+    """Return what the values in random orders say about a value.
+
+    ``z`` is how many standard deviations the value is above their mean, NaN if they are all equal.
+    """
+    mean, deviation = float(draws.mean()), float(draws.std())
+    z = (value - mean) / deviation if deviation else np.nan
+    return Null(value, mean, deviation, z, p_value_of(value, draws), draws)
+
+
 def p_value_of(observed: float, drawn: np.ndarray) -> float:
     """Return the one-sided p-value of a value among those drawn by permuting: (1 + how many are as
     large) / (1 + how many there are).
 
     A permutation without a value (NaN) counts as one that is as large.
     """
-    return float((1 + (~(drawn < observed - ROUNDING)).sum()) / (1 + len(drawn)))
+    return float(p_values_of(observed, drawn))
+
+
+def p_values_of(observed: Any, drawn: np.ndarray) -> Any:
+    """Return the p-values, as of :func:`p_value_of`, of the values (tests,) among (draws, tests)."""
+    return (1 + at_least(observed, drawn)) / (1 + len(drawn))
+
+
+def at_least(observed: Any, drawn: np.ndarray) -> Any:
+    """Return how many of the values drawn, along the first axis, are as large as those observed.
+
+    What differs by rounding is equal: by less than 1e-12 of the value observed or of the median
+    size of those drawn, whichever is larger. A missing value (NaN) counts as one that is as large.
+    """
+    size, sizes = (np.nan_to_num(np.abs(v), posinf=0.0) for v in (observed, drawn))
+    slack = ROUNDING * np.maximum(size, np.median(sizes, axis=0))
+    return (~(drawn < observed - slack)).sum(axis=0)
 
 
 def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from ..arrays import to_numpy
 from ..extras import need
 from ..inputs import check_order, order_of
 from ..representation import Representation, as_array
+from ..significance.labels import is_missing
 from ..suggestions import did_you_mean
 
 CONTROL_NAMES = frozenset({
@@ -175,7 +176,7 @@ def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
             f"perturbations: {role} must be one per sample, shape ({n},); got shape {array.shape}"
         )
     entries = array.tolist()
-    present = np.array([not _is_missing(value) for value in entries], dtype=bool)
+    present = np.array([not is_missing(value) for value in entries], dtype=bool)
     labels = list(itertools.compress(entries, present))
     texts = [str(value) for value in labels]
     names, places = np.unique(np.array(texts, dtype=str), return_inverse=True)
@@ -187,14 +188,6 @@ def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
     codes = np.full(n, -1)
     codes[present] = places
     return names.tolist(), codes
-
-
-def _is_missing(value: Any) -> bool:
-    """Say whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:
-        return True
 
 
 def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:

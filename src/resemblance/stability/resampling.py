@@ -3,7 +3,7 @@ order of them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,36 +11,14 @@ from ..catalogue import get_statistic
 from ..declared import argument
 from ..representation import Representation
 from ..rng import generator
-from ..significance import p_value_of, percentile_interval
+from ..significance.parts import Interval, half_of_each, interval_around
+from ..significance.permutation import Null, null_of
 from ..statistic import Statistic
 from ..statistics.trials import Unfilled, rank_within
 
 # What is given once per sample of the representation.
 SHARED = ("labels", "conditions", "replicate")
 TRIES = 1000  # orders or halves that are drawn until every condition has a trial in each part
-
-
-class Interval(NamedTuple):
-    """A value with an interval for it."""
-
-    value: float
-    low: float
-    high: float
-    draws: np.ndarray  # the values on random halves of the samples
-    samples: (
-        int  # how many samples the value rests on: all, or the ``max_samples`` of the statistic
-    )
-
-
-class Null(NamedTuple):
-    """A value, and the values in random orders of the samples."""
-
-    value: float
-    mean: float
-    deviation: float
-    z: float
-    p_value: float  # of a value as large or larger
-    draws: np.ndarray
 
 
 def interval(
@@ -52,18 +30,31 @@ def interval(
     seed: int = 0,
     **parameters: Any,
 ) -> Interval:
-    """Return a statistic with an interval for its variation over other samples of the kind.
+    r"""Return a statistic with an interval for its variation over other samples of the kind.
 
     The statistic is computed on ``draws`` random halves of the samples (of every class or
     condition, where there are labels, and of early and late trials each; of samples and of
-    controls), and the interval is the value plus the middle ``level`` of what these depart from
-    their own mean, within the range of the statistic. ``data`` and ``parameters`` are those of the
-    statistic; what is random in the statistic itself stays the same in all draws.
+    controls), and the interval is
+
+    .. math:: v \pm t_{\text{draws} - 1} \, s
+
+    with the value v of all samples, the standard deviation s of the values on halves, and the
+    quantile of Student's t for the ``level``, within the range of the statistic. ``data`` and
+    ``parameters`` are those of the statistic; what is random in the statistic itself stays the same
+    in all draws.
 
     Halves are drawn without replacement. For a mean, their variance is n / (n - 1) times that of
     the bootstrap, but no sample meets its own copy: in a bootstrap, copies are at distance 0 in
     every dissimilarity matrix and pull correlations up (Pearson's of independent data: 0.23 instead
     of 0).
+
+    The interval is for the expected value at this number of samples: of a statistic that depends on
+    it (``participation_ratio`` of 100 samples of 200 features is 16, of 50 of them 14) it need not
+    contain the value of many samples. Of 95 % intervals for 100 samples in 5 classes, 20 or 200
+    features and 60 halves, this share contained the expected value in 200 data sets, and their
+    width was so many times that of the best ones: ``participation_ratio`` 94 %, 0.95 and 91 %,
+    0.90; ``feature_split`` 98 %, 1.10 and 98 %, 1.24; ``variance_ratio`` 99 %, 1.32 and 100 %,
+    1.46; ``supervised_alignment`` 100 %, 1.32 and 100 %, 1.37.
 
     A half of an odd number is the larger half; with few samples per class or condition intervals
     are too narrow for it. Raises ``ValueError`` when halves are too small for the statistic, and
@@ -86,10 +77,9 @@ def interval(
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)
     values = np.array([_on_a_half(entry, x, prepared, seed, draw) for draw in range(draws)])
-    spread = percentile_interval(values - values.mean(), ((1 - level) / 2, (1 + level) / 2))
-    low, high = np.clip(value + np.array(spread), *entry.range)
+    low, high = interval_around(value, values, "halves", level, entry.range)
     limit = int({**entry.defaults, **dict(entry.parameters)}.get("max_samples", x.shape[0]))
-    return Interval(value, float(low), float(high), values, min(x.shape[0], limit))
+    return Interval(value, low, high, values, min(x.shape[0], limit))
 
 
 def _on_a_half(
@@ -102,9 +92,9 @@ def _on_a_half(
     )
     parts, random = _parts(statistic, groups), generator(seed, "interval", "samples", draw)
     one = np.zeros(roles["control"].shape[0] if "control" in roles else 0, dtype=int)
-    controls = _half(one, generator(seed, "interval", "control", draw))
+    controls = half_of_each(one, generator(seed, "interval", "control", draw))
     for _ in range(TRIES):
-        half = _half(2 * groups + parts, random)
+        half = half_of_each(2 * groups + parts, random)
         if len(half) < statistic.min_samples:
             raise ValueError(
                 f"interval: {statistic} needs {statistic.min_samples} samples and half of them are "
@@ -137,13 +127,6 @@ def _as_parted(statistic: Statistic, late: np.ndarray) -> Statistic:
     if "early" not in statistic.defaults:
         return statistic
     return statistic.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
-
-
-def _half(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Row numbers of a random half of every group, in increasing order."""
-    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-    halves = [random.choice(m, (len(m) + 1) // 2, replace=False) for m in members]
-    return np.sort(np.concatenate([np.zeros(0, dtype=int), *halves]))
 
 
 def _given(name: str, data: Any, half: np.ndarray, controls: np.ndarray) -> Any:
@@ -195,11 +178,10 @@ def permutation_null(
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
     values = np.array([_in_another_order(entry, x, prepared, seed, draw) for draw in range(draws)])
-    deviation = float(values.std())
-    if deviation <= 1e-12 * max(1.0, abs(value)):
+    null = null_of(value, values)
+    if null.deviation <= 1e-12 * max(1.0, abs(value)):
         raise ValueError(f"permutation_null: {entry} does not depend on the order of the samples")
-    z = (value - float(values.mean())) / deviation
-    return Null(value, float(values.mean()), deviation, z, p_value_of(value, values), values)
+    return null
 
 
 def _in_another_order(

@@ -14,16 +14,16 @@ import math
 from ..arrays import Array, namespace, norm, root, scalar
 from ..representation import Representation, view
 from .distances import distance_deviation, double_centered_distances, rdm_vector
-from .grams import GramKernel, gram_diagonal, gram_energy
+from .grams import GramKernel, gram_energy, gram_trace
 from .points import preshape, row_directions
-from .spectra import decomposition, partly_whitened
+from .spectra import decomposition, orthonormal_basis, partly_whitened
 
 
 @view
 def gram_flatness(x: Representation, kernel: GramKernel) -> float:
     """Flatness of the centred Gram matrix; squared, its effective number of dimensions over n -
     1."""
-    trace = scalar(x.xp.sum(gram_diagonal(x, kernel)))
+    trace = scalar(gram_trace(x, kernel))
     energy = scalar(gram_energy(x, kernel))
     return trace / math.sqrt((x.shape[0] - 1) * energy)
 
@@ -66,6 +66,13 @@ def dissimilarity_flatness(x: Representation, kind: str) -> float:
     """Cosine of the dissimilarities between samples with dissimilarities that are all equal."""
     vector = rdm_vector(x, kind=kind, compare="cosine")
     return scalar(x.xp.sum(vector)) / math.sqrt(vector.shape[0])
+
+
+@view
+def basis_sum(x: Representation) -> float:
+    """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
+    sums = x.xp.sum(orthonormal_basis(x, centered=False), axis=0)
+    return scalar(x.xp.sum(sums**2))
 
 
 def _trace_of_root(points: Array) -> float:

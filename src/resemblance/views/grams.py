@@ -22,11 +22,11 @@ from ..arrays import (
 )
 from ..representation import Representation, Undefined, title, view
 from .distances import double_centered, rdm, row_blocks, squared_distance_block
-from .points import preshape, row_directions
+from .points import preshape, row_directions, unit
 from .spectra import energy
 
 Pairs = Literal["distinct", "all"]
-Estimator = Literal["biased", "debiased", "lange"]
+Estimator = Literal["biased", "debiased", "lange", "features"]
 
 
 class GramKernel(NamedTuple):
@@ -103,6 +103,12 @@ def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
 
 
 @view
+def gram_trace(x: Representation, kernel: GramKernel) -> Array:
+    """Trace of the centred Gram matrix."""
+    return x.xp.sum(gram_diagonal(x, kernel))
+
+
+@view
 def gram_energy(x: Representation, kernel: GramKernel) -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
     if kernel.name == "linear":
@@ -123,12 +129,25 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
     """
     product = gram_energy(x, kernel)
     squared = estimated(product, (x, x), kernel, estimator)
+    if estimator == "features":
+        squared = _between_features(x, squared)
     if scalar(squared) <= 1e-12 * scalar(product):
-        n = x.shape[0]
-        raise Undefined(
-            f"cka: the {estimator} self-similarity is not positive ({n} samples are too few)"
-        )
+        n, d = x.shape
+        few = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
+        raise Undefined(f"cka: the {estimator} self-similarity is not positive ({few} are too few)")
     return squared**0.5
+
+
+def _between_features(x: Representation, squared: Array) -> Array:
+    """Estimate the HSIC of a population of features with itself from that of d of them: d / (d - 1)
+    times what is left without the debiased HSIC of each feature with itself."""
+    n, d = x.shape
+    if d < 2:
+        raise Undefined(f"cka: estimator='features' needs at least 2 features; {title(x)} has {d}")
+    squares = unit(x) ** 2
+    each, fourth = x.xp.sum(squares, axis=0), x.xp.sum(squares**2)
+    own = inner(each, each) * (1 + 1 / ((n - 1) * (n - 2))) - fourth * n / (n - 2)
+    return (squared - own) * d / (d - 1)
 
 
 def estimated(
@@ -140,7 +159,7 @@ def estimated(
     """Estimate HSIC, up to a factor of n, from the inner product of two centred Gram matrices.
 
     ``"debiased"`` is Eq. 5 of Song et al. 2012, simplified for centred K and L: their rows sum to
-    zero. ``"lange"`` leaves out the diagonals.
+    zero; ``"features"`` is the same for different features. ``"lange"`` leaves out the diagonals.
     """
     if estimator == "biased":
         return product

@@ -9,7 +9,9 @@ Computed by NumPy and SciPy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Kernel = Literal["cosine", "linear"]
+Product = Callable[["csr_array", "csr_array"], float]
 
 
 # ------------------------------------------------------------------------------- neighbour graphs
@@ -274,11 +277,37 @@ def overlap(k: csr_array, l: csr_array) -> float:
     return float(k.data @ k.data) if k is l else float(k.multiply(l).sum())
 
 
-def expected_product(k: csr_array, l: csr_array) -> float:
-    """Mean of a product of centred kernels over all n! orders of the samples of one of them.
+class KernelSize(NamedTuple):
+    """Norm and trace of a centred kernel, however it is centred."""
 
-    The entries of a centred kernel A sum to zero, so those off its diagonal have mean -tr A / (n (n
-    - 1)), and the mean over all orders of the inner product with B is tr A tr B / (n - 1).
-    """
-    traces = [float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0] for kernel in (k, l)]
-    return traces[0] * traces[1] / (k.shape[0] - 1)
+    norm: float
+    trace: float
+
+
+@view
+def fuzzy_size(
+    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
+) -> KernelSize:
+    """Size of the centred :func:`fuzzy_kernel`."""
+    kernel = fuzzy_kernel(x, search, symmetrize=symmetrize, diagonal=diagonal)
+    return _size(kernel, double_centered_product if symmetrize else row_centered_product, "mka")
+
+
+@view
+def local_rbf_size(
+    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
+) -> KernelSize:
+    """Size of the centred :func:`local_rbf_kernel`; with ``squared`` by :func:`centered_trace`."""
+    kernel = local_rbf_kernel(x, search, squared=squared, diagonal=diagonal)
+    return _size(kernel, centered_trace if squared else row_centered_product, "kcka")
+
+
+def _size(kernel: csr_array, product: Product, name: str) -> KernelSize:
+    squared = product(kernel, kernel)
+    if squared / float(kernel.data @ kernel.data) < 1e-12:  # nothing but rounding is left
+        raise Undefined(
+            f"{name}: the self-similarity of a kernel is not positive (too few samples for so "
+            "large a k)"
+        )
+    trace = float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0]
+    return KernelSize(math.sqrt(squared), trace)

@@ -1,0 +1,256 @@
+"""How a value computed of n samples moves with them: read off its shape, and carried out.
+
+An array moves along its axes of length n. Its entries move, too, where they are themselves samples:
+the indices of nearest neighbours. A vector of n (n - 1) / 2 entries holds pairs of samples, row by
+row above the diagonal. What has no such axis stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, device, namespace
+from ..representation import Representation, view
+from ..views.neighbours import Nearest, Ties
+
+Kind = Literal["fixed", "axes", "labels", "pairs", "graph", "nearest", "parts"]
+ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache
+FIXED_TYPES = (bool, int, float, str, np.generic, type(None))
+
+
+class Action(NamedTuple):
+    """How a value moves with the samples.
+
+    ``"axes"``: these run over the samples. ``"labels"``: and the entries are samples. ``"pairs"``,
+    ``"graph"`` (a sparse array of shape (n, n)), ``"nearest"`` (neighbours with their ties),
+    ``"fixed"``: the value stays. ``"parts"``: those of a tuple move each in its way.
+    """
+
+    kind: Kind
+    axes: tuple[int, ...] = ()
+    parts: tuple[Action, ...] = ()
+
+
+FIXED = Action("fixed")
+
+
+@dataclass(frozen=True, eq=False)
+class Permutation:
+    """An order of n samples, with what follows from it: sample ``rows[i]`` moves to place i.
+
+    Raises ``ValueError`` unless ``rows`` holds each of 0 ... n - 1 once.
+    """
+
+    rows: np.ndarray
+
+    def __post_init__(self) -> None:
+        rows = np.asarray(self.rows)
+        is_whole = rows.ndim == 1 and rows.dtype.kind in "iu" and rows.size > 0 and rows.min() >= 0
+        if not is_whole or not (np.bincount(rows, minlength=len(rows)) == 1).all():
+            raise ValueError(
+                f"an order must hold each of 0 ... n - 1 once; got shape {rows.shape} and dtype "
+                f"{rows.dtype}"
+            )
+        object.__setattr__(self, "rows", rows.astype(np.intp, copy=False))
+
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """The new place of every sample, shape (n,)."""
+        inverse = np.empty_like(self.rows)
+        inverse[self.rows] = np.arange(len(self.rows))
+        return inverse
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """The old place of every pair of samples in a vector of all pairs, shape (n (n - 1) /
+        2,)."""
+        n = len(self.rows)
+        first, second = (self.rows[ends] for ends in np.triu_indices(n, 1))
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        return np.asarray(low * (2 * n - low - 1) // 2 + high - low - 1)
+
+
+# ------------------------------------------------------------------------------------- read
+
+
+def read(value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True) -> Action | None:
+    """Return how a value of n samples moves, by its type and shape; None if that is not known.
+
+    ``is_wide``: the data have more columns than samples, so that n also counts dimensions; only the
+    first axis of length n is one of samples. ``has_labels``: integers in [0, n) beside an axis of
+    length n are samples.
+    """
+    if isinstance(value, Nearest):
+        return Action("nearest")
+    if isinstance(value, tuple):
+        parts = [read(part, n, is_wide=is_wide, has_labels=has_labels) for part in value]
+        known = tuple(part for part in parts if part is not None)
+        return Action("parts", parts=known) if len(known) == len(parts) else None
+    if isinstance(value, FIXED_TYPES):
+        return FIXED
+    shape = tuple(getattr(value, "shape", (0,)))
+    if 0 in shape:  # of data that have nothing of this kind; others may
+        return None
+    axes = tuple(axis for axis, length in enumerate(shape) if length == n)
+    if hasattr(value, "tocsr"):
+        return Action("graph") if shape == (n, n) else None if axes else FIXED
+    if shape == (n * (n - 1) // 2,):
+        return Action("pairs")
+    if not axes:
+        return FIXED
+    kind: Kind = "labels" if has_labels and _are_samples(value, n) else "axes"
+    return Action(kind, axes[:1] if is_wide else axes)
+
+
+def _are_samples(value: Array, n: int) -> bool:
+    xp = namespace(value)
+    is_integer = xp.isdtype(value.dtype, "integral")
+    return bool(is_integer and xp.min(value) >= 0 and xp.max(value) < n)
+
+
+# ------------------------------------------------------------------------------------ carried out
+
+
+def act(action: Action, value: Any, to: Permutation) -> Any:
+    """Return a value of the samples in another order; None if it has not the shape that was read.
+
+    A value that stays is returned itself, not a copy.
+    """
+    if action.kind == "parts":
+        return _parts(action, value, to)
+    if action.kind == "nearest":
+        return _nearest(value, to)
+    if action.kind == "graph":
+        return _graph(value, to)
+    if action.kind == "pairs":
+        return _pairs(value, to)
+    shape, n = getattr(value, "shape", ()), len(to.rows)
+    if any(len(shape) <= axis or shape[axis] != n for axis in action.axes):
+        return None
+    moved = _along(action.axes, value, to.rows)
+    return _take(_cast(to.inverse, value), moved) if action.kind == "labels" else moved
+
+
+def act_on_pairs(x: Representation, key: Any, to: Permutation) -> np.ndarray | None:
+    """Return a view of all pairs of samples in another order, from its square matrix; None if it
+    has another length.
+
+    The entries of each of its rows lie together, those of one sample in a vector do not; so this
+    takes a third of the time, and the memory of the matrix.
+    """
+    rows, n = to.rows, len(to.rows)
+    length = n * (n - 1) // 2
+    if x.views[key].shape != (length,):
+        return None
+    matrix = square(x, key)
+    moved, at = np.empty(length, dtype=matrix.dtype), 0
+    for start in range(0, n, ROWS):
+        block = np.take(matrix[rows[start : start + ROWS]], rows[start:], axis=1, mode="clip")
+        for row, entries in enumerate(block, 1):
+            stop = at + len(entries) - row
+            moved[at:stop] = entries[row:]
+            at = stop
+    return moved
+
+
+@view
+def square(x: Representation, key: Any) -> np.ndarray:
+    """The symmetric matrix of a view of all pairs of samples, with a diagonal of zeros."""
+    from scipy.spatial.distance import squareform
+
+    return np.asarray(squareform(x.views[key], checks=False))
+
+
+def _parts(action: Action, value: Any, to: Permutation) -> Any:
+    if not isinstance(value, tuple) or len(value) != len(action.parts):
+        return None
+    parts = [act(part, entry, to) for part, entry in zip(action.parts, value)]
+    if any(part is None and entry is not None for part, entry in zip(parts, value)):
+        return None
+    return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+
+
+def _pairs(value: Array, to: Permutation) -> Array | None:
+    return _take(value, to.pairs) if tuple(value.shape) == to.pairs.shape else None
+
+
+def _graph(value: Any, to: Permutation) -> Any:
+    """Both sides of a sparse array; its indices come out sorted without sorting them."""
+    rows = to.rows
+    if value.shape != (len(rows), len(rows)):
+        return None
+    return value.tocsc()[:, rows].tocsr()[rows].asformat(value.format)
+
+
+def _along(axes: tuple[int, ...], value: Array, rows: np.ndarray) -> Array:
+    if axes == (0, 1) and isinstance(value, np.ndarray) and value.ndim == 2:
+        return _both(value, rows)
+    for axis in axes:
+        value = _take(value, rows, axis)
+    return value
+
+
+def _both(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Both sides of a matrix, by blocks of rows."""
+    moved = np.empty_like(value, order="C")
+    for start in range(0, len(rows), ROWS):
+        block = slice(start, start + ROWS)
+        # With this mode NumPy writes to the output; it would not need to, as the rows are in range.
+        np.take(value[rows[block]], rows, axis=1, out=moved[block], mode="clip")
+    return moved
+
+
+def _take(value: Array, index: Any, axis: int = 0) -> Array:
+    """Entries of an array of any library along an axis; ``index`` may have several axes."""
+    if isinstance(value, np.ndarray):
+        return np.take(value, np.asarray(index), axis=axis)
+    xp = namespace(value)
+    index = xp.asarray(index, device=device(value))
+    moved = xp.take(value, xp.reshape(index, (-1,)), axis=axis)
+    return moved if index.ndim == 1 else xp.reshape(moved, index.shape)
+
+
+def _cast(inverse: np.ndarray, value: Array) -> Array:
+    """The new places in the library and the dtype of what holds samples."""
+    if isinstance(value, np.ndarray):
+        return inverse.astype(value.dtype)
+    return namespace(value).asarray(inverse, dtype=value.dtype, device=device(value))
+
+
+# --------------------------------------------------------------------------- neighbours with ties
+
+
+def _nearest(near: Nearest, to: Permutation) -> Nearest:
+    """The nearest neighbours, those equally near by their new indices."""
+    listed = _take(_cast(to.inverse, near.listed), np.take(near.listed, to.rows, axis=0))
+    if not len(near.ties.rows):
+        return Nearest(listed, near.ties)
+    ties = _ties(near.ties, to)
+    n, k = listed.shape
+    block = listed[ties.rows]
+    by_group = np.argsort(ties.begins.astype(np.int64) * n + block, axis=1)
+    block = np.take_along_axis(block, by_group, axis=1)
+    place = np.arange(k) - ties.certain[:, None]  # among the equally near samples for the last ones
+    row, column = np.nonzero(place >= 0)
+    block[row, column] = ties.members[ties.starts[row] + place[row, column]]
+    listed[ties.rows] = block
+    return Nearest(listed, ties)
+
+
+def _ties(ties: Ties, to: Permutation) -> Ties:
+    by_row = np.argsort(to.inverse[ties.rows])
+    sizes = ties.sizes[by_row]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    inside = np.arange(starts[-1]) + np.repeat(ties.starts[:-1][by_row] - starts[:-1], sizes)
+    n, owner = len(to.rows), np.repeat(np.arange(len(sizes)), sizes)
+    members = np.sort(owner * n + to.inverse[ties.members[inside]]) % n
+    return Ties(
+        to.inverse[ties.rows][by_row],
+        ties.begins[by_row],
+        starts,
+        members.astype(ties.members.dtype),
+    )

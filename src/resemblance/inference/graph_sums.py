@@ -1,0 +1,265 @@
+"""Sums of products of matrix entries over distinct samples, one for each small multigraph.
+
+The q-th power of <A, P B P'> is a sum over 2q indices. Which of them coincide is a set partition of
+2q places, and drawn with a vertex for each block and an edge for each factor it is a multigraph
+with q edges, parallel edges and loops allowed. Over all n! orders the mean of the power is
+
+    sum over set partitions s of  inj_A(s) inj_B(s) / (n (n - 1) ... (n - v + 1)),
+
+with v vertices and inj the sum over *distinct* values of them: of each matrix by itself. Partitions
+with the same multigraph have the same inj, so a few numbers of each matrix are enough: 32 for
+powers up to the third if it is symmetric, 65 if not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import inner
+from ..views.distances import row_blocks
+
+POWERS = (1, 2, 3)
+
+Edge = tuple[int, int]
+Graph = tuple[Edge, ...]  # connected, its vertices numbered in one way
+Multigraph = tuple[Graph, ...]  # its components, in order
+# What hangs from a vertex: loops, and parallel edges ("out" or "in" each) to a vertex with branches
+Branches = tuple[tuple[tuple[str, ...], Any], ...]
+LOOP: tuple[tuple[str, ...], Any] = (("loop",), ())
+
+
+class Expansion(NamedTuple):
+    """The multigraphs with so many edges, and how their sums follow from those of components.
+
+    ``multiplicity``: of how many set partitions each one is the picture. ``vertices``: how many it
+    has. ``terms``: for each one, the multigraphs (and their coefficients) whose sums over *all*
+    values of the vertices add up to its sum over distinct ones.
+    """
+
+    graphs: tuple[Multigraph, ...]
+    multiplicity: np.ndarray
+    vertices: np.ndarray
+    terms: tuple[tuple[tuple[Multigraph, int], ...], ...]
+
+
+# ------------------------------------------------------------------------------- of two matrices
+
+
+def distinct_sums(matrix: np.ndarray, power: int, symmetric: bool) -> np.ndarray:
+    """Return inj of every multigraph with ``power`` edges, in the order of :func:`expansion`."""
+    memo: dict[Any, Any] = {}
+    terms = expansion(power, symmetric).terms
+    parts = {part for combination in terms for graph, _ in combination for part in graph}
+    sums = {part: _graph_sum(part, matrix, symmetric, memo) for part in parts}
+
+    def combined(combination: tuple[tuple[Multigraph, int], ...]) -> float:
+        return sum(
+            weight * math.prod(sums[part] for part in graph) for graph, weight in combination
+        )
+
+    return np.array([combined(combination) for combination in terms])
+
+
+def mean_power(left: np.ndarray, right: np.ndarray, n: int, power: int, symmetric: bool) -> float:
+    """Return the mean of <A, P B P'>^power over all orders P of n samples, from the sums of A and
+    of B.
+
+    Multigraphs with more vertices than there are samples have no sum over distinct ones.
+    """
+    parts = expansion(power, symmetric)
+    orders = np.array([math.perm(n, int(v)) for v in parts.vertices], dtype=float)
+    possible = orders > 0
+    products = (parts.multiplicity * left * right)[possible]
+    return float(np.sum(products / orders[possible]))
+
+
+@cache
+def expansion(edges: int, symmetric: bool) -> Expansion:
+    """Return the multigraphs with so many edges; these are undirected for symmetric matrices."""
+    drawn = (_drawn(partition, symmetric) for partition in set_partitions(2 * edges))
+    counts = Counter(drawn)
+    graphs = tuple(counts)
+    return Expansion(
+        graphs,
+        np.array([counts[graph] for graph in graphs], dtype=float),
+        np.array([sum(_order(part) for part in graph) for graph in graphs]),
+        tuple(_distinct_terms(graph, symmetric) for graph in graphs),
+    )
+
+
+# ----------------------------------------------------------------------------- of multigraphs
+
+
+def set_partitions(count: int) -> Iterator[tuple[int, ...]]:
+    """Yield the set partitions of ``count`` places: the block of each, numbered as they appear."""
+
+    def extended(blocks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if len(blocks) == count:
+            yield blocks
+            return
+        for block in range(max(blocks, default=-1) + 2):
+            yield from extended((*blocks, block))
+
+    return extended(())
+
+
+def _drawn(partition: Sequence[int], symmetric: bool) -> Multigraph:
+    """Return the multigraph of a partition of places, of which each two are an edge."""
+    return _in_one_way(tuple(zip(partition[::2], partition[1::2])), symmetric)
+
+
+def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigraph, int], ...]:
+    """Return which sums over all values add up to the sum over distinct ones, by inversion on the
+    lattice of set partitions of the vertices.
+
+    inj(g) = sum over partitions t of  mu(t) hom(g / t), with mu(t) the product over the blocks b of
+    (-1)^(|b| - 1) (|b| - 1)!, and g / t the multigraph with the vertices of each block merged.
+    """
+    edges, terms = _side_by_side(graph), Counter[Multigraph]()
+    for merged in set_partitions(1 + max(max(edge) for edge in edges)):
+        sizes = Counter(merged).values()
+        sign = math.prod((-1) ** (size - 1) * math.factorial(size - 1) for size in sizes)
+        terms[_in_one_way(tuple((merged[u], merged[v]) for u, v in edges), symmetric)] += sign
+    return tuple((g, weight) for g, weight in terms.items() if weight)
+
+
+def _side_by_side(graph: Multigraph) -> Graph:
+    """Return the edges of all components, their vertices numbered one after another."""
+    edges: list[Edge] = []
+    first = 0
+    for part in graph:
+        edges += [(u + first, v + first) for u, v in part]
+        first += _order(part)
+    return tuple(edges)
+
+
+def _order(part: Graph) -> int:
+    """Return the number of vertices of a component."""
+    return 1 + max(max(edge) for edge in part)
+
+
+@cache
+def _in_one_way(edges: Graph, symmetric: bool) -> Multigraph:
+    """Return the same for all numberings of the vertices of a multigraph."""
+    return tuple(sorted(_numbered(part, symmetric) for part in _components(edges)))
+
+
+def _components(edges: Graph) -> list[Graph]:
+    parts: list[Graph] = []
+    for edge in edges:
+        touched = [part for part in parts if _vertices(part) & set(edge)]
+        parts = [part for part in parts if part not in touched]
+        parts.append((*(e for part in touched for e in part), edge))
+    return parts
+
+
+def _vertices(edges: Iterable[Edge]) -> set[int]:
+    return {v for edge in edges for v in edge}
+
+
+@cache
+def _numbered(part: Graph, symmetric: bool) -> Graph:
+    """Return the smallest of all numberings of the vertices of a component."""
+    vertices = sorted(_vertices(part))
+    numberings = (dict(zip(vertices, p)) for p in permutations(range(len(vertices))))
+    return min(_renamed(part, numbers, symmetric) for numbers in numberings)
+
+
+def _renamed(part: Graph, numbers: dict[int, int], symmetric: bool) -> Graph:
+    renamed = ((numbers[u], numbers[v]) for u, v in part)
+    return tuple(sorted((min(e), max(e)) if symmetric else e for e in renamed))
+
+
+# ------------------------------------------------------------- sums over all values of vertices
+
+
+def _graph_sum(part: Graph, matrix: np.ndarray, symmetric: bool, memo: dict[Any, Any]) -> float:
+    """Return the sum over all values of the vertices of a component of the product of its edges.
+
+    It is O(n^2) matrix-vector products, folded from the leaves; only a triangle needs the square of
+    the matrix.
+    """
+    if _is_triangle(part):
+        if "triangles" not in memo:
+            memo["triangles"] = _triangles(matrix, symmetric)
+        value: float = memo["triangles"][_is_cyclic(part)]
+        return value
+    return float(_weights(_rooted(part, symmetric), matrix, memo).sum())
+
+
+def _is_triangle(part: Graph) -> bool:
+    return len({frozenset(edge) for edge in part if edge[0] != edge[1]}) == 3 == _order(part)
+
+
+def _is_cyclic(part: Graph) -> bool:
+    """Say whether every vertex of a directed triangle has one edge out."""
+    return len({u for u, _ in part}) == 3
+
+
+def _triangles(matrix: np.ndarray, symmetric: bool) -> tuple[float, float]:
+    """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki, from the square of the matrix in blocks."""
+    passed = cycled = 0.0
+    for start, stop in row_blocks(len(matrix)):
+        first = start if symmetric else 0  # of a symmetric one, the blocks above the diagonal
+        rows = matrix[start:stop, first:]
+        paths = matrix[start:stop] @ matrix[:, first:]
+        if symmetric:
+            height = stop - start
+            passed += 2 * inner(paths, rows) - inner(paths[:, :height], rows[:, :height])
+        else:
+            passed += inner(paths, rows)
+            cycled += inner(paths, matrix[:, start:stop].T)
+    return float(passed), float(passed if symmetric else cycled)
+
+
+@cache
+def _rooted(part: Graph, symmetric: bool) -> Branches:
+    """Return what hangs from the vertex of a component that has the most edges."""
+    degree = Counter(v for edge in part for v in edge)
+    return _branches(max(degree, key=lambda v: degree[v]), part, symmetric)
+
+
+def _branches(vertex: int, edges: Graph, symmetric: bool) -> Branches:
+    """Return what hangs from a vertex of a multigraph without cycles but parallel edges and
+    loops."""
+    here = [edge for edge in edges if vertex in edge]
+    rest = tuple(edge for edge in edges if vertex not in edge)
+    branches = [LOOP for u, v in here if u == v]
+    for other in _vertices(here) - {vertex}:
+        between = [edge for edge in here if other in edge]
+        ways = tuple(sorted("out" if symmetric or u == vertex else "in" for u, _ in between))
+        branches.append((ways, _branches(other, rest, symmetric)))
+    return tuple(sorted(branches))
+
+
+def _weights(branches: Branches, matrix: np.ndarray, memo: dict[Any, Any]) -> np.ndarray:
+    """Return for each value of a vertex the product of what hangs from it, shape (n,)."""
+    if branches not in memo:
+        folded = [_folded(branch, matrix, memo) for branch in branches]
+        memo[branches] = math.prod(folded, start=np.ones(len(matrix)))
+    weights: np.ndarray = memo[branches]
+    return weights
+
+
+def _folded(branch: Any, matrix: np.ndarray, memo: dict[Any, Any]) -> np.ndarray:
+    """Return for each value of a vertex the sum over those of the one at the end of a branch."""
+    if branch == LOOP:
+        return np.diagonal(matrix)
+    if branch not in memo:
+        ways, further = branch
+        weights = _weights(further, matrix, memo)
+        sides = [matrix if way == "out" else matrix.T for way in ways]
+        if len(sides) == 1:
+            memo[branch] = sides[0] @ weights
+        else:
+            indices = ",".join(["ij"] * len(sides))
+            memo[branch] = np.einsum(f"{indices},j->i", *sides, weights)
+    vector: np.ndarray = memo[branch]
+    return vector

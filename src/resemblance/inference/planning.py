@@ -1,0 +1,97 @@
+"""How many samples a study needs: to find a similarity, to be sure of it, to keep chance low."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+CENTRE, SLOPE = 2.7, 2.14  # of samples times similarity, for a power of 50 %, and by its quantile
+POWERS = (0.5, 0.95)
+FEWEST = 10  # with fewer samples some orders of them are often as good
+
+
+def samples_for(
+    *,
+    detect: float | None = None,
+    chance: float | None = None,
+    dimensions: Sequence[float] | None = None,
+    power: float = 0.8,
+) -> int:
+    r"""Return how many samples a comparison needs, before there are data.
+
+    .. math:: n = \frac{2.7 + 2.14 \, z_{\text{power}}}{s}, \qquad
+        n = 1 + \frac{\sqrt{D_X D_Y}}{c}
+
+    ``detect``: the smallest similarity s, by debiased linear CKA or by RSA, that a one-sided
+    permutation test at 5 % should find with probability ``power``, from 0.5 to 0.95. The first
+    formula, with the normal quantile of the power, is 4.5 / s for 80 %; at least 10. Without
+    similarity the standard deviation of both measures is :math:`\sqrt{2} / n` whatever the widths
+    and spectra, so the test begins to reject at 2.3 / n; the rest was fitted. In simulations with 1
+    to 10 common directions among 30 to 200 features, s from 0.03 to 0.27, the power was 76 to 92 %
+    where 80 % was asked for.
+
+    ``chance``: the value c that biased linear CKA of unrelated representations should not exceed.
+    ``dimensions``: the participation ratios :math:`D = (\sum \lambda)^2 / \sum \lambda^2` of the
+    eigenvalues of both covariances, for all samples there could be. The second formula is exact for
+    the ratios of the samples themselves, which are smaller. With both, the larger number counts.
+    Other measures need a pilot: see :meth:`Evidence.samples_for`.
+
+    Raises ``ValueError`` without ``detect`` and ``chance``, for ``chance`` without ``dimensions``
+    or the other way round, and for numbers out of their ranges.
+    """
+    _check(detect, chance, dimensions, power)
+    needs = [2]
+    if detect is not None:
+        quantile = NormalDist().inv_cdf(power)
+        needs += [FEWEST, _rounded_up((CENTRE + SLOPE * quantile) / detect)]
+    if chance is not None and dimensions is not None:
+        needs.append(_rounded_up(1 + math.sqrt(dimensions[0] * dimensions[1]) / chance))
+    return max(needs)
+
+
+def samples_for_width(n: int, width_now: float, width: float) -> int:
+    r"""Return how many samples give an interval of a width, from its width with n samples.
+
+    .. math:: n' = n \left( \frac{w}{w'} \right)^2
+
+    as standard errors fall with the root of the number of samples; at least 2. For debiased CKA the
+    standard error of 400 samples was 0.96 of half of that of 100. It is itself an estimate: with a
+    pilot of 100 samples it varies by 11 %, so n' by 22 %.
+
+    Raises ``ValueError`` unless n is at least 2 and both widths are positive.
+    """
+    if n < 2 or not all(0 < w < math.inf for w in (width_now, width)):
+        raise ValueError(
+            "samples_for_width: n must be at least 2 and both widths positive; got "
+            f"n={n}, width_now={width_now}, width={width}"
+        )
+    return max(2, _rounded_up(n * (width_now / width) ** 2))
+
+
+def _check(
+    detect: float | None, chance: float | None, dimensions: Sequence[float] | None, power: float
+) -> None:
+    if detect is None and chance is None:
+        raise ValueError("samples_for: give detect=, chance= with dimensions=, or all three")
+    if (chance is None) != (dimensions is None):
+        raise ValueError(
+            "samples_for: chance= and dimensions= go together: dimensions=(D_X, D_Y) are the "
+            f"participation ratios of both sides; got chance={chance}, dimensions={dimensions}"
+        )
+    for name, value in (("detect", detect), ("chance", chance)):
+        if value is not None and not 0 < value < 1:
+            raise ValueError(f"samples_for: {name} must be between 0 and 1; got {value!r}")
+    low, high = POWERS
+    if not low <= power <= high:
+        raise ValueError(f"samples_for: power must be from {low} to {high}; got {power!r}")
+    if dimensions is not None and (len(dimensions) != 2 or not all(d >= 1 for d in dimensions)):
+        raise ValueError(
+            "samples_for: dimensions must be two participation ratios, each at least 1; got "
+            f"{dimensions!r}"
+        )
+
+
+def _rounded_up(number: float) -> int:
+    """Return the next whole number, without one more for rounding errors."""
+    return math.ceil(number * (1 - 1e-12))

@@ -1,0 +1,74 @@
+"""Labels of samples as numbers."""
+
+from __future__ import annotations
+
+import math
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from ..arrays import to_numpy
+
+
+def numbers_of(called: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
+    """Return labels as integers from 0, in the order of the sorted labels, by position.
+
+    Raises ``ValueError`` unless there is one for each of n samples, none is missing, and all are
+    numbers or all of one type.
+    """
+    array = _label_array(values)
+    if array.shape != (n,):
+        remedy = f"; give their column, of shape ({n},)" if array.shape == (n, 1) else ""
+        raise ValueError(
+            f"{called}: {role} must be one per sample, shape ({n},); got shape "
+            f"{array.shape}{remedy}"
+        )
+    masked = isinstance(values, np.ma.MaskedArray)
+    if np.ma.getmaskarray(values).any() if masked else any(map(_is_unusable, array)):
+        raise ValueError(
+            f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples "
+            "out"
+        )
+    kinds = {_kind(v) for v in array.tolist()}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{called}: {role} are of several types ({', '.join(sorted(kinds))}); make all of "
+            "them words"
+        )
+    try:
+        return np.unique(array, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError(
+            f"{called}: {role} must be numbers or words; got {next(iter(kinds))}"
+        ) from None
+
+
+def is_missing(value: Any) -> bool:
+    """Say whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
+def _is_unusable(value: Any) -> bool:
+    infinite = isinstance(value, float | np.floating) and not math.isfinite(value)
+    return infinite or is_missing(value)
+
+
+def _label_array(values: Any) -> np.ndarray:
+    """Labels as an array in which numbers, and None, have not become words."""
+    if hasattr(values, "__dlpack__"):
+        return to_numpy(values)
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    objects = np.asarray(values, dtype=object)
+    are_numbers = all(isinstance(v, int | float | np.number) for v in objects.ravel())
+    return np.asarray(values) if are_numbers else objects
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Number | np.bool_):
+        return "number"
+    return "str" if isinstance(value, str) else type(value).__name__

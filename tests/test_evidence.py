@@ -1,0 +1,374 @@
+"""Evidence: the same numbers however they are computed, and numbers that mean what they say."""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.inference import BiasedDifferenceWarning
+from resemblance.inference.result import EXACT, FIXED
+from resemblance.representation import fingerprint
+from resemblance.store import Store
+
+N = 48
+MEASURES = ["cka", "cycle_knn", "mean_cca", "imd", "cka[estimator=debiased]"]
+
+
+def three(n: int = N) -> dict[str, np.ndarray]:
+    """A and B share four dimensions; C is independent of both."""
+    rng = np.random.default_rng(0)
+    shared = rng.standard_normal((n, 4))
+    A = shared @ rng.standard_normal((4, 9)) + 0.5 * rng.standard_normal((n, 9))
+    B = shared @ rng.standard_normal((4, 7)) + 0.5 * rng.standard_normal((n, 7))
+    return {"A": A, "B": B, "C": rng.standard_normal((n, 8))}
+
+
+def computed(**options) -> rs.Evidence:
+    arrays = three()
+    sides = (arrays,) if options.pop("square", True) else ({"A": arrays.pop("A")}, arrays)
+    settings = {"measures": MEASURES, "draws": 130, "progress": False}
+    return rs.evidence(*sides, **settings | options)
+
+
+@pytest.fixture(scope="module")
+def square() -> rs.Evidence:
+    return computed()
+
+
+def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
+    assert (one.rows, one.columns, one.is_square) == (other.rows, other.columns, other.is_square)
+    assert one.design.key == other.design.key
+    assert one.level == other.level
+    assert [m.spec for m in one.measures] == [m.spec for m in other.measures]
+    for m in one.measures:
+        for name in ("chance", "spread", "p", "adjusted", "fdr", "low", "high", "above_chance"):
+            got, expected = (getattr(e, name)(m.spec) for e in (one, other))
+            np.testing.assert_array_equal(got, expected, err_msg=f"{m.spec} {name}")
+        np.testing.assert_array_equal(one[m.spec], other[m.spec])
+        assert one.how(m.spec) == other.how(m.spec)
+
+
+# ------------------------------------------------------------------------- however it is computed
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_executors_give_the_same_bits(square, pool):
+    with pool(2) as executor:
+        assert_same(square, computed(executor=executor))
+
+
+@pytest.mark.parametrize("memory", ["1MB", "1GB"])
+def test_the_memory_budget_changes_nothing(square, memory):
+    assert_same(square, computed(memory=memory))
+
+
+def test_the_order_of_the_representations_changes_no_pair(square):
+    arrays = three()
+    turned = rs.evidence(
+        {k: arrays[k] for k in "CBA"}, measures=["cycle_knn"], draws=130, progress=False
+    )
+    at = [turned.rows.index(name) for name in square.rows]
+    np.testing.assert_array_equal(square.p("cycle_knn"), turned.p("cycle_knn")[np.ix_(at, at)])
+
+
+def test_a_saved_result_is_read_and_continued(square, tmp_path):
+    path = tmp_path / "evidence.db"
+    assert_same(square, computed(save=path))
+    assert_same(square, rs.load_evidence(path))
+    with Store(path) as store:
+        before = len(store.cells())
+    assert_same(square, computed(save=path))
+    with Store(path) as store:
+        assert len(store.cells()) == before
+    copied = tmp_path / "copy.db"
+    square.save(copied)
+    assert_same(square, rs.load_evidence(copied))
+
+
+def test_more_draws_continue_those_of_a_file(tmp_path):
+    path = tmp_path / "evidence.db"
+    computed(save=path, draws=100, measures=["cycle_knn"])
+    assert_same(computed(save=path, measures=["cycle_knn"]), computed(measures=["cycle_knn"]))
+
+
+def test_a_comparison_file_becomes_evidence(tmp_path):
+    path = tmp_path / "values.db"
+    rs.compare(three(), measures=["cycle_knn"], progress=False, save=path)
+    with pytest.raises(ValueError, match="no finished evidence"):
+        rs.load_evidence(path)
+    assert_same(computed(save=path, measures=["cycle_knn"]), computed(measures=["cycle_knn"]))
+    assert rs.load(path).rows == ("A", "B", "C")
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_evidence import three
+import resemblance as rs
+rs.evidence(three(), measures=["rtd_lite"], draws=3000, progress=False, save={path!r})
+"""
+
+
+def test_a_killed_run_continues_with_its_draws(tmp_path):
+    path = tmp_path / "evidence.db"
+    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path))
+    process = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not _draws(path):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = _draws(path)
+    assert kept
+    draws = 100 * (max(start for _, start in kept) // 100 + 1)
+    options = {"measures": ["rtd_lite"], "draws": draws}
+    assert_same(computed(save=path, **options), computed(**options))
+    assert kept <= _draws(path)
+
+
+def _draws(path: Path) -> set[tuple[str, int]]:
+    if not path.exists():
+        return set()
+    names = [fingerprint(rs.Representation(a)) for a in three().values()]
+    try:
+        with Store(path, read_only=True) as store:
+            return {(v.x, v.start) for v in store.vectors(names) if v.kind.startswith("null")}
+    except ValueError:  # it is being created
+        return set()
+
+
+# -------------------------------------------------------------------------------- what it means
+
+
+def test_a_signal_is_beyond_chance_and_noise_is_not(square):
+    for measure in ("cka", "cka[estimator=debiased]", "mean_cca"):
+        p = square.p(measure)
+        assert p[0, 1] <= 0.01
+        assert min(p[0, 2], p[1, 2]) > 0.01
+        assert square.above_chance(measure)[0, 1] > 0.2
+        assert abs(square.above_chance(measure)[0, 2]) < 0.15
+
+
+def test_the_diagonal_of_a_square_is_not_tested(square):
+    for table in (square.p, square.chance, square.low, square.adjusted, square.fdr):
+        assert np.isnan(np.diag(table("cycle_knn"))).all()
+        assert not np.isnan(table("cycle_knn")[~np.eye(3, dtype=bool)]).any()
+
+
+def test_a_symmetric_measure_has_symmetric_matrices(square):
+    for table in (square.p, square.chance, square.adjusted, square.low):
+        matrix = table("mean_cca")
+        np.testing.assert_array_equal(matrix, matrix.T)
+    assert (square["cycle_knn"] != square["cycle_knn"].T).any()
+
+
+def test_a_measure_that_ignores_the_pairing_says_so(square):
+    assert square.how("imd") == FIXED
+    assert (square.p("imd")[~np.eye(3, dtype=bool)] == 1).all()
+    assert (square.above_chance("imd")[0, 1:] == 0).all()
+
+
+def test_all_orders_are_visited_if_they_are_few():
+    X, Y = (np.random.default_rng(s).standard_normal((5, 3)) for s in (1, 2))
+    found = rs.evidence(X, Y, measures=["procrustes", "cka"], draws=999, progress=False)
+    for name, sign in (("procrustes", -1), ("cka", 1)):
+        measure = rs.get_measure(name)
+        every = np.array([measure(X, Y[list(o)]) for o in permutations(range(5))])
+        reached = sign * every >= sign * every[0] - 1e-12
+        assert found.p(name)[0, 0] == pytest.approx(reached.mean())
+        assert found.chance(name)[0, 0] == pytest.approx(every.mean())
+        assert found.adjusted(name)[0, 0] == found.p(name)[0, 0]
+    assert found.attainable == pytest.approx(1 / 120)
+    assert "all 120 orders" in found.how("cka")
+
+
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+def test_orders_inside_groups_ask_what_is_shared_beyond_them():
+    rng = np.random.default_rng(3)
+    labels = np.repeat(np.arange(5), 20)
+    X, Y = (
+        4 * rng.standard_normal((5, d))[labels] + rng.standard_normal((100, d)) for d in (20, 30)
+    )
+    free, inside = (
+        rs.evidence(X, Y, measures=["cka", "procrustes"], within=w, draws=99, progress=False)
+        for w in (None, labels)
+    )
+    for measure in ("cka", "procrustes"):
+        assert free.p(measure)[0, 0] <= 0.01 < 0.05 < inside.p(measure)[0, 0]
+        assert abs(inside.above_chance(measure)[0, 0]) < 0.05
+    assert "inside 5 groups" in inside.how("cka")
+
+
+def test_blocks_move_as_wholes_and_are_left_out_as_wholes():
+    rng = np.random.default_rng(4)
+    blocks = np.repeat(np.arange(20), 5)
+    X, Y = (rng.standard_normal((20, 6))[blocks] + rng.standard_normal((100, 6)) for _ in range(2))
+    options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
+    free, whole = rs.evidence(X, Y, **options), rs.evidence(X, Y, blocks=blocks, **options)
+    assert free.p("cka")[0, 0] < 0.05 < whole.p("cka")[0, 0]
+    assert whole.standard_error("cka")[0, 0] > 1.1 * free.standard_error("cka")[0, 0]
+
+
+def test_a_series_is_compared_with_shifted_windows():
+    rng = np.random.default_rng(5)
+    steps = rng.standard_normal((2, 200, 4))
+    X, Y = steps.copy()
+    for series, noise in zip((X, Y), steps):
+        for t in range(1, 200):
+            series[t] = 0.9 * series[t - 1] + noise[t]
+    options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
+    free, shifted = rs.evidence(X, Y, **options), rs.evidence(X, Y, series=True, **options)
+    related = rs.evidence(X, Y + 2 * X, series=True, **options)
+    assert free.p("cka")[0, 0] < 0.05 < shifted.p("cka")[0, 0]
+    assert related.p("cka")[0, 0] == related.attainable == pytest.approx(1 / 51)
+    assert (related.adjusted("cka") == related.p("cka")).all()
+
+
+def test_adjusted_p_values_are_never_smaller(square):
+    for m in square.measures:
+        tested = ~np.isnan(square.p(m.spec))
+        assert (square.adjusted(m.spec) >= square.p(m.spec))[tested].all()
+        assert (square.fdr(m.spec) >= square.p(m.spec) - 1e-12)[tested].all()
+
+
+def test_the_best_pair_pays_for_the_search(square):
+    best = square.best("cka")
+    assert (best.row, best.column) == ("A", "B")
+    assert best.p == square.adjusted("cka")[0, 1]
+
+
+def test_exact_moments_agree_with_orders():
+    drawn = computed(exact=False, draws=1999, measures=["cka"])
+    exact = computed(measures=["cka"])
+    off = ~np.eye(3, dtype=bool)
+    assert exact.how("cka") == EXACT
+    assert "1999 orders" in drawn.how("cka")
+    error = drawn.spread("cka")[off] / math.sqrt(1999)
+    assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
+    np.testing.assert_allclose(exact.spread("cka")[off], drawn.spread("cka")[off], rtol=0.1)
+    np.testing.assert_allclose(exact.p("cka")[off], drawn.p("cka")[off], atol=0.04)
+
+
+def test_a_pair_of_equal_data_is_tested_against_other_orders():
+    X = three()["A"]
+    found = rs.evidence([X, X], measures=["procrustes"], draws=49, progress=False)
+    assert found.p("procrustes")[0, 1] == pytest.approx(1 / 50)
+
+
+# ----------------------------------------------------------------------------------- differences
+
+
+def test_a_difference_is_paired_over_samples(square):
+    gap = square.difference("mean_cca", ("A", "B"), ("A", "C"))
+    values = square["mean_cca"]
+    assert gap.value == values[0, 1] - values[0, 2]
+    assert gap.low < gap.value < gap.high
+    same = square.difference("mean_cca", ("A", "B"), ("A", "B"))
+    assert same[:3] == (0, 0, 0)
+    assert same.p == 1
+    back = square.difference("mean_cca", ("A", "C"), ("A", "B"))
+    assert (back.value, back.low, back.p) == (-gap.value, -gap.high, gap.p)
+
+
+def test_a_difference_to_other_samples_adds_both_errors(square):
+    other = rs.evidence(three(60), measures=["mean_cca"], draws=9, progress=False)
+    gap = square.difference("mean_cca", ("A", "B"), ("A", "B"), of=other)
+    errors = [e.standard_error("mean_cca")[0, 1] for e in (square, other)]
+    assert gap.high - gap.value > 1.9 * math.hypot(*errors)
+
+
+def test_a_difference_of_biased_cka_warns(square):
+    with pytest.warns(BiasedDifferenceWarning, match="estimator=debiased"):
+        square.difference("cka", ("A", "B"), ("A", "C"))
+    square.difference("cka[estimator=debiased]", ("A", "B"), ("A", "C"))
+
+
+def test_a_difference_names_what_does_not_exist(square):
+    with pytest.raises(KeyError, match="no 'D' in this evidence"):
+        square.difference("mean_cca", ("A", "D"), ("A", "B"))
+    with pytest.raises(ValueError, match="no interval for A and A"):
+        square.difference("mean_cca", ("A", "A"), ("A", "B"))
+
+
+# ----------------------------------------------------------------------------------- what is wrong
+
+
+def test_a_failed_pair_has_a_reason_and_no_p_value():
+    arrays = three()
+    arrays["C"][0, 0] = np.nan
+    found = rs.evidence(arrays, measures=["cka"], draws=9, progress=False)
+    assert np.isnan(found.p("cka")[0, 2])
+    assert not np.isnan(found.p("cka")[0, 1])
+    assert {(f.x, f.y) for f in found.failures} >= {("A", "C"), ("B", "C")}
+    assert "NaN" in found.failures[0].reason
+    assert found.best("cka").column == "B"
+
+
+def test_an_interval_that_cannot_be_made_has_a_reason():
+    X, Y = (a[:4] for a in list(three().values())[:2])
+    found = rs.evidence(X, Y, measures=["cka[estimator=debiased]"], draws=9, progress=False)
+    assert np.isnan(found.low("cka")[0, 0])
+    assert not np.isnan(found.p("cka")[0, 0])
+    assert "needs at least 4 samples" in found.failures[0].reason
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 1.0}, "level must be between 0 and 1"),
+        ({"draws": 0}, "draws must be a whole number"),
+        ({"within": [1, 2]}, "one label for each of the 48 samples"),
+        ({"within": range(48)}, "only one order is possible"),
+        ({"blocks": np.arange(48) // 7}, "must be of one size"),
+        ({"series": True, "within": [0] * 48}, "shifted as a whole"),
+        ({"series": 23}, "leaves no window"),
+        ({"measures": []}, "measures is empty"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        computed(**options)
+
+
+def test_one_representation_is_refused():
+    with pytest.raises(ValueError, match="two representations are needed"):
+        rs.evidence(three()["A"], progress=False)
+
+
+def test_records_hold_every_number(square):
+    pytest.importorskip("pandas")
+    records = square.records()
+    assert len(records) == 9 * len(square.measures)
+    one = next(r for r in records if (r["measure"], r["x"], r["y"]) == ("mean_cca", "A", "B"))
+    assert one["p"] == square.p("mean_cca")[0, 1]
+    assert one["how"] == "130 orders"
+    diagonal = next(r for r in records if r["x"] == r["y"])
+    assert diagonal["p"] is None
+    assert diagonal["value"] is not None
+    assert len(square.to_pandas()) == len(records)
+
+
+def test_sample_ids_do_not_hinder():
+    arrays = three()
+    named = [rs.Representation(a, k, ids=range(100, 100 + N)) for k, a in arrays.items()]
+    assert_same(
+        rs.evidence(named, measures=["cycle_knn"], draws=130, progress=False),
+        computed(measures=["cycle_knn"]),
+    )
+
+
+def test_progress_ends_at_all():
+    seen: list[tuple[int, int]] = []
+    computed(measures=["cka"], draws=9, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] > 0
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
