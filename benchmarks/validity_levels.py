@@ -27,7 +27,7 @@ NINE = (
     "mean_cca",
 )
 FIVE = ("cka", "cka[estimator=debiased]", "rsa", "mutual_knn", "procrustes")
-SERIES = ("cka", "cka[estimator=debiased]", "rsa[compare=pearson]", "procrustes")
+SERIES = ("cka[estimator=debiased]", "rsa[compare=pearson]", "procrustes")
 CLASSES = np.repeat(np.arange(5), 20)
 BLOCKS = np.repeat(np.arange(20), 5)
 RUNS = np.repeat(np.arange(10), 10)
@@ -186,6 +186,6 @@ STUDIES = (
     Study("levels", "5 shared classes", 500, of_classes, percentages),
     Study("levels", "series", 500, of_series, percentages),
     Study("levels", "series of 200", 500, of_windows, percentages),
-    Study("power", "small signal", 500, partial(free, partial(rows, signal=SIGNAL)), percentages),
-    Study("power", "small signal and 5 shared classes", 500, in_classes, percentages),
+    Study("power", "small signal", 300, partial(free, partial(rows, signal=SIGNAL)), percentages),
+    Study("power", "small signal and 5 shared classes", 300, in_classes, percentages),
 )

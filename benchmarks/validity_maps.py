@@ -17,7 +17,7 @@ from resemblance.significance.orders import design_of
 
 LEVEL = 0.05
 SAMPLES, WIDTH, DRAWS = 80, 40, 199
-SIGNAL = 0.3
+SIGNAL = 0.08
 
 
 class Map(NamedTuple):
@@ -50,9 +50,10 @@ def layers_of(
     return made
 
 
-def evidence_of(of: Map, m: rs.Measure, nulls: NullCells, draws: int) -> Evidence:
+def evidence_of(
+    comparison: rs.Comparison, m: rs.Measure, nulls: NullCells, draws: int
+) -> Evidence:
     """Return the evidence that these nulls are, as of :func:`resemblance.evidence`."""
-    comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
     design = design_of(SAMPLES, draws=draws)
     return Evidence(comparison, design, 0.95, {m.spec: nulls}, {}, False)
 
@@ -61,13 +62,14 @@ def by_moments(of: Map, m: rs.Measure) -> Evidence:
     """Return evidence from exact moments."""
     left = [profile(x, m, "left") for x in of.rows]
     right = [profile(y, m, "right") for y in of.columns]
-    values = np.array([[float(m.evaluate(x, y)) for y in of.columns] for x in of.rows])
+    comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
+    values = comparison[m]
     cells = np.array(
         [[_exact(m, values[i, j], a, b) for j, b in enumerate(right)] for i, a in enumerate(left)]
     )
     chance, spread, p = np.moveaxis(cells, -1, 0)
     nulls = NullCells(chance, spread, p, np.zeros((*p.shape, 0)), _ways(p, "exact"), values)
-    return evidence_of(of, m, nulls, 1)
+    return evidence_of(comparison, m, nulls, 1)
 
 
 def _exact(m: rs.Measure, value: float, a: Profile, b: Profile) -> tuple[float, float, float]:
@@ -83,7 +85,9 @@ def by_orders(of: Map, m: rs.Measure, seed: int) -> Evidence:
     observed, drawn = values[..., 0], values[..., 1:]
     p = np.array([[design.p_value(float(v[0]), v[1:]) for v in row] for row in values])
     moments = drawn.mean(axis=-1), drawn.std(axis=-1)
-    return evidence_of(of, m, NullCells(*moments, p, drawn, _ways(p, "orders"), observed), DRAWS)
+    nulls = NullCells(*moments, p, drawn, _ways(p, "orders"), observed)
+    comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
+    return evidence_of(comparison, m, nulls, DRAWS)
 
 
 def _ways(p: np.ndarray, way: str) -> tuple[tuple[str, ...], ...]:
@@ -146,6 +150,6 @@ def large(rng: np.random.Generator) -> Numbers:
 
 STUDIES = (
     Study("maps", "6 x 6, unrelated", 500, partial(small, 0.0), percentages),
-    Study("maps", "6 x 6, 9 pairs share a signal", 300, partial(small, SIGNAL), percentages),
+    Study("maps", "6 x 6, 9 pairs share a signal", 200, partial(small, SIGNAL), percentages),
     Study("maps", "24 x 24, unrelated", 300, large, percentages),
 )
