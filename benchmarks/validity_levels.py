@@ -117,9 +117,7 @@ def with_moments(data: Data, drawn: Numbers, way: str = "exact moments") -> Numb
     return numbers
 
 
-def free(
-    make: Callable[[np.random.Generator], Data], rng: np.random.Generator
-) -> Numbers:
+def free(make: Callable[[np.random.Generator], Data], rng: np.random.Generator) -> Numbers:
     """Test rows in any order, by orders and by exact moments."""
     data = make(rng)
     drawn = rejections(data, rng, NINE, "orders")
@@ -181,7 +179,9 @@ def of_windows(rng: np.random.Generator) -> Numbers:
 
 STUDIES = (
     Study("levels", "Gaussian rows", 500, partial(free, rows), percentages),
-    Study("levels", "lognormal rows", 500, partial(free, partial(rows, is_heavy=True)), percentages),
+    Study(
+        "levels", "lognormal rows", 500, partial(free, partial(rows, is_heavy=True)), percentages
+    ),
     Study("levels", "20 blocks of 5 rows", 500, of_blocks, percentages),
     Study("levels", "5 shared classes", 500, of_classes, percentages),
     Study("levels", "series", 500, of_series, percentages),
