@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..arrays import Array, device, namespace
-from ..representation import Representation, view
+from ..representation import Representation
 from ..views.neighbours import Nearest, Ties
 
 Kind = Literal["fixed", "axes", "labels", "pairs", "graph", "nearest", "parts"]
@@ -135,21 +135,22 @@ def act(action: Action, value: Any, to: Permutation) -> Any:
     return _take(_cast(to.inverse, value), moved) if action.kind == "labels" else moved
 
 
-def act_on_pairs(x: Representation, key: Any, to: Permutation) -> np.ndarray | None:
+def act_on_pairs(
+    x: Representation, key: Any, vector: np.ndarray, to: Permutation
+) -> np.ndarray | None:
     """Return a view of all pairs of samples in another order, from its square matrix; None if it
     has another length.
 
-    The entries of each of its rows lie together, those of one sample in a vector do not; so this
-    takes a third of the time, and the memory of the matrix.
+    The entries of one sample lie together in a row of the matrix, but not in the vector, so this
+    takes a fraction of the time, and the memory of the matrix.
     """
     rows, n = to.rows, len(to.rows)
-    length = n * (n - 1) // 2
-    if x.views[key].shape != (length,):
+    if vector.shape != (n * (n - 1) // 2,):
         return None
-    matrix = square(x, key)
-    moved, at = np.empty(length, dtype=matrix.dtype), 0
+    matrix = square(x, key, vector)
+    moved, at = np.empty_like(vector), 0
     for start in range(0, n, ROWS):
-        block = np.take(matrix[rows[start : start + ROWS]], rows[start:], axis=1, mode="clip")
+        block = np.take(matrix[rows[start : start + ROWS]], rows[start:], axis=1)
         for row, entries in enumerate(block, 1):
             stop = at + len(entries) - row
             moved[at:stop] = entries[row:]
@@ -157,12 +158,18 @@ def act_on_pairs(x: Representation, key: Any, to: Permutation) -> np.ndarray | N
     return moved
 
 
-@view
-def square(x: Representation, key: Any) -> np.ndarray:
-    """The symmetric matrix of a view of all pairs of samples, with a diagonal of zeros."""
+def square(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix, with a diagonal of zeros, of a view of all pairs of samples.
+
+    ``x`` remembers it like a view.
+    """
     from scipy.spatial.distance import squareform
 
-    return np.asarray(squareform(x.views[key], checks=False))
+    name = square, (("of", key),)
+    with x._lock:
+        if name not in x._views:
+            x._views[name] = squareform(vector, checks=False)
+        return np.asarray(x._views[name])
 
 
 def _parts(action: Action, value: Any, to: Permutation) -> Any:

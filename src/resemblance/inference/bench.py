@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..execution import check_travel, results_of, single_threaded
 from ..measure import Measure
@@ -37,6 +38,12 @@ class Bench:
     def pieces(self) -> int:
         """Into how many tasks work is cut."""
         return PIECES_PER_WORKER * workers_of(self.executor) if self.executor else 1
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How comparisons are computed here."""
+        settings = {"executor": self.executor, "memory": self.memory, "save": self.save}
+        return {**settings, "progress": False}
 
     def remember(self) -> None:
         """Read the vectors of these representations from the file, if there is one."""

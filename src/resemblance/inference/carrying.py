@@ -27,7 +27,7 @@ ORDERS = 3  # in which a probe is compared
 COMPARED = 2  # orders in which the real data are
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
 OF_SOURCE = (unwrap(values), unwrap(fingerprint))  # the views that read the source
-NOT_READ = (*OF_SOURCE, unwrap(square))
+NOT_READ = (*OF_SOURCE, square)
 
 Pair = tuple[Representation, Representation]
 
@@ -78,7 +78,7 @@ def moved(y: Representation, order: np.ndarray | Permutation, actions: Actions) 
             return None
         value = compute(y)
         in_square = action.kind == "pairs" and isinstance(value, np.ndarray)
-        return act_on_pairs(y, key, to) if in_square else act(action, value, to)
+        return act_on_pairs(y, key, value, to) if in_square else act(action, value, to)
 
     z._carry = carry
     return z
@@ -154,22 +154,21 @@ def guard(
     orders: Sequence[np.ndarray | Permutation],
     actions: Actions,
 ) -> bool:
-    """Say whether views can be carried for this pair: what holds of the probe holds of the data.
+    """Say whether the actions hold for this pair, as they do for the probe.
 
     In the first two orders of the samples of y, the values with carried views must be those with
-    views of the moved array; where no order changes the value, they must be those of the pair
-    itself. Up to rounding, or both without a value. It is False where nothing is carried.
+    views of the moved array, up to rounding, or neither must exist. If no order is to change the
+    value, they must also be the value of the pair itself. It is False if nothing is claimed: no
+    view is carried, and orders may change the value.
     """
-    if actions.of_view is None:
+    if actions == ANEW:
         return False
-    own = _value(measure, x, y) if actions.is_fixed else None
+    unmoved = [_value(measure, x, y)] if actions.is_fixed else []
     for order in orders[:COMPARED]:
         to = order if isinstance(order, Permutation) else Permutation(order)
         anew = _value(measure, x, moved(y, to, ANEW))
-        carried = _value(measure, x, moved(y, to, actions))
-        if not all(
-            _is_same(measure, anew, v, x.precision) for v in (carried, own) if v is not None
-        ):
+        same = [_value(measure, x, moved(y, to, actions)), *unmoved]
+        if not all(_is_same(measure, anew, value, x.precision) for value in same):
             return False
     return True
 
@@ -251,10 +250,10 @@ def _is_carried(measure: Measure, pair: Pair, actions: Actions) -> bool:
     """Say whether carried views give the values of views of the moved array, with one side moved
     and with both."""
     x, y = pair
-    for own, other in zip(_orders(x, "x"), _orders(y, "y")):
-        a, b = (_value(measure, x, moved(y, other, how)) for how in (actions, ANEW))
+    for first, second in zip(_orders(x, "x"), _orders(y, "y")):
+        a, b = (_value(measure, x, moved(y, second, how)) for how in (actions, ANEW))
         c, d = (
-            _value(measure, moved(x, own, how), moved(y, other, how)) for how in (actions, ANEW)
+            _value(measure, moved(x, first, how), moved(y, second, how)) for how in (actions, ANEW)
         )
         if not (_is_same(measure, a, b) and _is_same(measure, c, d)):
             return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..arguments import select_measures, sides_of
-from ..compare import Request, compare
+from ..arguments import Sides, select_measures, sides_of
+from ..compare import Request, compare_many
 from ..measure import Measure
 from ..progress import Progress, in_hundredths
-from ..significance.orders import DRAWS, design_of
+from ..significance.orders import DRAWS, Design, design_of
 from ..tiles import parse_bytes
 from .bench import Bench
 from .intervals import intervals_of
@@ -22,7 +22,17 @@ from .saving import save_evidence
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
 DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
-SHARES = {"values": 10, "nulls": 60, "parts": 30}  # of the work, for the progress bar
+
+
+class Shares(NamedTuple):
+    """How the work is shared among the steps, for the progress bar."""
+
+    values: float
+    nulls: float
+    parts: float
+
+
+SHARES = Shares(10, 60, 30)
 
 
 def evidence(
@@ -89,30 +99,33 @@ def evidence(
     if not 0 < level < 1:
         raise ValueError(f"evidence: level must be between 0 and 1; got {level}")
     sides = sides_of(representations, other)
-    selected = select_measures(DEFAULT if measures is None else measures).measures
+    chosen = select_measures(DEFAULT if measures is None else measures).measures
     layout = layout_of(sides)
-    n = layout.rows[0].shape[0]
-    design = design_of(n, within=within, blocks=blocks, series=series, draws=draws, seed=seed)
-    budget, path = parse_bytes(memory), None if save is None else Path(save)
-    request = Request(sides.rows, selected, sides.columns)
-    with in_hundredths(progress, sum(SHARES.values()), "evidence") as tick:
-        bench = Bench(layout, executor, budget, path, tick)
-        comparison = compare(
-            *(sides.rows, sides.columns),
-            measures=selected,
-            executor=executor,
-            memory=memory,
-            progress=False,
-            save=save,
-        )
-        tick(SHARES["values"])
-        bench.remember()
-        nulls = nulls_of(bench, comparison, selected, design, exact, SHARES["nulls"])
-        parts = intervals_of(bench, request, selected, design, SHARES["parts"])
-    rows, columns = (
-        {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
+    design = design_of(
+        layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
-    result = Evidence(comparison, design, level, nulls, parts, layout.is_square, (rows, columns))
+    budget, path = parse_bytes(memory), None if save is None else Path(save)
+    with in_hundredths(progress, sum(SHARES), "evidence") as tick:
+        bench = Bench(layout, executor, budget, path, tick)
+        result = _gathered(bench, sides, chosen, design, level, exact)
     if path is not None:
         save_evidence(result, path)
     return result
+
+
+def _gathered(
+    bench: Bench, sides: Sides, measures: list[Measure], design: Design, level: float, exact: bool
+) -> Evidence:
+    """Compute values, what they are by chance, and what they are on parts of the samples."""
+    request = Request(sides.rows, measures, sides.columns)
+    (comparison,) = compare_many([request], **bench.options)
+    bench.tick(SHARES.values)
+    bench.remember()
+    nulls = nulls_of(bench, comparison, measures, design, exact, SHARES.nulls)
+    parts = intervals_of(bench, request, comparison, measures, design, SHARES.parts)
+    rows, columns = (
+        {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
+    )
+    return Evidence(
+        comparison, design, level, nulls, parts, bench.layout.is_square, (rows, columns)
+    )
