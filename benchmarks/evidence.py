@@ -35,7 +35,7 @@ ORDERS = 999
 SECONDS = 4  # of calls, and of carried views, after which the rest of 999 is scaled
 WARM = 150  # samples of a pair that is not timed, in which everything is loaded and compiled
 SAMPLES, FEATURES = 2000, 256
-LAYERS, MAP_SAMPLES, MAP_FEATURES = 24, 500, 64
+LAYERS, MAP_SAMPLES, MAP_FEATURES = 24, 300, 64
 MEASURES = (
     "cka",
     "cka[estimator=debiased]",
