@@ -82,7 +82,7 @@ class Repeated(NamedTuple):
     """The seconds of one call of many, and how many were timed."""
 
     seconds: float
-    count: int
+    timed: int
 
 
 def repeated(function: Callable[[np.ndarray], object], orders: Iterable[np.ndarray]) -> Repeated:
@@ -116,7 +116,7 @@ def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
             lambda: exact_null(m, value, profile(a, m, "left"), profile(b, m, "right"), n)
         )
     seconds = calls.seconds * ORDERS, carried.seconds * ORDERS, exact
-    return Cost("orders", spec, *x.shape, *seconds, calls.count, carried.count)
+    return Cost("orders", spec, *x.shape, *seconds, calls.timed, carried.timed)
 
 
 def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
@@ -126,15 +126,15 @@ def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
     few = [{name: next(iter(side.values()))[:WARM]} for name, side in zip("xy", sides)]
     rs.evidence(*few, measures=[spec], progress=False)
     values = cpu_seconds(lambda: rs.compare(*sides, measures=[spec], progress=False))
-    reached: dict[int, float] = {}
+    seconds_at: dict[int, float] = {}
     start = time.process_time()
 
     def note(done: int, _: int) -> None:
-        reached.setdefault(done, time.process_time() - start)
+        seconds_at.setdefault(done, time.process_time() - start)
 
     rs.evidence(*sides, measures=[spec], progress=note)
     # A tenth of the progress is for the values, the next six for chance, the rest for intervals.
-    ends = [min(at for done, at in reached.items() if done >= share) for share in (10, 70, 100)]
+    ends = [min(at for done, at in seconds_at.items() if done >= share) for share in (10, 70, 100)]
     return Cost("map", spec, n, d, values, ends[1] - ends[0], ends[2] - ends[1], layers, layers)
 
 

@@ -91,10 +91,10 @@ def resampled(
     values, n = np.array(values_of(specs, x, y)), len(x)
     for way, size in (("bootstrap quantiles", n), ("quantiles of halves", n // 2)):
         rows = [rng.choice(n, size, replace=size == n) for _ in range(RESAMPLES)]
-        again = np.array([values_of(specs, x[r], y[r]) for r in rows])
+        repeats = np.array([values_of(specs, x[r], y[r]) for r in rows])
         if size < n:
-            again += values - again.mean(axis=0)
-        ends = np.quantile(again, [0.025, 0.975], axis=0)
+            repeats += values - repeats.mean(axis=0)
+        ends = np.quantile(repeats, [0.025, 0.975], axis=0)
         for spec, low, high in zip(specs, *ends):
             numbers |= {Key(way, spec, "low"): float(low), Key(way, spec, "high"): float(high)}
     return numbers
@@ -110,7 +110,7 @@ def coverage(study: Study, results: Sequence[Numbers]) -> list[Row]:
     for key in results[0]:
         if key.what != "low":
             continue
-        every = [
+        values = [
             numbers[other]
             for numbers in results
             for other in numbers
@@ -120,8 +120,8 @@ def coverage(study: Study, results: Sequence[Numbers]) -> list[Row]:
             np.array([numbers[key._replace(what=end)] for numbers in results])
             for end in ("low", "high")
         )
-        holds = 100 * float(np.mean((low <= np.mean(every)) & (np.mean(every) <= high)))
-        width = float(np.mean(high - low) / (2 * 1.96 * np.std(every)))
+        holds = 100 * float(np.mean((low <= np.mean(values)) & (np.mean(values) <= high)))
+        width = float(np.mean(high - low) / (2 * 1.96 * np.std(values)))
         way = "rs.evidence" if key.way == kinds[key.measure] else key.way
         of = study.table, study.case, way, key.measure
         rows.append(Row(*of, "coverage", holds, len(results)))
@@ -141,11 +141,11 @@ def triple(
     share = 2.25 / widths[1]
     size = 5 * (2 + share) ** 2 + (widths[1] - 5) * share**2
     noises = [1.5, 1.5 - extra, noise_for(widths[2], size)]
-    made = {}
+    sides = {}
     for name, width, noise in zip("ABC", widths, noises):
         basis = np.linalg.qr(rng.standard_normal((width, 5)))[0]
-        made[name] = factors @ basis.T * np.sqrt(width) + noise * rng.standard_normal((n, width))
-    return made
+        sides[name] = factors @ basis.T * np.sqrt(width) + noise * rng.standard_normal((n, width))
+    return sides
 
 
 def noise_for(width: int, size: float) -> float:

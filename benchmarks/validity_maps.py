@@ -38,14 +38,14 @@ def models(rng: np.random.Generator, layers: int, signal: float) -> Map:
 
 def layers_of(rng: np.random.Generator, layers: int, factors: np.ndarray) -> list[Representation]:
     hidden = rng.standard_normal((SAMPLES, WIDTH))
-    made = []
+    representations = []
     for layer in range(layers):
         hidden = np.tanh(hidden @ rng.standard_normal((WIDTH, WIDTH)) / 6)
         hidden += 0.3 * rng.standard_normal(hidden.shape)
         late = factors @ rng.standard_normal((factors.shape[1], WIDTH))
         values = hidden + late if layer >= layers // 2 else hidden
-        made.append(Representation(values, f"layer {layer}"))
-    return made
+        representations.append(Representation(values, f"layer {layer}"))
+    return representations
 
 
 def evidence_of(comparison: rs.Comparison, m: rs.Measure, nulls: NullCells, draws: int) -> Evidence:

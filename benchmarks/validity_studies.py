@@ -76,8 +76,8 @@ class Tested(NamedTuple):
 
 def drawn_p(m: rs.Measure, tested: Tested, orders: Sequence[np.ndarray]) -> float:
     """Return the p-value from the values in orders of the samples of y."""
-    every = [np.arange(tested.x.shape[0]), *orders]
-    values = values_in_orders(m, [tested.x], [tested.y], every)[0, 0]
+    with_identity = [np.arange(tested.x.shape[0]), *orders]
+    values = values_in_orders(m, [tested.x], [tested.y], with_identity)[0, 0]
     sign = 1 if m.larger_is_more_similar else -1
     return tested.design.p_value(float(sign * values[0]), sign * values[1:])
 

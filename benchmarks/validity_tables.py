@@ -122,8 +122,8 @@ def document(header: list[str], lines: list[list[str]]) -> str:
 
 def grid(header: list[str], lines: list[list[str]]) -> str:
     """Return a table in Markdown, with all columns but the first to the right."""
-    every = [header, ["---", *["---:"] * (len(header) - 1)], *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in every)
+    cells = [header, ["---", *["---:"] * (len(header) - 1)], *lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {

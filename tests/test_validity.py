@@ -35,10 +35,7 @@ def test_exact_moments_reject_unrelated_representations_as_often_as_they_say():
 
     m = rs.get_measure(DEBIASED)
     p = np.array(
-        [
-            exact_p(m, *map(Representation, rows(np.random.default_rng([1, i]))))
-            for i in range(300)
-        ]
+        [exact_p(m, *map(Representation, rows(np.random.default_rng([1, i])))) for i in range(300)]
     )
     for level in (0.05, 0.25, 0.5):
         low, high = bounds(len(p), level)
