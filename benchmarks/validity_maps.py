@@ -17,7 +17,7 @@ from resemblance.significance.orders import design_of
 
 LEVEL = 0.05
 SAMPLES, WIDTH, DRAWS = 80, 40, 199
-SIGNAL = 0.08
+SIGNAL = 0.1
 
 
 class Map(NamedTuple):
