@@ -105,9 +105,17 @@ def maps(rows: Sequence[Row]) -> str:
     known = {(row.case, row.way, row.what): row.number for row in rows if row.table == "maps"}
     ways = dict.fromkeys(way for _, way, _ in known)
     lines = [
-        [way, *(percentage(known.get((case, way, what))) for case, what in MAPS)] for way in ways
+        [way, *(percentage(known.get((case, way, what))) for case, what in of_way(way))]
+        for way in ways
     ]
     return document(["way", *(f"{case}: {what}" for case, what in MAPS)], lines)
+
+
+def of_way(way: str) -> list[tuple[str, str]]:
+    """Return what a way of adjusting has of the maps: the best pair alone has no power over all."""
+    return [
+        (case, "" if way.startswith("best") and what == "power" else what) for case, what in MAPS
+    ]
 
 
 def percentage(number: float | None) -> str:
