@@ -257,13 +257,19 @@ def test_claims_hold_for_every_combination_of_choices(m):
     assert all(low <= value_or_nan(m, *pair) <= high for pair in ((x, y), (y, x), (x, x)))
 
 
-@every_measure
+# An estimate of what other features would give has no bounds, and X itself is no extreme of it.
+@pytest.mark.parametrize("m", [m for m in MEMBERS if m.spec != "cka[estimator=features]"], ids=str)
 def test_values_stay_in_the_claimed_range_and_nothing_is_more_similar_than_the_same(m):
     low, high = m.range
     itself = []
     for seed in range(3):
         x, y = generic_pair(seed=seed)
         noise = np.random.default_rng(seed).standard_normal(x.shape)
+        if (
+            "estimator",
+            "features",
+        ) in m.parameters:  # takes features that have something in common
+            noise += 2 * noise[:, :1]
         for other in (x, y, noise, -x, x**3, x[::-1]):
             assert low <= m(x, other) <= high
             if not np.array_equal(x, other):

@@ -156,7 +156,7 @@ def test_csv(call):
     code, out, _ = call("compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
-    assert list(rows[0]) == ["measure", "label", "x", "y", "value", "reason"]
+    assert list(rows[0]) == ["measure", "label", "x", "y", "value", "reason", "chance"]
     assert float(rows[1]["value"]) == rs.cka(*list(loaded().values())[:2])
 
 
@@ -653,7 +653,7 @@ def test_the_commands_work_as_a_typer_application():
         cli.commands, ["compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv"]
     )
     assert found.exit_code == 0
-    assert found.stdout.startswith("measure,label,x,y,value,reason\n")
+    assert found.stdout.startswith("measure,label,x,y,value,reason,chance\n")
 
 
 # -------------------------------------------------------------------------------- as a real process

@@ -327,7 +327,7 @@ def test_an_interval_that_cannot_be_made_has_a_reason():
     [
         ({"level": 1.0}, "level must be between 0 and 1"),
         ({"draws": 0}, "draws must be a whole number"),
-        ({"within": [1, 2]}, "48 samples"),
+        ({"within": [1, 2]}, r"shape \(48,\)"),
         ({"within": range(48)}, "only one order is possible"),
         ({"blocks": np.arange(48) // 7}, "must be of one size"),
         ({"series": True, "within": [0] * 48}, "shifted as a whole"),

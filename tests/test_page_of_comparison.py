@@ -124,7 +124,8 @@ def test_a_rectangle_has_no_diagonal(rectangle):
 def test_heat_map_has_values_definition_and_reasons(failing):
     heat = heat_map(failing, failing.info("cka"))
     assert np.array_equal(np.array(heat.values, dtype=float), failing["cka"], equal_nan=True)
-    assert heat.note == f"{rs.get_measure('cka').summary} Larger is more similar."
+    chance = "chance is 0.098 to 0.11"
+    assert heat.note == f"{rs.get_measure('cka').summary} Larger is more similar; {chance}."
     reasons = {(i, j): w for i, row in enumerate(heat.titles) for j, w in enumerate(row) if w}
     assert set(reasons) == {(i, 3) for i in range(4)} | {(3, i) for i in range(4)}
     assert all("constant" in reason for reason in reasons.values())
@@ -532,7 +533,8 @@ def test_two_representations_are_a_line_per_measure():
 
 def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
     text = printed(terminal.comparison_tables(comparison))
-    assert "CKA  cka  (larger is more similar)" in text
+    assert "CKA  cka  (larger is more similar; chance 0.091 to 0.11)" in text
+    assert "GULP  gulp  (smaller is more similar)" in text
     assert number(comparison["gulp"][1, 2], 4) in text
     many = printed(terminal.comparison_tables(made_up(np.eye(30))))
     assert "most similar" in many

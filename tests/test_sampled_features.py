@@ -63,12 +63,13 @@ def test_few_features_estimate_the_value_of_all_of_them():
 
 
 def test_the_same_features_are_more_similar_than_the_population_is_to_itself():
-    x = np.random.default_rng(1).standard_normal((50, 6))
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 6)) + rng.standard_normal((50, 6))
     assert rs.cka(x, x, estimator="features") > 1.01
 
 
 def test_what_has_no_other_features_is_refused():
-    x = np.random.default_rng(2).standard_normal((20, 4))
+    x = np.random.default_rng(2).standard_normal((20, 1)) + np.eye(20, 4)
     with pytest.raises(rs.Undefined, match="needs at least 2 features; representation 'Y' has 1"):
         rs.cka(x, x[:, :1], estimator="features")
     with pytest.raises(rs.Undefined, match="20 samples of 4 features are too few"):

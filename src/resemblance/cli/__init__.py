@@ -13,6 +13,7 @@ from .. import __version__
 from . import comparing, entries
 from .drift import drift_command
 from .errors import end_with, plain_warnings
+from .evidence import EVIDENCE, evidence_command
 from .joint import joint_command
 from .options import examples
 
@@ -67,6 +68,7 @@ def _prepare_streams() -> None:
 
 comparing.add_commands(commands)
 entries.add_commands(commands)
+commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command(
     "drift",
     epilog=examples(

@@ -123,10 +123,10 @@ def compare_command(
             comparison = compare(representations, measures=chosen, executor=executor, **options)
         _write(comparison, kind, output, html)
     except KeyboardInterrupt:
-        return _interrupted(save)
+        return interrupted(save)
     if not quiet and (written := [str(path) for path in (output, html, save) if path]):
         print(f"wrote {', '.join(written)}", file=sys.stderr)
-    return _verdict(comparison, quiet)
+    return verdict(comparison, quiet)
 
 
 def measures_command(
@@ -183,7 +183,7 @@ def demo_command(
             networks = digits(**DEMO[small], progress=progress)
         comparison = compare(networks.representations, save=database, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
-        return _interrupted(database if database.exists() else None)
+        return interrupted(database if database.exists() else None)
     accuracies = {
         name: f"{share:.1%} of the test images right" for name, share in networks.accuracies.items()
     }
@@ -221,7 +221,8 @@ def _write(comparison: Comparison, kind: str, output: Path | None, html: Path | 
         write_page(comparison, html)
 
 
-def _verdict(comparison: Comparison, quiet: bool) -> int:
+def verdict(comparison: Comparison, quiet: bool) -> int:
+    """Say which values could not be computed; return the exit code of the command."""
     from ..report.data import failure_groups
 
     groups = failure_groups(comparison)
@@ -238,7 +239,8 @@ def _verdict(comparison: Comparison, quiet: bool) -> int:
     return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
 
 
-def _interrupted(save: Path | None) -> int:
+def interrupted(save: Path | None) -> int:
+    """Say what an interrupted command saved; return its exit code."""
     if save is None:
         message = "nothing was saved; with --save FILE a later run continues"
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..measure import Measure
 from ..significance.orders import Design
 from ..significance.parts import Kind, groups_of, halves_of
 from .bench import Bench
-from .layout import Layout
+from .layout import Layout, Pair
 from .result import PartCells
 from .tasks import LEFT_OUT, LeftOutTask, TaskCell, rows_of
 
@@ -52,13 +52,21 @@ def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
 
 
 def intervals_of(
-    bench: Bench, request: Request, measures: Sequence[Measure], design: Design, weight: float
+    bench: Bench,
+    request: Request,
+    comparison: Comparison,
+    measures: Sequence[Measure],
+    design: Design,
+    weight: float,
 ) -> dict[str, PartCells]:
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
     widest = max(r.shape[1] for r in layout.all)
     kinds: dict[Measure, Kind] = {m: kind_of(m, design, widest) for m in measures}
-    closed = _left_out(bench, [m for m in measures if kinds[m] == "left_out"], 0.2 * weight)
+    pairs = {
+        m: layout.with_values(m, comparison[m.spec]) for m in measures if kinds[m] == "left_out"
+    }
+    closed = _left_out(bench, pairs, 0.2 * weight)
     rest: dict[Measure, Kind] = {
         m: "groups" if kinds[m] == "left_out" else kinds[m] for m in measures if m not in closed
     }
@@ -70,7 +78,7 @@ def intervals_of(
 
 
 def _left_out(
-    bench: Bench, measures: Sequence[Measure], weight: float
+    bench: Bench, pairs: Mapping[Measure, list[Pair]], weight: float
 ) -> dict[Measure, np.ndarray]:
     """Return the (rows, columns, n) values of the measures that have all of them."""
     layout = bench.layout
@@ -78,28 +86,27 @@ def _left_out(
     for j in layout.movable:
         cells = [
             TaskCell(p, i, j)
-            for p, m in enumerate(measures)
-            for i, column in layout.pairs(m)
+            for p, m in enumerate(pairs)
+            for i, column in pairs[m]
             if column == j and not bench.has(m, (i, j), LEFT_OUT)
         ]
         if cells:
             used = sorted({k for cell in cells for k in cell[1:]})
             inputs = {k: layout.all[k] for k in used}
             tokens = {k: layout.tokens[k] for k in used}
-            tasks.append(LeftOutTask(tuple(measures), inputs, tokens, tuple(cells)))
+            tasks.append(LeftOutTask(tuple(pairs), inputs, tokens, tuple(cells)))
     bench.run(tasks, weight)
-    tables = {m: _table(bench, m) for m in measures}
+    tables = {m: _table(bench, m, pairs[m]) for m in pairs}
     return {m: table for m, table in tables.items() if table is not None}
 
 
-def _table(bench: Bench, m: Measure) -> np.ndarray | None:
+def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None:
     """Return the values of all pairs; None if one has none, so all are made in another way."""
     layout = bench.layout
-    n = layout.rows[0].shape[0]
-    table = np.full((*layout.shape, n), np.nan)
-    for pair in layout.pairs(m):
+    table = np.full((*layout.shape, layout.n), np.nan)
+    for pair in pairs:
         numbers = bench.vector(m, pair, LEFT_OUT).numbers
-        if len(numbers) != n:
+        if len(numbers) != layout.n:
             return None
         for place in layout.cells(m, pair):
             table[place] = numbers

@@ -7,6 +7,8 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from ..arguments import Sides
 from ..measure import Measure
 from ..representation import Representation, fingerprint
@@ -71,6 +73,11 @@ class Layout:
             for i in range(len(self.rows)):
                 if not self.is_square or i < j or (i > j and not measure.symmetric):
                     yield i, j
+
+    def with_values(self, measure: Measure, values: np.ndarray) -> list[Pair]:
+        """Return the pairs that are computed, without those that have no value."""
+        pairs = self.pairs(measure)
+        return [pair for pair in pairs if not np.isnan(values[self.cells(measure, pair)[0]])]
 
     def cells(self, measure: Measure, pair: Pair) -> list[Pair]:
         """Return the places in a matrix that have the value of a pair."""

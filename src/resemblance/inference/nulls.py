@@ -19,7 +19,6 @@ from .moments import Profile, Side, exact_null, is_trusted
 from .result import EXACT, FIXED, NullCells
 from .tasks import CHUNK, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
 
-AGREEMENT = 1e-9  # relative difference of values with carried views and with views anew
 MOST_SAMPLES = 5000  # for exact moments, whose matrices are n x n
 
 Wanted = dict[Measure, list[Pair]]
@@ -47,17 +46,17 @@ def nulls_of(
 ) -> dict[str, NullCells]:
     """Compute chance, spread and p-values of all pairs, and return them by measure."""
     guards = _guards(bench, measures, design, 0.02 * weight)
-    pairs = {m: list(bench.layout.pairs(m)) for m in measures}
-    by_moments = _by_moments(bench, comparison, pairs, design, guards, exact, 0.08 * weight)
-    drawn = {
-        m: [pair for pair in of_measure if (m, pair[1]) not in guards.fixed]
-        for m, of_measure in pairs.items()
-    }
-    drawn = {m: of_measure for m, of_measure in drawn.items() if m not in by_moments}
+    pairs = {m: bench.layout.with_values(m, comparison[m.spec]) for m in measures}
+    by_moments = _by_moments(bench, pairs, design, guards, exact, 0.08 * weight)
+    drawn = {m: [] if m in by_moments else _varying(pairs[m], m, guards) for m in measures}
     bench.run(_null_tasks(bench, drawn, design, guards), 0.9 * weight)
     return {
         m.spec: _cells_of(bench, comparison, m, by_moments.get(m), design, guards) for m in measures
     }
+
+
+def _varying(pairs: Sequence[Pair], m: Measure, guards: Guards) -> list[Pair]:
+    return [pair for pair in pairs if (m, pair[1]) not in guards.fixed]
 
 
 # ------------------------------------------------------------------------------------- the guard
@@ -81,12 +80,12 @@ def _guards(bench: Bench, measures: Sequence[Measure], design: Design, weight: f
     bench.run(tasks, weight)
     anew, fixed = set(), set()
     for m in measures:
+        actions = actions_of(m)
         for j in layout.movable:
-            carried, fresh = np.split(bench.vector(m, (_witness(layout, j), j), kind).numbers, 2)
-            actions = actions_of(m)
-            if actions.of_view is None or not _agree(carried, fresh):
+            holds = bool(bench.vector(m, (_witness(layout, j), j), kind).numbers[0])
+            if actions.of_view is None or not holds:
                 anew.add((m, j))
-            if actions.is_fixed and _agree(fresh[:1], fresh[1:]):
+            if actions.is_fixed and holds:
                 fixed.add((m, j))
     return Guards(frozenset(anew), frozenset(fixed))
 
@@ -96,21 +95,11 @@ def _witness(layout: Layout, column: int) -> int:
     return 1 if layout.is_square and column == 0 else 0
 
 
-def _agree(a: np.ndarray, b: np.ndarray) -> bool:
-    return bool(np.allclose(a, b, rtol=AGREEMENT, atol=AGREEMENT, equal_nan=True))
-
-
 # ------------------------------------------------------------------------------------ exact moments
 
 
 def _by_moments(
-    bench: Bench,
-    comparison: Comparison,
-    pairs: Wanted,
-    design: Design,
-    guards: Guards,
-    exact: bool,
-    weight: float,
+    bench: Bench, pairs: Wanted, design: Design, guards: Guards, exact: bool, weight: float
 ) -> dict[Measure, Profiles]:
     """Return the profiles of both sides of all pairs, for measures whose moments say enough.
 
@@ -118,16 +107,11 @@ def _by_moments(
     pair, is drawn for all pairs: so its p-values can be adjusted together.
     """
     is_possible = exact and design.is_free and not design.is_exhaustive
-    usable = [
-        m
-        for m in pairs
-        if m.product
-        and is_possible
-        and design.n <= MOST_SAMPLES
-        and not any((m, j) in guards.anew for j in bench.layout.movable)
-    ]
+    is_possible &= design.n <= MOST_SAMPLES
+    anew = {m for m, j in guards.anew if j in bench.layout.movable}
+    usable = [m for m in pairs if m.product and is_possible and m not in anew]
     bench.run(list(_profile_tasks(bench, {m: pairs[m] for m in usable})), weight)
-    profiles = {m: _profiles(bench, comparison, m, pairs[m]) for m in usable}
+    profiles = {m: _profiles(bench, m, pairs[m]) for m in usable}
     return {m: known for m, known in profiles.items() if known is not None}
 
 
@@ -148,14 +132,10 @@ def _side(m: Measure, side: Side) -> Side:
     return side if m.product and m.product.right else "left"
 
 
-def _profiles(
-    bench: Bench, comparison: Comparison, m: Measure, pairs: Sequence[Pair]
-) -> Profiles | None:
-    """Return the profiles of both sides of each pair with a value; None if some say too little."""
+def _profiles(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> Profiles | None:
+    """Return the profiles of both sides of each pair; None if some say too little."""
     profiles = {}
     for pair in pairs:
-        if np.isnan(comparison[m.spec][bench.layout.cells(m, pair)[0]]):
-            continue
         left, right = (
             _profile(bench, m, position, _side(m, side))
             for position, side in zip(pair, get_args(Side))
@@ -282,10 +262,8 @@ def _cells_of(
     numbers = {name: np.full(layout.shape, np.nan) for name in ("chance", "spread", "p")}
     drawn, how = np.full((*layout.shape, draws), np.nan), np.full(layout.shape, "", dtype=object)
     observed = np.array(values)
-    for pair in layout.pairs(m):
+    for pair in layout.with_values(m, values):
         value = float(values[layout.cells(m, pair)[0]])
-        if np.isnan(value):
-            continue
         if profiles is not None:
             exact = exact_null(m, value, *profiles[pair], design.n)
             entry = NullEntry(*exact, np.zeros(0), EXACT, value)

@@ -22,6 +22,7 @@ from .saving import save_evidence
 
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
+ROUNDING = 1e-9  # of a value: no spread is smaller
 SMALLEST = 1e-4  # p-values of exact moments are not trusted below
 
 
@@ -115,6 +116,16 @@ class Evidence:
 
     def __getitem__(self, measure: str | Measure) -> np.ndarray:
         return self.comparison[measure]
+
+    def __repr__(self) -> str:
+        from .shown import text_of
+
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        from .shown import html_of
+
+        return html_of(self)
 
     def chance(self, measure: str | Measure) -> np.ndarray:
         """Return the mean of the value over the orders that the design allows."""
@@ -257,10 +268,9 @@ class Evidence:
 
     def _standardised(self, measure: str | Measure) -> np.ndarray:
         """Return how many spreads each value is above chance, in the direction of similarity."""
-        null, sign = self._null(measure), self._sign(measure)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            z: np.ndarray = sign * (null.observed - null.chance) / null.spread
-        return np.where(null.spread > 0, z, np.where(np.isnan(null.p), np.nan, 0.0))
+        null = self._null(measure)
+        z: np.ndarray = self._sign(measure) * (null.observed - null.chance) / _unit(null)
+        return z
 
     def _sign(self, measure: str | Measure) -> int:
         return 1 if self.comparison.info(measure).larger_is_more_similar else -1
@@ -278,23 +288,31 @@ class Evidence:
         return cells
 
     def _adjusted(self, measure: str | Measure, tested: np.ndarray) -> np.ndarray:
-        null, sign = self._null(measure), self._sign(measure)
+        null = self._null(measure)
         if not null.drawn.shape[-1]:
             return holm(null.p[tested])
-        chance, spread = null.chance[tested], np.where(null.spread > 0, null.spread, np.inf)[tested]
-        drawn = sign * (null.drawn[tested] - chance[:, None]) / spread[:, None]
-        drawn = np.where(np.isnan(drawn), np.inf, drawn)
-        return step_down(sign * (null.observed[tested] - chance) / spread, drawn.T, self.design)
+        chance, unit = null.chance[tested, None], _unit(null)[tested, None]
+        drawn = self._sign(measure) * (null.drawn[tested] - chance) / unit
+        return step_down(self._standardised(measure)[tested], drawn.T, self.design)
 
     def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
+        from .words import above_chance
+
         return {
             "low": self.low(measure),
             "high": self.high(measure),
             "chance": self.chance(measure),
+            "above_chance": above_chance(self, self.comparison.info(measure)),
             "p": self.p(measure),
             "adjusted": self.adjusted(measure),
             "fdr": self.fdr(measure),
         }
+
+
+def _unit(null: NullCells) -> np.ndarray:
+    """Return the spread of each pair, or what rounding leaves of none."""
+    sizes = np.fmax(np.abs(null.chance), np.abs(null.observed))
+    return np.fmax(null.spread, ROUNDING * np.fmax(sizes, ROUNDING))
 
 
 def _or_none(value: float) -> float | None:

@@ -18,11 +18,12 @@ from ..measure import Measure
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
 from ..store import Store, Vector
-from .carrying import Actions, actions_of, joint, moved
+from .actions import Permutation
+from .carrying import ANEW, Actions, actions_of, guard, joint, moved
 from .moments import Profile, Side, profile
 
 CHUNK = 100  # draws that are stored together
-GUARDS = (1, 2)  # the draws whose values are computed with carried views and anew
+GUARDS = (1, 2)  # the draws that are computed both with carried views and anew
 LEFT_OUT = "left out"
 
 
@@ -91,7 +92,7 @@ class Drawn:
         self._task, self._actions, self._draw = task, actions, draw
         self._moved: dict[tuple[int, bool], Representation] = {}
         self._windows: dict[int, Representation] = {}
-        self._order: np.ndarray | None = None
+        self._order: Permutation | None = None
 
     def sides(self, cell: TaskCell, anew: bool) -> tuple[Representation, Representation]:
         """Return x and y of a cell, with views carried over or ``anew``."""
@@ -111,20 +112,21 @@ class Drawn:
     def _reordered(self, position: int, anew: bool) -> Representation:
         key = position, anew
         if key not in self._moved:
-            x, order = self._task.representations[position], self._rows(position)
-            self._moved[key] = rows_of(x, order) if anew else moved(x, order, self._actions)
+            x, order = self._task.representations[position], self._permutation(position)
+            self._moved[key] = moved(x, order, ANEW if anew else self._actions)
         return self._moved[key]
 
-    def _rows(self, position: int) -> np.ndarray:
+    def _permutation(self, position: int) -> Permutation:
+        design = self._task.design
         if self._task.is_square:
-            return self._task.design.order(self._draw, self._task.tokens[position])
+            return Permutation(design.order(self._draw, self._task.tokens[position]))
         if self._order is None:  # one for all columns
-            self._order = self._task.design.order(self._draw)
+            self._order = Permutation(design.order(self._draw))
         return self._order
 
 
 class GuardTask(NamedTuple):
-    """The first orders of y, with carried views and anew, against one x."""
+    """Whether the views of y can be carried: two orders are computed both ways, against one x."""
 
     measures: tuple[Measure, ...]
     representations: Mapping[int, Representation]  # x and y, in this order
@@ -134,16 +136,14 @@ class GuardTask(NamedTuple):
     kind: str
 
     def vectors(self) -> Iterator[Vector]:
-        """Yield two values with carried views, then two with views anew, of each measure."""
+        """Yield 1 for each measure whose views can be carried here, 0 for others."""
         (i, x), (j, y) = self.representations.items()
         token = self.tokens[j] if self.is_square else ""
         orders = [self.design.order(d % self.design.total, token) for d in GUARDS]
-        fresh = [rows_of(y, order) for order in orders]
         for m in self.measures:
-            carried = [moved(y, order, actions_of(m)) for order in orders]
-            numbers = [value_or_nan(m, x, z) for z in (*carried, *fresh)]
+            holds = np.array([float(guard(m, x, y, orders, actions_of(m)))])
             sides = self.tokens[i], self.tokens[j]
-            yield Vector(m.spec, m.version, *sides, self.kind, 0, np.array(numbers))
+            yield Vector(m.spec, m.version, *sides, self.kind, 0, holds)
 
 
 class ProfileTask(NamedTuple):

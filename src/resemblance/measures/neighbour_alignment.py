@@ -23,7 +23,7 @@ from .chance import of_mean_ranks, of_neighbour_sets, of_returns
 from .expected import above_chance, chance_of_return, mean_of_returns, mean_share_of_neighbours, one
 from .leaving_out.neighbour_sets import mutual_knn_without
 from .neighbours import APPROXIMATE, COSINE
-from .products import NEIGHBOURS, NEIGHBOURS_BEYOND_CHANCE
+from .products import NEIGHBOURS, NEIGHBOURS_AND_RANKS, NEIGHBOURS_BEYOND_CHANCE
 
 EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
 
@@ -199,6 +199,7 @@ def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
     uninformative=of_mean_ranks,
     chance=one,
+    product=NEIGHBOURS_AND_RANKS,
 )
 def information_imbalance(
     x: Representation,

@@ -21,7 +21,7 @@ def accuracy_difference_without(
     """Accuracy difference without each sample, exactly, shape (n,)."""
     need_samples("accuracy_difference", x, 1)
     first, second = (_are_correct(r, labels) for r in (x, y))
-    return np.abs(mean_without(first) - mean_without(second))
+    return np.asarray(np.abs(mean_without(first) - mean_without(second)))
 
 
 def disagreement_without(x: Representation, y: Representation) -> np.ndarray:
@@ -33,7 +33,7 @@ def disagreement_without(x: Representation, y: Representation) -> np.ndarray:
 def jensen_shannon_without(x: Representation, y: Representation, outputs: str) -> np.ndarray:
     """Jensen-Shannon divergence without each sample, exactly, shape (n,)."""
     need_samples("jensen_shannon", x, 1)
-    return mean_without(as_float64(_divergences(x, y, outputs)))
+    return mean_without(as_float64(_divergences(x, y, outputs))) / math.log(2)
 
 
 @measure(
@@ -120,7 +120,7 @@ def jensen_shannon(
     Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its
     code, like ours, 1/N.
     """
-    return x.xp.mean(_divergences(x, y, outputs))
+    return x.xp.mean(_divergences(x, y, outputs)) / math.log(2)  # nats to bits
 
 
 def _are_correct(x: Representation, labels: tuple[int, ...]) -> np.ndarray:
@@ -136,12 +136,11 @@ def _differ(x: Representation, y: Representation) -> np.ndarray:
 
 
 def _divergences(x: Representation, y: Representation, outputs: str) -> Array:
-    """The divergence for each sample, in bits, shape (n,)."""
+    """The divergence for each sample, in nats, shape (n,)."""
     _check_classes("jensen_shannon", x, y)
     p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
     both = p + q
-    nats = x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
-    return nats / math.log(2)
+    return x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
 
 
 def _check_labels(labels: object, samples: int) -> None:

@@ -29,12 +29,18 @@ from ..views.neighbour_kernels import (
 )
 from ..views.neighbours import Affinity, Index, Metric, NeighbourSearch
 from ..views.points import preshape, size
+from ..views.shared_neighbours import rank_matrix
 from ..views.spectra import decomposition, orthonormal_basis, with_tied
 
 
 def itself(product: float, x_square: float, y_square: float) -> float:
     """Return the value of a measure that is the inner product itself."""
     return product
+
+
+def minus_itself(product: float, x_square: float, y_square: float) -> float:
+    """Return the value of a measure that is minus the inner product."""
+    return -product
 
 
 def squared_distance(product: float, x_square: float, y_square: float) -> float:
@@ -145,7 +151,7 @@ def dissimilarities(x: Representation, rdm: str, compare: str) -> np.ndarray:
 
 
 def neighbour_weights(
-    x: Representation, k: int, metric: Affinity, index: Index, **_: Any
+    x: Representation, k: int, metric: Affinity, index: Index = "exact", **_: Any
 ) -> np.ndarray:
     """Return the weight of every sample as a neighbour of every other one."""
     return _dense(graph(x, NeighbourSearch(k, metric, index)))
@@ -158,6 +164,21 @@ def neighbour_weights_in_chance(x: Representation, k: int, **parameters: Any) ->
     square = float(np.vdot(weights, weights))
     with_itself = square / (len(weights) * k)
     return weights * math.sqrt(k / (len(weights) - 1) / with_itself / square)
+
+
+def neighbour_shares(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
+    """Return :func:`neighbour_weights` times what a rank counts in
+    :func:`information_imbalance`."""
+    n = x.shape[0]
+    return neighbour_weights(x, k, metric) * (2 / ((n - k - 1 if corrected else n) * n * k))
+
+
+def nearness(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
+    """Return minus the rank of every sample for every other one, if corrected beyond the smallest
+    mean rank, (k + 1) / 2."""
+    matrix = (k + 1) / 2 * corrected - rank_matrix(x, metric)
+    np.fill_diagonal(matrix, 0)
+    return np.asarray(matrix)
 
 
 def neighbour_kernel(
@@ -251,6 +272,7 @@ ACTUAL_DISTANCES = Product(actual_distances, value=squared_distance, root=True)
 DISSIMILARITIES = Product(dissimilarities)
 NEIGHBOURS = of_neighbours(neighbour_weights)
 NEIGHBOURS_BEYOND_CHANCE = of_neighbours(neighbour_weights_in_chance, value=beyond_chance)
+NEIGHBOURS_AND_RANKS = of_neighbours(neighbour_shares, right=nearness, value=minus_itself)
 NEIGHBOUR_KERNELS = of_neighbours(neighbour_kernel)
 FUZZY_KERNELS = of_neighbours(fuzzy)
 FUZZY_KERNELS_BEYOND_CHANCE = of_neighbours(fuzzy, value=beyond_chance)

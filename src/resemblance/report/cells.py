@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ..results.sections import Entry, Sign, Table
 from .numbers import decimals, digits, minus, number
 
-NUMBER = r"[-−]?(?:\d[\d.]*|∞)"
-# a number or an interval, with or without %
-NUMBERS = re.compile(rf"({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
+NUMBER = r"[-−]?(?:\d[\d.]*(?:e[-−]?\d+)?|∞)"
+# a number, a bound or an interval, with or without %
+NUMBERS = re.compile(rf"(?:< )?({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
 
 
 class TableCell(NamedTuple):

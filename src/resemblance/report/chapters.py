@@ -28,11 +28,15 @@ class Drawing(NamedTuple):
 
 
 class Colours(NamedTuple):
-    """What the colours of heat maps mean: the words at their ends, and what else there is."""
+    """What the colours of heat maps mean: the words at their ends, and what else there is.
+
+    ``hatchings``: what hatched cells mean.
+    """
 
     ends: tuple[tuple[str, str], ...]
     has_negative: bool
     has_gaps: bool
+    hatchings: tuple[str, ...] = ()
 
 
 class Chapter(NamedTuple):
@@ -74,7 +78,9 @@ def _colours(section: Section) -> Colours | None:
     if not ends:
         return None
     has_negative = any(heat.is_diverging and limits(heat)[0] < 0 for heat in maps)
-    return Colours(ends, has_negative, any(None in row for heat in maps for row in heat.values))
+    has_gaps = any(None in row for heat in maps for row in heat.values)
+    hatchings = dict.fromkeys(heat.hatching for heat in maps if heat.hatched and heat.hatching)
+    return Colours(ends, has_negative, has_gaps, tuple(hatchings))
 
 
 def _slug(name: str) -> str:
@@ -121,7 +127,8 @@ def draw(figure: Figure, place: str, keys: Mapping[str, Key]) -> Drawing:
             names = (cloud.name for cloud in figure.clouds)
             return Drawing(figure, place, "clouds", tuple(zip(names, clouds(figure))))
         case Choice():
-            return Drawing(figure, place, "choice", _static(figure, place))
+            kind = "choice linked" if figure.is_linked else "choice"
+            return Drawing(figure, place, kind, _static(figure, place))
 
 
 def _static(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:

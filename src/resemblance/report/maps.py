@@ -18,6 +18,10 @@ CHARACTER = 0.56  # of the font size: mean width of a character
 LONGEST = 24  # characters of a name along an axis
 TALLEST = 2.5  # of the width of the cells
 STEPS = 32  # colours of a scale
+SMALL_CELL = 22.0
+# of the lines in a hatched cell: where they begin, in cells, and how far they go right and up
+ACROSS = ((0.0, 1.0, 1),)
+CORNERS = ((0.0, 0.2, 0.2), (0.0, 0.4, 0.4), (0.6, 1.0, 0.4), (0.8, 1.0, 0.2))
 TINY = 1e-9  # of the span of the colours: smaller numbers are 0 but for rounding
 
 
@@ -81,6 +85,7 @@ def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attrib
     cells = Cells(left.room, width, height, width / columns, height / rows)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
     cursor = tag("path", class_="cursor")
+    inside = [*inside, *_hatching(heat, cells, ends)]
     parts = [tag("g", *inside, cursor, class_="cells", transform=transform)]
     parts += _written(heat, cells, ends) if inside else []
     parts += [*_left(left, cells), *_below(bottom, cells)]
@@ -97,6 +102,18 @@ def _squares(heat: HeatMap) -> list[str]:
         for start, stop in _runs(kinds):
             width = stop - start
             paths.setdefault(kinds[start], []).append(f"M{start} {i}h{width}v1h-{width}z")
+    return [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
+
+
+def _hatching(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
+    """Draw lines across the corners of hatched cells, so that their numbers can be read; in small
+    cells one line across the middle. Lines are white on dark colours."""
+    is_small = min(cells.pitch_x, cells.pitch_y) < SMALL_CELL
+    paths: dict[str, list[str]] = {}
+    for i, j in heat.hatched:
+        kind = "unsure light" if is_dark(level(heat, heat.values[i][j], ends)) else "unsure"
+        lines = ACROSS if is_small else CORNERS
+        paths.setdefault(kind, []).extend(f"M{j + x:g} {i + y:g}l{s} -{s}" for x, y, s in lines)
     return [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
 
 

@@ -81,8 +81,8 @@ def sections(comparison: Comparison, *, stretch: bool = False) -> Iterator[Secti
     if together is not None:
         yield _agreement(together)
     if comparison.failures:
-        yield Section("failures", "Failures", "", (_failures(comparison),))
-    yield Section("inputs", "Representations", "", (_inputs(comparison),))
+        yield Section("failures", "Failures", "", (failures_table(comparison),))
+    yield Section("inputs", "Representations", "", (inputs_table(comparison),))
 
 
 def _about(comparison: Comparison) -> str:
@@ -137,7 +137,7 @@ def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
         info.label,
         comparison.rows,
         comparison.columns,
-        _entries(values),
+        map_entries(values),
         " ".join(filter(None, (definition(info), f"{reading}."))),
         ends,
         is_diverging=ends[0] < 0 < ends[1],
@@ -145,7 +145,7 @@ def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
         titles=_titles(comparison.rows, comparison.columns, reasons),
         subtitle=info.spec if info.spec != info.label else "",
         ends=("different", "similar"),
-        chance=_entries(chance_of(comparison, info.spec)) if chance else (),
+        chance=map_entries(chance_of(comparison, info.spec)) if chance else (),
     )
 
 
@@ -157,7 +157,8 @@ def _titles(
     return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
 
 
-def _entries(values: np.ndarray) -> tuple[tuple[float | None, ...], ...]:
+def map_entries(values: np.ndarray) -> tuple[tuple[float | None, ...], ...]:
+    """Return the values of a map, None for those that are not finite."""
     return tuple(
         tuple(value if math.isfinite(value) else None for value in row) for row in values.tolist()
     )
@@ -181,7 +182,7 @@ def _agreement(together: MeasureAgreement) -> Section:
         "Agreement",
         labels,
         labels,
-        _entries(values),
+        map_entries(values),
         span=(-1.0, 1.0),
         is_diverging=True,
         titles=_titles(labels, labels, missing),
@@ -189,7 +190,8 @@ def _agreement(together: MeasureAgreement) -> Section:
     return Section("agreement", title, AGREEMENT, figures=(figure,))
 
 
-def _failures(comparison: Comparison) -> Table:
+def failures_table(comparison: Comparison) -> Table:
+    """Return the reasons of missing values."""
     rows = tuple(
         (group.reason, ", ".join(group.measures), group.values, " and ".join(group.example))
         for group in failure_groups(comparison)
@@ -197,7 +199,8 @@ def _failures(comparison: Comparison) -> Table:
     return Table("reasons", "", ("reason", "measures", "values", "first pair"), rows)
 
 
-def _inputs(comparison: Comparison) -> Table:
+def inputs_table(comparison: Comparison) -> Table:
+    """Return the representations."""
     sides = ("rows",) if is_square(comparison) else ("rows", "columns")
     rows: list[tuple[Entry, ...]] = [
         (name, side, e["n_features"], e["dtype"], e["computed_in"], e["fingerprint"])

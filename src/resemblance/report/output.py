@@ -1,4 +1,5 @@
-"""Write comparisons and results: as tables for a person, as JSON, CSV or Parquet for a program."""
+"""Write comparisons, evidence and results: as tables for a person, as JSON, CSV or Parquet for
+programs."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any
 from ..comparison import Comparison, describe
 from ..documents import replacing, write_atomically
 from ..extras import need
+from ..inference.result import Evidence
 from ..results.result import Result
 from ..results.sections import Table
 from ..store import COLUMNS
@@ -30,8 +32,11 @@ USUAL_WIDTH = 80  # of a terminal that does not say how wide it is
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
 
-def emit(content: Comparison | Result, kind: str, output: Path | None, table: str = "") -> None:
-    """Write a comparison or a result in one of ``FORMATS``, to a file or to standard output.
+def emit(
+    content: Comparison | Evidence | Result, kind: str, output: Path | None, table: str = ""
+) -> None:
+    """Write a comparison, an evidence or a result in one of ``FORMATS``, to a file or to standard
+    output.
 
     JSON has everything. CSV of a result has the shortest table of data and Parquet the longest,
     those with the same columns being one; without such tables both have a line per claim and per
@@ -52,21 +57,27 @@ def emit(content: Comparison | Result, kind: str, output: Path | None, table: st
             write_parquet(_frame_of(content, columns, records), output, index=False)
 
 
-def _tables_of(content: Comparison | Result) -> list[Any]:
+def _tables_of(content: Comparison | Evidence | Result) -> list[Any]:
+    from .evidence_tables import evidence_tables
     from .result_tables import result_tables
     from .terminal import comparison_tables
 
     if isinstance(content, Comparison):
         return comparison_tables(content)
+    if isinstance(content, Evidence):
+        return evidence_tables(content)
     return result_tables(content, is_whole=True)
 
 
 def _records_of(
-    content: Comparison | Result, table: str, kind: str
+    content: Comparison | Evidence | Result, table: str, kind: str
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     if isinstance(content, Comparison):
         names = sorted({diagnostic.name for diagnostic in content.diagnostics})
         return [*COLUMNS, *names], content.records()
+    if isinstance(content, Evidence):
+        records = content.records()
+        return list(records[0]), records
     if table:
         return table_records(content, table)
     data: dict[tuple[str, ...], list[Table]] = {}
@@ -79,9 +90,11 @@ def _records_of(
 
 
 def _frame_of(
-    content: Comparison | Result, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
+    content: Comparison | Evidence | Result,
+    columns: Sequence[str],
+    records: Sequence[Mapping[str, Any]],
 ) -> Any:
-    if isinstance(content, Comparison):
+    if isinstance(content, Comparison | Evidence):
         return content.to_pandas()
     frame = need("pandas").DataFrame(list(records), columns=list(columns))
     return frame.astype({name: float for name in ("value", "rank") if name in frame})
@@ -176,7 +189,7 @@ def as_text(parts: Sequence[Any]) -> str:
     return target.getvalue()
 
 
-def as_table(content: Comparison | Result) -> str:
+def as_table(content: Comparison | Evidence | Result) -> str:
     """Return the tables of a terminal as text, one line per row."""
     return as_text(_tables_of(content))
 
@@ -189,10 +202,12 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
         frame.to_parquet(partial, **options)
 
 
-def as_json(content: Comparison | Result) -> str:
+def as_json(content: Comparison | Evidence | Result) -> str:
     """Return everything as JSON; a missing value is null and has a reason."""
     if isinstance(content, Result):
         document = {**content.document(), "trial": content.is_trial}
+    elif isinstance(content, Evidence):
+        document = _evidence_document(content)
     else:
         head = describe(content.rows, content.columns, content.measures, content.provenance)
         document = head | {"seconds": dict(content.seconds), "records": content.records()}
@@ -200,7 +215,25 @@ def as_json(content: Comparison | Result) -> str:
     return text + "\n"
 
 
-def as_csv(content: Comparison | Result) -> str:
+def _evidence_document(evidence: Evidence) -> dict[str, Any]:
+    """Return an evidence with its design in words and in numbers."""
+    comparison, design = evidence.comparison, evidence.design
+    head = describe(evidence.rows, evidence.columns, evidence.measures, comparison.provenance)
+    orders = {
+        "words": design.words,
+        "draws": design.total,
+        "seed": design.seed,
+        "attainable": design.attainable,
+    }
+    return head | {
+        "seconds": dict(comparison.seconds),
+        "level": evidence.level,
+        "design": orders,
+        "records": evidence.records(),
+    }
+
+
+def as_csv(content: Comparison | Evidence | Result) -> str:
     """Return the records as comma-separated values; a missing value is empty and has a reason."""
     return csv_text(*_records_of(content, "", "csv"))
 

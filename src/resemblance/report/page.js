@@ -25,7 +25,12 @@
       element.hidden = options.length < 2;
     };
     const element = make("label", {}, label, list);
-    return { element, fill, get value() { return list.value; } };
+    const take = text => {  // the option with this text, if there is one
+      const option = [...list.options].find(one => one.text === text);
+      if (option) list.value = option.value;
+      return Boolean(option);
+    };
+    return { element, fill, take, get value() { return list.value; }, get text() { return list.selectedOptions[0]?.text; } };
   };
 
   // -------------------------------------- show and hide lines, in all diagrams of a section or of the whole page
@@ -121,7 +126,8 @@
       : i > j ? of(values, j, i) : values[i * n - i * (i - 1) / 2 + j - i];
     const at = (i, j) => of(map.values, i, j);
     const chance = (i, j) => map.chance && of(map.chance, i, j) !== null ? `, chance ${digits(of(map.chance, i, j))}` : "";
-    const text = (i, j) => map.titles?.[`${i},${j}`] ?? digits(at(i, j)) + chance(i, j);
+    const titles = typeof map.titles === "string" ? data.maps[map.titles].titles : map.titles;
+    const text = (i, j) => titles?.[`${i},${j}`] ?? digits(at(i, j)) + chance(i, j);
     return { ...map, rows, columns, at, text };
   };
   const readable = (figure, svgs, maps, rest = "") => {
@@ -173,28 +179,45 @@
       const kind = level(map, map.at(i, j));
       paths[kind] = (paths[kind] ?? "") + `M${j} ${i}h1v1h-1z`;
     }));
+    for (const place of map.hatched ?? []) {
+      const i = Math.floor(place / columns.length), j = place % columns.length;
+      const kind = Number(level(map, map.at(i, j)).slice(1)) > .45 * data.levels ? "unsure light" : "unsure";
+      paths[kind] = (paths[kind] ?? "") + `M${j} ${i + 1}l1 -1`;
+    }
     svg.querySelector(".cells").prepend(...Object.entries(paths).map(([kind, d]) => make("path", { class: kind, d })));
     const [top, bottom] = map.reversed ? [low, high] : [high, low], steps = [...svg.querySelectorAll(".scale path")];
     steps.forEach((path, i) => path.setAttribute("class", level(map, top + (bottom - top) * (i + .5) / steps.length)));
     svg.querySelectorAll(".scale text").forEach((text, i) => { text.textContent = String(Number((top + (bottom - top) * i / 2).toPrecision(3))).replace("-", "−"); });
     return svg;
   };
+  const linked = [];  // selects that are changed together
   for (const figure of document.querySelectorAll("[data-choice]")) {
     const { selectors, words, options } = data.choices[figure.id], form = figure.querySelector(".controls"), place = figure.querySelector(".maps");
+    const heading = figure.querySelector("h3").firstChild.textContent.trim(), section = figure.closest("section");
+    const drawn = i => figure.querySelector(`.static [data-map="${CSS.escape(`${figure.id}-${i}`)}"]`)?.cloneNode(true);
     const show = () => {
       let left = options;
       selects.forEach((control, k) => {
         control.fill(unique(left.map(([choices]) => choices[k])).map(word => [word, words[word]]));
         left = left.filter(([choices]) => String(choices[k]) === control.value);
       });
-      const [, numbers, rest] = left[0], maps = numbers.map(i => open(`${figure.id}-${i}`)), svgs = maps.map(draw);
-      place.replaceChildren(...svgs.map((svg, i) => make("div", {}, make("p", { class: "part" }, maps[i].title), svg)));
+      const [, numbers, rest] = left[0], maps = numbers.map(i => open(`${figure.id}-${i}`)), svgs = maps.map((map, k) => drawn(numbers[k]) ?? draw(map));
+      place.replaceChildren(...svgs.map((svg, i) => make("div", {}, ...(maps[i].title === heading ? [] : [make("p", { class: "part" }, maps[i].title)]), svg)));
       readable(figure, svgs, maps, rest);
     };
-    const selects = selectors.map(name => select(name, show));
+    const selects = selectors.map((name, k) => select(name, () => {
+      show();
+      const others = linked.filter(other => other.section === section && other.name === name && other.show !== show);
+      if (figure.classList.contains("linked")) for (const other of others) if (other.control.take(selects[k].text)) other.show();
+    }));
+    if (figure.classList.contains("linked")) {
+      linked.push(...selects.map((control, k) => ({ section, name: selectors[k], control, show })));
+      place.addEventListener("click", () => figure.classList.toggle("large"));
+    }
     form.append(...selects.map(control => control.element));
-    form.hidden = place.hidden = !options.length;
+    place.hidden = !options.length;
     if (options.length) show();
+    form.hidden = selects.every(control => control.element.hidden);
   }
 
   // ---------------------------------------------------- read what is under the pointer of a figure, also by touching

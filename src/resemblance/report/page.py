@@ -11,6 +11,7 @@ from ..catalogue import get_measure
 from ..comparison import Comparison
 from ..documents import write_atomically
 from ..extras import need
+from ..inference.result import Evidence
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap
 from ..results.headlines import size_words
@@ -19,6 +20,7 @@ from .chapters import chapters, common_legend
 from .colours import style_sheet
 from .numbers import duration, minus
 from .of_comparison import result_of
+from .of_evidence import result_of_evidence
 from .page_data import page_data
 from .rows import bars
 from .standing import standing
@@ -36,12 +38,13 @@ COMMANDS: Mapping[str, str] = {
     "joint": "resemblance joint STUDY ...",
     "drift": "resemblance drift REFERENCE CURRENT",
     "compare": "resemblance compare",
+    "evidence": "resemblance evidence",
 }
 MANY_MAPS = 6  # more of them are smaller
 
 
 def write_page(
-    result: Result | Comparison,
+    result: Result | Comparison | Evidence,
     path: str | Path,
     *,
     title: str = "",
@@ -49,7 +52,7 @@ def write_page(
     facts: Mapping[str, str] | None = None,
     stretch: bool = False,
 ) -> Path:
-    """Write a result, or a comparison, to one HTML file and return its path.
+    """Write a result, a comparison or an evidence to one HTML file and return its path.
 
     The page has what leads, then for every section what it is about, its claims, figures and
     tables, and why something has no value; at the end the mean ranks of the measures, times, and
@@ -59,8 +62,8 @@ def write_page(
 
     Parameters
     ----------
-    result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare` or
-        :func:`resemblance.load` returned.
+    result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare`,
+        :func:`resemblance.load` or ``resemblance.evidence`` returned.
     path : the file to write; its folder must exist.
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
@@ -72,6 +75,8 @@ def write_page(
     """
     if isinstance(result, Comparison):
         result = result_of(result, stretch=stretch)
+    elif isinstance(result, Evidence):
+        result = result_of_evidence(result, stretch=stretch)
     heading = title or result.title or f"The {result.suite} suite"
     content = _content(result, facts or {})
     html = _template().render(title=heading, introduction=introduction, **content)

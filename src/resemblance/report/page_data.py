@@ -35,10 +35,15 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     numbers = {names: i for i, names in enumerate(axes)}
     if not heats:
         return PageData({}, {})
+    titles: dict[tuple[tuple[str, ...], ...], str] = {}
     document = {
         "levels": LEVELS,
         "names": list(axes),
-        "maps": {place: _map_data(heat, numbers, n) for place, (heat, n) in heats.items()},
+        "maps": {
+            place: _map_data(heat, numbers, n)
+            | _titles(heat.titles, titles.setdefault(heat.titles, place), place)
+            for place, (heat, n) in heats.items()
+        },
         "choices": {place: _choice_data(choice) for place, choice in choices.items()},
     }
     frames = dict[str, str]()
@@ -52,12 +57,6 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
 def _map_data(
     heat: HeatMap, numbers: Mapping[tuple[str, ...], int], figures: int
 ) -> dict[str, Any]:
-    titles = {
-        f"{i},{j}": words
-        for i, row in enumerate(heat.titles)
-        for j, words in enumerate(row)
-        if words
-    }
     data: dict[str, Any] = {
         "title": heat.title,
         "rows": numbers[heat.rows],
@@ -67,8 +66,17 @@ def _map_data(
     }
     if heat.chance:
         data["chance"] = _packed(heat.chance, 2)
-    flags = {"titles": titles, "diverging": heat.is_diverging, "reversed": heat.is_reversed}
+    hatched = [i * len(heat.columns) + j for i, j in heat.hatched]
+    flags = {"diverging": heat.is_diverging, "reversed": heat.is_reversed, "hatched": hatched}
     return data | {name: flag for name, flag in flags.items() if flag}
+
+
+def _titles(titles: tuple[tuple[str, ...], ...], first: str, place: str) -> dict[str, Any]:
+    """Return what the pointer reads in the cells of a map, or the ``first`` map with the same."""
+    words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
+    if not words:
+        return {}
+    return {"titles": words if first == place else first}
 
 
 def _choice_data(choice: Choice) -> dict[str, Any]:

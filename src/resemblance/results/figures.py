@@ -87,7 +87,8 @@ class HeatMap(NamedTuple):
     ``is_reversed``: small values are dark, as where a distance of 0 means alike. ``titles``: what
     the pointer reads in each cell, such as why it has no value; "" for its number. ``subtitle``
     is written after the title, in grey. ``ends``: what pale and dark mean, such as "different" and
-    "alike". ``chance``: what each value is by chance, which the pointer reads, too.
+    "alike". ``hatched``: row and column of the cells that are hatched, and ``hatching`` what that
+    means. ``chance``: what each value is by chance, which the pointer reads, too.
     """
 
     name: str
@@ -102,6 +103,8 @@ class HeatMap(NamedTuple):
     titles: tuple[tuple[str, ...], ...] = ()
     subtitle: str = ""
     ends: tuple[str, str] | None = None
+    hatched: tuple[tuple[int, int], ...] = ()
+    hatching: str = ""
     chance: tuple[tuple[float | None, ...], ...] = ()
 
 
@@ -181,7 +184,8 @@ class Choice(NamedTuple):
 
     ``maps``: every matrix once, however many options show it. A selector offers what the options
     have that agree with the selectors before it. Without a program, and in print, the options of
-    ``static`` are shown, by default the first.
+    ``static`` are shown, by default the first. ``is_linked``: a reader who selects something here
+    selects it in all such choices of the section; they are as small as single maps.
     """
 
     name: str
@@ -191,6 +195,7 @@ class Choice(NamedTuple):
     maps: tuple[HeatMap, ...]
     note: str = ""
     static: tuple[int, ...] = (0,)
+    is_linked: bool = False
 
 
 Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice

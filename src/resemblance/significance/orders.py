@@ -14,11 +14,10 @@ import numpy as np
 from ..rng import generator
 from .estimates import check_whole
 from .labels import numbers_of
-from .permutation import at_least
+from .permutation import at_least, order_count
 
 DRAWS = 999
 SHORTEST = 4  # samples of a window
-LARGEST_LOGARITHM = 700.0  # of a number of orders that a float can hold
 
 
 class _Units(NamedTuple):
@@ -60,11 +59,7 @@ class Design:
         """How many orders there are, or shifts other than none; infinite beyond a float."""
         if self.shifts:
             return 2 * self.shifts
-        sizes = np.bincount(self._units.group).tolist()
-        logarithm = sum(math.lgamma(size + 1) for size in sizes)
-        if logarithm > LARGEST_LOGARITHM:
-            return math.inf
-        return float(math.prod(map(math.factorial, sizes)))
+        return order_count(np.bincount(self._units.group).tolist())
 
     @property
     def is_exhaustive(self) -> bool:
@@ -126,15 +121,18 @@ class Design:
         return slice(start, stop), slice(start + shift, stop + shift)
 
     def p_value(self, observed: float, drawn: np.ndarray) -> float:
-        """Return the p-value of a value, one-sided in the direction of larger ones.
+        r"""Return the p-value of a value, one-sided in the direction of larger ones.
 
-        .. math:: p = \\frac{1 + \\#\\{i : v_i \\ge v\\}}{1 + m}
+        .. math:: p = \frac{1 + \#\{i : v_i \ge v\}}{1 + m}
 
         ``drawn`` are the ``total`` values :math:`v_i` in all orders or shifts. Where all orders are
-        visited the first of them is the value observed, and is not counted again; of shifts, for
-        which ``observed`` is the value on ``windows(0)``, the two sides count as one (m is
-        ``shifts``), as in the proof of Harris 2020. A draw without a value (NaN) counts as one that
-        is as large, and a value that is NaN has the p-value NaN.
+        visited the first of them is the value observed, and is not counted again. A draw without a
+        value (NaN) counts as one that is as large, and a value that is NaN has the p-value NaN.
+
+        Of shifts ``observed`` is the value on ``windows(0)``, and the two sides count as one (m is
+        ``shifts``), as in the proof of Harris 2020: series with one event in every ``shifts`` + 1
+        steps would have the smallest p-value of the plain rank, 1 / (2 ``shifts`` + 1), twice as
+        often as they may.
 
         References: Phipson and Smyth 2010; Harris 2020.
         """

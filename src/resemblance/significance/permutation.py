@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from .ranks import rank_correlation, ranks_of_rows
 DRAWS = 9999
 PERMUTATIONS = 1999
 ROUNDING = 1e-12  # correlations that differ by less are equal
+LARGEST_LOGARITHM = 709.0  # of a number of orders that a float can hold
 
 
 def mantel(
@@ -132,7 +133,7 @@ def p_value_of(observed: float, drawn: np.ndarray) -> float:
 
 
 def p_values_of(observed: Any, drawn: np.ndarray) -> Any:
-    """Return the p-values, as of :func:`p_value_of`, of the values (tests,) among (draws, tests)."""
+    """Return the p-values, as of :func:`p_value_of`, of values (tests,) among (draws, tests)."""
     return (1 + at_least(observed, drawn)) / (1 + len(drawn))
 
 
@@ -233,12 +234,12 @@ def attainable(
     _one_kind("attainable", crossed, within, nested)
     if nested is not None:
         blocks, members = _rectangle(n, nested).shape
-        return _one_by_orders([blocks, *[members] * blocks])
+        return 1 / order_count([blocks, *[members] * blocks])
     pair = within if crossed is None else crossed
     if pair is None:
-        return _one_by_orders([n])
+        return 1 / order_count([n])
     rows, columns = _table(n, *pair).shape
-    return _one_by_orders([rows] if within is not None else [rows, columns])
+    return 1 / order_count([rows] if within is not None else [rows, columns])
 
 
 def _one_kind(function: str, *kinds: Any) -> None:
@@ -246,10 +247,12 @@ def _one_kind(function: str, *kinds: Any) -> None:
         raise ValueError(f"{function}: one of crossed, within and nested, not both")
 
 
-def _one_by_orders(sizes: Sequence[int]) -> float:
-    from scipy.special import gammaln
-
-    return float(np.exp(-sum(gammaln(size + 1) for size in sizes)))
+def order_count(sizes: Iterable[int]) -> float:
+    """Return how many orders sets of these sizes have together; infinite beyond a float."""
+    each = list(sizes)
+    if sum(math.lgamma(size + 1) for size in each) > LARGEST_LOGARITHM:
+        return math.inf
+    return float(math.prod(map(math.factorial, each)))
 
 
 def _shuffled(random: np.random.Generator, draws: int, n: int) -> np.ndarray:

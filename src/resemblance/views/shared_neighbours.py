@@ -172,6 +172,20 @@ def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
     return ranks
 
 
+def rank_matrix(x: Representation, metric: Metric) -> np.ndarray:
+    """Rank in x of every other sample for every sample, as in :func:`ranks_of`, 0 on the diagonal,
+    shape (n, n)."""
+    not_constant(x)
+    similarity, n = similarity_of(x, metric), x.shape[0]
+    ranks = np.zeros((n, n))
+    for start, stop in row_blocks(n):
+        block = similarity.to_others(np.arange(start, stop))
+        for row, entries in zip(range(start, stop), block):
+            others = np.delete(np.arange(n), row)
+            ranks[row, others] = _ranks(entries, others, similarity.terms[row])
+    return ranks
+
+
 def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """Rank of one entry of every row among all, largest first; entries equal up to rounding share
     their mean rank."""

@@ -39,28 +39,45 @@ def need_rest(name: str, rest: np.ndarray, least: float = LEAST) -> None:
 
 def mean_without(terms: np.ndarray) -> np.ndarray:
     """Return the mean of the other terms for each of n terms, shape (n,)."""
-    return (terms.sum() - terms) / (len(terms) - 1)
+    return np.asarray((terms.sum() - terms) / (len(terms) - 1))
 
 
-def size_without(x: Representation) -> np.ndarray:
+def row_sums(vector: np.ndarray, n: int) -> np.ndarray:
+    """Return the sums of the rows of a symmetric matrix with zero diagonal, given the pairs i < j
+    row by row, shape (n,)."""
+    sums, start = np.zeros(n), 0
+    for i in range(n - 1):
+        row = vector[start : start + n - 1 - i]
+        sums[i] += row.sum()
+        sums[i + 1 :] += row
+        start += n - 1 - i
+    return sums
+
+
+def size_without(x: Representation, centered: bool = True) -> np.ndarray:
     r"""Return the squared sizes of the pre-shape without each sample, centred again.
 
     .. math:: 1 - a \lVert p_i \rVert^2
 
-    for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]. Raises ``Undefined`` for a
-    representation that is constant, or nearly so, without some sample.
+    for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
+    ``Undefined`` for a representation that is constant, or nearly so, without some sample.
     """
-    points = as_float64(preshape(x))
-    rest = 1 - len(points) / (len(points) - 1) * np.einsum("ij,ij->i", points, points)
+    rest = _share_without(x, centered)
     need_rest(title(x), rest)
-    return np.asarray(rest)
+    return rest
 
 
 def is_constant_without(x: Representation) -> bool:
-    """Say whether all samples are equal but one, by whose removal the representation becomes
-    constant."""
-    if scalar(size(x)) == 0:
-        return True
-    points = as_float64(preshape(x))
+    """Say whether all samples are equal but one, without which the representation is constant."""
+    return scalar(size(x)) == 0 or bool(_share_without(x, True).min() < 1e-12)
+
+
+def _share_without(x: Representation, centered: bool) -> np.ndarray:
+    points = as_float64(preshape(x, centered=centered))
     squares = np.einsum("ij,ij->i", points, points)
-    return bool(1 - len(points) / (len(points) - 1) * squares.max() < 1e-12)
+    return np.asarray(1 - factor(len(points), centered) * squares)
+
+
+def factor(n: int, centered: bool = True) -> float:
+    """Return a, the factor of what n rows lose without one of them: more if they are centred."""
+    return n / (n - 1) if centered else 1.0

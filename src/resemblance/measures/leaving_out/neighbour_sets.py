@@ -11,12 +11,12 @@ import numpy as np
 from ...representation import Representation, Undefined, title, view
 from ...views.neighbour_kernels import spread
 from ...views.neighbours import Affinity, Metric, NeighbourSearch, nearest
-from .digits import REMEDY, is_constant_without, need_samples
+from .digits import REMEDY, is_constant_without, need_samples, size_without
 
 Score = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
 
 
-class Replaced(NamedTuple):
+class Replacements(NamedTuple):
     """Weights of neighbours, sparse arrays (n, n), by what the sample that is left out was.
 
     ``weights``: as they are, for no neighbour; with k + 1 neighbours, for one with weight 1; with
@@ -39,7 +39,7 @@ def mutual_knn_without(
     need_samples("mutual_knn", x, k + 1 + corrected)
     search = NeighbourSearch(k, metric)
     n, whole = x.shape[0], _attainable(x, y, search, "share")
-    value = np.minimum(_mean_without(x, y, search, "share") / whole, 1)
+    value: np.ndarray = np.minimum(_mean_without(x, y, search, "share") / whole, 1)
     if not corrected:
         return value
     chance = k / (n - 2) / whole
@@ -55,14 +55,14 @@ def jaccard_without(
     need_samples("jaccard", x, k + 1)
     search = NeighbourSearch(k, metric)
     whole = _attainable(x, y, search, "overlap")
-    return np.minimum(_mean_without(x, y, search, "overlap") / whole, 1)
+    return np.asarray(np.minimum(_mean_without(x, y, search, "overlap") / whole, 1))
 
 
 def _attainable(
     x: Representation, y: Representation, search: NeighbourSearch, score: str
 ) -> np.ndarray:
     """The largest score that ties allow, without each sample."""
-    return np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score))
+    return np.asarray(np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score)))
 
 
 @view
@@ -75,7 +75,7 @@ def _mean_without(
     x: Representation, y: Representation, search: NeighbourSearch, score: str
 ) -> np.ndarray:
     """Mean score of the rows without each sample, shape (n,)."""
-    a, b = replaced(x, search), replaced(y, search)
+    a, b = replacements(x, search), replacements(y, search)
     n, k = x.shape[0], search.k
     of_row: Score = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
     before = of_row(_common(a.weights[0], b.weights[0]))
@@ -97,7 +97,7 @@ def _common(v: Any, w: Any) -> np.ndarray:
 
 
 def _cases(
-    a: Replaced, b: Replaced, i: int, j: int
+    a: Replacements, b: Replacements, i: int, j: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
     """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
     the right, and the product of its own weights there."""
@@ -114,9 +114,11 @@ def _cases(
 
 
 @view
-def replaced(x: Representation, search: NeighbourSearch) -> Replaced:
+def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
     """Return the weights of neighbours before and after a sample is left out."""
     n, k, ties = x.shape[0], search.k, nearest(x, *search).ties
+    if search.metric == "euclidean":
+        size_without(x)
     if is_constant_without(x):
         raise Undefined(
             f"{title(x)} is constant without one of {n} samples: none has nearest neighbours; "
@@ -129,7 +131,7 @@ def replaced(x: Representation, search: NeighbourSearch) -> Replaced:
     tied = _where(graph, graph.data < 1)
     shared = graph + tied.multiply(graph).multiply((1 / (sizes - 1))[:, None])
     entries = (None, _where(graph, graph.data == 1), tied)
-    return Replaced((graph, longer, shared.tocsr()), entries)
+    return Replacements((graph, longer, shared.tocsr()), entries)
 
 
 def _where(graph: Any, which: np.ndarray) -> Any:

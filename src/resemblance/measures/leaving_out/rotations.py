@@ -12,7 +12,7 @@ from ...views.points import preshape, size
 from .digits import REMEDY, as_float64, size_without
 
 STEP = 0.3  # of the logarithm of t; the error of the sum is about exp(-pi^2 / STEP)
-REACH = (1e-11, 1e4)  # of t, in units of the largest singular value
+REACH = (1e-13, 1e4)  # of t, in units of the largest singular value
 CLOSE = 1e-6  # squared chord below which 2 - 2 cos loses too many digits
 
 
@@ -26,7 +26,7 @@ def nbs_without(x: Representation, y: Representation) -> np.ndarray:
     sizes = np.sqrt(size_without(x) * size_without(y))
     points = [as_float64(preshape(r)) for r in (x, y)]
     nuclear = nuclear_without(as_float64(cross_products(x, y)), *points)
-    return np.clip(nuclear / sizes, 0, 1)
+    return np.asarray(np.clip(nuclear / sizes, 0, 1))
 
 
 def procrustes_without(x: Representation, y: Representation, squared: bool = False) -> np.ndarray:
@@ -54,7 +54,7 @@ def size_and_shape_without(x: Representation, y: Representation) -> np.ndarray:
     :func:`procrustes_without`."""
     squares = procrustes_without(x, y, squared=True)
     a, b = (scalar(size(r)) * np.sqrt(size_without(r)) for r in (x, y))
-    return np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares))
+    return np.asarray(np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares)))
 
 
 def nuclear_without(cross: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -77,13 +77,15 @@ def nuclear_without(cross: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
     p, q = left @ u, right @ vt.T
     t = s[0] * np.exp(np.arange(np.log(REACH[0]), np.log(REACH[1]), STEP)) if s[0] > 0 else None
     if t is None:  # nothing in common: the norm of one product
-        return a * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+        return np.asarray(a * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
     weights = 1 / (t**2 + s[:, None] ** 2)
     gamma = (p * q * s) @ weights
     alpha = (p * p) @ weights + _outside(left, p)[:, None] / t**2
     beta = (q * q) @ weights + _outside(right, q)[:, None] / t**2
-    change = a * gamma * (a * gamma - 2) + (a * t) ** 2 * alpha * beta
-    logs = np.log1p(np.maximum(change, -1 + 1e-15)) * t
+    second = (a * t) ** 2 * alpha * beta
+    change = a * gamma * (a * gamma - 2) + second  # keeps its digits near 0, and the other near -1
+    ratio = np.maximum((1 - a * gamma) ** 2 + second, np.finfo(float).tiny)
+    logs = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log(ratio)) * t
     # Beyond the ends the terms are geometric series: as t below, and as 1 / t above.
     ends = (logs[:, 0] + logs[:, -1]) / np.expm1(STEP)
     return np.asarray(s.sum() + (logs.sum(axis=1) + ends) * STEP / np.pi).reshape(n)

@@ -9,7 +9,7 @@ import numpy as np
 from ...representation import Representation, Undefined, title
 from ...views.points import preshape
 from ...views.spectra import orthonormal_basis
-from .digits import REMEDY, as_float64, need_samples, size_without
+from .digits import REMEDY, as_float64, factor, need_samples, size_without
 
 ALONE = 1e-12  # of a direction that a sample has alone, up to rounding, nothing is left
 DOUBTFUL = 1e-7
@@ -41,7 +41,9 @@ def squared_cca_without(x: Representation, y: Representation, divisor: str, **_:
 
 
 def eigenspace_overlap_without(x: Representation, y: Representation) -> np.ndarray:
-    """Eigenspace overlap without each sample, exactly, (n,): see :func:`squared_cca_without`."""
+    """Eigenspace overlap without each sample, exactly, shape (n,), in [0, 1]; as
+    :func:`squared_cca_without`."""
+    need_samples("eigenspace_overlap", x, 2)
     shared, _ = _shared_without(x, y, centered=False)
     return np.minimum(shared / max(x.shape[1], y.shape[1]), 1)
 
@@ -49,6 +51,7 @@ def eigenspace_overlap_without(x: Representation, y: Representation) -> np.ndarr
 def gulp_without(x: Representation, y: Representation, ridge: float, squared: bool) -> np.ndarray:
     """GULP without a ridge without each sample, exactly, shape (n,); as
     :func:`squared_cca_without`."""
+    need_samples("gulp", x, 2)
     shared, ranks = _shared_without(x, y)
     total = ranks[0] + ranks[1]
     distance = np.where(total - 2 * shared <= 1e-12 * total, 0, total - 2 * shared)
@@ -58,19 +61,21 @@ def gulp_without(x: Representation, y: Representation, ridge: float, squared: bo
 def regression_without(x: Representation, y: Representation, predict: str) -> np.ndarray:
     """Linear regression without each sample, exactly, shape (n,), in [0, 1]; as
     :func:`squared_cca_without`."""
+    need_samples("linear_regression", x, 2)
     if predict == "first":
         x, y = y, x
     basis, targets = as_float64(orthonormal_basis(x)), as_float64(preshape(y))
     gains = projection_without(x).gains
     explained = _energy_without(basis, targets, gains, np.zeros(len(gains)), centered=True)
-    return np.minimum(explained / size_without(y), 1)
+    return np.asarray(np.minimum(explained / size_without(y), 1))
 
 
 def projection_without(x: Representation, centered: bool = True) -> Projection:
     """Return what becomes of the projection on the column space without each sample."""
+    size_without(x, centered)  # a sample that dwarfs the others hides the directions that they span
     basis = as_float64(orthonormal_basis(x, centered=centered))
     n, rank = basis.shape
-    a, squares = _factor(n, centered), np.einsum("ij,ij->i", basis, basis)
+    a, squares = factor(n, centered), np.einsum("ij,ij->i", basis, basis)
     rest = 1 - a * squares
     is_alone = rest < ALONE * n
     if (rest[~is_alone] < DOUBTFUL).any() or (rank == 1 and is_alone.any()):
@@ -100,14 +105,10 @@ def _energy_without(
     .. math:: \operatorname{tr} (I + g\, u u^\top) M (I + h\, v v^\top) M^\top, \qquad
         M = U^\top V - a\, u v^\top
     """
-    a, cross = _factor(len(u), centered), u.T @ v
+    a, cross = factor(len(u), centered), u.T @ v
     to_v, to_u = u @ cross, v @ cross.T
     p, q, w = (np.einsum("ij,ij->i", *rows) for rows in ((u, u), (v, v), (to_v, v)))
     left = np.einsum("ij,ij->i", to_v, to_v) - 2 * a * p * w + (a * p) ** 2 * q  # |Mᵀu|²
     right = np.einsum("ij,ij->i", to_u, to_u) - 2 * a * q * w + (a * q) ** 2 * p  # |M v|²
     energy = np.einsum("ij,ij->", cross, cross) - 2 * a * w + a * a * p * q
     return np.asarray(energy + g * left + h * right + g * h * (w - a * p * q) ** 2)
-
-
-def _factor(n: int, centered: bool) -> float:
-    return n / (n - 1) if centered else 1.0

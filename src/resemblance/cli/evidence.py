@@ -1,0 +1,155 @@
+"""The command that says how sure similarities are: intervals, chance and p-values."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..inference.evidence import evidence
+from ..report import write_page
+from ..report.output import emit
+from ..tiles import parse_bytes
+from .comparing import (
+    Format,
+    Inputs,
+    Jobs,
+    Measures,
+    Memory,
+    Output,
+    Page,
+    Quiet,
+    Save,
+    Scheduler,
+    interrupted,
+    verdict,
+)
+from .executors import executors
+from .labels import read_labels
+from .options import check_inputs, check_targets, choose_format, chosen_measures
+
+EVIDENCE = (
+    "evidence layer1.npy layer2.npy -m cka,rsa",
+    "evidence brain.npy --against layers/ -m cka --within conditions.csv --html page.html",
+    'evidence a.npy b.npy -m "cka[estimator=debiased]" --blocks documents.npy -o values.csv',
+)
+
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--against",
+        help="Compare the inputs with these, not with each other: the columns of a map "
+        "(repeatable).",
+    ),
+]
+Within = Annotated[
+    Path | None,
+    typer.Option(
+        help="A label per sample (.npy, .npz, .csv, .txt): samples change places only inside "
+        "groups of equal labels, so what the groups share counts as chance."
+    ),
+]
+Blocks = Annotated[
+    Path | None,
+    typer.Option(
+        help="A label per sample: samples of a block, such as a document, depend on each other and "
+        "stay together."
+    ),
+]
+Series = Annotated[
+    bool, typer.Option("--series", help="The samples are in the order of time: shift them.")
+]
+Draws = Annotated[int, typer.Option(min=1, help="Orders of the samples, where any are drawn.")]
+Level = Annotated[float, typer.Option(help="Level of the intervals.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+
+
+def evidence_command(
+    inputs: Inputs,
+    measures: Measures = None,
+    against: Against = None,
+    within: Within = None,
+    blocks: Blocks = None,
+    series: Series = False,
+    draws: Draws = 999,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    format: Format = None,
+    output: Output = None,
+    html: Page = None,
+    save: Save = None,
+    memory: Memory = "2GB",
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    quiet: Quiet = False,
+) -> int:
+    """Say how sure similarities are: intervals, chance levels and p-values of many measures.
+
+    The null hypothesis is that the samples of two representations are unrelated; say by --within,
+    --blocks or --series which samples do not change places freely. The results go to standard
+    output, the progress to standard error.
+    """
+    kind, columns = choose_format(format, output), list(against or ())
+    files = [*inputs, *columns, *(str(path) for path in (within, blocks) if path)]
+    check_targets(kind, files, output, html, save)
+    _check_design(level, series, within, blocks)
+    options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
+    options |= {"memory": parse_bytes(memory), "measures": chosen_measures(measures)}
+    sides = _representations(inputs, columns)
+    options |= {
+        "within": read_labels(within, "--within"),
+        "blocks": read_labels(blocks, "--blocks"),
+    }
+    options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
+    return _carry_out(sides, options, (jobs, scheduler), (kind, output, html), quiet)
+
+
+def _carry_out(
+    sides: list[Any],
+    options: dict[str, Any],
+    where: tuple[int | None, str | None],
+    target: tuple[str, Path | None, Path | None],
+    quiet: bool,
+) -> int:
+    """Compute the evidence and write it; return the exit code of the command."""
+    (jobs, scheduler), (kind, output, html), save = where, target, options["save"]
+    if quiet:
+        warnings.simplefilter("ignore", UserWarning)
+    try:
+        with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
+            result = evidence(*sides, executor=executor, **options)
+        emit(result, kind, output)
+        if html:
+            write_page(result, html)
+    except KeyboardInterrupt:
+        return interrupted(save)
+    if not quiet and (written := [str(path) for path in (output, html, save) if path]):
+        print(f"wrote {', '.join(written)}", file=sys.stderr)
+    return verdict(result.comparison, quiet)
+
+
+def _check_design(level: float, series: bool, within: Path | None, blocks: Path | None) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"--level must be between 0 and 1, such as 0.95; got {level:g}")
+    if series and (within or blocks):
+        other = "--within" if within else "--blocks"
+        raise ValueError(f"--series shifts all samples together; leave out {other}")
+
+
+def _representations(inputs: list[str], against: list[str]) -> list[Any]:
+    """Return the rows and, if there are others, the columns."""
+    from ..sources.files import read_files
+
+    check_inputs([*inputs, *against])
+    rows = read_files(inputs)
+    if against:
+        return [rows, read_files(against)]
+    if len(rows) < 2:
+        raise ValueError(
+            f"two representations are needed; {inputs[0]} is one; name the other one, too, or give "
+            "--against FILE"
+        )
+    return [rows]

@@ -1,0 +1,68 @@
+"""Values of a measure without some of the samples: in closed form where it has one, or anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..arrays import device, scalar
+from ..measure import Measure
+from ..representation import Representation, Undefined, comparing, without_gradient
+
+
+def left_out_values(measure: Measure, x: Representation, y: Representation) -> np.ndarray:
+    """Return the values of a measure without each sample, shape (n,), in float64.
+
+    By the claim ``left_out`` of the measure, at about the cost of one value; without it, or where
+    it raises :class:`Undefined`, by n calls. Raises ``Undefined`` when there is no value without
+    some sample.
+    """
+    x, y = _detached(x, y)
+    if measure.left_out is not None:
+        try:
+            with comparing(x, y):
+                return np.asarray(measure.left_out(x, y), dtype=np.float64)
+        except Undefined:
+            pass  # the other samples may have a value that differences of sums do not resolve
+    return influence_by_brute_force(measure, x, y, np.arange(x.shape[0])[:, None])
+
+
+def influence_by_brute_force(
+    measure: Measure, x: Representation, y: Representation, groups: Iterable[np.ndarray]
+) -> np.ndarray:
+    """Return the values of a measure without each group of rows, one call each, shape (groups,).
+
+    A parameter that lists one entry for each sample, such as ``labels``, loses those of the group,
+    too. Raises ``Undefined`` when there is no value without some group.
+    """
+    x, y = _detached(x, y)
+    n = x.shape[0]
+    values = []
+    for group in groups:
+        rows = np.setdiff1d(np.arange(n), group)
+        if len(rows) == 0:
+            raise Undefined(f"{measure}: no sample is left without a group of all {n}")
+        first = taken(x, rows)
+        second = first if y is x else taken(y, rows)
+        values.append(scalar(on_rows(measure, rows, n).evaluate(first, second)))
+    return np.asarray(values, dtype=np.float64)
+
+
+def taken(x: Representation, rows: np.ndarray) -> Representation:
+    """Return a representation of some of the samples, without the views of all of them."""
+    chosen = x.xp.take(x.source, x.xp.asarray(rows, device=device(x.source)), axis=0)
+    return Representation(chosen, x.name, dtype=x.dtype)
+
+
+def on_rows(measure: Measure, rows: np.ndarray, n: int) -> Measure:
+    """Return the measure for some of n samples: with their entries of the parameters that list one
+    for each sample."""
+    tables = {name: v for name, v in measure.parameters if isinstance(v, tuple) and len(v) == n}
+    listed = {name: tuple(np.array(v, dtype=object)[rows].tolist()) for name, v in tables.items()}
+    return measure.where(**listed) if listed else measure
+
+
+def _detached(x: Representation, y: Representation) -> tuple[Representation, Representation]:
+    first = without_gradient(x)
+    return first, first if y is x else without_gradient(y)

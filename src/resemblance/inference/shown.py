@@ -1,0 +1,117 @@
+"""How an evidence shows itself: a short table in a terminal, and maps in a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from .result import Evidence
+from .words import (
+    ALPHA,
+    Reading,
+    Readings,
+    brief,
+    design_line,
+    level_words,
+    p_text,
+    readings,
+    results_in_words,
+    words_of,
+)
+
+LARGEST_MAP, MOST_MAPS = 20, 4  # representations along a side of a map, and maps, in a notebook
+NAMES = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
+HATCH = "repeating-linear-gradient(135deg, rgb(128 128 128 / .75) 0 1px, transparent 1px 6px)"
+
+
+def text_of(evidence: Evidence) -> str:
+    """Return a head and a line for each measure."""
+    rows = [_names(evidence), *(_line(evidence, known) for known in readings(evidence))]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n  ".join([_head(evidence), *lines])
+
+
+def html_of(evidence: Evidence) -> str:
+    """Return the table of the measures and a map of each of the first measures, as HTML."""
+    known = readings(evidence)
+    rows = "".join(f"<tr>{_cells(_line(evidence, of))}</tr>" for of in known)
+    header = "".join(f"<th>{escape(name)}</th>" for name in _names(evidence))
+    first = escape(results_in_words(evidence, known)[0])
+    table = f"<table><caption>{escape(_head(evidence))}</caption><tr>{header}</tr>{rows}</table>"
+    parts = [f"<p>{first}</p>", table, *_maps(evidence, known)]
+    return "".join([*parts, f"<p>{escape(design_line(evidence))}</p>"])
+
+
+def _head(evidence: Evidence) -> str:
+    size = f"{len(evidence.rows)} x {len(evidence.columns)} representations"
+    return f"Evidence for {size}, {evidence.n_samples} samples"
+
+
+def _names(evidence: Evidence) -> tuple[str, ...]:
+    return tuple(name.format(level=level_words(evidence)) for name in NAMES)
+
+
+def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
+    """Return what one measure shows: of one pair its numbers, of several their spans."""
+    pairs, spec = known.pairs, known.info.spec
+    how = evidence.how(spec)
+    if len(pairs) == 1:
+        return spec, *_single(pairs[0]), how
+    scores = (_span([getattr(pair, n) for pair in pairs]) for n in ("value", "chance", "above"))
+    value, chance, above = scores
+    count = f"{known.beyond} of {len(known.tested)} ≤ {ALPHA:g}"
+    widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=math.nan)
+    interval = "" if math.isnan(widest) else f"± {brief(widest / 2)} or less"
+    return spec, value, interval, chance, above, count, how
+
+
+def _single(pair: Reading) -> tuple[str, ...]:
+    interval = "" if math.isnan(pair.low) else f"{brief(pair.low)} to {brief(pair.high)}"
+    numbers = map(brief, (pair.value, pair.chance, pair.above))
+    value, chance, above = numbers
+    return value, interval, chance, above, p_text(pair.p, pair.how)
+
+
+def _span(values: Sequence[float]) -> str:
+    """Write the least and the largest of some numbers."""
+    known = [value for value in values if not math.isnan(value)]
+    ends = dict.fromkeys(map(brief, (min(known), max(known)))) if known else ("–",)
+    return " to ".join(ends)
+
+
+def _cells(row: Sequence[str]) -> str:
+    return "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in row)
+
+
+def _maps(evidence: Evidence, known: Sequence[Readings]) -> Iterator[str]:
+    """Yield the maps of the first measures, shaded by what is above chance, if they can be read."""
+    largest = max(len(evidence.rows), len(evidence.columns))
+    if largest > LARGEST_MAP or all(len(of.pairs) <= 1 for of in known):
+        return
+    yield (
+        "<p>Values; the bluer, the further above chance. Hatched: not beyond chance (adjusted p "
+        f"&gt; {ALPHA:g}).</p>"
+    )
+    for of in known[:MOST_MAPS]:
+        yield _map(evidence, of)
+
+
+def _map(evidence: Evidence, known: Readings) -> str:
+    header = "".join(f"<th>{escape(name)}</th>" for name in evidence.columns)
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(x)}</th>{''.join(map(_square, row))}</tr>"
+        for x, row in zip(evidence.rows, known.cells)
+    )
+    caption = f"<caption style='text-align:left'>{escape(known.info.label)}</caption>"
+    return f"<table>{caption}<tr><th></th>{header}</tr>{rows}</table>"
+
+
+def _square(cell: Reading) -> str:
+    share = 0.0 if math.isnan(cell.above) else min(max(cell.above, 0.0), 1.0)
+    shade = f"rgb(31 119 180 / {0.55 * share:.2f})"
+    is_hatched = cell.is_tested and not cell.is_beyond
+    layers = f"background:{f'{HATCH}, ' if is_hatched else ''}linear-gradient({shade}, {shade})"
+    style = f"{layers};text-align:right"
+    return f'<td style="{style}" title="{escape(words_of(cell))}">{escape(brief(cell.value))}</td>'

@@ -1,0 +1,324 @@
+"""Evidence in words: one reading per pair, the design, the intervals, and the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..comparison import ROUNDING, MeasureInfo, without_rounding
+from ..significance.parts import Kind
+from .result import EXACT, FIXED, SMALLEST, Evidence
+
+ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
+FEW_MEASURES = 8  # of more of them, not each gets a line of its own
+MISSING = "–"
+
+
+class Reading(NamedTuple):
+    """All that is known about one measure of one pair; NaN where something does not exist.
+
+    ``reason``: why there is no value, or "". ``is_self``: a representation and itself.
+    """
+
+    x: str
+    y: str
+    value: float
+    low: float
+    high: float
+    chance: float
+    above: float
+    p: float
+    adjusted: float
+    how: str
+    reason: str = ""
+    is_self: bool = False
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the pair is beyond chance, all pairs of the map taken together."""
+        return self.adjusted <= ALPHA
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is a p-value."""
+        return not math.isnan(self.p)
+
+
+class Readings(NamedTuple):
+    """The readings of one measure: of every cell, and of the pairs that are tests of their own."""
+
+    info: MeasureInfo
+    cells: tuple[tuple[Reading, ...], ...]
+    pairs: tuple[Reading, ...]
+
+    @property
+    def tested(self) -> list[Reading]:
+        """The pairs with a p-value."""
+        return [pair for pair in self.pairs if pair.is_tested]
+
+    @property
+    def beyond(self) -> int:
+        """How many pairs are beyond chance."""
+        return sum(pair.is_beyond for pair in self.pairs)
+
+
+def readings(evidence: Evidence) -> tuple[Readings, ...]:
+    """Return the readings of all measures."""
+    return tuple(_readings(evidence, info) for info in evidence.measures)
+
+
+def above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
+    """Return the values above chance, all NaN for a measure without a most similar value."""
+    if not has_most_similar(info):
+        return np.full(evidence[info.spec].shape, np.nan)
+    return evidence.above_chance(info.spec)
+
+
+def has_most_similar(info: MeasureInfo) -> bool:
+    """Say whether the range of a measure ends at its most similar value."""
+    return math.isfinite(info.range[1] if info.larger_is_more_similar else info.range[0])
+
+
+def _readings(evidence: Evidence, info: MeasureInfo) -> Readings:
+    spec, is_square = info.spec, evidence.is_square
+    reasons = {(f.x, f.y): f.reason for f in evidence.comparison.failures if f.measure == spec}
+    scores = (evidence[spec], evidence.low(spec), evidence.high(spec), evidence.chance(spec))
+    tables = [without_rounding(table, info) for table in scores]
+    tables += [above_chance(evidence, info), evidence.p(spec), evidence.adjusted(spec)]
+    columns = np.stack(tables, axis=-1).tolist()
+    cells = tuple(
+        tuple(
+            Reading._make((x, y, *numbers, how, reasons.get((x, y), ""), is_square and i == j))
+            for j, (y, numbers, how) in enumerate(zip(evidence.columns, row, ways))
+        )
+        for i, (x, row, ways) in enumerate(zip(evidence.rows, columns, evidence.nulls[spec].how))
+    )
+    is_half = is_square and info.symmetric
+    pairs = tuple(c for i, row in enumerate(cells) for c in row[i + 1 if is_half else 0 :])
+    return Readings(info, cells, tuple(pair for pair in pairs if not pair.is_self))
+
+
+# ------------------------------------------------------------------------------------------ numbers
+
+
+def brief(value: float) -> str:
+    """Write a number with two decimals, one that is small or large with two or three digits."""
+    if math.isnan(value):
+        return MISSING
+    if abs(value) < ROUNDING or not math.isfinite(value):
+        return "0" if math.isfinite(value) else f"{value:g}"
+    size = abs(value)
+    return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
+
+
+def p_text(p: float, how: str = "") -> str:
+    """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
+    if math.isnan(p):
+        return MISSING
+    is_small = p < SMALLEST or (p == SMALLEST and how == EXACT)
+    return "< 1e-4" if is_small else f"{p:.2g}"
+
+
+def p_words(p: float, how: str = "") -> str:
+    """Write a p-value with its letter."""
+    text = p_text(p, how)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def score_words(reading: Reading) -> str:
+    """Write a value with its interval and chance: "0.71 (0.66 to 0.75), chance 0.23"."""
+    has_interval = not math.isnan(reading.low)
+    ends = f" ({brief(reading.low)} to {brief(reading.high)})" if has_interval else ""
+    chance = "" if math.isnan(reading.chance) else f", chance {brief(reading.chance)}"
+    return f"{brief(reading.value)}{ends}{chance}"
+
+
+def words_of(reading: Reading) -> str:
+    """Return everything about one pair, as the pointer reads it."""
+    if math.isnan(reading.value):
+        return f"no value: {reading.reason}" if reading.reason else "no value"
+    if reading.is_self:
+        return f"{brief(reading.value)}; a representation is not tested against itself"
+    parts = [score_words(reading)]
+    if not math.isnan(reading.above):
+        parts.append(f"above chance {brief(reading.above)}")
+    if reading.is_tested and reading.how != FIXED:
+        parts.append(p_words(reading.p, reading.how))
+    if math.isnan(reading.chance):
+        parts.append("chance unknown")
+    return ", ".join([*parts, *([reading.how] if reading.how else [])])
+
+
+# ------------------------------------------------------------------------------------------- design
+
+
+def design_facts(evidence: Evidence) -> dict[str, str]:
+    """Return by name: the samples, how chance was computed, the smallest p, the intervals."""
+    return {
+        "samples": f"{evidence.n_samples:,}".replace(",", "\u202f"),
+        "chance": _by_measure(evidence, {m.spec: evidence.how(m.spec) for m in evidence.measures}),
+        "smallest possible p": attainable_words(evidence),
+        f"{level_words(evidence)} intervals": _by_measure(evidence, _interval_ways(evidence)),
+    }
+
+
+def design_line(evidence: Evidence) -> str:
+    """Return the design in one line."""
+    facts = design_facts(evidence)
+    samples = facts.pop("samples")
+    return "; ".join([f"{samples} samples", *(f"{name}: {fact}" for name, fact in facts.items())])
+
+
+def level_words(evidence: Evidence) -> str:
+    """Write the level of the intervals: "95 %"."""
+    return f"{100 * evidence.level:g} %"
+
+
+def attainable_words(evidence: Evidence) -> str:
+    """Say which p-values are the smallest that the design and the moments can give."""
+    ways = {how for m in evidence.measures for row in evidence.nulls[m.spec].how for how in row}
+    orders = p_text(evidence.attainable)
+    if EXACT not in ways:
+        return orders
+    drawn = ways - {EXACT, FIXED, ""}
+    return f"{orders} by orders, < 1e-4 by exact moments" if drawn else "< 1e-4"
+
+
+def null_words(evidence: Evidence) -> str:
+    """Say what chance is: the null hypothesis that the orders of the samples stand for."""
+    design = evidence.design
+    if design.shifts:
+        return (
+            f"Chance is the mean of the values of windows of {design.n - 2 * design.shifts} "
+            f"samples that are shifted against each other by up to {design.shifts} steps in time, "
+            "so that slow changes of each series by itself count as chance; what is above chance "
+            "is of the windows that are not shifted (Harris 2020)."
+        )
+    groups = "" if design.groups is None else f" inside {_count(design.groups, 'group')}"
+    if design.blocks is None:
+        moved = f"the samples of one representation are reordered{groups}"
+    else:
+        blocks = _count(design.blocks, "block")
+        moved = f"{blocks} of samples of one representation change places{groups}"
+    shared = "; what all samples of a group share is part of chance" if groups else ""
+    return f"Chance is the mean of the values when {moved}{shared}."
+
+
+def _count(labels: np.ndarray, word: str) -> str:
+    number = len(np.unique(labels))
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _interval_ways(evidence: Evidence) -> dict[str, str]:
+    parts = {m.spec: evidence.parts[m.spec] for m in evidence.measures}
+    return {spec: _way(part.kind, part.values.shape[-1], evidence) for spec, part in parts.items()}
+
+
+def _way(kind: Kind, count: int, evidence: Evidence) -> str:
+    """Say from which values intervals follow."""
+    is_blocked, is_series = evidence.design.blocks is not None, bool(evidence.design.shifts)
+    unit = "blocks" if is_blocked else "samples"
+    if kind == "left_out":
+        return "from the values without each sample"
+    if kind == "halves":
+        return f"from {count} random halves of the {unit}"
+    what = "runs in time" if is_series else f"groups of {unit}"
+    return f"from the values without each of {count} {what}"
+
+
+def _by_measure(evidence: Evidence, texts: Mapping[str, str]) -> str:
+    """Join texts about measures; each text once, with its measures if there are several texts."""
+    names: dict[str, list[str]] = {}
+    for info in evidence.measures:
+        if texts[info.spec]:
+            names.setdefault(texts[info.spec], []).append(info.label)
+    if len(names) <= 1:
+        return "".join(names) or MISSING
+    return "; ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
+
+
+# ------------------------------------------------------------------------------------------ results
+
+
+def results_in_words(evidence: Evidence, known: Sequence[Readings]) -> tuple[str, ...]:
+    """Say how many pairs are beyond chance and which is furthest; then a line for each measure, if
+    there are several but not many."""
+    tested = [r for r in known if r.tested]
+    if not tested:
+        return ("No pair could be tested.",)
+    names = {frozenset((pair.x, pair.y)) for r in tested for pair in r.pairs}
+    if len(names) == 1 and len(tested) > 1:
+        first = _one_pair(tested)
+    elif len(tested) == 1:
+        return (_one_measure(evidence, tested[0]),)
+    else:
+        first = _several(evidence, tested)
+    each = [_brief(evidence, r) for r in tested] if len(tested) <= FEW_MEASURES else []
+    return (first, *each)
+
+
+def furthest(evidence: Evidence, known: Readings) -> Reading:
+    """Return the reading of the pair furthest above chance, in units of the spread."""
+    best = evidence.best(known.info.spec)
+    return next(pair for pair in known.pairs if (pair.x, pair.y) == (best.row, best.column))
+
+
+def _one_measure(evidence: Evidence, known: Readings) -> str:
+    """Say what the only measure shows."""
+    pairs, label = known.tested, known.info.label
+    best = furthest(evidence, known)
+    if len(pairs) == 1:
+        verb = "are beyond chance" if best.is_beyond else "are not beyond chance"
+        return f"{best.x} and {best.y} {verb} by {label}: {_score(best, pairs)}."
+    rest = f"furthest are {best.x} and {best.y}: {_score(best, pairs)}"
+    return f"{_share(known.beyond, len(pairs))} beyond chance by {label}; {rest}."
+
+
+def _brief(evidence: Evidence, known: Readings) -> str:
+    """Say what one of several measures shows."""
+    pairs, label, best = known.tested, known.info.label, furthest(evidence, known)
+    if len(pairs) == 1:
+        return f"{label}: {_score(best, pairs)}"
+    share = f"{known.beyond} of {len(pairs)}"
+    return f"{label}: {share}, furthest {best.x} and {best.y}: {_score(best, pairs)}"
+
+
+def _score(best: Reading, pairs: Sequence[Reading]) -> str:
+    """Write the score of a pair with the p-value that holds for all pairs."""
+    if len(pairs) == 1:
+        return f"{score_words(best)}, {p_words(best.p, best.how)}"
+    return f"{score_words(best)}, adjusted {p_words(best.adjusted)}"
+
+
+def _share(beyond: int, pairs: int) -> str:
+    if not beyond:
+        return f"None of {pairs} pairs is"
+    if beyond == pairs:
+        return f"All {pairs} pairs are"
+    return f"{beyond} of {pairs} pairs {'is' if beyond == 1 else 'are'}"
+
+
+def _one_pair(tested: Sequence[Readings]) -> str:
+    """Say by how many measures the only pair is beyond chance."""
+    pair, beyond = tested[0].pairs[0], sum(r.beyond > 0 for r in tested)
+    whole = "both" if len(tested) == 2 else f"all {len(tested)}"
+    many = whole if beyond == len(tested) else f"{beyond or 'none'} of {len(tested)}"
+    return f"{pair.x} and {pair.y} are beyond chance by {many} measures."
+
+
+def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
+    """Say how many pairs are beyond chance by at least one measure, and by all."""
+    verdicts: dict[frozenset[str] | tuple[str, str], list[bool]] = {}
+    for known in tested:
+        for pair in known.pairs:
+            key = frozenset((pair.x, pair.y)) if evidence.is_square else (pair.x, pair.y)
+            verdicts.setdefault(key, []).append(pair.is_beyond)
+    by_any, by_all = (sum(map(test, verdicts.values())) for test in (any, all))
+    best = furthest(evidence, tested[0])
+    return (
+        f"{_share(by_any, len(verdicts))} beyond chance by at least one of {len(tested)} measures, "
+        f"{by_all or 'none'} by all; furthest by {tested[0].info.label} are {best.x} and {best.y}."
+    )

@@ -1,0 +1,77 @@
+"""The tables of an evidence for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..inference.result import Evidence
+from ..inference.words import (
+    Reading,
+    Readings,
+    design_line,
+    furthest,
+    level_words,
+    p_text,
+    readings,
+    results_in_words,
+)
+from .numbers import minus, number, span
+from .terminal import LINES, plain_table
+
+
+def evidence_tables(evidence: Evidence) -> list[Any]:
+    """Return what to print: a line per measure and pair, or per measure if these are too many;
+    then the result in words, and the design."""
+    known = readings(evidence)
+    count = sum(len(of.pairs) for of in known)
+    table = _pairs(evidence, known) if count <= LINES else _furthest(evidence, known)
+    more = [] if count <= LINES else ["Every value: --format csv or json, --html FILE"]
+    first, *_ = results_in_words(evidence, known)
+    return [table, minus(first), minus(design_line(evidence)), *more]
+
+
+def _pairs(evidence: Evidence, known: Sequence[Readings]) -> Any:
+    """Return a line per measure and pair."""
+    has_several = any(len(of.pairs) > 1 for of in known)
+    has_reasons = not has_several and any(pair.reason for of in known for pair in of.pairs)
+    header = ["measure", "x", "y", *_scores(evidence), "p"]
+    header += ["adjusted"] * has_several + ["how"] + ["why not"] * has_reasons
+    rows = [
+        (
+            *(of.info.spec, pair.x, pair.y),
+            *_numbers(pair),
+            p_text(pair.p, pair.how),
+            *([p_text(pair.adjusted)] if has_several else []),
+            pair.how or "–",
+            *([pair.reason] if has_reasons else []),
+        )
+        for of in known
+        for pair in of.pairs
+    ]
+    return plain_table(header, rows, right=range(3, 8 + has_several))
+
+
+def _furthest(evidence: Evidence, known: Sequence[Readings]) -> Any:
+    """Return a line per measure: how many pairs are beyond chance, and the furthest."""
+    header = ("measure", "beyond chance", "x", "y", *_scores(evidence), "adjusted", "how")
+    rows = []
+    for of in known:
+        tested = of.tested
+        share, how = f"{of.beyond} of {len(tested)}", evidence.how(of.info.spec) or "–"
+        if not tested:
+            rows.append((of.info.spec, share, *["–"] * 7, how))
+            continue
+        best = furthest(evidence, of)
+        row = (of.info.spec, share, best.x, best.y, *_numbers(best), p_text(best.adjusted), how)
+        rows.append(row)
+    return plain_table(header, rows, right=(1, *range(4, 9)))
+
+
+def _scores(evidence: Evidence) -> tuple[str, ...]:
+    return "value", f"{level_words(evidence)} interval", "chance", "above chance"
+
+
+def _numbers(pair: Reading) -> tuple[str, ...]:
+    interval = "–" if pair.low != pair.low else span(pair.low, pair.high)
+    return number(pair.value), interval, number(pair.chance), number(pair.above)

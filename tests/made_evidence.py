@@ -1,0 +1,78 @@
+"""Evidence around a small comparison, with made-up nulls and parts, for tests of what is shown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import resemblance as rs
+from resemblance.comparison import Comparison
+from resemblance.inference.result import EXACT, Evidence, NullCells, PartCells
+from resemblance.report.data import is_square
+from resemblance.significance.orders import design_of
+
+N = 40
+
+
+def arrays(names, n=N, related=None, d=6, seed=0):
+    """Arrays by name; the first ``related`` of them (by default all) have the same origin."""
+    g = np.random.default_rng(seed)
+    base = g.standard_normal((n, d))
+    made = {}
+    for i, name in enumerate(names):
+        origin = base if related is None or i < related else g.standard_normal((n, d))
+        made[name] = origin @ g.standard_normal((d, d)) + 0.2 * g.standard_normal((n, d))
+    return made
+
+
+def compared(rows, columns=None, measures=("cka", "procrustes")):
+    """A comparison of these arrays."""
+    return rs.compare(rows, columns, measures=list(measures), progress=False)
+
+
+def made_evidence(
+    comparison: Comparison,
+    *,
+    within=None,
+    blocks=None,
+    series=False,
+    exact=(),
+    chance=0.2,
+    kind="left_out",
+    draws=99,
+    level=0.95,
+) -> Evidence:
+    """Evidence whose nulls are normal: each measure has a chance level this far from its worst
+    value, and the measures ``exact`` have no draws."""
+    n = comparison.provenance["n_samples"]
+    design = design_of(n, within=within, blocks=blocks, series=series, draws=draws)
+    nulls, parts = {}, {}
+    for info in comparison.measures:
+        values = comparison[info.spec]
+        nulls[info.spec] = _null(comparison, info, design, chance, info.spec in exact)
+        noise = np.random.default_rng(1).standard_normal((*values.shape, 20))
+        parts[info.spec] = PartCells(kind, values[..., None] + 0.01 * noise)
+    return Evidence(comparison, design, level, nulls, parts, is_square(comparison))
+
+
+def _null(comparison, info, design, chance, is_exact):
+    values = comparison[info.spec]
+    sign = 1 if info.larger_is_more_similar else -1
+    worst = 0.0 if sign > 0 else np.nanmax(values, initial=1.0)
+    middle = np.where(np.isnan(values), np.nan, worst + sign * chance)
+    noise = np.random.default_rng(0).standard_normal((*values.shape, design.total))
+    drawn = middle[..., None] + 0.05 * noise
+    if is_square(comparison):
+        np.fill_diagonal(middle, np.nan)
+        drawn[np.diag_indices(len(values))] = np.nan
+        drawn = np.where(info.symmetric, (drawn + drawn.swapaxes(0, 1)) / 2, drawn)
+    spread = np.where(np.isnan(middle), np.nan, 0.05)
+    p = np.full(values.shape, np.nan)
+    for cell in np.argwhere(~np.isnan(middle)):
+        i, j = cell
+        p[i, j] = design.p_value(sign * values[i, j], sign * drawn[i, j])
+    if is_exact:
+        p = np.where(p <= design.attainable, 1e-4, p)
+        drawn = drawn[..., :0]
+    words = EXACT if is_exact else design.words
+    how = tuple(tuple("" if np.isnan(p) else words for p in row) for row in p)
+    return NullCells(middle, spread, p, drawn, how, values)

@@ -1,0 +1,235 @@
+"""The command that says how sure similarities are: what it reads, prints, writes and refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.cli import evidence as command
+from resemblance.cli.labels import read_labels
+from resemblance.store import Store
+
+N = 40
+LABELS = np.arange(N) % 4
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with a.npy, b.npy, c.npy of the same samples, flat.npy, and labels of the
+    samples."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "250")
+    g = np.random.default_rng(0)
+    a = g.standard_normal((N, 5))
+    b = a @ g.standard_normal((5, 4)) + 0.5 * g.standard_normal((N, 4))
+    for name, array in (("a", a), ("b", b), ("c", g.standard_normal((N, 6)))):
+        np.save(f"{name}.npy", array)
+    np.save("flat.npy", np.ones((N, 3)))
+    np.save("labels.npy", LABELS)
+    np.save("blocks.npy", np.arange(N) // 4)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """``call("a.npy", ...)``: the exit code, what is printed, and what is on standard error."""
+
+    def run(*words):
+        code = cli.run(["evidence", *words])
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return run
+
+
+def expected(*names, **options):
+    arrays = {name: np.load(f"{name}.npy") for name in names}
+    return rs.evidence(arrays, progress=False, **options)
+
+
+def records(text):
+    return json.loads(text)["records"]
+
+
+# ------------------------------------------------------------------------------------------ results
+
+
+def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
+    code, out, err = call("a.npy", "b.npy", "-m", "cka,procrustes", "--draws", "49")
+    assert (code, err) == (0, "")
+    lines = out.strip().splitlines()
+    header = lines[0].split("   ")
+    names = [name.strip() for name in header if name.strip()]
+    assert names == [
+        "measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p", "how",
+    ]  # fmt: skip
+    assert [line.split()[0] for line in lines[2:4]] == ["cka", "procrustes"]
+    assert lines[-2].startswith("a and b are beyond chance by ")
+    assert "49 orders" in lines[-1]
+    assert "smallest possible p: 0.02" in lines[-1]
+
+
+def test_several_pairs_have_adjusted_p_values(call):
+    code, out, _ = call("a.npy", "b.npy", "c.npy", "-m", "procrustes", "--draws", "19")
+    assert code == 0
+    assert "adjusted" in out.splitlines()[0]
+    assert len([line for line in out.splitlines() if line.startswith(" procrustes ")]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (["--within", "labels.npy"], {"within": LABELS}),
+        (["--blocks", "blocks.npy"], {"blocks": np.arange(N) // 4}),
+        (["--series"], {"series": True}),
+        (["--level", "0.8", "--seed", "3"], {"level": 0.8, "seed": 3}),
+    ],
+    ids=lambda part: part[0] if isinstance(part, list) else "",
+)
+def test_the_options_are_those_of_the_library(call, words, options):
+    common = ["-m", "procrustes,mutual_knn", "--draws", "19", "--format", "json"]
+    code, out, _ = call("a.npy", "b.npy", *common, *words)
+    assert code == 0
+    same = expected("a", "b", measures=["procrustes", "mutual_knn"], draws=19, **options)
+    assert records(out) == same.records()
+    assert json.loads(out)["design"]["words"] == same.design.words
+    assert json.loads(out)["level"] == same.level
+
+
+def test_others_are_the_columns_of_a_rectangle(call):
+    words = ["--against", "b.npy", "--against", "c.npy", "-m", "procrustes", "--draws", "19"]
+    code, out, _ = call("a.npy", *words, "--format", "json")
+    assert code == 0
+    assert [(r["x"], r["y"]) for r in records(out)] == [("a", "b"), ("a", "c")]
+
+
+def test_files_are_written_and_named(call, folder):
+    words = ["-m", "procrustes", "--draws", "19", "-o", "t.csv", "--html", "p.html"]
+    code, out, err = call("a.npy", "b.npy", *words, "--save", "kept.db")
+    assert (code, out) == (0, "")
+    assert err == "wrote t.csv, p.html, kept.db\n"
+    with open("t.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {"low", "high", "chance", "above_chance", "p", "adjusted", "how"} <= rows[0].keys()
+    assert "Evidence for similarity" in (folder / "p.html").read_text(encoding="utf-8")
+    again = rs.load_evidence("kept.db")
+    assert float(rows[1]["p"]) == again.p("procrustes")[0, 1]
+
+
+def test_quiet_says_nothing_but_results(call):
+    _, out, err = call("a.npy", "b.npy", "-m", "procrustes", "--draws", "9", "-q", "-o", "t.txt")
+    assert (out, err) == ("", "")
+
+
+def test_processes_give_the_same(call):
+    words = ["a.npy", "b.npy", "-m", "procrustes", "--draws", "19", "--format", "json"]
+    _, alone, _ = call(*words)
+    _, many, _ = call(*words, "--jobs", "2", "--memory", "100MB")
+    assert records(alone) == records(many)
+
+
+def test_values_that_failed_are_counted_and_the_code_is_1(call):
+    code, out, err = call("a.npy", "flat.npy", "-m", "cka", "--draws", "9")
+    assert code == 1
+    assert "constant" in out
+    assert err.startswith("error: 3 of 4 values could not be computed; most often: ")
+
+
+def test_an_interrupted_run_says_what_it_saved(call, monkeypatch):
+    def stop(*sides, save=None, **options):
+        if save:
+            with Store(save):
+                pass
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "evidence", stop)
+    code, _, err = call("a.npy", "b.npy")
+    assert code == 130
+    assert err.strip() == "interrupted: nothing was saved; with --save FILE a later run continues"
+    code, _, err = call("a.npy", "b.npy", "--save", "kept.db")
+    assert code == 130
+    assert "results are saved in kept.db; the same command continues from there" in err
+
+
+# ----------------------------------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a.npy"], "two representations are needed; a.npy is one"),
+        (["a.npy", "cka"], "cka is a measure, not a file"),
+        (["a.npy", "--against", "absent.npy"], "absent.npy does not exist"),
+        (["a.npy", "b.npy", "--level", "95"], "--level must be between 0 and 1, such as 0.95"),
+        (["a.npy", "b.npy", "--draws", "0"], "'--draws'"),
+        (["a.npy", "b.npy", "--within", "absent.npy"], "--within absent.npy does not exist"),
+        (["a.npy", "b.npy", "--blocks", "c.npy"], "--blocks c.npy must be one label per sample"),
+        (["a.npy", "b.npy", "--within", "b.parquet"], "labels are read from .npy, .npz, .csv"),
+        (["a.npy", "b.npy", "--series", "--within", "labels.npy"], "leave out --within"),
+        (["a.npy", "b.npy", "--series", "--blocks", "blocks.npy"], "leave out --blocks"),
+        (["a.npy", "b.npy", "--format", "tables"], "--format cannot be 'tables'"),
+        (["a.npy", "b.npy", "--html", "a.npy"], "a page is written as .html"),
+        (["a.npy", "b.npy", "--within", "labels.npy", "-o", "labels.npy"], ".npy; choose one of"),
+        (["a.npy", "b.npy", "-m", "ckaa"], "ckaa"),
+    ],
+    ids=lambda part: " ".join(part[1:]) if isinstance(part, list) else "",
+)
+def test_a_mistake_is_one_line(call, words, message):
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_labels_of_other_samples_are_refused(call):
+    np.save("few.npy", LABELS[:-1])
+    code, _, err = call("a.npy", "b.npy", "--within", "few.npy")
+    assert code == 2
+    assert "within must be one per sample, shape (40,); got shape (39,)" in err
+
+
+# ------------------------------------------------------------------------------------------- labels
+
+
+def test_labels_are_read_from_all_kinds_of_files(folder):
+    words = [f"word {i}" for i in LABELS]
+    np.savez("labels.npz", LABELS)
+    np.save("words.npy", np.array(words))
+    (folder / "labels.txt").write_text("\n".join(words) + "\n\n", encoding="utf-8-sig")
+    (folder / "labels.csv").write_text("\r\n".join(f'"{word}"' for word in words))
+    assert read_labels(None, "--within") is None
+    for name in ("labels.npy", "labels.npz"):
+        assert read_labels(folder / name, "--within").tolist() == LABELS.tolist()
+    for name in ("words.npy", "labels.txt", "labels.csv"):
+        assert read_labels(folder / name, "--within").tolist() == words
+
+
+def test_labels_that_cannot_be_read_name_the_remedy(folder):
+    np.savez("two.npz", a=LABELS, b=LABELS)
+    np.savez("none.npz")
+    np.save("objects.npy", np.array([{}, None], dtype=object))
+    (folder / "bad.npy").write_bytes(b"nothing")
+    (folder / "zip.npz").write_bytes(b"nothing")
+    (folder / "columns.csv").write_text("a\nb,c\n")
+    (folder / "gap.txt").write_text("a\n\nb\n")
+    (folder / "empty.txt").write_text("\n")
+    (folder / "latin.txt").write_bytes("ä".encode("latin-1"))
+    for name, message in {
+        "two.npz": "must hold one array; it has a, b; save the labels alone",
+        "none.npz": "must hold one array; it has none",
+        "objects.npy": "cannot be read: an array of one number or word per sample",
+        "bad.npy": "cannot be read",
+        "zip.npz": "cannot be read",
+        "columns.csv": "line 2: 2 columns; leave only the column with the labels",
+        "gap.txt": "line 2 is empty: every sample needs a label",
+        "empty.txt": "is empty: every sample needs a label, one a line",
+        "latin.txt": "is not text in UTF-8",
+    }.items():
+        with pytest.raises(ValueError, match=f"^--blocks .*{name}.*{message}"):
+            read_labels(folder / name, "--blocks")

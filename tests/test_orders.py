@@ -1,0 +1,376 @@
+"""Orders of samples under a null hypothesis: permutations that keep what a design keeps, each by
+itself, and p-values that can be counted by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from resemblance.significance.orders import Design, design_of
+
+BLOCKS = {
+    "in runs": np.repeat(np.arange(6), 3),
+    "in turn": np.tile(np.arange(6), 3),
+    "scattered": np.random.default_rng(3).permutation(np.repeat(np.arange(6), 3)),
+}
+
+
+def orders(design: Design, draws: int | None = None) -> np.ndarray:
+    return np.array([design.order(i) for i in range(draws or design.total)])
+
+
+# ------------------------------------------------------------------------------------------- orders
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        design_of(18),
+        design_of(18, within=[0, 1, 2] * 6),
+        design_of(18, within=["a"] * 17 + ["b"]),
+        *(design_of(18, blocks=blocks) for blocks in BLOCKS.values()),
+        *(design_of(18, blocks=blocks, within=blocks % 2) for blocks in BLOCKS.values()),
+    ],
+    ids=lambda design: design.words,
+)
+def test_every_order_is_a_permutation_that_keeps_groups_and_blocks(design):
+    for order in orders(design, min(design.total, 50)):
+        assert sorted(order) == list(range(18))
+        if design.groups is not None:
+            assert np.array_equal(design.groups[order], design.groups)
+        if design.blocks is not None:
+            for block in range(6):
+                rows = order[design.blocks == block]  # the rows that come in the place of a block
+                assert np.array_equal(rows, np.flatnonzero(design.blocks == design.blocks[rows[0]]))
+
+
+def test_blocks_of_groups_can_have_a_size_of_their_own():
+    blocks = ["a", "a", "b", "b", "c", "c", "c", "d", "d", "d", "e"]
+    within = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2]
+    design = design_of(11, blocks=blocks, within=within)
+    assert {tuple(order) for order in orders(design)} == {
+        (*ab, *cd, 10)
+        for ab in ((0, 1, 2, 3), (2, 3, 0, 1))
+        for cd in ((4, 5, 6, 7, 8, 9), (7, 8, 9, 4, 5, 6))
+    }
+
+
+def test_all_orders_are_visited_once_and_the_first_changes_nothing():
+    free = design_of(5)
+    assert {tuple(order) for order in orders(free)} == set(permutations(range(5)))
+    assert free.total == free.count == 120
+    within = list("aabbabcc")
+    for design, count in (
+        (design_of(8, within=within), math.factorial(3) ** 2 * 2),
+        (design_of(8, blocks=[0, 1, 2, 3] * 2), 24),
+        (design_of(8, blocks=[0, 1, 2, 3] * 2, within=[0, 0, 1, 1] * 2), 4),
+    ):
+        assert design.is_exhaustive
+        visited = orders(design)
+        assert len(visited) == len({tuple(order) for order in visited}) == count == design.count
+        assert visited[0].tolist() == list(range(8))
+
+
+def test_orders_are_visited_only_if_there_are_as_many_draws():
+    assert design_of(4, draws=24).is_exhaustive
+    assert design_of(4, draws=24).attainable == 1 / 24
+    few = design_of(4, draws=23)
+    assert not few.is_exhaustive
+    assert few.total == 23
+    assert few.attainable == 1 / 24
+    assert design_of(2).total == 2
+    assert design_of(2).attainable == 0.5
+
+
+def test_the_number_of_orders():
+    assert design_of(9).count == math.factorial(9)
+    assert design_of(170).count == pytest.approx(math.factorial(170))
+    assert design_of(171).count == design_of(2000).count == math.inf
+    assert design_of(40, within=np.arange(40) // 2).count == 2**20
+    assert design_of(40, blocks=np.arange(40) // 4, within=np.arange(40) // 20).count == 120**2
+
+
+@pytest.mark.parametrize("kept", [{}, {"within": [0, 1] * 15}, {"blocks": np.arange(30) // 3}])
+def test_an_order_needs_no_other_draw_and_follows_the_seed(kept):
+    design, again = design_of(30, **kept), design_of(30, **kept, draws=5000)
+    first = design.order(400)
+    for draw in (3, 0, 999):
+        assert not np.array_equal(design.order(draw), first)
+    assert np.array_equal(again.order(400), first)
+    assert not np.array_equal(design_of(30, **kept, seed=1).order(400), first)
+    assert not np.array_equal(design.order(400, of="y"), first)
+    assert np.array_equal(design.order(400, of="y"), again.order(400, of="y"))
+
+
+@pytest.mark.parametrize(
+    "design", [design_of(4, draws=23), design_of(8, blocks=[0, 0, 1, 1, 2, 2, 3, 3], draws=23)]
+)
+def test_orders_are_equally_likely(design):
+    """Of 2400 orders out of 24, each is drawn 100 times, with a deviation of 10."""
+    counts = Counter(tuple(order) for order in orders(design, 2400))
+    assert len(counts) == 24
+    assert sum((count - 100) ** 2 / 100 for count in counts.values()) < 49.7  # 99.9 % of chi2(23)
+
+
+def test_labels_are_compared_and_not_their_names_or_types():
+    named = design_of(6, within=["b", "a", "b", "a", "b", "a"])
+    for labels in (np.array([7, 3] * 3), [7.5, 3] * 3, [True, False] * 3, (1, 0) * 3):
+        other = design_of(6, within=labels)
+        assert np.array_equal(other.groups, named.groups)
+        assert other.key == named.key
+    torch = pytest.importorskip("torch")
+    assert np.array_equal(design_of(6, within=torch.tensor([1, 0] * 3)).groups, named.groups)
+
+
+def test_one_group_and_blocks_of_one_sample_are_no_restriction():
+    free = design_of(30)
+    for design in (design_of(30, within=["all"] * 30), design_of(30, blocks=np.arange(30)[::-1])):
+        assert design.is_free
+        assert design.key == free.key
+        assert np.array_equal(design.order(5), free.order(5))
+    assert not design_of(30, within=[0, 1] * 15).is_free
+    assert not design_of(30, series=True).is_free
+
+
+def test_the_key_tells_designs_apart():
+    labels = np.arange(12) // 4
+    designs = [
+        design_of(12),
+        design_of(12, seed=1),
+        design_of(12, within=labels),
+        design_of(12, blocks=labels),
+        design_of(12, within=np.arange(12) // 6),
+        design_of(12, blocks=np.arange(12) // 2, within=labels),
+        design_of(12, series=2),
+        design_of(12, series=3),
+        design_of(12, draws=math.factorial(12)),
+    ]
+    assert len({design.key for design in designs}) == len(designs)
+    assert design_of(12, draws=5).key == design_of(12, draws=50).key
+
+
+def test_words():
+    assert design_of(30).words == "999 orders"
+    assert design_of(4).words == "all 24 orders"
+    assert design_of(30, within=[0, 1] * 15, draws=9).words == "9 orders inside 2 groups"
+    assert design_of(6, blocks=[0, 0, 1, 1, 2, 2]).words == "all 6 orders of 3 blocks"
+    assert design_of(40, series=True).words == "20 shifts of a window of 20 samples"
+
+
+# --------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("kind", ["within", "blocks"])
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        ([0, 1, 0], r"must be one per sample, shape \(4,\); got shape \(3,\)"),
+        ([[0], [1], [0], [1]], r"got shape \(4, 1\); give their column"),
+        ("abab", r"got shape \(\)"),
+        (3, r"got shape \(\)"),
+        ({"a": 1}, r"got shape \(\)"),
+        ([0, 1, None, 1], "missing"),
+        ([0, 1, math.nan, 1], "missing"),
+        (["a", "b", math.nan, "b"], "missing"),
+        (np.array([0, 1, np.inf, 1]), "missing, NaN or infinite"),
+        (np.ma.masked_equal([0, 1, 2, 1], 2), "missing"),
+        ([0, "1", 0, "1"], r"several types \(number, str\)"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(kind, labels, problem):
+    with pytest.raises(ValueError, match=f"evidence: {kind}.*{problem}"):
+        design_of(4, **{kind: labels})
+
+
+def test_designs_without_a_second_order_are_refused():
+    for kept in (
+        {"within": range(6)},
+        {"blocks": ["a"] * 6},
+        {"within": [0, 0, 0, 1, 1, 1], "blocks": [0, 0, 0, 1, 1, 1]},
+        {"within": [0, 0, 0, 1, 1, 1], "blocks": [0, 0, 0, 1, 1, 1], "draws": 1},
+    ):
+        with pytest.raises(ValueError, match="only one order is possible"):
+            design_of(6, **kept)
+    for n in (0, 1):
+        with pytest.raises(ValueError, match="only one order is possible"):
+            design_of(n)
+
+
+def test_blocks_of_several_sizes_or_groups_are_refused():
+    with pytest.raises(ValueError, match=r"one size; got \[2, 4\]; cut them to 2 samples"):
+        design_of(6, blocks=[0, 0, 1, 1, 1, 1])
+    sizes = np.array([2, 2, 3, 3, 3, 2, 2, 3, 3, 3])
+    labels = [0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
+    assert design_of(10, blocks=labels, within=sizes).count == 4  # the remedy
+    with pytest.raises(ValueError, match="a block has samples of several groups"):
+        design_of(6, blocks=[0, 0, 1, 1, 2, 2], within=[0, 0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("draws", [0, -3, 2.5, "9", True, None])
+def test_the_number_of_draws_must_be_whole(draws):
+    with pytest.raises(ValueError, match="plan: draws must be a whole number of at least 1"):
+        design_of(10, draws=draws, called="plan")
+
+
+def test_a_series_that_cannot_be_shifted_is_refused():
+    for kept in ({"within": [0, 1] * 10}, {"blocks": [0, 1] * 10}):
+        with pytest.raises(ValueError, match="leave out within and blocks"):
+            design_of(20, series=True, **kept)
+    for series in (0, -1, 1.5, "yes", None):
+        with pytest.raises(ValueError, match="series must be a whole number"):
+            design_of(20, series=series)
+    with pytest.raises(ValueError, match="shifts of 9 steps leave a window of 2 of 20 samples"):
+        design_of(20, series=9)
+    for n in (1, 2, 5):
+        with pytest.raises(ValueError, match="or more samples"):
+            design_of(n, series=True)
+    assert design_of(6, series=True).shifts == 1
+    assert design_of(20, series=8).shifts == 8
+
+
+def test_draws_that_do_not_exist_are_refused():
+    with pytest.raises(IndexError, match="draw 24 of 24"):
+        design_of(4).order(24)
+    with pytest.raises(IndexError, match="draw -1 of 999"):
+        design_of(20).order(-1)
+    with pytest.raises(IndexError, match="draw 11 of 10"):
+        design_of(20, series=5).windows(11)
+    with pytest.raises(ValueError, match="a series has windows"):
+        design_of(20, series=5).order(0)
+    with pytest.raises(ValueError, match="only a series has windows"):
+        design_of(20).windows(0)
+
+
+# ------------------------------------------------------------------------------------------- series
+
+
+def test_windows_of_a_series():
+    design = design_of(12, series=3)
+    windows = [design.windows(draw) for draw in range(design.total + 1)]
+    assert all(x == slice(3, 9) for x, _ in windows)
+    assert [y.start - 3 for _, y in windows] == [0, -1, 1, -2, 2, -3, 3]
+    assert all(y.stop - y.start == 6 and 0 <= y.start <= y.stop <= 12 for _, y in windows)
+    assert design.total == 6
+    assert design.attainable == 1 / 4
+
+
+def test_the_two_sides_of_a_series_count_as_one():
+    design = design_of(12, series=3)
+    assert design.p_value(5.0, np.array([1, 2, 3, 4, 0, 1])) == 1 / 4
+    assert design.p_value(5.0, np.array([1, 2, 7, 4, 0, 1])) == 2 / 4
+    assert design.p_value(0.0, np.array([1, 2, 3, 4, 5, 6])) == 1
+
+
+def test_series_that_are_unrelated_are_rejected_no_more_often_than_they_may():
+    """Correlations of smooth series, where one order of the samples is not as likely as another."""
+    design, rejected, naive, sets = design_of(120, series=True), 0, 0, 600
+    shuffled = [design_of(120, draws=99).order(draw) for draw in range(99)]
+    free = design_of(120, draws=99)
+    for seed in range(sets):
+        g = np.random.default_rng(seed)
+        x, y = (np.convolve(g.standard_normal(139), np.ones(20), "valid") for _ in range(2))
+        values = [
+            abs(np.corrcoef(x[a], y[b])[0, 1])
+            for a, b in map(design.windows, range(design.total + 1))
+        ]
+        rejected += design.p_value(values[0], np.array(values[1:])) <= 0.05
+        drawn = np.abs(np.corrcoef(x, y[shuffled])[0, 1:])
+        naive += free.p_value(abs(np.corrcoef(x, y)[0, 1]), drawn) <= 0.05
+    assert rejected <= 0.05 * sets
+    assert naive > 0.4 * sets
+
+
+# ----------------------------------------------------------------------------------------- p-values
+
+
+def test_p_values_that_are_counted_by_hand():
+    design = design_of(20, draws=9)
+    drawn = np.arange(9.0)  # 0 to 8
+    assert design.p_value(9.0, drawn) == 1 / 10
+    assert design.p_value(8.0, drawn) == 2 / 10  # one is equal
+    assert design.p_value(4.5, drawn) == 5 / 10
+    assert design.p_value(-1.0, drawn) == 1
+    assert isinstance(design.p_value(4.5, drawn), float)
+    # of all orders of three samples, the first is the value observed
+    whole = design_of(3)
+    assert whole.p_value(5.0, np.array([5.0, 1, 2, 3, 4, 0])) == 1 / 6
+    assert whole.p_value(3.0, np.array([3.0, 1, 2, 3, 4, 0])) == 3 / 6
+    assert whole.p_value(0.0, np.array([0.0, 1, 2, 3, 4, 5])) == 1
+
+
+def test_the_value_observed_counts_however_it_is_rounded():
+    drawn = np.array([0.3 - 1e-7, 0.1, 0.1, 0.1, 0.1, 0.1])  # computed another way
+    assert design_of(3).p_value(0.3, drawn) == 1 / 6
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+def test_values_that_differ_by_rounding_are_equal_in_any_unit(unit):
+    design = design_of(20, draws=4)
+    assert design.p_value(0.3 * unit, unit * np.array([0.1, 0.1 + 0.2, 0.3 - 1e-15, 0.2])) == 3 / 5
+    assert design.p_value(0.3 * unit, unit * np.array([0.1, 0.3 - 1e-9, 0.2, 0.2])) == 1 / 5
+    assert design.p_value(0.0, unit * np.array([-1e-16, -1.0, -2.0, -1.0])) == 2 / 5
+
+
+def test_missing_and_infinite_values():
+    design = design_of(20, draws=4)
+    assert design.p_value(9.0, np.array([np.nan, 1, 2, np.nan])) == 3 / 5
+    assert design.p_value(9.0, np.full(4, np.nan)) == 1
+    assert math.isnan(design.p_value(math.nan, np.arange(4.0)))
+    assert design.p_value(math.inf, np.array([1e300, 1, np.inf, 2])) == 2 / 5
+    assert design.p_value(-math.inf, np.array([-1e300, -np.inf, 1, 2])) == 1
+    assert design.p_value(9.0, np.array([-np.inf, 1, np.inf, 2])) == 2 / 5
+    assert design.p_value(9.0, np.array([1e15, 1, 2, 3])) == 2 / 5  # an outlier makes no ties
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        design_of(20, draws=19),
+        design_of(4),
+        design_of(2),
+        design_of(8, within=[0, 0, 0, 1, 1, 1, 1, 1]),
+        design_of(12, blocks=np.arange(12) // 4),
+        design_of(40, series=True),
+        design_of(40, series=2),
+    ],
+    ids=lambda design: design.words,
+)
+def test_the_smallest_p_value_is_attainable_and_none_is_smaller(design):
+    lower = np.zeros(design.total)
+    assert design.p_value(1.0, lower) == design.attainable
+    for reached in range(design.total + 1):
+        drawn = np.where(np.arange(design.total) < reached, 2.0, 0.0)
+        assert design.attainable <= design.p_value(1.0, drawn) <= 1
+
+
+def test_p_values_of_many_tests_are_those_of_each():
+    g = np.random.default_rng(0)
+    for design in (design_of(20, draws=19), design_of(4), design_of(40, series=True)):
+        observed, drawn = g.standard_normal(5), g.standard_normal((design.total, 5))
+        assert design.p_values(observed, drawn).tolist() == [
+            design.p_value(value, column) for value, column in zip(observed, drawn.T)
+        ]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [{}, {"within": np.arange(12) % 2}, {"blocks": np.arange(12) // 2}],
+    ids=lambda kept: "".join(kept),
+)
+def test_the_level_holds_for_what_the_design_keeps(kept):
+    """Values that are shared inside groups, or by blocks: one in ten is rejected at 10 %."""
+    design = design_of(12, draws=39, **kept)
+    drawn, rejected = [design.order(i) for i in range(39)], 0
+    for seed in range(1000):
+        g = np.random.default_rng(seed)
+        x, y = g.standard_normal((2, 12))
+        if "within" in kept:
+            x, y = x + 3 * design.groups, y + 3 * design.groups
+        if "blocks" in kept:
+            x, y = x[design.blocks], y[design.blocks]
+        rejected += design.p_value(x @ y, np.array([x @ y[order] for order in drawn])) <= 0.1
+    assert 70 <= rejected <= 130
