@@ -126,8 +126,8 @@ def arrays(name: str) -> Arrays:
     X, Y = rng.standard_normal((200, 30)), rng.standard_normal((200, 50))
     if name == "signal":
         common = rng.standard_normal((200, 2))
-        X += 0.12 * common @ rng.standard_normal((2, 30))
-        Y += 0.12 * common @ rng.standard_normal((2, 50))
+        X += 0.16 * common @ rng.standard_normal((2, 30))
+        Y += 0.16 * common @ rng.standard_normal((2, 50))
         return X, Y
     X += 2 * rng.standard_normal((5, 30))[LABELS]
     Y += 2 * rng.standard_normal((5, 50))[LABELS]
@@ -199,7 +199,7 @@ def distances() -> Iterator[Row]:
     """Distance correlation: the tests of hyppo."""
     from hyppo.independence import Dcorr
 
-    measure = "distance_correlation[squared=True]"
+    measure = "distance_correlation"
     blocks = -(LABELS + 1)[:, None]  # negative: blocks stay, samples change places inside
     for name in ("signal", "classes"):
         yield from our_rows("distance correlation", measure, name)
