@@ -18,6 +18,7 @@ DOCS = ROOT / "docs"
 MEASURED = {
     "paper_costs.md",
     "evidence-costs.md",
+    "inference-elsewhere.md",
     "validity-coverage.md",
     "validity-dependent.md",
     "validity-differences.md",

@@ -65,7 +65,7 @@ class PartCells(NamedTuple):
     reasons: tuple[Failure, ...] = ()
 
 
-class Origin(NamedTuple):
+class EvidenceOrigin(NamedTuple):
     """What evidence was computed from: representations by name, and measures by specification."""
 
     rows: Mapping[str, Representation]
@@ -99,7 +99,7 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
-    origin: Origin | None = None
+    origin: EvidenceOrigin | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
