@@ -14,7 +14,8 @@ from resemblance.results.claims import NOT, REPRODUCED, Claim
 from resemblance.results.sections import Section, Table
 
 DOCS = ROOT / "docs"
-MEASURED = {"paper_costs.md"}  # made by a script that measures, see test_costs_of_resi.py
+# Made by scripts that measure, see test_costs_of_resi.py and test_inference_pages.py.
+MEASURED = {"paper_costs.md", "inference-elsewhere.md"}
 
 
 def test_committed_files_are_those_that_the_stored_results_make():
