@@ -4,7 +4,7 @@ BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEEDED = Python 3.11 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
-.PHONY: demo test lint docs papers benchmark mutants clean
+.PHONY: demo test lint docs papers benchmark validity mutants clean
 
 demo: .venv/installed
 	$(BIN)/resemblance resi run demo $(ARGS)
@@ -30,6 +30,10 @@ papers: .venv/installed
 
 benchmark: .venv/installed
 	$(BIN)/python benchmarks/suite.py $(ARGS)
+
+# Levels of tests and coverage of intervals, on many made data sets: about half an hour of CPU.
+validity: .venv/installed
+	$(BIN)/python benchmarks/validity.py $(ARGS)
 
 # Faults put into the code one at a time, each of which the tests must notice.
 mutants: .venv/installed

@@ -14,8 +14,21 @@ from resemblance.results.claims import NOT, REPRODUCED, Claim
 from resemblance.results.sections import Section, Table
 
 DOCS = ROOT / "docs"
-# Made by scripts that measure, see test_costs_of_resi.py and test_inference_pages.py.
-MEASURED = {"paper_costs.md", "inference-elsewhere.md"}
+# Made by scripts that measure, see test_costs_of_resi.py, test_validity.py and
+# test_inference_pages.py.
+MEASURED = {
+    "paper_costs.md",
+    "evidence-costs.md",
+    "inference-elsewhere.md",
+    "validity-coverage.md",
+    "validity-dependent.md",
+    "validity-differences.md",
+    "validity-independent.md",
+    "validity-maps.md",
+    "validity-not-offered.md",
+    "validity-power.md",
+    "validity-series.md",
+}
 
 
 def test_committed_files_are_those_that_the_stored_results_make():
