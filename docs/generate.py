@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import computed
 import conventions
+import inference_tables
 
 import resemblance as rs
 from resemblance.declared import INVARIANCES, implied
@@ -61,6 +62,7 @@ def main(folder: Path) -> None:
     pages["_resi.rst"] = resi_tables()
     pages["_conventions.rst"] = conventions_table()
     pages["_chance.rst"] = chance_table()
+    pages["_inference.rst"] = inference_table()
     for name, text in pages.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:
@@ -318,6 +320,12 @@ def chance_table() -> str:
     head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
     body = [(link(m.name) + parameters(m), *(decimal(v) for v in values)) for m, values in rows]
     return table(head, body, numbers=True) + "\n"
+
+
+def inference_table() -> str:
+    head = ("measure", "p-values", "intervals", "chance", "views")
+    body = [(link(row.measure), *row[1:]) for row in inference_tables.inference_rows()]
+    return table(head, body) + "\n"
 
 
 def parameters(m: rs.Measure) -> str:

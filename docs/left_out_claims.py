@@ -10,6 +10,7 @@ _SORTED = "what is sorted changes with every sample"
 
 # By measure, or by measure and parameters where only these have none.
 WITHOUT_LEFT_OUT = {
+    "cka[estimator=features]": "the features that are left out of the self terms change with them",
     "aligned_cosine": "the best rotation changes with every sample, and the rows that it turns",
     "cknna": "centred kernels of neighbours change with every neighbour that is left out",
     "cycle_knn": "a return may lead over any neighbour, and each of them may be replaced",

@@ -372,3 +372,92 @@ def test_progress_ends_at_all():
     computed(measures=["cka"], draws=9, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1] > 0
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+# --------------------------------------------------------------------------------------- samples
+
+
+def test_the_influence_of_samples_is_the_value_minus_that_without_each(square):
+    arrays = three()
+    for measure in ("cka[estimator=debiased]", "mean_cca"):
+        influence = square.influence(measure, "A", "B")
+        i = 5
+        without = rs.get_measure(measure)(
+            np.delete(arrays["A"], i, 0), np.delete(arrays["B"], i, 0)
+        )
+        assert influence.of == tuple(range(N))
+        assert influence.values[i] == pytest.approx(square[measure][0, 1] - without, abs=1e-10)
+
+
+def test_the_influence_of_groups_is_by_label(square):
+    arrays, labels = three(), np.array(["a", "b", "c"])[np.arange(N) % 3]
+    influence = square.influence("mean_cca", "A", "B", by=labels)
+    keep = labels != "b"
+    without = rs.mean_cca(arrays["A"][keep], arrays["B"][keep])
+    assert influence.of == ("a", "b", "c")
+    assert influence.values[1] == pytest.approx(square["mean_cca"][0, 1] - without)
+
+
+def test_contributions_of_classes_add_up_to_the_value(square):
+    labels = np.arange(N) % 4
+    shares = square.contributions("cka", "A", "B", labels)
+    assert shares.values.shape == (4, 4) == 2 * (len(shares.classes),)
+    assert shares.values.sum() == pytest.approx(square["cka"][0, 1])
+    with pytest.raises(ValueError, match="mean_cca"):
+        square.contributions("mean_cca", "A", "B", labels)
+
+
+def test_a_curve_shows_the_bias_of_few_samples(square):
+    points = square.curve("cka", "A", "C", fractions=(0.25, 1.0), draws=5)
+    assert [point.samples for point in points] == [N // 4, N]
+    assert points[0].value > points[1].value == pytest.approx(square["cka"][0, 2])
+    assert points[0].spread > points[1].spread == 0
+
+
+def test_samples_for_a_width_follow_the_root_of_their_number(square):
+    now = square.high("mean_cca") - square.low("mean_cca")
+    needed = square.samples_for("mean_cca", width=now[0, 1] / 2)
+    assert needed[0, 1] == pytest.approx(4 * N, abs=1)
+    assert np.isnan(needed[0, 0])
+    detected = square.samples_for("cka[estimator=debiased]", detect=0.05)
+    assert detected[0, 1] == rs.samples_for(detect=0.05)
+    with pytest.raises(ValueError, match="was not studied"):
+        square.samples_for("mean_cca", detect=0.05)
+    with pytest.raises(ValueError, match="give width= or detect="):
+        square.samples_for("mean_cca")
+
+
+def test_evidence_from_a_file_says_that_it_has_no_arrays(square, tmp_path):
+    square.save(tmp_path / "evidence.db")
+    read = rs.load_evidence(tmp_path / "evidence.db")
+    with pytest.raises(ValueError, match="no arrays"):
+        read.influence("cka", "A", "B")
+    assert read.difference("mean_cca", ("A", "B"), ("A", "C")) == square.difference(
+        "mean_cca", ("A", "B"), ("A", "C")
+    )
+
+
+def test_small_p_values_of_exact_moments_are_not_said(square):
+    assert square.p("cka")[0, 1] == square.adjusted("cka")[0, 1] == 1e-4
+    assert square.nulls["cka"].p[0, 1] < 1e-4
+
+
+@rs.measure(
+    label="Own",
+    family="alignment",
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    symmetric=True,
+    reference="own",
+)
+def own(x: rs.Representation, y: rs.Representation) -> float:
+    """Correlation of the first columns."""
+    return float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1])
+
+
+def test_a_measure_of_a_user_gets_everything(tmp_path):
+    found = rs.evidence(three(), measures=[own], draws=99, progress=False, save=tmp_path / "e.db")
+    assert found.how("own") == "99 orders"
+    assert found.parts["own"].kind == "groups"
+    assert np.isfinite(found.influence("own", "A", "B").values).all()
+    assert_same(found, rs.load_evidence(tmp_path / "e.db"))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from made_evidence import N, arrays, compared, made_evidence
 
+import resemblance as rs
 from resemblance.inference.result import EXACT, FIXED
 from resemblance.inference.words import (
     ALPHA,
@@ -141,6 +142,16 @@ def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
     assert " of 3 pairs" in first or first.startswith("All 3 pairs")
     assert pwcca.startswith("PWCCA: ")
     assert " of 6, " in pwcca
+
+
+def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
+    evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], draws=9, progress=False)
+    assert evidence.how("mmd") == FIXED
+    (sentence,) = spoken(evidence)
+    assert "beyond chance by CKA" in sentence
+    rows = result_of_evidence(evidence)["measures"].tables[0].rows
+    assert [row[2] == "not tested" for row in rows] == [False, True]
+    assert "not tested" in repr(evidence)
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,14 @@ from ..significance.parts import Kind, groups_of, halves_of
 from .bench import Bench
 from .layout import Layout, Pair
 from .result import PartCells
-from .tasks import LEFT_OUT, LeftOutTask, TaskCell, rows_of
+from .tasks import LEFT_OUT, LeftOutTask, rows_of
+from .tiling import chosen, tiled
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
 # of a value that jumps is too wide or too narrow; random halves are not.
 HALVED_FAMILIES = ("neighbours", "topology")
 HALVED = ("mka", "kcka")
+VIEWS = 4  # times the memory of the views of a value that all values without a sample take
 SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
 
 
@@ -81,20 +83,14 @@ def _left_out(
     bench: Bench, pairs: Mapping[Measure, list[Pair]], weight: float
 ) -> dict[Measure, np.ndarray]:
     """Return the (rows, columns, n) values of the measures that have all of them."""
-    layout = bench.layout
+    missing = {
+        m: [pair for pair in of_measure if not bench.has(m, pair, LEFT_OUT)]
+        for m, of_measure in pairs.items()
+    }
     tasks = []
-    for j in layout.movable:
-        cells = [
-            TaskCell(p, i, j)
-            for p, m in enumerate(pairs)
-            for i, column in pairs[m]
-            if column == j and not bench.has(m, (i, j), LEFT_OUT)
-        ]
-        if cells:
-            used = sorted({k for cell in cells for k in cell[1:]})
-            inputs = {k: layout.all[k] for k in used}
-            tokens = {k: layout.tokens[k] for k in used}
-            tasks.append(LeftOutTask(tuple(pairs), inputs, tokens, tuple(cells)))
+    for measures, cells in tiled(bench.layout, missing, bench.memory // VIEWS, bench.pieces):
+        inputs, tokens = chosen(bench.layout, cells)
+        tasks.append(LeftOutTask(measures, inputs, tokens, tuple(cells)))
     bench.run(tasks, weight)
     tables = {m: _table(bench, m, pairs[m]) for m in pairs}
     return {m: table for m, table in tables.items() if table is not None}

@@ -17,7 +17,6 @@ from ..representation import (
     without_gradient,
 )
 from .graph_sums import POWERS, distinct_sums, expansion, mean_power
-from .result import SMALLEST
 
 Side = Literal["left", "right"]
 
@@ -164,10 +163,11 @@ def exact_null(measure: Measure, value: float, left: Profile, right: Profile, n:
 
     The value, or its square, is c + s T with T = <A, B> / (|A| |B|), so T follows from the value.
     p is P(T' >= T), T' from the Pearson type III distribution with the mean, variance and skewness
-    that T has over all n! orders, but at least 1e-4: so far the tail has been checked. It is 1 if
-    T is the same in all orders. Chance and spread are the exact mean and standard deviation of the
-    value over all orders where it is linear in T. Where its square is, they are those of the root
-    over the quantiles of this distribution, an approximation: the exact moments are of the square.
+    that T has over all n! orders. The tail has been checked down to 1e-4; a smaller p says no more
+    than that. It is 1 if T is the same in all orders. Chance and spread are the exact mean and
+    standard deviation of the value over all orders where it is linear in T. Where its square is,
+    they are those of the root over the quantiles of this distribution, an approximation: the exact
+    moments are of the square.
 
     Reference: Kazi-Aoual et al. 1995, three moments of inner products of centred matrices; here
     the matrices are any.
@@ -185,7 +185,7 @@ def exact_null(measure: Measure, value: float, left: Profile, right: Profile, n:
         squares = chance + slope * spread * _quantiles(skewness)
         roots = np.sqrt(np.maximum(squares, 0))
         chance, deviation = float(roots.mean()), float(roots.std())
-    return ExactNull(chance, deviation, max(p, SMALLEST))
+    return ExactNull(chance, deviation, p)
 
 
 def _line(product: Product, left: Profile, right: Profile) -> tuple[float, float]:

@@ -11,17 +11,16 @@ import numpy as np
 from ..comparison import Comparison
 from ..measure import Measure
 from ..significance.orders import Design
-from ..tiles import Tile, group_measures, tiles
 from .bench import Bench
 from .carrying import actions_of
 from .layout import Layout, Pair
 from .moments import Profile, Side, exact_null, is_trusted
 from .result import EXACT, FIXED, NullCells
 from .tasks import CHUNK, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
+from .tiling import Wanted, chosen, tiled
 
 MOST_SAMPLES = 5000  # for exact moments, whose matrices are n x n
 
-Wanted = dict[Measure, list[Pair]]
 Profiles = dict[Pair, tuple[Profile, Profile]]
 
 
@@ -156,54 +155,27 @@ def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | N
 def _null_tasks(bench: Bench, pairs: Wanted, design: Design, guards: Guards) -> list[NullTask]:
     """Return the draws that are missing, in tiles whose views fit the memory."""
     layout, kind = bench.layout, _kind(design, bench.layout)
-    measures = [m for m in pairs if pairs[m]]
-    if not measures:
-        return []
     budget = bench.memory // 2 if layout.is_square else bench.memory  # moved rows take as much
-    widest = max(r.shape[1] for r in layout.all)
-    groups = group_measures(measures, design.n, widest, len(layout.all), budget)
-    rows, columns = layout.shape
     tasks = []
-    for tile in tiles(groups, rows, None if layout.is_square else columns, budget, None):
-        cells = _cells_in(layout, tile, pairs)
-        chunks = _chunks(bench, tile, cells, kind, design)
-        anew = frozenset(
-            (p, k)
-            for p, m in enumerate(tile.measures)
-            for k in range(len(layout.all))
-            if (m, k) in guards.anew
-        )
+    for measures, cells in tiled(layout, pairs, budget):
+        chunks = _chunks(bench, measures, cells, kind, design)
+        anew = frozenset((measures.index(m), k) for m, k in guards.anew if m in measures)
         for part in _parts(chunks, bench.pieces):
-            used = sorted({k for chunk in part for cell in chunk.cells for k in cell[1:]})
-            inputs = {k: layout.all[k] for k in used}
-            tokens = {k: layout.tokens[k] for k in used}
-            of_task = (tile.measures, inputs, tokens, design, layout.is_square, kind, anew)
+            inputs, tokens = chosen(layout, [cell for chunk in part for cell in chunk.cells])
+            of_task = (measures, inputs, tokens, design, layout.is_square, kind, anew)
             tasks.append(NullTask(*of_task, part))
     return tasks
 
 
-def _cells_in(layout: Layout, tile: Tile, pairs: Wanted) -> list[TaskCell]:
-    """Return the cells of a tile, those of a column one after the other."""
-    columns = {c + layout.first_column for c in tile.columns}
-    rows = set(tile.rows)
-    cells = [
-        TaskCell(p, i, j)
-        for p, m in enumerate(tile.measures)
-        for i, j in pairs[m]
-        if (i in rows and j in columns) or (layout.is_square and i in columns and j in rows)
-    ]
-    return sorted(cells, key=lambda cell: (cell.y, cell.x, cell.measure))
-
-
 def _chunks(
-    bench: Bench, tile: Tile, cells: Sequence[TaskCell], kind: str, design: Design
+    bench: Bench, measures: Sequence[Measure], cells: Sequence[TaskCell], kind: str, design: Design
 ) -> list[Chunk]:
     chunks = []
     for start, stop in pieces_of(design):
         missing = tuple(
             cell
             for cell in cells
-            if not _is_stored(bench, tile.measures[cell.measure], cell, kind, start, stop)
+            if not _is_stored(bench, measures[cell.measure], cell, kind, start, stop)
         )
         if missing:
             chunks.append(Chunk(start, stop, missing))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,15 @@ from ..significance.orders import Design
 from ..significance.parts import Kind, half_width, standard_error
 from ..suggestions import did_you_mean
 from .differences import Difference, difference_of
+from .samples import (
+    Contributions,
+    CurvePoint,
+    Influence,
+    contributions_of,
+    curve_of,
+    influence_of,
+    samples_needed,
+)
 from .saving import save_evidence
 
 EXACT = "exact moments"
@@ -29,11 +38,12 @@ SMALLEST = 1e-4  # p-values of exact moments are not trusted below
 class NullCells(NamedTuple):
     """What a measure is if the samples of two representations are unrelated, for each pair.
 
-    ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, all
-    (rows, columns); ``drawn`` are the values in each order, (rows, columns, draws), or empty along
-    the last axis where exact moments or shifts took their place; ``how`` says for each pair how it
-    was computed. ``observed`` are the values that chance is for: those of the comparison, but of
-    shifted windows that of the unshifted ones, which have fewer samples.
+    ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, also
+    those of exact moments that are too small to be trusted, all (rows, columns); ``drawn`` are the
+    values in each order, (rows, columns, draws), or empty along the last axis where exact moments
+    or shifts took their place; ``how`` says for each pair how it was computed. ``observed`` are the
+    values that chance is for: those of the comparison, but of shifted windows that of the unshifted
+    ones, which have fewer samples.
     """
 
     chance: np.ndarray
@@ -55,6 +65,14 @@ class PartCells(NamedTuple):
     reasons: tuple[Failure, ...] = ()
 
 
+class Origin(NamedTuple):
+    """What evidence was computed from: representations by name, and measures by specification."""
+
+    rows: Mapping[str, Representation]
+    columns: Mapping[str, Representation]
+    measures: Mapping[str, Measure]
+
+
 class Best(NamedTuple):
     """The pair furthest above chance; its p-value pays for the search among all pairs."""
 
@@ -71,8 +89,8 @@ class Evidence:
     ``evidence["cka"]`` is the matrix of values, as of a :class:`Comparison`, which ``comparison``
     is; the methods return matrices of the same shape. All p-values are one-sided, in the direction
     of similarity. Where all pairs of one list are compared, the diagonal has values but no chance,
-    p-values or intervals (NaN): nothing is tested against itself. ``sides`` are the
-    representations of the rows and of the columns by name; None after reading from a file.
+    p-values or intervals (NaN): nothing is tested against itself. ``origin``: what it
+    was computed from; None after reading from a file.
     """
 
     comparison: Comparison
@@ -81,7 +99,7 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
-    sides: tuple[Mapping[str, Representation], Mapping[str, Representation]] | None = None
+    origin: Origin | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -136,8 +154,8 @@ class Evidence:
         return self._null(measure).spread
 
     def p(self, measure: str | Measure) -> np.ndarray:
-        """Return the p-value of each pair by itself; at least 1e-4 where moments are exact."""
-        return self._null(measure).p
+        """Return the p-value of each pair; where moments are exact, 1e-4 means that or less."""
+        return self._said(measure, self._null(measure).p)
 
     def how(self, measure: str | Measure) -> str:
         """Return how chance was found; all ways, if not the same for all pairs."""
@@ -164,18 +182,18 @@ class Evidence:
         With orders: step-down maxT of the values in units of their spread around chance (Westfall
         and Young 1993). With exact moments: Holm 1979, which needs no orders.
         """
-        p, tested = self.p(measure), self._tested(measure)
-        adjusted = np.full(p.shape, np.nan)
+        tested = self._tested(measure)
+        adjusted = np.full(tested.shape, np.nan)
         if tested.any():
             adjusted[tested] = self._adjusted(measure, tested)
-        return self._mirrored(measure, adjusted)
+        return self._said(measure, self._mirrored(measure, adjusted))
 
     def fdr(self, measure: str | Measure) -> np.ndarray:
         """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""
-        p, tested = self.p(measure), self._tested(measure)
+        p, tested = self._null(measure).p, self._tested(measure)
         rates = np.full(p.shape, np.nan)
         rates[tested] = false_discovery_rates(p[tested])
-        return self._mirrored(measure, rates)
+        return self._said(measure, self._mirrored(measure, rates))
 
     def low(self, measure: str | Measure) -> np.ndarray:
         """Return the lower ends of the intervals."""
@@ -223,6 +241,52 @@ class Evidence:
         without an interval.
         """
         return difference_of(self, measure, one, other, of)
+
+    def influence(self, measure: str | Measure, row: str, column: str, by: Any = None) -> Influence:
+        """Return how much each sample adds to a value, or each group of samples with a label.
+
+        It is the value minus that without the sample or group: positive where it makes the value
+        larger. Exact and cheap for measures that declare ``left_out``, n calls for others; a call
+        for each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
+        """
+        return influence_of(self, measure, row, column, by)
+
+    def contributions(
+        self, measure: str | Measure, row: str, column: str, labels: Any
+    ) -> Contributions:
+        """Return shares of a value that add up to it, one for each pair of classes.
+
+        Raises ``ValueError`` for a measure that is not proportional to an inner product of two
+        matrices, and for evidence from a file.
+        """
+        return contributions_of(self, measure, row, column, labels)
+
+    def curve(
+        self,
+        measure: str | Measure,
+        row: str,
+        column: str,
+        fractions: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
+        draws: int = 10,
+    ) -> tuple[CurvePoint, ...]:
+        """Return the mean of a value over random parts of the samples, and its standard deviation.
+
+        A curve that still rises or falls at all samples is that of a biased measure, whose value
+        depends on their number. Raises ``ValueError`` for evidence from a file.
+        """
+        return curve_of(self, measure, row, column, fractions, draws)
+
+    def samples_for(
+        self, measure: str | Measure, *, width: float | None = None, detect: float | None = None
+    ) -> np.ndarray:
+        """Return how many samples each pair needs, (rows, columns), from this pilot.
+
+        ``width``: of its interval; standard errors fall with the root of the number of samples.
+        ``detect``: the smallest similarity to be found with 80 % power at the level 5 %, known for
+        debiased CKA and RSA only, where it depends on no pilot (:func:`resemblance.samples_for`).
+        NaN for pairs without an interval. Raises ``ValueError`` unless one of both is given.
+        """
+        return samples_needed(self, measure, width, detect)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: the record of the comparison, then low, high,
@@ -278,9 +342,14 @@ class Evidence:
     def _tested(self, measure: str | Measure) -> np.ndarray:
         """Return which cells are tests of their own: of a symmetric measure, those above the
         diagonal of a square."""
-        tested = ~np.isnan(self.p(measure))
+        tested = ~np.isnan(self._null(measure).p)
         is_mirrored = self.is_square and self.comparison.info(measure).symmetric
         return np.triu(tested, 1) if is_mirrored else tested
+
+    def _said(self, measure: str | Measure, p: np.ndarray) -> np.ndarray:
+        """Return p-values without what the tails of exact moments are not trusted to say."""
+        is_exact = np.array(self._null(measure).how) == EXACT
+        return np.where(is_exact, np.fmax(p, SMALLEST), p) if is_exact.any() else p
 
     def _mirrored(self, measure: str | Measure, cells: np.ndarray) -> np.ndarray:
         if self.is_square and self.comparison.info(measure).symmetric:
@@ -312,7 +381,8 @@ class Evidence:
 def _unit(null: NullCells) -> np.ndarray:
     """Return the spread of each pair, or what rounding leaves of none."""
     sizes = np.fmax(np.abs(null.chance), np.abs(null.observed))
-    return np.fmax(null.spread, ROUNDING * np.fmax(sizes, ROUNDING))
+    unit: np.ndarray = np.fmax(null.spread, ROUNDING * np.fmax(sizes, ROUNDING))
+    return unit
 
 
 def _or_none(value: float) -> float | None:

@@ -61,7 +61,8 @@ def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
         return spec, *_single(pairs[0]), how
     scores = (_span([getattr(pair, n) for pair in pairs]) for n in ("value", "chance", "above"))
     value, chance, above = scores
-    count = f"{known.beyond} of {len(known.tested)} ≤ {ALPHA:g}"
+    tested = len(known.tested)
+    count = f"{known.beyond} of {tested} ≤ {ALPHA:g}" if tested else "not tested"
     widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=math.nan)
     interval = "" if math.isnan(widest) else f"± {brief(widest / 2)} or less"
     return spec, value, interval, chance, above, count, how

@@ -56,8 +56,8 @@ class Readings(NamedTuple):
 
     @property
     def tested(self) -> list[Reading]:
-        """The pairs with a p-value."""
-        return [pair for pair in self.pairs if pair.is_tested]
+        """The pairs whose value could be beyond chance: none if the pairing does not matter."""
+        return [pair for pair in self.pairs if pair.is_tested and pair.how != FIXED]
 
     @property
     def beyond(self) -> int:

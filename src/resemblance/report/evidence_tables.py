@@ -58,11 +58,11 @@ def _furthest(evidence: Evidence, known: Sequence[Readings]) -> Any:
     rows = []
     for of in known:
         tested = of.tested
-        share, how = f"{of.beyond} of {len(tested)}", evidence.how(of.info.spec) or "–"
+        how = evidence.how(of.info.spec) or "–"
         if not tested:
-            rows.append((of.info.spec, share, *["–"] * 7, how))
+            rows.append((of.info.spec, "not tested", *["–"] * 7, how))
             continue
-        best = furthest(evidence, of)
+        best, share = furthest(evidence, of), f"{of.beyond} of {len(tested)}"
         row = (of.info.spec, share, best.x, best.y, *_numbers(best), p_text(best.adjusted), how)
         rows.append(row)
     return plain_table(header, rows, right=(1, *range(4, 9)))

@@ -120,7 +120,7 @@ def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
     tested = known.tested
     start = known.info.spec, known.info.label
     if not tested:
-        return (*start, "0 of 0", *[None] * 6)
+        return (*start, "not tested", *[None] * 6)
     best = furthest(evidence, known)
     above = [pair.above for pair in tested if not math.isnan(pair.above)]
     return (

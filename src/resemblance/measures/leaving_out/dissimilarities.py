@@ -89,13 +89,13 @@ def _of_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
     """Spearman's correlation of two vectors of pairs without those of each sample."""
     n, (r, s) = x.shape[0], (rank_of_pairs(v, kind) for v in (x, y))
     pairs = (n - 1) * (n - 2) / 2
-    in_rows = _sums_in_rows(r, s, n)
+    in_rows = _sums_in_rows(x, y, kind)
     # Sums over the pairs of the others: of r and s, of c and e, and of their products.
     of_r, of_s = (-row_sums(v, n) for v in (r, s))
     of_c, of_e = (row_sums(len(v) / 2 - v, n) - (n - 1) ** 2 / 2 for v in (r, s))
-    c_and_s = row_sums(_above(r, s), n) - in_rows[0] - of_c * of_s / pairs
-    r_and_e = row_sums(_above(s, r), n) - in_rows[1] - of_r * of_e / pairs
-    c_and_e = _sums_of_both(r, s, n) - in_rows[2] - of_c * of_e / pairs
+    c_and_s = row_sums(_above(x, s, kind), n) - in_rows[0] - of_c * of_s / pairs
+    r_and_e = row_sums(_above(y, r, kind), n) - in_rows[1] - of_r * of_e / pairs
+    c_and_e = _sums_of_both(x, y, kind) - in_rows[2] - of_c * of_e / pairs
     r_and_s = r @ s - row_sums(r * s, n) - of_r * of_s / pairs
     squares = [_rank_squares(v, kind) for v in (x, y)]
     covariance = r_and_s - c_and_s - r_and_e + c_and_e
@@ -112,42 +112,67 @@ def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     return np.asarray(np.rint(2 * centred + len(vector) + 1) / 2 - (len(vector) + 1) / 2)
 
 
-def _place(r: np.ndarray) -> np.ndarray:
+@view
+def _place(x: Representation, kind: str) -> np.ndarray:
     """Return twice the rank of each pair, from 0."""
-    return np.asarray(np.rint(2 * r + len(r) - 1), dtype=np.int64)
+    r = rank_of_pairs(x, kind)
+    return np.asarray(np.rint(2 * r + len(r) - 1), dtype=np.int32 if len(r) < 2**30 else np.int64)
 
 
-def _above(r: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return for each pair the weight of all pairs of higher ranks, with half of those of the same
-    rank."""
-    place = _place(r)
-    at = np.bincount(place, weights=weights, minlength=2 * len(r) - 1)
+def _above(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
+    """Return for each pair the weight of all pairs of higher ranks in x, with half of those of the
+    same rank."""
+    place = _place(x, kind)
+    at = np.bincount(place, weights=weights, minlength=2 * len(place) - 1)
     return np.asarray((np.cumsum(at[::-1])[::-1] - at / 2)[place])
 
 
-def _sums_in_rows(r: np.ndarray, s: np.ndarray, n: int) -> np.ndarray:
-    """Return sums over the pairs of each sample, of the products c s, e r and c e: shape (3, n)."""
-    sums = np.empty((3, n))
+@view
+def _ranks_in_rows(x: Representation, kind: str) -> np.ndarray:
+    """Return c, the rank of each pair among those of its sample, (n, n); 0 on the diagonal.
+
+    Single precision is exact for ranks of up to 8 million samples.
+    """
+    n, r = x.shape[0], rank_of_pairs(x, kind)
+    ranks = np.zeros((n, n), dtype=np.float32)
     for start, stop in row_blocks(n):
         at = np.stack([_pairs_of(i, n) for i in range(start, stop)])
-        c, e = (ranks_of_rows(v[at]) - 0.5 for v in (r, s))
-        products = c * s[at], e * r[at], c * e
-        sums[:, start:stop] = [product.sum(axis=1) for product in products]
+        of_rows = ranks_of_rows(r[at]) - 0.5
+        for i, row in enumerate(of_rows, start):
+            ranks[i, :i], ranks[i, i + 1 :] = row[:i], row[i:]
+    return ranks
+
+
+def _sums_in_rows(x: Representation, y: Representation, kind: str) -> np.ndarray:
+    """Return sums over the pairs of each sample, of the products c s, e r and c e: shape (3, n)."""
+    from scipy.spatial.distance import squareform
+
+    c, e = (_ranks_in_rows(v, kind) for v in (x, y))
+    r, s = (squareform(rank_of_pairs(v, kind), checks=False) for v in (x, y))
+    sums = np.empty((3, len(c)))
+    for start, stop in row_blocks(len(c)):
+        rows = slice(start, stop)
+        sums[0, rows] = (c[rows] * s[rows]).sum(axis=1)
+        sums[1, rows] = (e[rows] * r[rows]).sum(axis=1)
+        sums[2, rows] = (c[rows].astype(np.float64) * e[rows]).sum(axis=1)
     return sums
 
 
-def _sums_of_both(r: np.ndarray, s: np.ndarray, n: int) -> np.ndarray:
+def _sums_of_both(x: Representation, y: Representation, kind: str) -> np.ndarray:
     """Return the sums over all pairs of the products c e for each sample, but for what both have in
     common within bins of the ranks, shape (n,)."""
-    (bins, c), (others, e) = (_binned(v, n) for v in (r, s))
-    pairs = np.bincount(bins * BINS + others, minlength=BINS**2).reshape(BINS, BINS)
+    (bins, c), (others, e) = (_binned(v, kind) for v in (x, y))
+    joint = bins.astype(np.int32) * BINS + others
+    pairs = np.bincount(joint, minlength=BINS**2).reshape(BINS, BINS)
     return np.asarray(np.einsum("ij,ij->i", c @ pairs, e))
 
 
-def _binned(r: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+@view
+def _binned(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the bin of the rank of each pair, and for each sample the mean of c over the pairs of
     every bin, shape (n, bins)."""
-    bins = (_place(r) + 1) * BINS // (2 * len(r))
+    n, r = x.shape[0], rank_of_pairs(x, kind)
+    bins = (_place(x, kind).astype(np.int64) + 1) * BINS // (2 * len(r))
     counts = np.bincount(bins, minlength=BINS)
     higher = counts[::-1].cumsum()[::-1] - counts
     share = (len(r) / 2 - r - higher[bins]) / counts[bins]  # of the pairs of the bin, those above
@@ -156,7 +181,7 @@ def _binned(r: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         at = _pairs_of(i, n)
         mine = np.bincount(bins[at], minlength=BINS)
         means[i] = mine.cumsum() - mine + np.bincount(bins[at], share[at], minlength=BINS)
-    return bins, means
+    return bins.astype(np.int16), means
 
 
 def _pairs_of(i: int, n: int) -> np.ndarray:
@@ -172,7 +197,7 @@ def _rank_squares(x: Representation, kind: str) -> np.ndarray:
 
     (m³ - m) / 12 for m pairs without ties, and (t³ - t) / 12 less for t pairs of the same rank.
     """
-    n, place = x.shape[0], _place(rank_of_pairs(x, kind))
+    n, place = x.shape[0], _place(x, kind)
     m, sizes = (n - 1) * (n - 2) // 2, np.bincount(place)
     missing = np.full(n, _cubes(sizes).sum())
     for i in range(n if missing.any() else 0):

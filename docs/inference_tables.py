@@ -1,0 +1,52 @@
+"""What inference has for each measure of the catalogue, read from its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from inference_claims import UNPAIRED, WITHOUT_PRODUCT
+from left_out_claims import WITHOUT_LEFT_OUT
+
+import resemblance as rs
+from resemblance.inference.carrying import actions_of
+from resemblance.inference.intervals import kind_of
+from resemblance.significance.orders import Design
+
+KINDS = {"left_out": "without each sample", "halves": "40 halves", "groups": "20 groups"}
+SAMPLES, WIDEST = 100, 50  # of a study that needs groups for canonical correlations
+
+
+class InferenceRow(NamedTuple):
+    """A measure, how its p-values and its intervals are made, and what else is known of it."""
+
+    measure: str
+    p_values: str
+    intervals: str
+    chance: str
+    views: str
+
+
+def inference_rows() -> Iterator[InferenceRow]:
+    """Yield what each measure of the catalogue has, family by family."""
+    for m in rs.list_measures():
+        chance = "exact" if m.chance or m.product else "from orders"
+        if WITHOUT_PRODUCT.get(m.name) == UNPAIRED:
+            chance = "is the value"
+        carried = "carried" if actions_of(m).of_view is not None else "anew"
+        yield InferenceRow(m.name, p_values(m), intervals(m), chance, carried)
+
+
+def p_values(m: rs.Measure) -> str:
+    """Return how p-values come about; if by orders, why."""
+    if m.product:
+        return "exact moments"
+    reason = WITHOUT_PRODUCT[m.name]
+    return f"none: {reason}" if reason == UNPAIRED else f"orders: {reason}"
+
+
+def intervals(m: rs.Measure) -> str:
+    """Return how intervals come about; if by groups, why."""
+    kind = kind_of(m, Design(SAMPLES), WIDEST)
+    reason = WITHOUT_LEFT_OUT.get(m.name)
+    return f"{KINDS[kind]}: {reason}" if kind == "groups" and reason else KINDS[kind]
