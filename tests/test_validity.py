@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[1]
 DEBIASED = "cka[estimator=debiased]"
 UNFINISHED = {
     ("coverage", "n = 500, d = 20 and 30"),
-    ("coverage", "n = 500, d = 200 and 300"),
     ("differences", "a small difference"),
 }
 
