@@ -14,8 +14,7 @@ from resemblance.results.claims import NOT, REPRODUCED, Claim
 from resemblance.results.sections import Section, Table
 
 DOCS = ROOT / "docs"
-# Made by scripts that measure, see test_costs_of_resi.py, test_validity.py and
-# test_inference_pages.py.
+# Made by scripts in benchmarks that measure.
 MEASURED = {
     "paper_costs.md",
     "evidence-costs.md",
