@@ -13,7 +13,7 @@ from ..comparison import Comparison, Failure, MeasureInfo
 from ..extras import need
 from ..measure import Measure
 from ..representation import Representation
-from ..significance.adjusting import false_discovery_rates, holm, step_down
+from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, standardised, step_down
 from ..significance.orders import Design
 from ..significance.parts import Kind, half_width, standard_error
 from ..suggestions import did_you_mean
@@ -31,7 +31,6 @@ from .saving import save_evidence
 
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
-ROUNDING = 1e-9  # of a value: no spread is smaller
 SMALLEST = 1e-4  # p-values of exact moments are not trusted below
 
 
@@ -238,7 +237,7 @@ class Evidence:
 
         Warns for a biased estimator of CKA: pairs of equal similarity and different widths differ
         by their bias. Raises ``KeyError`` for names that do not exist and ``ValueError`` for a pair
-        without an interval.
+        without an interval, or with one that has no width.
         """
         return difference_of(self, measure, one, other, of)
 
@@ -357,12 +356,11 @@ class Evidence:
         return cells
 
     def _adjusted(self, measure: str | Measure, tested: np.ndarray) -> np.ndarray:
-        null = self._null(measure)
+        null, sign = self._null(measure), self._sign(measure)
         if not null.drawn.shape[-1]:
             return holm(null.p[tested])
-        chance, unit = null.chance[tested, None], _unit(null)[tested, None]
-        drawn = self._sign(measure) * (null.drawn[tested] - chance) / unit
-        return step_down(self._standardised(measure)[tested], drawn.T, self.design)
+        observed, drawn = sign * null.observed[tested], sign * null.drawn[tested].T
+        return step_down(*standardised(observed, drawn, self.design), self.design)
 
     def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
         from .words import above_chance
