@@ -13,7 +13,7 @@ from ..comparison import Comparison, Failure, MeasureInfo
 from ..extras import need
 from ..measure import Measure
 from ..representation import Representation
-from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, standardised, step_down
+from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
 from ..significance.orders import Design
 from ..significance.parts import Kind, half_width, standard_error
 from ..suggestions import did_you_mean
@@ -64,7 +64,7 @@ class PartCells(NamedTuple):
     reasons: tuple[Failure, ...] = ()
 
 
-class Origin(NamedTuple):
+class EvidenceOrigin(NamedTuple):
     """What evidence was computed from: representations by name, and measures by specification."""
 
     rows: Mapping[str, Representation]
@@ -98,7 +98,7 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
-    origin: Origin | None = None
+    origin: EvidenceOrigin | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -332,7 +332,8 @@ class Evidence:
     def _standardised(self, measure: str | Measure) -> np.ndarray:
         """Return how many spreads each value is above chance, in the direction of similarity."""
         null = self._null(measure)
-        z: np.ndarray = self._sign(measure) * (null.observed - null.chance) / _unit(null)
+        centre, unit = _scale_of(null, self.design)
+        z: np.ndarray = self._sign(measure) * (null.observed - centre) / unit
         return z
 
     def _sign(self, measure: str | Measure) -> int:
@@ -356,11 +357,12 @@ class Evidence:
         return cells
 
     def _adjusted(self, measure: str | Measure, tested: np.ndarray) -> np.ndarray:
-        null, sign = self._null(measure), self._sign(measure)
+        null = self._null(measure)
         if not null.drawn.shape[-1]:
             return holm(null.p[tested])
-        observed, drawn = sign * null.observed[tested], sign * null.drawn[tested].T
-        return step_down(*standardised(observed, drawn, self.design), self.design)
+        centre, unit = (table[tested, None] for table in _scale_of(null, self.design))
+        drawn = self._sign(measure) * (null.drawn[tested] - centre) / unit
+        return step_down(self._standardised(measure)[tested], drawn.T, self.design)
 
     def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
         from .words import above_chance
@@ -376,11 +378,23 @@ class Evidence:
         }
 
 
-def _unit(null: NullCells) -> np.ndarray:
-    """Return the spread of each pair, or what rounding leaves of none."""
-    sizes = np.fmax(np.abs(null.chance), np.abs(null.observed))
-    unit: np.ndarray = np.fmax(null.spread, ROUNDING * np.fmax(sizes, ROUNDING))
-    return unit
+def _scale_of(null: NullCells, design: Design) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the spread in whose units the pairs of a map are compared.
+
+    Of the values drawn together with that observed: under the null hypothesis all are alike, and a
+    scale that leaves one out would set it apart. At least what rounding leaves of no spread.
+    """
+    centre, spread = null.chance, null.spread
+    if null.drawn.shape[-1]:
+        others = null.drawn[..., 1:] if design.is_exhaustive else null.drawn
+        values = np.concatenate([null.observed[..., None], others], axis=-1)
+        known = ~np.isnan(values)
+        count = np.maximum(known.sum(axis=-1), 1)
+        centre = np.where(known, values, 0).sum(axis=-1) / count
+        squares = np.where(known, values - centre[..., None], 0) ** 2
+        spread = np.sqrt(squares.sum(axis=-1) / count)
+    sizes = np.fmax(np.abs(centre), np.abs(null.observed))
+    return centre, np.fmax(spread, ROUNDING * np.fmax(sizes, ROUNDING))
 
 
 def _or_none(value: float) -> float | None:

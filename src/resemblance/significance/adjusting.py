@@ -10,26 +10,6 @@ from .permutation import p_values_of
 ROUNDING = 1e-9  # of a value: no spread is smaller
 
 
-def standardised(
-    observed: np.ndarray, drawn: np.ndarray, design: Design | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return values (tests,) and draws (draws, tests) in units of their spread around their mean.
-
-    Both are of the value observed and the draws together: so no order is treated in another way
-    than the rest, and the tests of few draws keep their level. A spread of nothing but rounding
-    counts as rounding; draws that are NaN stay so and count for neither.
-    """
-    is_among = design is not None and design.is_exhaustive
-    table = drawn if is_among else np.vstack([observed, drawn])
-    has_values = ~np.isnan(table)
-    count = np.maximum(has_values.sum(axis=0), 1)
-    mean = np.where(has_values, table, 0).sum(axis=0) / count
-    squares = np.where(has_values, table - mean, 0) ** 2
-    sizes = ROUNDING * np.maximum(np.abs(mean), ROUNDING)
-    unit = np.maximum(np.sqrt(squares.sum(axis=0) / count), sizes)
-    return (observed - mean) / unit, (drawn - mean) / unit
-
-
 def step_down(observed: np.ndarray, drawn: np.ndarray, design: Design | None = None) -> np.ndarray:
     r"""Return p-values that hold for all tests at once: step-down maxT.
 
