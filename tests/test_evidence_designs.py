@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
+from resemblance.inference.intervals import parts_of
 from resemblance.inference.result import EXACT
 from resemblance.modules import load_module
 
@@ -35,19 +36,17 @@ def found(*sides, **options) -> rs.Evidence:
 
 def test_a_square_of_few_orders_tests_pairs_against_each_other():
     """All orders of both sides at once would leave every pair as it is."""
-    arrays, blocks = related(), np.repeat(np.arange(5), [5, 5, 5, 5, 4])[:20]
-    arrays = {k: a[:20] for k, a in arrays.items()}
-    options = {"measures": ["cka", "mutual_knn"], "blocks": blocks, "draws": 999}
+    arrays, blocks = related(0.6, n=20), np.repeat(np.arange(5), 4)
+    options = {"measures": ["cka"], "blocks": blocks, "draws": 199}
     square = found(arrays, **options)
     rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
     assert rectangle.how("cka") == "all 120 orders of 5 blocks"
-    assert square.how("cka") == "999 orders of 5 blocks"
-    for measure in ("cka", "mutual_knn"):
-        p, exact = square.p(measure)[0, 1:], rectangle.p(measure)[0]
-        np.testing.assert_allclose(p, exact, atol=0.01)
-        assert (square.spread(measure)[0, 1:] > 0.01).all()
+    assert square.how("cka") == "199 orders of 5 blocks"
+    for face, error in (("p", 0.06), ("chance", 0.02), ("spread", 0.02)):
+        drawn, exact = (getattr(e, face)("cka")[0] for e in (square, rectangle))
+        np.testing.assert_allclose(drawn[1:], exact, atol=error)
     assert square.attainable == pytest.approx(1 / 120)
-    assert (square.p("cka")[0, 1:] < 0.03).all()
+    assert (square.p("cka")[0, 1:] < 0.05).all()
 
 
 def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
@@ -83,22 +82,18 @@ def test_designs_in_one_file_do_not_mix(tmp_path):
         {"within": groups[::2].repeat(2)[::-1]},
         {"blocks": np.repeat(np.arange(8), 3)},
         {"series": 3},
-        {"series": 5},
         {"draws": 20},
-        {"level": 0.8},
         {"exact": False},
     ]
     sides = (arrays,), ({"A": arrays["A"]}, {k: arrays[k] for k in "BC"})
     options = {"measures": ["cka[estimator=debiased]", "procrustes"], "draws": 30}
-    for _ in range(2):
-        for design in designs:
-            for side in sides:
-                saved = found(*side, **options | design, save=path)
-                alone = found(*side, **options | design)
-                for name in options["measures"]:
-                    for face in ("p", "adjusted", "chance", "low"):
-                        one, other = (getattr(e, face)(name) for e in (saved, alone))
-                        np.testing.assert_array_equal(one, other, err_msg=f"{design} {face}")
+    for design in designs:
+        for side in sides:
+            saved, alone = (found(*side, **options | design, save=s) for s in (path, None))
+            for name in options["measures"]:
+                for face in ("p", "adjusted", "chance", "low"):
+                    one, other = (getattr(e, face)(name) for e in (saved, alone))
+                    np.testing.assert_array_equal(one, other, err_msg=f"{design} {face}")
 
 
 @pytest.mark.parametrize("kept", ["AB", "CAB"])
@@ -128,10 +123,14 @@ def test_labels_of_samples_go_with_parts_and_windows():
         some = found(arrays, measures=[measure], **design)
         assert not some.failures
         assert some.parts[measure.spec].kind == "groups"
-        keep = np.arange(N) >= 3
-        parts = some.parts[measure.spec].values[0, 1]
-        accuracy = [(a.argmax(axis=1) == labels)[keep].mean() for a in arrays.values()]
-        assert np.isclose(parts, abs(accuracy[0] - accuracy[1])).any()
+        correct = [a.argmax(axis=1) == labels for a in arrays.values()]
+        gaps = [
+            abs(np.diff([c[rows].mean() for c in correct]))
+            for rows in parts_of("groups", some.design)
+        ]
+        np.testing.assert_allclose(
+            some.parts[measure.spec].values[0, 1], np.ravel(gaps), atol=1e-12
+        )
     points = some.curve(measure, "A", "B", fractions=(0.5, 1.0), draws=3)
     assert points[-1].value == pytest.approx(some[measure][0, 1])
 
