@@ -13,7 +13,7 @@ from ..comparison import Comparison, Failure, MeasureInfo
 from ..extras import need
 from ..measure import Measure
 from ..representation import Representation
-from ..significance.adjusting import false_discovery_rates, holm, step_down
+from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
 from ..significance.orders import Design
 from ..significance.parts import Kind, half_width, standard_error
 from ..suggestions import did_you_mean
@@ -31,7 +31,6 @@ from .saving import save_evidence
 
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
-ROUNDING = 1e-9  # of a value: no spread is smaller
 SMALLEST = 1e-4  # p-values of exact moments are not trusted below
 
 
@@ -238,7 +237,7 @@ class Evidence:
 
         Warns for a biased estimator of CKA: pairs of equal similarity and different widths differ
         by their bias. Raises ``KeyError`` for names that do not exist and ``ValueError`` for a pair
-        without an interval.
+        without an interval, or with one that has no width.
         """
         return difference_of(self, measure, one, other, of)
 
@@ -332,7 +331,8 @@ class Evidence:
 
     def _standardised(self, measure: str | Measure) -> np.ndarray:
         """Return how many spreads each value is above chance, in the direction of similarity."""
-        null, (centre, unit) = self._null(measure), _scale_of(self._null(measure))
+        null = self._null(measure)
+        centre, unit = _scale_of(null, self.design)
         z: np.ndarray = self._sign(measure) * (null.observed - centre) / unit
         return z
 
@@ -360,7 +360,7 @@ class Evidence:
         null = self._null(measure)
         if not null.drawn.shape[-1]:
             return holm(null.p[tested])
-        centre, unit = (table[tested, None] for table in _scale_of(null))
+        centre, unit = (table[tested, None] for table in _scale_of(null, self.design))
         drawn = self._sign(measure) * (null.drawn[tested] - centre) / unit
         return step_down(self._standardised(measure)[tested], drawn.T, self.design)
 
@@ -378,7 +378,7 @@ class Evidence:
         }
 
 
-def _scale_of(null: NullCells) -> tuple[np.ndarray, np.ndarray]:
+def _scale_of(null: NullCells, design: Design) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the spread in whose units the pairs of a map are compared.
 
     Of the values drawn together with that observed: under the null hypothesis all are alike, and a
@@ -386,7 +386,8 @@ def _scale_of(null: NullCells) -> tuple[np.ndarray, np.ndarray]:
     """
     centre, spread = null.chance, null.spread
     if null.drawn.shape[-1]:
-        values = np.concatenate([null.observed[..., None], null.drawn], axis=-1)
+        others = null.drawn[..., 1:] if design.is_exhaustive else null.drawn
+        values = np.concatenate([null.observed[..., None], others], axis=-1)
         known = ~np.isnan(values)
         count = np.maximum(known.sum(axis=-1), 1)
         centre = np.where(known, values, 0).sum(axis=-1) / count
