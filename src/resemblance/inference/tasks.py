@@ -106,7 +106,9 @@ class Drawn:
             if (cell.y, True) not in self._moved:
                 self._moved[cell.y, True] = rows_of(of[cell.y], shifted)
             return self._windows[cell.x], self._moved[cell.y, True]
-        x = self._reordered(cell.x, anew) if self._task.is_square else of[cell.x]
+        # All orders are the same for every representation: moved along, x would stay with y.
+        are_both_moved = self._task.is_square and not design.is_exhaustive
+        x = self._reordered(cell.x, anew) if are_both_moved else of[cell.x]
         return x, self._reordered(cell.y, anew)
 
     def _reordered(self, position: int, anew: bool) -> Representation:

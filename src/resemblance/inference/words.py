@@ -169,7 +169,10 @@ def design_line(evidence: Evidence) -> str:
     """Return the design in one line."""
     facts = design_facts(evidence)
     samples = facts.pop("samples")
-    return "; ".join([f"{samples} samples", *(f"{name}: {fact}" for name, fact in facts.items())])
+    parts = [f"{samples} samples", *(f"{name}: {fact}" for name, fact in facts.items())]
+    if evidence.design.shifts:
+        parts.append("values are of all samples, the rest of windows that are not shifted")
+    return "; ".join(parts)
 
 
 def level_words(evidence: Evidence) -> str:
@@ -237,7 +240,7 @@ def _by_measure(evidence: Evidence, texts: Mapping[str, str]) -> str:
             names.setdefault(texts[info.spec], []).append(info.label)
     if len(names) <= 1:
         return "".join(names) or MISSING
-    return "; ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
+    return ", ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
 
 
 # ------------------------------------------------------------------------------------------ results
@@ -251,7 +254,7 @@ def results_in_words(evidence: Evidence, known: Sequence[Readings]) -> tuple[str
         return ("No pair could be tested.",)
     names = {frozenset((pair.x, pair.y)) for r in tested for pair in r.pairs}
     if len(names) == 1 and len(tested) > 1:
-        first = _one_pair(tested)
+        first = _one_pair(evidence, tested)
     elif len(tested) == 1:
         return (_one_measure(evidence, tested[0]),)
     else:
@@ -290,7 +293,7 @@ def _score(best: Reading, pairs: Sequence[Reading]) -> str:
     """Write the score of a pair with the p-value that holds for all pairs."""
     if len(pairs) == 1:
         return f"{score_words(best)}, {p_words(best.p, best.how)}"
-    return f"{score_words(best)}, adjusted {p_words(best.adjusted)}"
+    return f"{score_words(best)}, adjusted {p_words(best.adjusted, best.how)}"
 
 
 def _share(beyond: int, pairs: int) -> str:
@@ -301,24 +304,29 @@ def _share(beyond: int, pairs: int) -> str:
     return f"{beyond} of {pairs} pairs {'is' if beyond == 1 else 'are'}"
 
 
-def _one_pair(tested: Sequence[Readings]) -> str:
+def _one_pair(evidence: Evidence, tested: Sequence[Readings]) -> str:
     """Say by how many measures the only pair is beyond chance."""
     pair, beyond = tested[0].pairs[0], sum(r.beyond > 0 for r in tested)
     whole = "both" if len(tested) == 2 else f"all {len(tested)}"
     many = whole if beyond == len(tested) else f"{beyond or 'none'} of {len(tested)}"
-    return f"{pair.x} and {pair.y} are beyond chance by {many} measures."
+    rest = "" if len(tested) == len(evidence.measures) else " that could be tested"
+    return f"{pair.x} and {pair.y} are beyond chance by {many} measures{rest}."
 
 
 def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
     """Say how many pairs are beyond chance by at least one measure, and by all."""
     verdicts: dict[frozenset[str] | tuple[str, str], list[bool]] = {}
     for known in tested:
-        for pair in known.pairs:
+        for pair in known.tested:
             key = frozenset((pair.x, pair.y)) if evidence.is_square else (pair.x, pair.y)
             verdicts.setdefault(key, []).append(pair.is_beyond)
     by_any, by_all = (sum(map(test, verdicts.values())) for test in (any, all))
-    best = furthest(evidence, tested[0])
+    best, several = furthest(evidence, tested[0]), f"{len(tested)} measures"
+    if by_any == by_all:
+        ways = f"all {several}" if by_all else f"any of {several}"
+    else:
+        ways = f"at least one of {several}, {by_all or 'none'} by all"
     return (
-        f"{_share(by_any, len(verdicts))} beyond chance by at least one of {len(tested)} measures, "
-        f"{by_all or 'none'} by all; furthest by {tested[0].info.label} are {best.x} and {best.y}."
+        f"{_share(by_any, len(verdicts))} beyond chance by {ways}; furthest by "
+        f"{tested[0].info.label} are {best.x} and {best.y}."
     )

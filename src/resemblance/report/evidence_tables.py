@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..inference.words import (
     readings,
     results_in_words,
 )
-from .numbers import minus, number, span
+from .numbers import decimals, digits, minus, number
 from .terminal import LINES, plain_table
 
 
@@ -40,9 +41,9 @@ def _pairs(evidence: Evidence, known: Sequence[Readings]) -> Any:
     rows = [
         (
             *(of.info.spec, pair.x, pair.y),
-            *_numbers(pair),
+            *_numbers(of, pair),
             p_text(pair.p, pair.how),
-            *([p_text(pair.adjusted)] if has_several else []),
+            *([p_text(pair.adjusted, pair.how)] if has_several else []),
             pair.how or "–",
             *([pair.reason] if has_reasons else []),
         )
@@ -63,8 +64,8 @@ def _furthest(evidence: Evidence, known: Sequence[Readings]) -> Any:
             rows.append((of.info.spec, "not tested", *["–"] * 7, how))
             continue
         best, share = furthest(evidence, of), f"{of.beyond} of {len(tested)}"
-        row = (of.info.spec, share, best.x, best.y, *_numbers(best), p_text(best.adjusted), how)
-        rows.append(row)
+        names, p = (best.x, best.y), p_text(best.adjusted, best.how)
+        rows.append((of.info.spec, share, *names, *_numbers(of, best), p, how))
     return plain_table(header, rows, right=(1, *range(4, 9)))
 
 
@@ -72,6 +73,13 @@ def _scores(evidence: Evidence) -> tuple[str, ...]:
     return "value", f"{level_words(evidence)} interval", "chance", "above chance"
 
 
-def _numbers(pair: Reading) -> tuple[str, ...]:
-    interval = "–" if pair.low != pair.low else span(pair.low, pair.high)
-    return number(pair.value), interval, number(pair.chance), number(pair.above)
+def _numbers(of: Readings, pair: Reading) -> tuple[str, ...]:
+    """Write the scores of a pair, with as many decimals as those of all pairs of its measure."""
+    sizes = [abs(x) for one in of.pairs for x in (one.value, one.low, one.high, one.chance)]
+    places = decimals(sizes)
+    value, low, high, chance = (
+        digits(x, places) if x else number(x)
+        for x in (pair.value, pair.low, pair.high, pair.chance)
+    )
+    interval = "–" if math.isnan(pair.low) else f"{low} to {high}"
+    return value, interval, chance, digits(pair.above, 3)

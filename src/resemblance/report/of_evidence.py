@@ -129,7 +129,7 @@ def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
         float(np.median(above)) if above else None,
         f"{best.x} and {best.y}",
         *(_or_none(best.value), _interval(best), _or_none(best.chance)),
-        p_text(best.adjusted),
+        p_text(best.adjusted, best.how),
     )
 
 
@@ -159,7 +159,7 @@ def _value_row(info: MeasureInfo, pair: Reading, is_one_way: bool) -> tuple[Entr
     names = () if is_one_way else (pair.x, pair.y)
     scores = (_or_none(pair.value), _interval(pair), _or_none(pair.chance), _or_none(pair.above))
     p = p_text(pair.p, pair.how) if pair.is_tested else None
-    adjusted = p_text(pair.adjusted) if pair.is_tested else None
+    adjusted = p_text(pair.adjusted, pair.how) if pair.is_tested else None
     how = pair.how or pair.reason or None
     return (info.spec, *names, *scores, p, *(() if is_one_way else (adjusted,)), how)
 
