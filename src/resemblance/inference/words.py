@@ -15,6 +15,7 @@ from .result import EXACT, FIXED, SMALLEST, Evidence
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
 MISSING = "–"
+LARGE, MOST_PLACES = 10, 6  # numbers from there on have no set decimals; nor more of them than this
 
 
 class Reading(NamedTuple):
@@ -114,6 +115,28 @@ def brief(value: float) -> str:
     return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
 
 
+def scores(reading: Reading) -> tuple[str, str, str]:
+    """Write the value, the interval ("" for none) and chance of a pair with the same decimals.
+
+    The interval sets how many: so that half its width has a digit other than 0, at least two.
+    """
+    half = (reading.high - reading.low) / 2
+    numbers = (reading.value, reading.low, reading.high, reading.chance)
+    if not 0 < half < math.inf or max(map(abs, numbers[:3])) >= LARGE:
+        value, low, high, chance = map(brief, numbers)
+    else:
+        places = min(max(2, math.ceil(-math.log10(half))), MOST_PLACES)
+        value, low, high, chance = (_rounded(number, places) for number in numbers)
+    return value, "" if math.isnan(half) else f"{low} to {high}", chance
+
+
+def _rounded(number: float, places: int) -> str:
+    """Write a number with so many decimals, one without any or that is 0 as :func:`brief` does."""
+    if not math.isfinite(number) or abs(number) < ROUNDING:
+        return brief(number)
+    return f"{round(number, places) + 0.0:.{places}f}"  # no −0
+
+
 def p_text(p: float, how: str = "") -> str:
     """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
     if math.isnan(p):
@@ -130,10 +153,9 @@ def p_words(p: float, how: str = "") -> str:
 
 def score_words(reading: Reading) -> str:
     """Write a value with its interval and chance: "0.71 (0.66 to 0.75), chance 0.23"."""
-    has_interval = not math.isnan(reading.low)
-    ends = f" ({brief(reading.low)} to {brief(reading.high)})" if has_interval else ""
-    chance = "" if math.isnan(reading.chance) else f", chance {brief(reading.chance)}"
-    return f"{brief(reading.value)}{ends}{chance}"
+    value, interval, chance = scores(reading)
+    ends = f" ({interval})" if interval else ""
+    return f"{value}{ends}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
 
 
 def words_of(reading: Reading) -> str:

@@ -41,13 +41,13 @@ def _pairs(evidence: Evidence, known: Sequence[Readings]) -> Any:
     rows = [
         (
             *(of.info.spec, pair.x, pair.y),
-            *_numbers(of, pair),
+            *_numbers(pair, places),
             p_text(pair.p, pair.how),
             *([p_text(pair.adjusted, pair.how)] if has_several else []),
             pair.how or "–",
             *([pair.reason] if has_reasons else []),
         )
-        for of in known
+        for of, places in zip(known, map(places_of, known))
         for pair in of.pairs
     ]
     return plain_table(header, rows, right=range(3, 8 + has_several))
@@ -65,7 +65,7 @@ def _furthest(evidence: Evidence, known: Sequence[Readings]) -> Any:
             continue
         best, share = furthest(evidence, of), f"{of.beyond} of {len(tested)}"
         names, p = (best.x, best.y), p_text(best.adjusted, best.how)
-        rows.append((of.info.spec, share, *names, *_numbers(of, best), p, how))
+        rows.append((of.info.spec, share, *names, *_numbers(best, places_of(of)), p, how))
     return plain_table(header, rows, right=(1, *range(4, 9)))
 
 
@@ -73,13 +73,23 @@ def _scores(evidence: Evidence) -> tuple[str, ...]:
     return "value", f"{level_words(evidence)} interval", "chance", "above chance"
 
 
-def _numbers(of: Readings, pair: Reading) -> tuple[str, ...]:
-    """Write the scores of a pair, with as many decimals as those of all pairs of its measure."""
-    sizes = [abs(x) for one in of.pairs for x in (one.value, one.low, one.high, one.chance)]
-    places = decimals(sizes)
-    value, low, high, chance = (
-        digits(x, places) if x else number(x)
-        for x in (pair.value, pair.low, pair.high, pair.chance)
+def places_of(of: Readings) -> int | None:
+    """Return how many decimals show the scores of all pairs of a measure; None for no one count."""
+    return decimals(
+        [abs(x) for pair in of.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
     )
-    interval = "–" if math.isnan(pair.low) else f"{low} to {high}"
-    return value, interval, chance, digits(pair.above, 3)
+
+
+def interval_of(pair: Reading, places: int | None) -> str:
+    """Write the interval of a pair, a dash for none."""
+    return (
+        "–"
+        if math.isnan(pair.low)
+        else f"{digits(pair.low, places)} to {digits(pair.high, places)}"
+    )
+
+
+def _numbers(pair: Reading, places: int | None) -> tuple[str, ...]:
+    """Write the scores of a pair with so many decimals."""
+    value, chance = (number(x) if x == 0 else digits(x, places) for x in (pair.value, pair.chance))
+    return value, interval_of(pair, places), chance, digits(pair.above, 3)
