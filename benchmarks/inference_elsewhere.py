@@ -207,8 +207,8 @@ def distances() -> Iterator[Row]:
         options = {"perm_blocks": blocks} if name == "classes" else {}
 
         def ask(draws: int, pair: Arrays = (X, Y), options: dict[str, Any] = options) -> Answer:
-            found = Dcorr(bias=True).test(*pair, reps=draws, random_state=0, **options)
-            return Answer(float(found[0]), p=float(found[1]))
+            result = Dcorr(bias=True).test(*pair, reps=draws, random_state=0, **options)
+            return Answer(float(result[0]), p=float(result[1]))
 
         more = ", perm_blocks=-labels" if options else ""
         call = f"Dcorr(bias=True).test(X, Y, reps={DRAWS}{more})"
@@ -216,8 +216,8 @@ def distances() -> Iterator[Row]:
     X, Y = arrays("signal")
 
     def fast(draws: int) -> Answer:
-        found = Dcorr(bias=False).test(X, Y)
-        return Answer(float(found[0]), p=float(found[1]))
+        result = Dcorr(bias=False).test(X, Y)
+        return Answer(float(result[0]), p=float(result[1]))
 
     yield row("distance correlation", "signal", "hyppo", "Dcorr().test(X, Y)", fast)
 
@@ -237,8 +237,8 @@ def dissimilarities() -> Iterator[Row]:
     def ask(draws: int) -> Answer:
         model, recorded = (calc_rdm(d, method="euclidean", descriptor="index") for d in data)
         fixed = ModelFixed("X", model)
-        found = eval_bootstrap_pattern(fixed, recorded, method="corr", N=draws)
-        low, high = found.get_ci(0.95)
+        result = eval_bootstrap_pattern(fixed, recorded, method="corr", N=draws)
+        low, high = result.get_ci(0.95)
         value = float(np.squeeze(compare(model, recorded, method="corr")))
         return Answer(value, low=float(np.squeeze(low)), high=float(np.squeeze(high)))
 

@@ -26,6 +26,7 @@ EIGHT = (
     "mean_cca",
 )
 SEVEN = EIGHT[:-1]  # canonical correlations are 1 where there are more features than samples
+SIX = EIGHT[:-2]  # mka takes half of the time where n and d are large
 RESAMPLES = 40  # for what is not offered
 RESAMPLED = ("cka", "cka[estimator=debiased]", "nbs", "rsa", "mutual_knn")
 MORE = 2  # data sets besides, of which only the values are computed, for the expected value
@@ -190,12 +191,16 @@ STUDIES = (
         Study(
             "coverage",
             f"n = {n}, d = {widths[0]} and {widths[1]}",
-            200 if n == 100 else 80,
+            sets,
             partial(intervals, n, widths, specs, n == 100 and widths == NARROW),
             coverage,
         )
-        for n in (100, 500)
-        for widths, specs in ((NARROW, EIGHT), (WIDE, SEVEN))
+        for n, sets, widths, specs in (
+            (100, 200, NARROW, EIGHT),
+            (100, 200, WIDE, SEVEN),
+            (500, 80, NARROW, EIGHT),
+            (500, 80, WIDE, SIX),
+        )
     ),
     Study(
         "differences",

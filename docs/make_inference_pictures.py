@@ -86,10 +86,8 @@ def more_than_chance(names: Names) -> Any:
     """Draw chance among all orders and inside classes."""
     figure, axes = plt.subplots(2, 1, figsize=(8, 3.6), layout="constrained")
     titles = ("All orders: p < 0.0001", "Orders inside classes: p = {p:.2f}")
-    sides = ("right", "left")
-    for axis, title, side, within in zip(
-        axes, titles, sides, (None, names["classes"]), strict=True
-    ):
+    sides, designs = ("right", "left"), (None, names["classes"])
+    for axis, title, side, within in zip(axes, titles, sides, designs, strict=True):
         values, value = drawn(names["X"], names["Y"], within=within)
         p = (1 + (values >= value).sum()) / (1 + len(values))
         histogram(axis, values, value, GREY, title.format(p=p))

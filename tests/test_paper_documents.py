@@ -14,10 +14,11 @@ from resemblance.results.claims import NOT, REPRODUCED, Claim
 from resemblance.results.sections import Section, Table
 
 DOCS = ROOT / "docs"
-# Made by scripts that measure, see test_costs_of_resi.py and test_validity.py.
+# Made by scripts in benchmarks that measure.
 MEASURED = {
     "paper_costs.md",
     "evidence-costs.md",
+    "inference-elsewhere.md",
     "validity-coverage.md",
     "validity-dependent.md",
     "validity-differences.md",

@@ -243,7 +243,8 @@ def table(
         _add(around, (first, Representation(y[half])), ROWS)
         if rules.threshold is None:
             unpaired = [row for row in ROWS if not row.paired]
-            _add(halves, (first, Representation(rest)), unpaired)
+            as_many = Representation(x[half[: len(rest)]])  # of an odd number, one fewer
+            _add(halves, (as_many, Representation(rest)), unpaired)
             _add(noise, (whole[0], Representation(other)), ROWS)
         tick(1)
     limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in ROWS}

@@ -17,7 +17,7 @@ from .bench import Bench
 from .intervals import intervals_of
 from .layout import layout_of
 from .nulls import nulls_of
-from .result import Evidence, Origin
+from .result import Evidence, EvidenceOrigin
 from .saving import save_evidence
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
@@ -126,6 +126,6 @@ def _gathered(
     rows, columns = (
         {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
     )
-    origin = Origin(rows, columns, {m.spec: m for m in measures})
+    origin = EvidenceOrigin(rows, columns, {m.spec: m for m in measures})
     is_square = bench.layout.is_square
     return Evidence(comparison, design, level, nulls, parts, is_square, origin)

@@ -83,10 +83,7 @@ def _left_out(
     bench: Bench, pairs: Mapping[Measure, list[Pair]], weight: float
 ) -> dict[Measure, np.ndarray]:
     """Return the (rows, columns, n) values of the measures that have all of them."""
-    missing = {
-        m: [pair for pair in of_measure if not bench.has(m, pair, LEFT_OUT)]
-        for m, of_measure in pairs.items()
-    }
+    missing = {m: _missing(bench, m, pairs[m]) for m in pairs}
     tasks = []
     for measures, cells in tiled(bench.layout, missing, bench.memory // VIEWS, bench.pieces):
         inputs, tokens = chosen(bench.layout, cells)
@@ -94,6 +91,10 @@ def _left_out(
     bench.run(tasks, weight)
     tables = {m: _table(bench, m, pairs[m]) for m in pairs}
     return {m: table for m, table in tables.items() if table is not None}
+
+
+def _missing(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> list[Pair]:
+    return [pair for pair in pairs if not bench.has(m, pair, LEFT_OUT)]
 
 
 def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None:

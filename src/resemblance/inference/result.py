@@ -65,7 +65,7 @@ class PartCells(NamedTuple):
     reasons: tuple[Failure, ...] = ()
 
 
-class Origin(NamedTuple):
+class EvidenceOrigin(NamedTuple):
     """What evidence was computed from: representations by name, and measures by specification."""
 
     rows: Mapping[str, Representation]
@@ -99,7 +99,7 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
-    origin: Origin | None = None
+    origin: EvidenceOrigin | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -333,8 +333,8 @@ class Evidence:
 
     def _standardised(self, measure: str | Measure) -> np.ndarray:
         """Return how many spreads each value is above chance, in the direction of similarity."""
-        null = self._null(measure)
-        z: np.ndarray = self._sign(measure) * (null.observed - null.chance) / _unit(null)
+        null, (centre, unit) = self._null(measure), _scale_of(self._null(measure))
+        z: np.ndarray = self._sign(measure) * (null.observed - centre) / unit
         return z
 
     def _sign(self, measure: str | Measure) -> int:
@@ -361,8 +361,8 @@ class Evidence:
         null = self._null(measure)
         if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
             return holm(null.p[tested])
-        chance, unit = null.chance[tested, None], _unit(null)[tested, None]
-        drawn = self._sign(measure) * (null.drawn[tested] - chance) / unit
+        centre, unit = (table[tested, None] for table in _scale_of(null))
+        drawn = self._sign(measure) * (null.drawn[tested] - centre) / unit
         return step_down(self._standardised(measure)[tested], drawn.T, self.design)
 
     def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
@@ -379,11 +379,22 @@ class Evidence:
         }
 
 
-def _unit(null: NullCells) -> np.ndarray:
-    """Return the spread of each pair, or what rounding leaves of none."""
-    sizes = np.fmax(np.abs(null.chance), np.abs(null.observed))
-    unit: np.ndarray = np.fmax(null.spread, ROUNDING * np.fmax(sizes, ROUNDING))
-    return unit
+def _scale_of(null: NullCells) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the spread in whose units the pairs of a map are compared.
+
+    Of the values drawn together with that observed: under the null hypothesis all are alike, and a
+    scale that leaves one out would set it apart. At least what rounding leaves of no spread.
+    """
+    centre, spread = null.chance, null.spread
+    if null.drawn.shape[-1]:
+        values = np.concatenate([null.observed[..., None], null.drawn], axis=-1)
+        known = ~np.isnan(values)
+        count = np.maximum(known.sum(axis=-1), 1)
+        centre = np.where(known, values, 0).sum(axis=-1) / count
+        squares = np.where(known, values - centre[..., None], 0) ** 2
+        spread = np.sqrt(squares.sum(axis=-1) / count)
+    sizes = np.fmax(np.abs(centre), np.abs(null.observed))
+    return centre, np.fmax(spread, ROUNDING * np.fmax(sizes, ROUNDING))
 
 
 def _or_none(value: float) -> float | None:

@@ -17,7 +17,7 @@ from .moments import contributions
 from .planning import samples_for, samples_for_width
 
 if TYPE_CHECKING:
-    from .result import Evidence, Origin
+    from .result import Evidence, EvidenceOrigin
 
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
 # be detected holds.
@@ -143,7 +143,7 @@ def _pair(evidence: Evidence, row: str, column: str) -> tuple[Representation, Re
     return origin.rows[row], origin.columns[column]
 
 
-def _origin(evidence: Evidence) -> Origin:
+def _origin(evidence: Evidence) -> EvidenceOrigin:
     if evidence.origin is None:
         raise ValueError(
             "this evidence was read from a file and has no arrays: call rs.evidence with them and "

@@ -90,8 +90,8 @@ def cka(
     neurons (Chun et al. 2025): it estimates what the debiased value would be for all features of
     both populations. A feature should be compared with others only, so
 
-    .. math:: \operatorname{HSIC}(K, K) 	o rac{d}{d - 1} \Big( \operatorname{HSIC}(K, K)
-        - \sum_a \operatorname{HSIC}(x_a x_a^	op, x_a x_a^	op) \Big)
+    .. math:: \operatorname{HSIC}(K, K) \;\text{becomes}\; \frac{d}{d - 1} \left(
+        \operatorname{HSIC}(K, K) - \sum_a \operatorname{HSIC}(x_a x_a^\top, x_a x_a^\top) \right)
 
     with the unbiased HSIC everywhere and :math:`x_a` the columns of X, d >= 2. Few features lower
     the other values: with 30 of 3,000 on each side and a true value of 0.154 the debiased one is

@@ -146,8 +146,8 @@ def _between_features(x: Representation, squared: Array) -> Array:
         raise Undefined(f"cka: estimator='features' needs at least 2 features; {title(x)} has {d}")
     squares = unit(x) ** 2
     each, fourth = x.xp.sum(squares, axis=0), x.xp.sum(squares**2)
-    own = inner(each, each) * (1 + 1 / ((n - 1) * (n - 2))) - fourth * n / (n - 2)
-    return (squared - own) * d / (d - 1)
+    of_each = inner(each, each) * (1 + 1 / ((n - 1) * (n - 2))) - fourth * n / (n - 2)
+    return (squared - of_each) * d / (d - 1)
 
 
 def estimated(
