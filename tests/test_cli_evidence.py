@@ -191,7 +191,23 @@ def test_labels_of_other_samples_are_refused(call):
     np.save("few.npy", LABELS[:-1])
     code, _, err = call("a.npy", "b.npy", "--within", "few.npy")
     assert code == 2
-    assert "within must be one per sample, shape (40,); got shape (39,)" in err
+    assert "--within few.npy has 39 labels for 40 samples" in err
+
+
+def test_a_header_above_labels_is_named(call, folder):
+    lines = "\n".join(["class", *map(str, LABELS)])
+    (folder / "named.csv").write_text(lines, encoding="utf-8")
+    code, _, err = call("a.npy", "b.npy", "--within", "named.csv")
+    assert code == 2
+    assert "if its first line, 'class', is a header, delete that line" in err
+
+
+def test_a_refusal_names_the_options_of_the_command(call):
+    np.save("unequal.npy", np.arange(N) // 7)
+    code, _, err = call("a.npy", "b.npy", "--blocks", "unequal.npy")
+    assert code == 2
+    assert "or give --within the size" in err
+    assert "evidence:" not in err
 
 
 # ------------------------------------------------------------------------------------------- labels

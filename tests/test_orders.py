@@ -201,7 +201,9 @@ def test_designs_without_a_second_order_are_refused():
 
 
 def test_blocks_of_several_sizes_or_groups_are_refused():
-    with pytest.raises(ValueError, match=r"one size; got \[2, 4\]; cut them to 2 samples"):
+    with pytest.raises(
+        ValueError, match="one size; got 2, 4 samples; cut them to 2, or give within="
+    ):
         design_of(6, blocks=[0, 0, 1, 1, 1, 1])
     sizes = np.array([2, 2, 3, 3, 3, 2, 2, 3, 3, 3])
     labels = [0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
@@ -218,15 +220,17 @@ def test_the_number_of_draws_must_be_whole(draws):
 
 def test_a_series_that_cannot_be_shifted_is_refused():
     for kept in ({"within": [0, 1] * 10}, {"blocks": [0, 1] * 10}):
-        with pytest.raises(ValueError, match="leave out within and blocks"):
+        with pytest.raises(ValueError, match="leave out within= and blocks="):
             design_of(20, series=True, **kept)
     for series in (0, -1, 1.5, "yes", None):
         with pytest.raises(ValueError, match="series must be a whole number"):
             design_of(20, series=series)
-    with pytest.raises(ValueError, match="shifts of 9 steps leave a window of 2 of 20 samples"):
+    with pytest.raises(
+        ValueError, match="shifts of up to 9 steps leave a window of 2 of 20 samples"
+    ):
         design_of(20, series=9)
     for n in (1, 2, 5):
-        with pytest.raises(ValueError, match="or more samples"):
+        with pytest.raises(ValueError, match="give more samples"):
             design_of(n, series=True)
     assert design_of(6, series=True).shifts == 1
     assert design_of(20, series=8).shifts == 8

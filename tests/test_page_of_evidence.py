@@ -170,7 +170,7 @@ def test_the_design_is_said_in_words(options, words):
 def test_the_facts_of_the_design(square):
     assert design_facts(square) == {
         "samples": "40",
-        "chance": "exact moments (CKA); 99 orders inside 10 groups (OrthProc, MutualKNN)",
+        "chance": "exact moments (CKA), 99 orders inside 10 groups (OrthProc, MutualKNN)",
         "smallest possible p": "0.01 by orders, < 1e-4 by exact moments",
         "95 % intervals": "from the values without each sample",
     }

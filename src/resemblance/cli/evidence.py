@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ..inference.evidence import evidence
+from ..inference.result import Evidence
 from ..report import write_page
 from ..report.output import emit
 from ..tiles import parse_bytes
@@ -28,7 +30,7 @@ from .comparing import (
     verdict,
 )
 from .executors import executors
-from .labels import read_labels
+from .labels import check_count, read_labels
 from .options import check_inputs, check_targets, choose_format, chosen_measures
 
 EVIDENCE = (
@@ -36,6 +38,8 @@ EVIDENCE = (
     "evidence brain.npy --against layers/ -m cka --within conditions.csv --html page.html",
     'evidence a.npy b.npy -m "cka[estimator=debiased]" --blocks documents.npy -o values.csv',
 )
+
+OF_FUNCTION = re.compile(r"\b(within|blocks|series|draws|level|seed|save|memory)=")
 
 Against = Annotated[
     list[str] | None,
@@ -99,10 +103,10 @@ def evidence_command(
     options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
     options |= {"memory": parse_bytes(memory), "measures": chosen_measures(measures)}
     sides = _representations(inputs, columns)
-    options |= {
-        "within": read_labels(within, "--within"),
-        "blocks": read_labels(blocks, "--blocks"),
-    }
+    n = next(iter(sides[0].values())).shape[0]
+    for option, path in (("within", within), ("blocks", blocks)):
+        options[option] = labels = read_labels(path, f"--{option}")
+        check_count(labels, n, path, f"--{option}")
     options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
     return _carry_out(sides, options, (jobs, scheduler), (kind, output, html), quiet)
 
@@ -120,7 +124,7 @@ def _carry_out(
         warnings.simplefilter("ignore", UserWarning)
     try:
         with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
-            result = evidence(*sides, executor=executor, **options)
+            result = _computed(sides, options | {"executor": executor})
         emit(result, kind, output)
         if html:
             write_page(result, html)
@@ -129,6 +133,17 @@ def _carry_out(
     if not quiet and (written := [str(path) for path in (output, html, save) if path]):
         print(f"wrote {', '.join(written)}", file=sys.stderr)
     return verdict(result.comparison, quiet)
+
+
+def _computed(sides: list[Any], options: dict[str, Any]) -> Evidence:
+    """Return the evidence; a refusal names the options of the command, not of the function."""
+    try:
+        return evidence(*sides, **options)
+    except ValueError as error:
+        text = OF_FUNCTION.sub(r"--\1", str(error)).removeprefix("evidence: ")
+        if text == str(error):
+            raise
+        raise ValueError(text) from error
 
 
 def _check_design(level: float, series: bool, within: Path | None, blocks: Path | None) -> None:

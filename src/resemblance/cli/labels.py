@@ -34,6 +34,19 @@ def read_labels(path: Path | None, option: str) -> np.ndarray | None:
     return labels
 
 
+def check_count(labels: np.ndarray | None, n: int, path: Path | None, option: str) -> None:
+    """Raise ``ValueError``, naming the option and the file, unless there is a label per sample."""
+    if labels is None or path is None or len(labels) == n:
+        return
+    remedy = "save one label per sample, in the order of the samples"
+    if path.suffix.lower() in TEXT and len(labels) == n + 1:
+        remedy = f"if its first line, {str(labels[0])!r}, is a header, delete that line"
+    raise ValueError(
+        f"{option} {path} has {len(labels)} labels for {n} samples (rows of the representations); "
+        f"{remedy}"
+    )
+
+
 def _array(path: Path, option: str) -> np.ndarray:
     try:
         content = np.load(path, allow_pickle=False)

@@ -17,6 +17,7 @@ from .words import (
     p_text,
     readings,
     results_in_words,
+    scores,
     words_of,
 )
 
@@ -69,10 +70,8 @@ def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
 
 
 def _single(pair: Reading) -> tuple[str, ...]:
-    interval = "" if math.isnan(pair.low) else f"{brief(pair.low)} to {brief(pair.high)}"
-    numbers = map(brief, (pair.value, pair.chance, pair.above))
-    value, chance, above = numbers
-    return value, interval, chance, above, p_text(pair.p, pair.how)
+    value, interval, chance = scores(pair)
+    return value, interval, chance, brief(pair.above), p_text(pair.p, pair.how)
 
 
 def _span(values: Sequence[float]) -> str:

@@ -15,6 +15,7 @@ from .result import EXACT, FIXED, SMALLEST, Evidence
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
 MISSING = "–"
+LARGE, MOST_PLACES = 10, 6  # numbers from there on have no set decimals; nor more of them than this
 
 
 class Reading(NamedTuple):
@@ -114,6 +115,28 @@ def brief(value: float) -> str:
     return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
 
 
+def scores(reading: Reading) -> tuple[str, str, str]:
+    """Write the value, the interval ("" for none) and chance of a pair with the same decimals.
+
+    The interval sets how many: so that half its width has a digit other than 0, at least two.
+    """
+    half = (reading.high - reading.low) / 2
+    numbers = (reading.value, reading.low, reading.high, reading.chance)
+    if not 0 < half < math.inf or max(map(abs, numbers[:3])) >= LARGE:
+        value, low, high, chance = map(brief, numbers)
+    else:
+        places = min(max(2, math.ceil(-math.log10(half))), MOST_PLACES)
+        value, low, high, chance = (_rounded(number, places) for number in numbers)
+    return value, "" if math.isnan(half) else f"{low} to {high}", chance
+
+
+def _rounded(number: float, places: int) -> str:
+    """Write a number with so many decimals, one without any or that is 0 as :func:`brief` does."""
+    if not math.isfinite(number) or abs(number) < ROUNDING:
+        return brief(number)
+    return f"{round(number, places) + 0.0:.{places}f}"  # no −0
+
+
 def p_text(p: float, how: str = "") -> str:
     """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
     if math.isnan(p):
@@ -130,10 +153,9 @@ def p_words(p: float, how: str = "") -> str:
 
 def score_words(reading: Reading) -> str:
     """Write a value with its interval and chance: "0.71 (0.66 to 0.75), chance 0.23"."""
-    has_interval = not math.isnan(reading.low)
-    ends = f" ({brief(reading.low)} to {brief(reading.high)})" if has_interval else ""
-    chance = "" if math.isnan(reading.chance) else f", chance {brief(reading.chance)}"
-    return f"{brief(reading.value)}{ends}{chance}"
+    value, interval, chance = scores(reading)
+    ends = f" ({interval})" if interval else ""
+    return f"{value}{ends}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
 
 
 def words_of(reading: Reading) -> str:
@@ -169,7 +191,10 @@ def design_line(evidence: Evidence) -> str:
     """Return the design in one line."""
     facts = design_facts(evidence)
     samples = facts.pop("samples")
-    return "; ".join([f"{samples} samples", *(f"{name}: {fact}" for name, fact in facts.items())])
+    parts = [f"{samples} samples", *(f"{name}: {fact}" for name, fact in facts.items())]
+    if evidence.design.shifts:
+        parts.append("values are of all samples, the rest of windows that are not shifted")
+    return "; ".join(parts)
 
 
 def level_words(evidence: Evidence) -> str:
@@ -237,7 +262,7 @@ def _by_measure(evidence: Evidence, texts: Mapping[str, str]) -> str:
             names.setdefault(texts[info.spec], []).append(info.label)
     if len(names) <= 1:
         return "".join(names) or MISSING
-    return "; ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
+    return ", ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
 
 
 # ------------------------------------------------------------------------------------------ results
@@ -251,7 +276,7 @@ def results_in_words(evidence: Evidence, known: Sequence[Readings]) -> tuple[str
         return ("No pair could be tested.",)
     names = {frozenset((pair.x, pair.y)) for r in tested for pair in r.pairs}
     if len(names) == 1 and len(tested) > 1:
-        first = _one_pair(tested)
+        first = _one_pair(evidence, tested)
     elif len(tested) == 1:
         return (_one_measure(evidence, tested[0]),)
     else:
@@ -290,7 +315,7 @@ def _score(best: Reading, pairs: Sequence[Reading]) -> str:
     """Write the score of a pair with the p-value that holds for all pairs."""
     if len(pairs) == 1:
         return f"{score_words(best)}, {p_words(best.p, best.how)}"
-    return f"{score_words(best)}, adjusted {p_words(best.adjusted)}"
+    return f"{score_words(best)}, adjusted {p_words(best.adjusted, best.how)}"
 
 
 def _share(beyond: int, pairs: int) -> str:
@@ -301,24 +326,29 @@ def _share(beyond: int, pairs: int) -> str:
     return f"{beyond} of {pairs} pairs {'is' if beyond == 1 else 'are'}"
 
 
-def _one_pair(tested: Sequence[Readings]) -> str:
+def _one_pair(evidence: Evidence, tested: Sequence[Readings]) -> str:
     """Say by how many measures the only pair is beyond chance."""
     pair, beyond = tested[0].pairs[0], sum(r.beyond > 0 for r in tested)
     whole = "both" if len(tested) == 2 else f"all {len(tested)}"
     many = whole if beyond == len(tested) else f"{beyond or 'none'} of {len(tested)}"
-    return f"{pair.x} and {pair.y} are beyond chance by {many} measures."
+    rest = "" if len(tested) == len(evidence.measures) else " that could be tested"
+    return f"{pair.x} and {pair.y} are beyond chance by {many} measures{rest}."
 
 
 def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
     """Say how many pairs are beyond chance by at least one measure, and by all."""
     verdicts: dict[frozenset[str] | tuple[str, str], list[bool]] = {}
     for known in tested:
-        for pair in known.pairs:
+        for pair in known.tested:
             key = frozenset((pair.x, pair.y)) if evidence.is_square else (pair.x, pair.y)
             verdicts.setdefault(key, []).append(pair.is_beyond)
     by_any, by_all = (sum(map(test, verdicts.values())) for test in (any, all))
-    best = furthest(evidence, tested[0])
+    best, several = furthest(evidence, tested[0]), f"{len(tested)} measures"
+    if by_any == by_all:
+        ways = f"all {several}" if by_all else f"any of {several}"
+    else:
+        ways = f"at least one of {several}, {by_all or 'none'} by all"
     return (
-        f"{_share(by_any, len(verdicts))} beyond chance by at least one of {len(tested)} measures, "
-        f"{by_all or 'none'} by all; furthest by {tested[0].info.label} are {best.x} and {best.y}."
+        f"{_share(by_any, len(verdicts))} beyond chance by {ways}; furthest by "
+        f"{tested[0].info.label} are {best.x} and {best.y}."
     )

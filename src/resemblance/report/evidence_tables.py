@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..inference.words import (
     readings,
     results_in_words,
 )
-from .numbers import minus, number, span
+from .numbers import decimals, digits, minus, number
 from .terminal import LINES, plain_table
 
 
@@ -40,13 +41,13 @@ def _pairs(evidence: Evidence, known: Sequence[Readings]) -> Any:
     rows = [
         (
             *(of.info.spec, pair.x, pair.y),
-            *_numbers(pair),
+            *_numbers(pair, places),
             p_text(pair.p, pair.how),
-            *([p_text(pair.adjusted)] if has_several else []),
+            *([p_text(pair.adjusted, pair.how)] if has_several else []),
             pair.how or "–",
             *([pair.reason] if has_reasons else []),
         )
-        for of in known
+        for of, places in zip(known, map(places_of, known))
         for pair in of.pairs
     ]
     return plain_table(header, rows, right=range(3, 8 + has_several))
@@ -63,8 +64,8 @@ def _furthest(evidence: Evidence, known: Sequence[Readings]) -> Any:
             rows.append((of.info.spec, "not tested", *["–"] * 7, how))
             continue
         best, share = furthest(evidence, of), f"{of.beyond} of {len(tested)}"
-        row = (of.info.spec, share, best.x, best.y, *_numbers(best), p_text(best.adjusted), how)
-        rows.append(row)
+        names, p = (best.x, best.y), p_text(best.adjusted, best.how)
+        rows.append((of.info.spec, share, *names, *_numbers(best, places_of(of)), p, how))
     return plain_table(header, rows, right=(1, *range(4, 9)))
 
 
@@ -72,6 +73,23 @@ def _scores(evidence: Evidence) -> tuple[str, ...]:
     return "value", f"{level_words(evidence)} interval", "chance", "above chance"
 
 
-def _numbers(pair: Reading) -> tuple[str, ...]:
-    interval = "–" if pair.low != pair.low else span(pair.low, pair.high)
-    return number(pair.value), interval, number(pair.chance), number(pair.above)
+def places_of(of: Readings) -> int | None:
+    """Return how many decimals show the scores of all pairs of a measure; None for no one count."""
+    return decimals(
+        [abs(x) for pair in of.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
+    )
+
+
+def interval_of(pair: Reading, places: int | None) -> str:
+    """Write the interval of a pair, a dash for none."""
+    return (
+        "–"
+        if math.isnan(pair.low)
+        else f"{digits(pair.low, places)} to {digits(pair.high, places)}"
+    )
+
+
+def _numbers(pair: Reading, places: int | None) -> tuple[str, ...]:
+    """Write the scores of a pair with so many decimals."""
+    value, chance = (number(x) if x == 0 else digits(x, places) for x in (pair.value, pair.chance))
+    return value, interval_of(pair, places), chance, digits(pair.above, 3)

@@ -30,7 +30,8 @@ from ..results.result import Result
 from ..results.sections import Entry, Section, Table
 from ..store import CHANCE
 from .data import definition
-from .numbers import counted, minus, span
+from .evidence_tables import interval_of, places_of
+from .numbers import counted, minus
 from .of_comparison import failures_table, heat_map, inputs_table, map_entries
 
 VALUE, ABOVE = "value", "above chance"
@@ -112,7 +113,7 @@ def _overview(evidence: Evidence, known: Sequence[Readings]) -> Section:
     names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
     columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
     rows = tuple(_overview_row(evidence, of) for of in known)
-    table = Table("measures", "", columns, rows, figures=3)
+    table = Table("measures", "", columns, rows)
     return Section("measures", "Measures", f"{READING} {ADJUSTED}", (table,))
 
 
@@ -128,8 +129,8 @@ def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
         f"{known.beyond} of {len(tested)}",
         float(np.median(above)) if above else None,
         f"{best.x} and {best.y}",
-        *(_or_none(best.value), _interval(best), _or_none(best.chance)),
-        p_text(best.adjusted),
+        *(_or_none(best.value), _interval(best, places_of(known)), _or_none(best.chance)),
+        p_text(best.adjusted, best.how),
     )
 
 
@@ -149,23 +150,28 @@ def _values(evidence: Evidence, known: Sequence[Readings]) -> Table:
     scores = [name.format(level=level_words(evidence)) for name in SCORES]
     adjusted = () if is_one_way else ("adjusted p",)
     columns = ("measure", *(() if is_one_way else PAIR), *scores, *adjusted, "how")
-    rows = tuple(_value_row(of.info, pair, is_one_way) for of in known for pair in of.pairs)
+    rows = tuple(
+        _value_row(of.info.spec, pair, places, is_one_way)
+        for of, places in zip(known, map(places_of, known))
+        for pair in of.pairs
+    )
     pair = known[0].pairs[0] if is_one_way else None
-    title = f"{pair.x} and {pair.y}" if pair else counted(len(rows), "value")
-    return Table("all", title, columns, rows, is_closed=len(rows) > FEW_ROWS, figures=3)
+    title = f"{pair.x} and {pair.y}" if pair else "Every pair by every measure"
+    return Table("all", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
 
 
-def _value_row(info: MeasureInfo, pair: Reading, is_one_way: bool) -> tuple[Entry, ...]:
+def _value_row(spec: str, pair: Reading, places: int | None, is_one_way: bool) -> tuple[Entry, ...]:
     names = () if is_one_way else (pair.x, pair.y)
-    scores = (_or_none(pair.value), _interval(pair), _or_none(pair.chance), _or_none(pair.above))
+    value, chance, above = map(_or_none, (pair.value, pair.chance, pair.above))
+    scores = (value, _interval(pair, places), chance, above)
     p = p_text(pair.p, pair.how) if pair.is_tested else None
-    adjusted = p_text(pair.adjusted) if pair.is_tested else None
+    adjusted = p_text(pair.adjusted, pair.how) if pair.is_tested else None
     how = pair.how or pair.reason or None
-    return (info.spec, *names, *scores, p, *(() if is_one_way else (adjusted,)), how)
+    return (spec, *names, *scores, p, *(() if is_one_way else (adjusted,)), how)
 
 
-def _interval(pair: Reading) -> str | None:
-    return None if math.isnan(pair.low) else span(pair.low, pair.high)
+def _interval(pair: Reading, places: int | None) -> str | None:
+    return None if math.isnan(pair.low) else interval_of(pair, places)
 
 
 def _or_none(value: float) -> float | None:

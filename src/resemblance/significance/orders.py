@@ -219,7 +219,7 @@ def design_of(
     """
     check_whole(called, draws=draws)
     if series is not False and not (within is None and blocks is None):
-        raise ValueError(f"{called}: a series is shifted as a whole; leave out within and blocks")
+        raise ValueError(f"{called}: a series is shifted as a whole; leave out within= and blocks=")
     if series is not False:
         shifts = _shifts(n, series, called)
         return Design(n, shifts=shifts, draws=draws, seed=seed, is_square=is_square)
@@ -243,9 +243,10 @@ def _shifts(n: int, series: bool | int, called: str) -> int:
     shifts = max(n // 4, 1) if series is True else series
     check_whole(called, series=shifts)
     if n - 2 * shifts < SHORTEST:
+        remedy = "more samples" if series is True else "series= a smaller number, or more samples"
         raise ValueError(
-            f"{called}: shifts of {shifts} steps leave a window of {n - 2 * shifts} of {n} "
-            f"samples, and {SHORTEST} are needed; give a smaller number for series, or more samples"
+            f"{called}: shifts of up to {shifts} step{'' if shifts == 1 else 's'} leave a window "
+            f"of {n - 2 * shifts} of {n} samples, and {SHORTEST} are needed; give {remedy}"
         )
     return shifts
 
@@ -260,8 +261,8 @@ def _check_blocks(design: Design, called: str) -> None:
     if ((np.diff(size) > 0) & (np.diff(group) == 0)).any():
         sizes = np.unique(size).tolist()
         raise ValueError(
-            f"{called}: blocks that change places must be of one size; got {sizes}; cut them to "
-            f"{sizes[0]} samples, or give their sizes as within"
+            f"{called}: blocks that change places must be of one size; got {_some(sizes)} samples; "
+            f"cut them to {sizes[0]}, or give within= the size of each sample's block as its label"
         )
 
 
@@ -269,9 +270,15 @@ def _check_nested(groups: np.ndarray, units: _Units, called: str) -> None:
     low, high = (of.reduceat(groups, units.start) for of in (np.minimum, np.maximum))
     if (low < high).any():
         raise ValueError(
-            f"{called}: a block has samples of several groups; give within labels that all samples "
-            "of a block share"
+            f"{called}: a block has samples of several groups; give within= labels that all "
+            "samples of a block share"
         )
+
+
+def _some(numbers: list[int]) -> str:
+    """Write a few numbers in full, of more the first and the last."""
+    few = numbers if len(numbers) <= 4 else [*numbers[:2], "...", numbers[-1]]
+    return ", ".join(map(str, few))
 
 
 def _digest(labels: np.ndarray) -> str:
