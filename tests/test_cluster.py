@@ -165,6 +165,18 @@ def test_a_command_runs_on_a_cluster(client, tmp_path, capsys, rng):
     assert there == capsys.readouterr().out
 
 
+def test_evidence_on_a_cluster_is_the_same(client, tmp_path, rng):
+    arrays = {name: rng.standard_normal((30, 4)) for name in "xyz"}
+    options = {"measures": ["procrustes", "rsa"], "draws": 19, "progress": False}
+    path = tmp_path / "e.db"
+    there = rs.evidence(arrays, **options, executor=client.get_executor(), save=path)
+    here = rs.evidence(arrays, **options)
+    for measure in options["measures"]:
+        for other in (there, rs.load_evidence(path)):
+            np.testing.assert_array_equal(here.p(measure), other.p(measure))
+            np.testing.assert_array_equal(here.low(measure), other.low(measure))
+
+
 def test_workers_without_the_resource_are_not_waited_for(client):
     address = client.scheduler.address
     with executors(None, address) as (work, trainer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -189,6 +190,72 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
     assert 0 < missing < 49
     assert null.p[0, 1] == pytest.approx((1 + missing) / 50), "as large as the value"
     assert f"{missing} without a value" in null.how[0][1]
+
+
+def sampled(power: int, version: int) -> rs.Measure:
+    """A measure whose algorithm changes with its version."""
+
+    @rs.measure(
+        label="Changing",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="own",
+        version=version,
+    )
+    def changing(x, y):
+        """A power of a correlation."""
+        return float(abs(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1]) ** power)
+
+    return changing
+
+
+def test_a_new_version_of_a_measure_reuses_nothing(tmp_path):
+    first, second = sampled(1, 1), sampled(2, 2)
+    found(related(), measures=[first], save=tmp_path / "e.db")
+    saved = found(related(), measures=[second], save=tmp_path / "e.db")
+    alone = found(related(), measures=[second])
+    for face in ("chance", "spread", "p", "low"):
+        np.testing.assert_array_equal(
+            getattr(saved, face)("changing"), getattr(alone, face)("changing")
+        )
+
+
+def test_a_lack_of_memory_is_no_draw():
+    """A pair without memory for one order has no p-value that a file could keep."""
+    calls = []
+
+    @rs.measure(
+        label="Greedy",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="own",
+    )
+    def greedy(x, y):
+        """It needs more memory with time."""
+        calls.append(x.array.sum())
+        if len(calls) > 40:
+            raise MemoryError
+        return 0.5
+
+    with pytest.raises(MemoryError):
+        found(related(), measures=[greedy])
+
+
+def test_the_memory_budget_bounds_what_draws_take():
+    """Views of pairs of samples are moved from square matrices of twice their size."""
+    rng = np.random.default_rng(0)
+    arrays = {str(i): rng.standard_normal((600, 4)) for i in range(8)}
+    options = {"measures": ["rsa"], "exact": False, "draws": 1}
+    found({k: a[:40] for k, a in arrays.items()}, **options)  # imports
+    tracemalloc.start()
+    found(arrays, **options, memory="24MB")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32e6
 
 
 # --------------------------------------------------------------------- intervals and differences

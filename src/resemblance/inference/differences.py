@@ -43,9 +43,10 @@ def difference_of(
     second, spec = of or evidence, evidence.comparison.info(measure).spec
     _warn_of_bias(spec)
     places = evidence.place(*one), second.place(*other)
+    values = [float(e[spec][place]) for e, place in zip((evidence, second), places)]
     parts = [e.parts[spec].values[place] for e, place in zip((evidence, second), places)]
-    for pair, values in zip((one, other), parts):
-        if np.isnan(values).any():
+    for pair, of_pair in zip((one, other), parts):
+        if np.isnan(of_pair).any():
             raise ValueError(f"difference: {spec} has no interval for {pair[0]} and {pair[1]}")
     kind, freedom = evidence.parts[spec].kind, min(map(len, parts)) - 1
     if of is None:
@@ -53,7 +54,6 @@ def difference_of(
     else:
         kinds = kind, of.parts[spec].kind
         error = math.hypot(*(float(standard_error(v, k)) for v, k in zip(parts, kinds)))
-    values = [float(e[spec][place]) for e, place in zip((evidence, second), places)]
     value, rounding = values[0] - values[1], ROUNDING * max(ROUNDING, *map(abs, values))
     if error <= rounding:
         if abs(value) > rounding:

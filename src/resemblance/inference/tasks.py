@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import scalar
 from ..execution import single_threaded
-from ..failures import reason_of
+from ..failures import is_out_of_memory, reason_of
 from ..measure import Measure
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
@@ -236,11 +236,14 @@ def run_vectors(task: Task, keep: Path | None) -> list[Vector]:
 
 
 def value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:
-    """Return a value, or NaN where the data leave the measure without one."""
+    """Return a value, or NaN where the data leave the measure without one.
+
+    A lack of memory is raised: it says nothing about the data, and a file would keep the NaN.
+    """
     try:
         with comparing(x, y):
             return float(scalar(measure.evaluate(x, y)))
     except Exception as error:
-        if reason_of(error, measure, x, y) is None:
+        if is_out_of_memory(error) or reason_of(error, measure, x, y) is None:
             raise
         return np.nan
