@@ -13,6 +13,7 @@ from scipy.stats import pearson3
 
 import resemblance as rs
 from docs.inference_claims import WITHOUT_PRODUCT
+from resemblance.inference.cells import SMALLEST
 from resemblance.inference.moments import (
     ExactNull,
     contributions,
@@ -23,7 +24,6 @@ from resemblance.inference.moments import (
     profile_of,
     upper_tail,
 )
-from resemblance.inference.result import SMALLEST
 from resemblance.measure import Measure
 from resemblance.representation import Representation, Undefined
 

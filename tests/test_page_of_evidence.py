@@ -13,7 +13,7 @@ import pytest
 from made_evidence import N, arrays, compared, made_evidence
 
 import resemblance as rs
-from resemblance.inference.result import EXACT, FIXED
+from resemblance.inference.cells import EXACT, FIXED
 from resemblance.inference.words import (
     ALPHA,
     brief,

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..comparison import ROUNDING, MeasureInfo, without_rounding
 from ..significance.parts import Kind
-from .result import EXACT, FIXED, SMALLEST, Evidence
+from .cells import EXACT, FIXED, SMALLEST
+from .result import Evidence
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
