@@ -246,7 +246,7 @@ def test_the_level_of_the_p_values(spec):
 def test_the_smallest_p_value(rng):
     x = Representation(rng.standard_normal((50, 4)))
     for spec in ("cka", "gulp", "information_imbalance"):
-        assert null_of(rs.get_measure(spec), x, x).p == SMALLEST
+        assert 0 <= null_of(rs.get_measure(spec), x, x).p < SMALLEST
 
 
 @pytest.mark.parametrize(
