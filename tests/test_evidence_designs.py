@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import resemblance as rs
+from resemblance.inference.cells import EXACT
 from resemblance.inference.intervals import parts_of
-from resemblance.inference.result import EXACT
 from resemblance.modules import load_module
 
 N = 24

@@ -13,7 +13,7 @@ import pytest
 from made_evidence import N, arrays, compared, made_evidence
 
 import resemblance as rs
-from resemblance.inference.result import EXACT, FIXED
+from resemblance.inference.cells import EXACT, FIXED
 from resemblance.inference.words import (
     ALPHA,
     brief,
@@ -406,3 +406,13 @@ def test_records_in_files(square, tmp_path):
     with redirect_stdout(io.StringIO()) as out:
         emit(square, "table", None)
     assert "exact moments" in out.getvalue()
+
+
+def test_two_forms_of_one_measure_are_told_apart(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y, z = rng.standard_normal((3, 30, 4))
+    measures = ["cka", "cka[estimator=debiased]", "rsa"]
+    evidence = rs.evidence({"x": x, "y": y}, {"z": z}, measures=measures, progress=False)
+    assert [line.partition(":")[0] for line in spoken(evidence)[1:]] == [*measures[:2], "RSA"]
+    page = write_page(evidence, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(f">{name}</" in page for name in (*measures[:2], "RSA"))

@@ -14,10 +14,11 @@ from ..progress import Progress, in_hundredths
 from ..significance.orders import DRAWS, Design, design_of
 from ..tiles import parse_bytes
 from .bench import Bench
+from .cells import EvidenceOrigin
 from .intervals import intervals_of
 from .layout import layout_of
 from .nulls import nulls_of
-from .result import Evidence, EvidenceOrigin
+from .result import Evidence
 from .saving import save_evidence
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.

@@ -14,9 +14,9 @@ from ..measure import Measure
 from ..significance.orders import Design
 from ..significance.parts import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
+from .cells import PartCells
 from .layout import Layout, Pair
 from .leaving_out import on_rows, rows_of
-from .result import PartCells
 from .tasks import LEFT_OUT, LeftOutTask
 from .tiling import chosen, tiled
 

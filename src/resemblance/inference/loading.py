@@ -13,7 +13,8 @@ from ..comparison import Failure, MeasureInfo
 from ..significance.orders import Design
 from ..significance.parts import Kind
 from ..store import EVIDENCE, Store, VectorKey, reading
-from .result import Evidence, NullCells, PartCells
+from .cells import NullCells, PartCells
+from .result import Evidence
 from .saving import NULLS, PARTS, REASONS, WAYS
 
 LABELS = ("groups", "blocks")

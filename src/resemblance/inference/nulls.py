@@ -13,9 +13,9 @@ from ..measure import Measure
 from ..significance.orders import Design
 from .bench import Bench
 from .carrying import actions_of
+from .cells import EXACT, FIXED, NullCells
 from .layout import Layout, Pair
 from .moments import Profile, Side, exact_null, is_trusted
-from .result import EXACT, FIXED, NullCells
 from .tasks import CHUNK, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
 from .tiling import Wanted, chosen, tiled
 

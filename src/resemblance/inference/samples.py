@@ -17,7 +17,8 @@ from .moments import contributions
 from .planning import samples_for, samples_for_width
 
 if TYPE_CHECKING:
-    from .result import Evidence, EvidenceOrigin
+    from .cells import EvidenceOrigin
+    from .result import Evidence
 
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
 # be detected holds.
