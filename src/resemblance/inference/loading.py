@@ -51,8 +51,7 @@ def load_evidence(path: str | Path) -> Evidence:
 def _design(entry: dict[str, Any]) -> Design:
     groups, blocks = (None if entry[k] is None else np.asarray(entry[k]) for k in LABELS)
     shifts, draws, seed = (int(entry[k]) for k in ("shifts", "draws", "seed"))
-    is_square = bool(entry["is_square"])
-    return Design(int(entry["n"]), groups, blocks, shifts, draws, seed, is_square)
+    return Design(int(entry["n"]), groups, blocks, shifts, draws, seed)
 
 
 def _null(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> NullCells:

@@ -155,7 +155,7 @@ def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | N
 def _null_tasks(bench: Bench, pairs: Wanted, design: Design, guards: Guards) -> list[NullTask]:
     """Return the draws that are missing, in tiles whose views fit the memory."""
     layout, kind = bench.layout, _kind(design, bench.layout)
-    budget, tasks = bench.memory // _copies(pairs, design), []
+    budget, tasks = bench.memory // _copies(pairs, bench, design), []
     for measures, cells in tiled(layout, pairs, budget):
         chunks = _chunks(bench, measures, cells, kind, design)
         anew = frozenset((measures.index(m), k) for m, k in guards.anew if m in measures)
@@ -166,13 +166,13 @@ def _null_tasks(bench: Bench, pairs: Wanted, design: Design, guards: Guards) -> 
     return tasks
 
 
-def _copies(measures: Iterable[Measure], design: Design) -> int:
+def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
     """Return how many times the memory of the views of all representations a draw takes.
 
     In a square the views of all are moved, else those of one column. Those of pairs of samples are
     moved from square matrices, which take twice their memory.
     """
-    moved = 2 if design.is_square else 1
+    moved = 2 if bench.layout.is_square else 1
     actions = [a.of_view or {} for m in measures for a in [actions_of(m)]]
     has_pairs = any(action.kind == "pairs" for views in actions for action in views.values())
     return 2 * moved if has_pairs and not design.shifts else moved
@@ -275,14 +275,17 @@ def _drawn_entry(
     known, sign = drawn[~np.isnan(drawn)], 1 if m.larger_is_more_similar else -1
     chance, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
     p = design.p_value(sign * value, sign * drawn)
-    how = _words(m, pair, design, guards, len(drawn) - len(known))
+    how = _words(bench, m, pair, design, guards, len(drawn) - len(known))
     drawn = drawn[:0] if design.shifts else drawn
     return NullEntry(float(chance), float(spread), p, drawn, how, value)
 
 
-def _words(m: Measure, pair: Pair, design: Design, guards: Guards, missing: int) -> str:
+def _words(
+    bench: Bench, m: Measure, pair: Pair, design: Design, guards: Guards, missing: int
+) -> str:
     """Say how the null of a pair was computed."""
-    moved = pair if design.is_square else pair[1:]
+    moves_both = bench.layout.is_square and not design.is_exhaustive
+    moved = pair if moves_both else pair[1:]
     is_anew = not design.shifts and any((m, side) in guards.anew for side in moved)
     anew = ", views anew" if is_anew else ""
     without = f", {missing} without a value" if missing else ""

@@ -57,6 +57,14 @@ class NullTask(NamedTuple):
     anew: frozenset[tuple[int, int]]
     chunks: tuple[Chunk, ...]
 
+    @property
+    def moves_both(self) -> bool:
+        """Whether x and y move independently.
+
+        All orders are the same for every representation: moved along, x would stay with y.
+        """
+        return self.is_square and not self.design.is_exhaustive
+
     def vectors(self) -> Iterator[Vector]:
         """Yield the values of each cell, chunk by chunk."""
         carriable = [a for m in self.measures if (a := actions_of(m)).of_view is not None]
@@ -83,7 +91,7 @@ class NullTask(NamedTuple):
 
     def _is_anew(self, cell: TaskCell) -> bool:
         return (cell.measure, cell.y) in self.anew or (
-            self.is_square and (cell.measure, cell.x) in self.anew
+            self.moves_both and (cell.measure, cell.x) in self.anew
         )
 
 
@@ -120,7 +128,7 @@ class Drawn:
             if (cell.y, True) not in self._moved:
                 self._moved[cell.y, True] = rows_of(of[cell.y], shifted)
             return self._still[cell.x], self._moved[cell.y, True]
-        x = self._reordered(cell.x, anew) if self._task.is_square else of[cell.x]
+        x = self._reordered(cell.x, anew) if self._task.moves_both else of[cell.x]
         return x, self._reordered(cell.y, anew)
 
     def _reordered(self, position: int, anew: bool) -> Representation:
