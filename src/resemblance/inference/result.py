@@ -179,9 +179,8 @@ class Evidence:
     def adjusted(self, measure: str | Measure) -> np.ndarray:
         """Return p-values that hold for all pairs of the map at once.
 
-        With orders: step-down maxT of the values in units of their spread around chance (Westfall
-        and Young 1993). With exact moments, and in a square where all orders are visited, so that
-        pairs cannot move independently: Holm 1979.
+        With orders: step-down maxT of values in units of their spread around chance (Westfall and
+        Young 1993). With exact moments, and in a square where all orders are visited: Holm 1979.
         """
         tested = self._tested(measure)
         adjusted = np.full(tested.shape, np.nan)
