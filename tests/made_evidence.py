@@ -6,7 +6,8 @@ import numpy as np
 
 import resemblance as rs
 from resemblance.comparison import Comparison
-from resemblance.inference.result import EXACT, Evidence, NullCells, PartCells
+from resemblance.inference.cells import EXACT, NullCells, PartCells
+from resemblance.inference.result import Evidence
 from resemblance.report.data import is_square
 from resemblance.significance.orders import design_of
 

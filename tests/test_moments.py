@@ -13,6 +13,7 @@ from scipy.stats import pearson3
 
 import resemblance as rs
 from docs.inference_claims import WITHOUT_PRODUCT
+from resemblance.inference.cells import SMALLEST
 from resemblance.inference.moments import (
     ExactNull,
     contributions,
@@ -23,7 +24,6 @@ from resemblance.inference.moments import (
     profile_of,
     upper_tail,
 )
-from resemblance.inference.result import SMALLEST
 from resemblance.measure import Measure
 from resemblance.representation import Representation, Undefined
 
@@ -246,7 +246,7 @@ def test_the_level_of_the_p_values(spec):
 def test_the_smallest_p_value(rng):
     x = Representation(rng.standard_normal((50, 4)))
     for spec in ("cka", "gulp", "information_imbalance"):
-        assert null_of(rs.get_measure(spec), x, x).p == SMALLEST
+        assert 0 <= null_of(rs.get_measure(spec), x, x).p < SMALLEST
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from made_evidence import N, arrays, compared, made_evidence
 
 import resemblance as rs
-from resemblance.inference.result import EXACT, FIXED
+from resemblance.inference.cells import EXACT, FIXED
 from resemblance.inference.words import (
     ALPHA,
     Reading,
@@ -423,3 +423,13 @@ def test_scores_have_the_decimals_that_their_interval_needs(low, high, texts):
     reading = Reading("x", "y", 0.9441, low, high, 0.0314, 0.9402, 0.01, 0.01, "")
     assert scores(reading) == texts
     assert scores(reading._replace(value=-1e-4, chance=0.0)).chance == "0"
+
+
+def test_two_forms_of_one_measure_are_told_apart(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y, z = rng.standard_normal((3, 30, 4))
+    measures = ["cka", "cka[estimator=debiased]", "rsa"]
+    evidence = rs.evidence({"x": x, "y": y}, {"z": z}, measures=measures, progress=False)
+    assert [line.partition(":")[0] for line in spoken(evidence)[1:]] == [*measures[:2], "RSA"]
+    page = write_page(evidence, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(f">{name}</" in page for name in (*measures[:2], "RSA"))

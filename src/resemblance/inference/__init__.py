@@ -6,10 +6,11 @@ product of two matrices need no orders at all (:mod:`~.moments`); values without
 give intervals, differences, influence and sample sizes.
 """
 
+from .cells import Best, NullCells, PartCells
 from .differences import BiasedDifferenceWarning, Difference
 from .evidence import evidence
 from .loading import load_evidence
-from .result import Best, Evidence, NullCells, PartCells
+from .result import Evidence
 
 __all__ = [
     "Best",

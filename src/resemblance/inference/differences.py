@@ -10,6 +10,7 @@ import numpy as np
 
 from ..catalogue import get_measure
 from ..measure import Measure
+from ..significance.adjusting import ROUNDING
 from ..significance.parts import standard_error
 
 if TYPE_CHECKING:
@@ -58,9 +59,17 @@ def difference_of(
     else:
         kinds = kind, of.parts[spec].kind
         error = math.hypot(*(float(standard_error(v, k)) for v, k in zip(parts, kinds)))
-    value = float(evidence[spec][places[0]] - second[spec][places[1]])
+    values = [float(e[spec][place]) for e, place in zip((evidence, second), places)]
+    value, rounding = values[0] - values[1], ROUNDING * max(ROUNDING, *map(abs, values))
+    if error <= rounding:
+        if abs(value) > rounding:
+            raise ValueError(
+                f"difference: the values of {spec} do not vary between parts of the samples, which "
+                "says nothing about their error; use more samples, or another measure"
+            )
+        return Difference(value, value, value, 1.0)
     half = float(stdtrit(freedom, (1 + evidence.level) / 2)) * error
-    p = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
+    p = 2 * float(stdtr(freedom, -abs(value) / error))
     return Difference(value, value - half, value + half, p)
 
 

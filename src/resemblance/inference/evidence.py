@@ -14,10 +14,11 @@ from ..progress import Progress, in_hundredths
 from ..significance.orders import DRAWS, Design, design_of
 from ..tiles import parse_bytes
 from .bench import Bench
+from .cells import EvidenceOrigin
 from .intervals import intervals_of
 from .layout import layout_of
 from .nulls import nulls_of
-from .result import Evidence, EvidenceOrigin
+from .result import Evidence
 from .saving import save_evidence
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
@@ -76,8 +77,8 @@ def evidence(
         wholes. For samples that are not independent. Blocks of one size only.
     series : the samples are in the order of time and depend on those before. Windows are shifted
         against each other, by up to n // 4 steps or the number given (Harris 2020).
-    draws : orders for measures without exact moments. If there are no more orders than this, all
-        are visited, and p is exact.
+    draws : orders for measures without exact moments. If a list is compared with another and there
+        are no more orders than this, all are visited, and p is exact.
     level : of the intervals.
     exact : False draws orders for all measures.
 
@@ -102,7 +103,13 @@ def evidence(
     chosen = select_measures(DEFAULT if measures is None else measures).measures
     layout = layout_of(sides)
     design = design_of(
-        layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
+        layout.n,
+        within=within,
+        blocks=blocks,
+        series=series,
+        draws=draws,
+        seed=seed,
+        is_square=layout.is_square,
     )
     budget, path = parse_bytes(memory), None if save is None else Path(save)
     with in_hundredths(progress, sum(SHARES), "evidence") as tick:

@@ -12,11 +12,12 @@ from ..compare import Request, compare_many
 from ..comparison import Comparison, Failure
 from ..measure import Measure
 from ..significance.orders import Design
-from ..significance.parts import Kind, groups_of, halves_of
+from ..significance.parts import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
+from .cells import PartCells
 from .layout import Layout, Pair
-from .result import PartCells
-from .tasks import LEFT_OUT, LeftOutTask, rows_of
+from .leaving_out import on_rows, rows_of
+from .tasks import LEFT_OUT, LeftOutTask
 from .tiling import chosen, tiled
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
@@ -33,15 +34,14 @@ def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
     By halves for neighbours, topology and kernels of neighbours, and for canonical correlations
     with many samples; by the values without each sample where the measure has them in closed form;
     else by leaving out groups. Samples of one block, or of one stretch of a series, are left out
-    together.
+    together; halves of few blocks are too alike, so these are left out, too.
     """
-    if measure.family in HALVED_FAMILIES or measure.name in HALVED:
-        return "groups" if design.shifts else "halves"
-    if measure.left_out and design.blocks is None and not design.shifts:
+    are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED
+    if not are_halved and measure.left_out and design.blocks is None and not design.shifts:
         return "left_out"
-    if measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest:
-        return "groups" if design.shifts else "halves"
-    return "groups"
+    are_halved |= measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest
+    is_few = design.blocks is not None and len(np.unique(design.blocks)) < HALVES
+    return "halves" if are_halved and not design.shifts and not is_few else "groups"
 
 
 def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
@@ -132,8 +132,10 @@ def _by_comparing(
         share = weight * len(run.measures) * len(run.rows) / total
         values = _on_parts(bench, request, run, share)
         for m in run.measures:
-            table = _untested(bench, np.stack([c[m] for c in values], -1))
-            yield m.spec, PartCells(kind, table, tuple(_reasons(m, kind, values)))
+            specs = [on_rows(m, rows, design.n).spec for rows in run.rows]
+            tables = [c[spec] for c, spec in zip(values, specs)]
+            table = _untested(bench, np.stack(tables, -1))
+            yield m.spec, PartCells(kind, table, tuple(_reasons(m, kind, values, specs)))
 
 
 def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> list[Comparison]:
@@ -152,20 +154,21 @@ def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> li
     return comparisons
 
 
-def _reasons(m: Measure, kind: Kind, comparisons: Sequence[Comparison]) -> Iterator[Failure]:
+def _reasons(
+    m: Measure, kind: Kind, comparisons: Sequence[Comparison], specs: Sequence[str]
+) -> Iterator[Failure]:
     """Yield for each pair the first reason for which it has no value on a part."""
     seen = set()
-    for comparison in comparisons:
-        for failure in comparison.failures:
-            pair = failure.x, failure.y
-            if failure.measure == m.spec and pair not in seen:
-                seen.add(pair)
-                yield failure._replace(reason=f"no interval by {kind}: {failure.reason}")
+    for comparison, spec in zip(comparisons, specs):
+        for _, x, y, reason in (f for f in comparison.failures if f.measure == spec):
+            if (x, y) not in seen:
+                seen.add((x, y))
+                yield Failure(m.spec, x, y, f"no interval by {kind}: {reason}")
 
 
 def _request(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Request:
     sides = [[rows_of(r, rows) for r in side] for side in (layout.rows, layout.columns or ())]
-    return Request(sides[0], measures, sides[1] or None)
+    return Request(sides[0], [on_rows(m, rows, layout.n) for m in measures], sides[1] or None)
 
 
 def _untested(bench: Bench, values: np.ndarray) -> np.ndarray:

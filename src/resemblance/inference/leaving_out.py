@@ -43,13 +43,13 @@ def influence_by_brute_force(
         rows = np.setdiff1d(np.arange(n), group)
         if len(rows) == 0:
             raise Undefined(f"{measure}: no sample is left without a group of all {n}")
-        first = taken(x, rows)
-        second = first if y is x else taken(y, rows)
+        first = rows_of(x, rows)
+        second = first if y is x else rows_of(y, rows)
         values.append(scalar(on_rows(measure, rows, n).evaluate(first, second)))
     return np.asarray(values, dtype=np.float64)
 
 
-def taken(x: Representation, rows: np.ndarray) -> Representation:
+def rows_of(x: Representation, rows: np.ndarray) -> Representation:
     """Return a representation of some of the samples, without the views of all of them."""
     chosen = x.xp.take(x.source, x.xp.asarray(rows, device=device(x.source)), axis=0)
     return Representation(chosen, x.name, dtype=x.dtype)

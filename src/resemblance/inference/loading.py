@@ -13,7 +13,8 @@ from ..comparison import Failure, MeasureInfo
 from ..significance.orders import Design
 from ..significance.parts import Kind
 from ..store import EVIDENCE, Store, VectorKey, reading
-from .result import Evidence, NullCells, PartCells
+from .cells import NullCells, PartCells
+from .result import Evidence
 from .saving import NULLS, PARTS, REASONS, WAYS
 
 LABELS = ("groups", "blocks")
@@ -50,7 +51,8 @@ def load_evidence(path: str | Path) -> Evidence:
 def _design(entry: dict[str, Any]) -> Design:
     groups, blocks = (None if entry[k] is None else np.asarray(entry[k]) for k in LABELS)
     shifts, draws, seed = (int(entry[k]) for k in ("shifts", "draws", "seed"))
-    return Design(int(entry["n"]), groups, blocks, shifts, draws, seed)
+    is_square = bool(entry["is_square"])
+    return Design(int(entry["n"]), groups, blocks, shifts, draws, seed, is_square)
 
 
 def _null(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> NullCells:

@@ -3,7 +3,7 @@ orders of the samples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -13,9 +13,9 @@ from ..measure import Measure
 from ..significance.orders import Design
 from .bench import Bench
 from .carrying import actions_of
+from .cells import EXACT, FIXED, NullCells
 from .layout import Layout, Pair
 from .moments import Profile, Side, exact_null, is_trusted
-from .result import EXACT, FIXED, NullCells
 from .tasks import CHUNK, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
 from .tiling import Wanted, chosen, tiled
 
@@ -105,7 +105,7 @@ def _by_moments(
     A measure for which they do not, because a guard failed or one sample dominates both sides of a
     pair, is drawn for all pairs: so its p-values can be adjusted together.
     """
-    is_possible = exact and design.is_free and not design.is_exhaustive
+    is_possible = exact and design.is_free and design.count > design.draws
     is_possible &= design.n <= MOST_SAMPLES
     anew = {m for m, j in guards.anew if j in bench.layout.movable}
     usable = [m for m in pairs if m.product and is_possible and m not in anew]
@@ -155,8 +155,7 @@ def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | N
 def _null_tasks(bench: Bench, pairs: Wanted, design: Design, guards: Guards) -> list[NullTask]:
     """Return the draws that are missing, in tiles whose views fit the memory."""
     layout, kind = bench.layout, _kind(design, bench.layout)
-    budget = bench.memory // 2 if layout.is_square else bench.memory  # moved rows take as much
-    tasks = []
+    budget, tasks = bench.memory // _copies(pairs, design), []
     for measures, cells in tiled(layout, pairs, budget):
         chunks = _chunks(bench, measures, cells, kind, design)
         anew = frozenset((measures.index(m), k) for m, k in guards.anew if m in measures)
@@ -165,6 +164,18 @@ def _null_tasks(bench: Bench, pairs: Wanted, design: Design, guards: Guards) -> 
             of_task = (measures, inputs, tokens, design, layout.is_square, kind, anew)
             tasks.append(NullTask(*of_task, part))
     return tasks
+
+
+def _copies(measures: Iterable[Measure], design: Design) -> int:
+    """Return how many times the memory of the views of all representations a draw takes.
+
+    In a square the views of all are moved, else those of one column. Those of pairs of samples are
+    moved from square matrices, which take twice their memory.
+    """
+    moved = 2 if design.is_square else 1
+    actions = [a.of_view or {} for m in measures for a in [actions_of(m)]]
+    has_pairs = any(action.kind == "pairs" for views in actions for action in views.values())
+    return 2 * moved if has_pairs and not design.shifts else moved
 
 
 def _chunks(
@@ -238,7 +249,8 @@ def _cells_of(
         value = float(values[layout.cells(m, pair)[0]])
         if profiles is not None:
             exact = exact_null(m, value, *profiles[pair], design.n)
-            entry = NullEntry(*exact, np.zeros(0), EXACT, value)
+            p = max(exact.p, 1 / design.count)
+            entry = NullEntry(exact.chance, exact.spread, p, np.zeros(0), EXACT, value)
         else:
             entry = _drawn_entry(bench, m, pair, value, design, guards)
         for place in layout.cells(m, pair):
@@ -270,6 +282,8 @@ def _drawn_entry(
 
 def _words(m: Measure, pair: Pair, design: Design, guards: Guards, missing: int) -> str:
     """Say how the null of a pair was computed."""
-    anew = "" if design.shifts or (m, pair[1]) not in guards.anew else ", views anew"
+    moved = pair if design.is_square else pair[1:]
+    is_anew = not design.shifts and any((m, side) in guards.anew for side in moved)
+    anew = ", views anew" if is_anew else ""
     without = f", {missing} without a value" if missing else ""
     return f"{design.words}{anew}{without}"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..comparison import Comparison, Failure, MeasureInfo
 from ..extras import need
 from ..measure import Measure
-from ..representation import Representation
-from ..significance.adjusting import false_discovery_rates, holm, step_down
+from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
 from ..significance.orders import Design
-from ..significance.parts import Kind, half_width, standard_error
+from ..significance.parts import half_width, standard_error
 from ..suggestions import did_you_mean
+from .cells import EXACT, SMALLEST, Best, EvidenceOrigin, NullCells, PartCells
 from .differences import Difference, difference_of
 from .samples import (
     Contributions,
@@ -28,58 +28,6 @@ from .samples import (
     samples_needed,
 )
 from .saving import save_evidence
-
-EXACT = "exact moments"
-FIXED = "does not depend on the pairing"
-ROUNDING = 1e-9  # of a value: no spread is smaller
-SMALLEST = 1e-4  # p-values of exact moments are not trusted below
-
-
-class NullCells(NamedTuple):
-    """What a measure is if the samples of two representations are unrelated, for each pair.
-
-    ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, also
-    those of exact moments that are too small to be trusted, all (rows, columns); ``drawn`` are the
-    values in each order, (rows, columns, draws), or empty along the last axis where exact moments
-    or shifts took their place; ``how`` says for each pair how it was computed. ``observed`` are the
-    values that chance is for: those of the comparison, but of shifted windows that of the unshifted
-    ones, which have fewer samples.
-    """
-
-    chance: np.ndarray
-    spread: np.ndarray
-    p: np.ndarray
-    drawn: np.ndarray
-    how: tuple[tuple[str, ...], ...]
-    observed: np.ndarray
-
-
-class PartCells(NamedTuple):
-    """The values without each part of the samples, (rows, columns, parts).
-
-    ``reasons``: why pairs lack one, and so have no interval.
-    """
-
-    kind: Kind
-    values: np.ndarray
-    reasons: tuple[Failure, ...] = ()
-
-
-class EvidenceOrigin(NamedTuple):
-    """What evidence was computed from: representations by name, and measures by specification."""
-
-    rows: Mapping[str, Representation]
-    columns: Mapping[str, Representation]
-    measures: Mapping[str, Measure]
-
-
-class Best(NamedTuple):
-    """The pair furthest above chance; its p-value pays for the search among all pairs."""
-
-    row: str
-    column: str
-    value: float
-    p: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,7 +186,7 @@ class Evidence:
 
         Warns for a biased estimator of CKA: pairs of equal similarity and different widths differ
         by their bias. Raises ``KeyError`` for names that do not exist and ``ValueError`` for a pair
-        without an interval.
+        without an interval, or with one that has no width.
         """
         return difference_of(self, measure, one, other, of)
 
@@ -332,7 +280,8 @@ class Evidence:
 
     def _standardised(self, measure: str | Measure) -> np.ndarray:
         """Return how many spreads each value is above chance, in the direction of similarity."""
-        null, (centre, unit) = self._null(measure), _scale_of(self._null(measure))
+        null = self._null(measure)
+        centre, unit = _scale_of(null, self.design)
         z: np.ndarray = self._sign(measure) * (null.observed - centre) / unit
         return z
 
@@ -360,7 +309,7 @@ class Evidence:
         null = self._null(measure)
         if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
             return holm(null.p[tested])
-        centre, unit = (table[tested, None] for table in _scale_of(null))
+        centre, unit = (table[tested, None] for table in _scale_of(null, self.design))
         drawn = self._sign(measure) * (null.drawn[tested] - centre) / unit
         return step_down(self._standardised(measure)[tested], drawn.T, self.design)
 
@@ -378,7 +327,7 @@ class Evidence:
         }
 
 
-def _scale_of(null: NullCells) -> tuple[np.ndarray, np.ndarray]:
+def _scale_of(null: NullCells, design: Design) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the spread in whose units the pairs of a map are compared.
 
     Of the values drawn together with that observed: under the null hypothesis all are alike, and a
@@ -386,7 +335,8 @@ def _scale_of(null: NullCells) -> tuple[np.ndarray, np.ndarray]:
     """
     centre, spread = null.chance, null.spread
     if null.drawn.shape[-1]:
-        values = np.concatenate([null.observed[..., None], null.drawn], axis=-1)
+        others = null.drawn[..., 1:] if design.is_exhaustive else null.drawn
+        values = np.concatenate([null.observed[..., None], others], axis=-1)
         known = ~np.isnan(values)
         count = np.maximum(known.sum(axis=-1), 1)
         centre = np.where(known, values, 0).sum(axis=-1) / count

@@ -12,12 +12,13 @@ from ..measure import Measure
 from ..representation import Representation
 from ..rng import generator
 from ..significance.labels import numbers_of
-from .leaving_out import influence_by_brute_force, left_out_values, taken
+from .leaving_out import influence_by_brute_force, left_out_values, on_rows, rows_of
 from .moments import contributions
 from .planning import samples_for, samples_for_width
 
 if TYPE_CHECKING:
-    from .result import Evidence, EvidenceOrigin
+    from .cells import EvidenceOrigin
+    from .result import Evidence
 
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
 # be detected holds.
@@ -96,9 +97,10 @@ def curve_of(
         for draw in range(draws if size < n else 1):
             random = generator(seed, "curve", n, size, draw)
             rows = np.sort(random.choice(n, size, replace=False))
-            x, y = (taken(r, rows) for r in sides)
-            requests.append(Request([x], [m], [y]))
-        values = np.array([c[m][0, 0] for c in compare_many(requests, progress=False)])
+            x, y = (rows_of(r, rows) for r in sides)
+            requests.append(Request([x], [on_rows(m, rows, n)], [y]))
+        comparisons = compare_many(requests, progress=False)
+        values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])
         error = float(values.std(ddof=1)) if size < n else 0.0
         points.append(CurvePoint(size, float(values.mean()), error))
     return tuple(points)

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from copy import copy
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..significance.orders import Design
 from ..store import Store, Vector
 from .actions import Permutation
 from .carrying import ANEW, Actions, actions_of, guard, joint, moved
+from .leaving_out import on_rows, rows_of
 from .moments import Profile, Side, profile
 
 CHUNK = 100  # draws that are stored together
@@ -59,11 +60,12 @@ class NullTask(NamedTuple):
     def vectors(self) -> Iterator[Vector]:
         """Yield the values of each cell, chunk by chunk."""
         carriable = [a for m in self.measures if (a := actions_of(m)).of_view is not None]
-        actions = joint(carriable)
+        actions, still = joint(carriable), dict[int, Representation]()
         for chunk in self.chunks:
             values = np.full((len(chunk.cells), chunk.stop - chunk.start), np.nan)
             for position, draw in enumerate(range(chunk.start, chunk.stop)):
-                values[:, position] = self._values(Drawn(self, actions, draw), chunk.cells)
+                drawn = Drawn(self, actions, draw, still)
+                values[:, position] = self._values(drawn, chunk.cells)
             for cell, numbers in zip(chunk.cells, values):
                 m = self.measures[cell.measure]
                 sides = self.tokens[cell.x], self.tokens[cell.y]
@@ -71,12 +73,12 @@ class NullTask(NamedTuple):
 
     def _values(self, drawn: Drawn, cells: Sequence[TaskCell]) -> list[float]:
         """Return the values in one draw; the measures of a pair share its views."""
-        values = []
+        values, measures = [], drawn.measures()
         for of_pair in (list(g) for _, g in groupby(cells, key=lambda cell: (cell.y, cell.x))):
             with comparing(*drawn.sides(of_pair[0], self._is_anew(of_pair[0]))):
                 for cell in of_pair:
                     x, y = drawn.sides(cell, self._is_anew(cell))
-                    values.append(value_or_nan(self.measures[cell.measure], x, y))
+                    values.append(value_or_nan(measures[cell.measure], x, y))
         return values
 
     def _is_anew(self, cell: TaskCell) -> bool:
@@ -86,13 +88,25 @@ class NullTask(NamedTuple):
 
 
 class Drawn:
-    """The representations of a task in one draw: all of a square, else those of one column."""
+    """The representations of a task in one draw: all of a square, else those of one column.
 
-    def __init__(self, task: NullTask, actions: Actions, draw: int):
-        self._task, self._actions, self._draw = task, actions, draw
+    ``still``: windows that no shift moves, which keep their views from draw to draw.
+    """
+
+    def __init__(
+        self, task: NullTask, actions: Actions, draw: int, still: dict[int, Representation]
+    ):
+        self._task, self._actions, self._draw, self._still = task, actions, draw, still
         self._moved: dict[tuple[int, bool], Representation] = {}
-        self._windows: dict[int, Representation] = {}
         self._order: Permutation | None = None
+
+    def measures(self) -> Sequence[Measure]:
+        """Return the measures; of windows with the labels of those samples that stay."""
+        design, measures = self._task.design, self._task.measures
+        if not design.shifts:
+            return measures
+        window = np.arange(design.n)[design.windows(self._draw)[0]]
+        return [on_rows(m, window, design.n) for m in measures]
 
     def sides(self, cell: TaskCell, anew: bool) -> tuple[Representation, Representation]:
         """Return x and y of a cell, with views carried over or ``anew``."""
@@ -100,15 +114,13 @@ class Drawn:
         if not self._task.is_square:
             self._moved = {k: z for k, z in self._moved.items() if k[0] == cell.y}
         if design.shifts:
-            still, shifted = design.windows(self._draw)
-            if cell.x not in self._windows:
-                self._windows[cell.x] = rows_of(of[cell.x], still)
+            still, shifted = (np.arange(design.n)[w] for w in design.windows(self._draw))
+            if cell.x not in self._still:
+                self._still[cell.x] = rows_of(of[cell.x], still)
             if (cell.y, True) not in self._moved:
                 self._moved[cell.y, True] = rows_of(of[cell.y], shifted)
-            return self._windows[cell.x], self._moved[cell.y, True]
-        # All orders are the same for every representation: moved along, x would stay with y.
-        are_both_moved = self._task.is_square and not design.is_exhaustive
-        x = self._reordered(cell.x, anew) if are_both_moved else of[cell.x]
+            return self._still[cell.x], self._moved[cell.y, True]
+        x = self._reordered(cell.x, anew) if self._task.is_square else of[cell.x]
         return x, self._reordered(cell.y, anew)
 
     def _reordered(self, position: int, anew: bool) -> Representation:
@@ -232,11 +244,3 @@ def value_or_nan(measure: Measure, x: Representation, y: Representation) -> floa
         if reason_of(error, measure, x, y) is None:
             raise
         return np.nan
-
-
-def rows_of(x: Representation, rows: Any) -> Representation:
-    """Return some rows of a representation, in any order, without any views."""
-    if isinstance(rows, slice):
-        return Representation(x.source[rows], x.name, dtype=x.dtype)
-    taken = x.xp.take(x.source, x.xp.asarray(rows), axis=0)
-    return Representation(taken, x.name, dtype=x.dtype)

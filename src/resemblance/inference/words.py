@@ -10,7 +10,8 @@ import numpy as np
 
 from ..comparison import ROUNDING, MeasureInfo, without_rounding
 from ..significance.parts import Kind
-from .result import EXACT, FIXED, SMALLEST, Evidence
+from .cells import EXACT, FIXED, SMALLEST
+from .result import Evidence
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
@@ -49,9 +50,13 @@ class Reading(NamedTuple):
 
 
 class Readings(NamedTuple):
-    """The readings of one measure: of every cell, and of the pairs that are tests of their own."""
+    """The readings of one measure: of every cell, and of the pairs that are tests of their own.
+
+    ``name``: what sentences call the measure: see :func:`name_of`.
+    """
 
     info: MeasureInfo
+    name: str
     cells: tuple[tuple[Reading, ...], ...]
     pairs: tuple[Reading, ...]
 
@@ -69,6 +74,12 @@ class Readings(NamedTuple):
 def readings(evidence: Evidence) -> tuple[Readings, ...]:
     """Return the readings of all measures."""
     return tuple(_readings(evidence, info) for info in evidence.measures)
+
+
+def name_of(evidence: Evidence, info: MeasureInfo) -> str:
+    """Return the label of a measure, or its specification if another one here has that label."""
+    labels = [m.label for m in evidence.measures]
+    return info.label if labels.count(info.label) == 1 else info.spec
 
 
 def above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
@@ -99,7 +110,8 @@ def _readings(evidence: Evidence, info: MeasureInfo) -> Readings:
     )
     is_half = is_square and info.symmetric
     pairs = tuple(c for i, row in enumerate(cells) for c in row[i + 1 if is_half else 0 :])
-    return Readings(info, cells, tuple(pair for pair in pairs if not pair.is_self))
+    others = tuple(pair for pair in pairs if not pair.is_self)
+    return Readings(info, name_of(evidence, info), cells, others)
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -268,7 +280,7 @@ def _by_measure(evidence: Evidence, texts: Mapping[str, str]) -> str:
     names: dict[str, list[str]] = {}
     for info in evidence.measures:
         if texts[info.spec]:
-            names.setdefault(texts[info.spec], []).append(info.label)
+            names.setdefault(texts[info.spec], []).append(name_of(evidence, info))
     if len(names) <= 1:
         return "".join(names) or MISSING
     return ", ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
@@ -302,7 +314,7 @@ def furthest(evidence: Evidence, known: Readings) -> Reading:
 
 def _one_measure(evidence: Evidence, known: Readings) -> str:
     """Say what the only measure shows."""
-    pairs, label = known.tested, known.info.label
+    pairs, label = known.tested, known.name
     best = furthest(evidence, known)
     if len(pairs) == 1:
         verb = "are beyond chance" if best.is_beyond else "are not beyond chance"
@@ -313,7 +325,7 @@ def _one_measure(evidence: Evidence, known: Readings) -> str:
 
 def _brief(evidence: Evidence, known: Readings) -> str:
     """Say what one of several measures shows."""
-    pairs, label, best = known.tested, known.info.label, furthest(evidence, known)
+    pairs, label, best = known.tested, known.name, furthest(evidence, known)
     if len(pairs) == 1:
         return f"{label}: {_score(best, pairs)}"
     share = f"{known.beyond} of {len(pairs)}"
@@ -359,5 +371,5 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
         ways = f"at least one of {several}, {by_all or 'none'} by all"
     return (
         f"{_share(by_any, len(verdicts))} beyond chance by {ways}; furthest by "
-        f"{tested[0].info.label} are {best.x} and {best.y}."
+        f"{tested[0].name} are {best.x} and {best.y}."
     )

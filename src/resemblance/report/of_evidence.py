@@ -197,7 +197,7 @@ def _choice(evidence: Evidence, known: Readings, number: int, stretch: bool) -> 
     maps = [m._replace(titles=titles, hatched=hatched, hatching=HATCHING) for m in maps]
     return Choice(
         f"map-{number + 1}",
-        info.label,
+        known.name,
         ("show",),
         tuple(Option((heat.name,), (i,)) for i, heat in enumerate(maps)),
         tuple(maps),

@@ -7,6 +7,8 @@ import numpy as np
 from .orders import Design
 from .permutation import p_values_of
 
+ROUNDING = 1e-9  # of a value: no spread is smaller
+
 
 def step_down(observed: np.ndarray, drawn: np.ndarray, design: Design | None = None) -> np.ndarray:
     r"""Return p-values that hold for all tests at once: step-down maxT.

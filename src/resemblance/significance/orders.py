@@ -44,7 +44,8 @@ class Design:
     ``groups`` and ``blocks`` are numbers, one per sample: an order keeps each sample in its group,
     and moves blocks as wholes. ``shifts`` > 0 is for a series in time: instead of orders, windows
     of n - 2 ``shifts`` samples are moved against each other by up to so many steps (Harris 2020).
-    Made by :func:`design_of`.
+    ``is_square``: all pairs of one list are tested, so each representation has orders of its own,
+    which are drawn however few there are. Made by :func:`design_of`.
     """
 
     n: int
@@ -53,6 +54,7 @@ class Design:
     shifts: int = 0
     draws: int = DRAWS
     seed: int = 0
+    is_square: bool = False
 
     @cached_property
     def count(self) -> float:
@@ -64,7 +66,7 @@ class Design:
     @property
     def is_exhaustive(self) -> bool:
         """Whether all orders are visited, because they are no more than ``draws``."""
-        return not self.shifts and self.count <= self.draws
+        return not self.shifts and not self.is_square and self.count <= self.draws
 
     @property
     def is_free(self) -> bool:
@@ -81,7 +83,7 @@ class Design:
         """The smallest p-value there can be."""
         if self.shifts:
             return 1 / (self.shifts + 1)
-        return 1 / self.total if self.is_exhaustive else 1 / (1 + self.draws)
+        return max(1 / self.count, 0.0 if self.is_exhaustive else 1 / (1 + self.draws))
 
     def order(self, draw: int, of: str = "") -> np.ndarray:
         """Return the rows in the order of a draw; each draw by itself, so any worker can.
@@ -201,6 +203,7 @@ def design_of(
     series: bool | int = False,
     draws: int = DRAWS,
     seed: int = 0,
+    is_square: bool = False,
     called: str = "evidence",
 ) -> Design:
     """Return the orders that samples allow.
@@ -218,14 +221,15 @@ def design_of(
     if series is not False and not (within is None and blocks is None):
         raise ValueError(f"{called}: a series is shifted as a whole; leave out within= and blocks=")
     if series is not False:
-        return Design(n, shifts=_shifts(n, series, called), draws=draws, seed=seed)
+        shifts = _shifts(n, series, called)
+        return Design(n, shifts=shifts, draws=draws, seed=seed, is_square=is_square)
     groups = None if within is None else numbers_of(called, within, n, "within")
     units = None if blocks is None else numbers_of(called, blocks, n, "blocks")
     if groups is not None and not groups.any():
         groups = None
     if units is not None and len(np.unique(units)) == n:
         units = None
-    design = Design(n, groups, units, draws=draws, seed=seed)
+    design = Design(n, groups, units, draws=draws, seed=seed, is_square=is_square)
     _check_blocks(design, called)
     if design.count <= 1:
         raise ValueError(

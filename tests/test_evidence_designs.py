@@ -1,0 +1,221 @@
+"""Evidence where orders are few, samples have labels or blocks, and measures behave badly."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.inference.cells import EXACT
+from resemblance.inference.intervals import parts_of
+from resemblance.modules import load_module
+
+N = 24
+
+
+def related(noise: float = 0.3, count: int = 3, n: int = N) -> dict[str, np.ndarray]:
+    """Representations that share three dimensions, called A, B, ..."""
+    rng = np.random.default_rng(1)
+    shared = rng.standard_normal((n, 3))
+    return {
+        "ABCDEF"[i]: np.hstack([shared, np.zeros((n, 4))]) + noise * rng.standard_normal((n, 7))
+        for i in range(count)
+    }
+
+
+def found(*sides, **options) -> rs.Evidence:
+    return rs.evidence(*sides, **{"draws": 99, "progress": False} | options)
+
+
+# ---------------------------------------------------------------------------------- few orders
+
+
+def test_a_square_of_few_orders_tests_pairs_against_each_other():
+    """All orders of both sides at once would leave every pair as it is."""
+    arrays, blocks = related(0.6, n=20), np.repeat(np.arange(5), 4)
+    options = {"measures": ["cka"], "blocks": blocks, "draws": 199}
+    square = found(arrays, **options)
+    rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
+    assert rectangle.how("cka") == "all 120 orders of 5 blocks"
+    assert square.how("cka") == "199 orders of 5 blocks"
+    for face, error in (("p", 0.06), ("chance", 0.02), ("spread", 0.02)):
+        drawn, exact = (getattr(e, face)("cka")[0] for e in (square, rectangle))
+        np.testing.assert_allclose(drawn[1:], exact, atol=error)
+    assert square.attainable == pytest.approx(1 / 120)
+    assert (square.p("cka")[0, 1:] < 0.05).all()
+
+
+def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
+    arrays = {k: a[:5] for k, a in related().items()}
+    options = {"measures": ["cka", "procrustes"], "draws": 150, "save": tmp_path / "e.db"}
+    first = found(arrays, **options)
+    read, again = rs.load_evidence(tmp_path / "e.db"), found(arrays, **options)
+    assert "150 orders" in first.how("cka"), "moments say nothing where orders are as few"
+    for other in (read, again):
+        np.testing.assert_array_equal(first.p("cka"), other.p("cka"))
+        np.testing.assert_array_equal(first.adjusted("cka"), other.adjusted("cka"))
+        assert other.attainable == first.attainable == 1 / 120
+
+
+def test_exact_moments_say_no_less_than_one_order_can():
+    arrays = {k: a[:7] for k, a in related(0.01).items()}
+    some = found(arrays, measures=["cka"])
+    assert some.how("cka") == EXACT
+    assert some.nulls["cka"].p[0, 1] >= 1 / 5040
+
+
+# ------------------------------------------------------------------------------- seeds and files
+
+
+def test_designs_in_one_file_do_not_mix(tmp_path):
+    arrays, path = related(), tmp_path / "e.db"
+    groups = np.repeat([0, 1], N // 2)
+    designs = [
+        {},
+        {"seed": 1},
+        {"within": groups},
+        {"within": 1 - groups},
+        {"within": groups[::2].repeat(2)[::-1]},
+        {"blocks": np.repeat(np.arange(8), 3)},
+        {"series": 3},
+        {"draws": 20},
+        {"exact": False},
+    ]
+    sides = (arrays,), ({"A": arrays["A"]}, {k: arrays[k] for k in "BC"})
+    options = {"measures": ["cka[estimator=debiased]", "procrustes"], "draws": 30}
+    for design in designs:
+        for side in sides:
+            saved, alone = (found(*side, **options | design, save=s) for s in (path, None))
+            for name in options["measures"]:
+                for face in ("p", "adjusted", "chance", "low"):
+                    one, other = (getattr(e, face)(name) for e in (saved, alone))
+                    np.testing.assert_array_equal(one, other, err_msg=f"{design} {face}")
+
+
+@pytest.mark.parametrize("kept", ["AB", "CAB"])
+def test_other_representations_change_no_p_value(kept):
+    arrays = related(2.0)
+    measures = ["procrustes", "cycle_knn", "mutual_knn"]
+    whole = found(arrays, measures=measures)
+    part = found({k: arrays[k] for k in kept}, measures=measures)
+    for name in measures:
+        for face in ("p", "chance", "low"):
+            i, j = whole.place("A", "B")
+            assert (
+                getattr(whole, face)(name)[i, j] == getattr(part, face)(name)[part.place("A", "B")]
+            )
+
+
+# -------------------------------------------------------------------------------- measures
+
+
+def test_labels_of_samples_go_with_parts_and_windows():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, N)
+    logits = {k: 2 * np.eye(4)[labels] + rng.standard_normal((N, 4)) for k in "AB"}
+    arrays = {k: np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for k, v in logits.items()}
+    measure = rs.get_measure("accuracy_difference").where(labels=tuple(labels.tolist()))
+    for design in ({"blocks": np.repeat(np.arange(8), 3)}, {"series": 4}):
+        some = found(arrays, measures=[measure], **design)
+        assert not some.failures
+        assert some.parts[measure.spec].kind == "groups"
+        correct = [a.argmax(axis=1) == labels for a in arrays.values()]
+        gaps = [
+            abs(np.diff([c[rows].mean() for c in correct]))
+            for rows in parts_of("groups", some.design)
+        ]
+        np.testing.assert_allclose(
+            some.parts[measure.spec].values[0, 1], np.ravel(gaps), atol=1e-12
+        )
+    points = some.curve(measure, "A", "B", fractions=(0.5, 1.0), draws=3)
+    assert points[-1].value == pytest.approx(some[measure][0, 1])
+
+
+OWN = """
+    import numpy as np
+    import resemblance as rs
+
+    def declared(label, **claims):
+        options = {"family": "alignment", "larger_is_more_similar": True, "range": (-1, 1)}
+        facts = {"label": label, "symmetric": True, "reference": "own"}
+        return rs.measure(**options | facts | claims)
+
+    @rs.view
+    def running(x):
+        return np.cumsum(x.array, axis=0)[:, :2]
+
+    @declared("Running sums")
+    def running_sums(x, y):
+        '''A view that depends on the order of the samples.'''
+        return float(np.corrcoef(running(x).ravel(), running(y).ravel())[0, 1])
+
+    @declared("One way", symmetric=False)
+    def one_way(x, y):
+        '''It is not symmetric.'''
+        return float(np.corrcoef(x.array[:, 0], y.array.sum(axis=1))[0, 1])
+
+    @declared("Shy")
+    def shy(x, y):
+        '''It has no value in some orders.'''
+        value = float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1])
+        if -0.1 < value < 0.05:
+            raise rs.Undefined("too near to zero")
+        return value
+"""
+
+
+def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
+    path = tmp_path / "own_measures_of_evidence.py"
+    path.write_text(textwrap.dedent(OWN))
+    module = load_module(str(path), path.stem)
+    measures = [module.running_sums, module.one_way, module.shy]
+    try:
+        here = found(related(), measures=measures, draws=49)
+        with ProcessPoolExecutor(2) as executor:
+            there = found(related(), measures=measures, draws=49, executor=executor)
+    finally:
+        del sys.modules[path.stem]
+    for m in measures:
+        for face in ("p", "adjusted", "chance", "low"):
+            np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
+    assert here.how("running_sums") == "49 orders, views anew"
+    assert (here.p("one_way") != here.p("one_way").T).any()
+    null = here.nulls["shy"]
+    missing = np.isnan(null.drawn[0, 1]).sum()
+    assert 0 < missing < 49
+    assert null.p[0, 1] == pytest.approx((1 + missing) / 50), "as large as the value"
+    assert f"{missing} without a value" in null.how[0][1]
+
+
+# --------------------------------------------------------------------- intervals and differences
+
+
+def test_few_blocks_are_left_out_one_by_one():
+    arrays = related(1.0, n=200)
+    few, many = np.repeat(np.arange(8), 25), np.repeat(np.arange(50), 4)
+    assert found(arrays, measures=["mutual_knn"], blocks=many).parts["mutual_knn"].kind == "halves"
+    some = found(arrays, measures=["mutual_knn"], blocks=few).parts["mutual_knn"]
+    assert (some.kind, some.values.shape[-1]) == ("groups", 8)
+
+
+def test_a_difference_of_rounding_is_none():
+    arrays = related()
+    turn = np.linalg.qr(np.random.default_rng(2).standard_normal((7, 7)))[0]
+    columns = {"B": arrays["B"], "turned": arrays["B"] @ turn}
+    some = found({"A": arrays["A"]}, columns, measures=["procrustes"], draws=9)
+    assert some.difference("procrustes", ("A", "B"), ("A", "turned")).p == 1
+
+
+@pytest.mark.parametrize("measure", ["cka[estimator=debiased]", "procrustes", "mutual_knn"])
+def test_rows_and_columns_may_share_data_and_names(measure):
+    arrays = related(1.0)
+    one = rs.Representation(arrays["A"], "A")
+    shared = found([one, arrays["B"]], [one, arrays["C"]], measures=[measure])
+    apart = found({"A": arrays["A"]}, {"C": arrays["C"]}, measures=[measure])
+    assert shared.p(measure)[0, 0] <= 0.01
+    assert shared.p(measure)[0, 1] == apart.p(measure)[0, 0]
+    assert shared.chance(measure)[0, 1] == apart.chance(measure)[0, 0]
