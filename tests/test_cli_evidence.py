@@ -153,7 +153,7 @@ def test_an_interrupted_run_says_what_it_saved(call, monkeypatch):
     assert err.strip() == "interrupted: nothing was saved; with --save FILE a later run continues"
     code, _, err = call("a.npy", "b.npy", "--save", "kept.db")
     assert code == 130
-    assert "results are saved in kept.db; the same command continues from there" in err
+    assert "values, and what was drawn so far, are saved in kept.db; the same command" in err
 
 
 # ----------------------------------------------------------------------------------------- mistakes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -16,6 +17,7 @@ import resemblance as rs
 from resemblance.inference.cells import EXACT, FIXED
 from resemblance.inference.words import (
     ALPHA,
+    Reading,
     brief,
     design_facts,
     design_line,
@@ -23,6 +25,7 @@ from resemblance.inference.words import (
     p_text,
     readings,
     results_in_words,
+    scores,
     words_of,
 )
 from resemblance.report import write_page
@@ -406,6 +409,20 @@ def test_records_in_files(square, tmp_path):
     with redirect_stdout(io.StringIO()) as out:
         emit(square, "table", None)
     assert "exact moments" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.9377, 0.9512, ("0.944", "0.938 to 0.951", "0.031", "0.940")),
+        (-0.0226, 0.9744, ("0.94", "-0.02 to 0.97", "0.03", "0.94")),
+        (math.nan, math.nan, ("0.94", "", "0.03", "0.94")),
+    ],
+)
+def test_scores_have_the_decimals_that_their_interval_needs(low, high, texts):
+    reading = Reading("x", "y", 0.9441, low, high, 0.0314, 0.9402, 0.01, 0.01, "")
+    assert scores(reading) == texts
+    assert scores(reading._replace(value=-1e-4, chance=0.0)).chance == "0"
 
 
 def test_two_forms_of_one_measure_are_told_apart(tmp_path):

@@ -15,7 +15,7 @@ from .drift import drift_command
 from .errors import end_with, plain_warnings
 from .evidence import EVIDENCE, evidence_command
 from .joint import joint_command
-from .options import examples
+from .options import examples, flowing
 
 commands = typer.Typer(
     pretty_exceptions_enable=False,
@@ -81,6 +81,10 @@ commands.command(
         "joint resi sensitivity manifolds stability", "joint resi manifolds -o ranks.csv"
     ),
 )(joint_command)
+
+
+for _command in commands.registered_commands:
+    _command.help = flowing(_command.help or getattr(_command.callback, "__doc__", None))
 
 
 @commands.callback(invoke_without_command=True)

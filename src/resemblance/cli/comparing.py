@@ -239,14 +239,14 @@ def verdict(comparison: Comparison, quiet: bool) -> int:
     return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
 
 
-def interrupted(save: Path | None) -> int:
+def interrupted(save: Path | None, results: str = "results") -> int:
     """Say what an interrupted command saved; return its exit code."""
     if save is None:
         message = "nothing was saved; with --save FILE a later run continues"
     else:
         with Store(save) as store:
             message = (
-                f"{len(store.cells())} results are saved in {save}; the same command continues "
+                f"{len(store.cells())} {results} are saved in {save}; the same command continues "
                 "from there"
             )
     print(f"interrupted: {message}", file=sys.stderr)

@@ -129,7 +129,7 @@ def _carry_out(
         if html:
             write_page(result, html)
     except KeyboardInterrupt:
-        return interrupted(save)
+        return interrupted(save, "values, and what was drawn so far,")
     if not quiet and (written := [str(path) for path in (output, html, save) if path]):
         print(f"wrote {', '.join(written)}", file=sys.stderr)
     return verdict(result.comparison, quiet)

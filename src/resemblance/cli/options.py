@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import re
 import sys
@@ -199,6 +200,12 @@ def _is_measure(text: str) -> bool:
         return bool(get_measures([text]))
     except ValueError:
         return False
+
+
+def flowing(text: str | None) -> str:
+    """Return a docstring whose paragraphs are one line each, so that they fill any terminal."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def examples(*commands: str) -> str:

@@ -25,6 +25,12 @@ class Difference(NamedTuple):
     high: float
     p: float
 
+    def __repr__(self) -> str:
+        from .words import p_words
+
+        numbers = (f"{name} = {getattr(self, name):.3g}" for name in ("value", "low", "high"))
+        return f"Difference({', '.join(numbers)}, {p_words(self.p)})"
+
 
 class BiasedDifferenceWarning(UserWarning):
     """A difference between values of a biased estimator, whose bias depends on the widths."""

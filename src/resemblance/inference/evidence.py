@@ -98,7 +98,7 @@ def evidence(
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
     """
     if not 0 < level < 1:
-        raise ValueError(f"evidence: level must be between 0 and 1; got {level}")
+        raise ValueError(f"evidence: level must be between 0 and 1, such as 0.95; got {level}")
     sides = sides_of(representations, other)
     chosen = select_measures(DEFAULT if measures is None else measures).measures
     layout = layout_of(sides)

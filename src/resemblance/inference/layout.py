@@ -89,7 +89,10 @@ def layout_of(sides: Sides) -> Layout:
     """Return the pairs of these representations."""
     rows = tuple(map(_without_ids, sides.rows))
     if sides.columns is None and len(rows) < 2:
-        raise ValueError("evidence: two representations are needed; nothing is tested with itself")
+        raise ValueError(
+            "evidence: two representations are needed, as nothing is tested with itself; give a "
+            "dictionary of several, or the other one as second argument"
+        )
     columns = None if sides.columns is None else tuple(map(_without_ids, sides.columns))
     return Layout(rows, columns)
 

@@ -127,9 +127,8 @@ class Evidence:
     def adjusted(self, measure: str | Measure) -> np.ndarray:
         """Return p-values that hold for all pairs of the map at once.
 
-        With orders: step-down maxT of the values in units of their spread around chance (Westfall
-        and Young 1993). With exact moments, and in a square where all orders are visited, so that
-        pairs cannot move independently: Holm 1979.
+        With orders: step-down maxT of values in units of their spread around chance (Westfall and
+        Young 1993). With exact moments: Holm 1979, which needs no orders.
         """
         tested = self._tested(measure)
         adjusted = np.full(tested.shape, np.nan)
@@ -308,7 +307,7 @@ class Evidence:
 
     def _adjusted(self, measure: str | Measure, tested: np.ndarray) -> np.ndarray:
         null = self._null(measure)
-        if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
+        if not null.drawn.shape[-1]:
             return holm(null.p[tested])
         centre, unit = (table[tested, None] for table in _scale_of(null, self.design))
         drawn = self._sign(measure) * (null.drawn[tested] - centre) / unit

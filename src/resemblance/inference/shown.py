@@ -28,7 +28,8 @@ HATCH = "repeating-linear-gradient(135deg, rgb(128 128 128 / .75) 0 1px, transpa
 
 def text_of(evidence: Evidence) -> str:
     """Return a head and a line for each measure."""
-    rows = [_names(evidence), *(_line(evidence, known) for known in readings(evidence))]
+    known = readings(evidence)
+    rows = [_names(evidence, known), *(_line(evidence, of) for of in known)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return "\n  ".join([_head(evidence), *lines])
@@ -38,7 +39,7 @@ def html_of(evidence: Evidence) -> str:
     """Return the table of the measures and a map of each of the first measures, as HTML."""
     known = readings(evidence)
     rows = "".join(f"<tr>{_cells(_line(evidence, of))}</tr>" for of in known)
-    header = "".join(f"<th>{escape(name)}</th>" for name in _names(evidence))
+    header = "".join(f"<th>{escape(name)}</th>" for name in _names(evidence, known))
     first = escape(results_in_words(evidence, known)[0])
     table = f"<table><caption>{escape(_head(evidence))}</caption><tr>{header}</tr>{rows}</table>"
     parts = [f"<p>{first}</p>", table, *_maps(evidence, known)]
@@ -46,12 +47,16 @@ def html_of(evidence: Evidence) -> str:
 
 
 def _head(evidence: Evidence) -> str:
+    pairs = {frozenset((x, y)) for x in evidence.rows for y in evidence.columns if x != y}
     size = f"{len(evidence.rows)} x {len(evidence.columns)} representations"
-    return f"Evidence for {size}, {evidence.n_samples} samples"
+    of = " and ".join((evidence.rows[0], evidence.columns[-1])) if len(pairs) == 1 else size
+    return f"Evidence for {of}, {evidence.n_samples} samples"
 
 
-def _names(evidence: Evidence) -> tuple[str, ...]:
-    return tuple(name.format(level=level_words(evidence)) for name in NAMES)
+def _names(evidence: Evidence, known: Sequence[Readings]) -> tuple[str, ...]:
+    is_one = len(known[0].pairs) == 1
+    names = [name.format(level=level_words(evidence)) for name in NAMES]
+    return tuple(names if is_one else ["adjusted p" if name == "p" else name for name in names])
 
 
 def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
@@ -70,15 +75,18 @@ def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
 
 
 def _single(pair: Reading) -> tuple[str, ...]:
-    value, interval, chance = scores(pair)
-    return value, interval, chance, brief(pair.above), p_text(pair.p, pair.how)
+    return *scores(pair), p_text(pair.p, pair.how)
 
 
 def _span(values: Sequence[float]) -> str:
-    """Write the least and the largest of some numbers."""
+    """Write the least and the largest of some numbers, both with two decimals if one has them."""
     known = [value for value in values if not math.isnan(value)]
-    ends = dict.fromkeys(map(brief, (min(known), max(known)))) if known else ("–",)
-    return " to ".join(ends)
+    if not known:
+        return "–"
+    least, largest = min(known), max(known)
+    is_plain = 0.01 <= max(-least, largest) < 10
+    ends = (f"{round(x, 2) + 0.0:.2f}" if is_plain else brief(x) for x in (least, largest))
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _cells(row: Sequence[str]) -> str:

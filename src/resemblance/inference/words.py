@@ -127,19 +127,28 @@ def brief(value: float) -> str:
     return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
 
 
-def scores(reading: Reading) -> tuple[str, str, str]:
-    """Write the value, the interval ("" for none) and chance of a pair with the same decimals.
+class Scores(NamedTuple):
+    """The scores of a pair in words; no interval is ""."""
 
-    The interval sets how many: so that half its width has a digit other than 0, at least two.
+    value: str
+    interval: str
+    chance: str
+    above: str
+
+
+def scores(reading: Reading) -> Scores:
+    """Write value, interval, chance and what is above it with the same decimals.
+
+    The interval sets how many: at least two, and so many that half its width is not 0.
     """
     half = (reading.high - reading.low) / 2
-    numbers = (reading.value, reading.low, reading.high, reading.chance)
+    numbers = (reading.value, reading.low, reading.high, reading.chance, reading.above)
     if not 0 < half < math.inf or max(map(abs, numbers[:3])) >= LARGE:
-        value, low, high, chance = map(brief, numbers)
+        value, low, high, chance, above = map(brief, numbers)
     else:
         places = min(max(2, math.ceil(-math.log10(half))), MOST_PLACES)
-        value, low, high, chance = (_rounded(number, places) for number in numbers)
-    return value, "" if math.isnan(half) else f"{low} to {high}", chance
+        value, low, high, chance, above = (_rounded(number, places) for number in numbers)
+    return Scores(value, "" if math.isnan(half) else f"{low} to {high}", chance, above)
 
 
 def _rounded(number: float, places: int) -> str:
@@ -165,7 +174,7 @@ def p_words(p: float, how: str = "") -> str:
 
 def score_words(reading: Reading) -> str:
     """Write a value with its interval and chance: "0.71 (0.66 to 0.75), chance 0.23"."""
-    value, interval, chance = scores(reading)
+    value, interval, chance, _ = scores(reading)
     ends = f" ({interval})" if interval else ""
     return f"{value}{ends}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
 
@@ -178,7 +187,7 @@ def words_of(reading: Reading) -> str:
         return f"{brief(reading.value)}; a representation is not tested against itself"
     parts = [score_words(reading)]
     if not math.isnan(reading.above):
-        parts.append(f"above chance {brief(reading.above)}")
+        parts.append(f"above chance {scores(reading).above}")
     if reading.is_tested and reading.how != FIXED:
         parts.append(p_words(reading.p, reading.how))
     if math.isnan(reading.chance):

@@ -132,6 +132,7 @@ def claims_table(measure: Measure) -> Any:
         "changed by": _words(others),
         "differentiable": _yes(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
+        "in closed form": _exact(measure),
         "says little": measure.uninformative_when,
         "needs": f"{', '.join(packages_of(measure.extra))} ({install_hint(measure.extra)})"
         if measure.extra
@@ -141,6 +142,14 @@ def claims_table(measure: Measure) -> Any:
     return plain_table(
         ("", ""), [(name, value) for name, value in lines.items() if value], header_row=False
     )
+
+
+def _exact(measure: Measure) -> str:
+    """Say what of the evidence for a value needs no draws: p by moments, intervals."""
+    p = "chance and p over all orders of the samples" if measure.product else ""
+    chance = "chance" if measure.chance and not p else ""
+    intervals = "the values without each sample, for intervals" if measure.left_out else ""
+    return "; ".join(filter(None, (p, chance, intervals)))
 
 
 def statistic_table(statistic: Statistic) -> Any:
