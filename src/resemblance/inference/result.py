@@ -128,7 +128,7 @@ class Evidence:
         """Return p-values that hold for all pairs of the map at once.
 
         With orders: step-down maxT of values in units of their spread around chance (Westfall and
-        Young 1993). With exact moments: Holm 1979, which needs no orders.
+        Young 1993). With exact moments, and in a square where all orders are visited: Holm 1979.
         """
         tested = self._tested(measure)
         adjusted = np.full(tested.shape, np.nan)
@@ -307,7 +307,7 @@ class Evidence:
 
     def _adjusted(self, measure: str | Measure, tested: np.ndarray) -> np.ndarray:
         null = self._null(measure)
-        if not null.drawn.shape[-1]:
+        if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
             return holm(null.p[tested])
         centre, unit = (table[tested, None] for table in _scale_of(null, self.design))
         drawn = self._sign(measure) * (null.drawn[tested] - centre) / unit
