@@ -23,7 +23,7 @@ from .carrying import ANEW, Actions, actions_of, guard, joint, moved
 from .leaving_out import on_rows, rows_of
 from .moments import Profile, Side, profile
 
-CHUNK = 100  # draws that are stored together
+CHUNK = 20  # draws that are stored together: what is lost when a run is killed
 GUARDS = (1, 2)  # the draws that are computed both with carried views and anew
 LEFT_OUT = "left out"
 
