@@ -20,7 +20,7 @@ from conftest import for_few_samples
 import resemblance as rs
 from resemblance.arrays import at_least_zero, at_most_one
 from resemblance.measure import Measure
-from resemblance.views.distances import squared_distance_block
+from resemblance.views.distances import squared_distance_blocks
 
 # Few samples of many features, where values mean little, are what is tried here.
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -518,7 +518,8 @@ def test_nan_is_no_number_of_a_range():
     x = np.array([np.nan, -1e-17, 0.5, 1 + 1e-15])
     assert np.array_equal(at_most_one(x), [np.nan, -1e-17, 0.5, 1], equal_nan=True)
     assert np.array_equal(at_least_zero(x), [np.nan, 0, 0.5, 1 + 1e-15], equal_nan=True)
-    assert np.isnan(squared_distance_block(np.array([[np.nan], [1.0]]), 0, 2)).sum() == 3
+    (block,) = squared_distance_blocks(np.array([[np.nan], [1.0]]))
+    assert np.isnan(block).sum() == 3
 
 
 def test_a_layer_without_directions_is_a_failure_of_its_own_pairs_only():

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .measure import Measure
-from .representation import Representation, fingerprint
+from .representation import Representation, fingerprint, is_copied
 from .store import NO_MEMORY, Cell, Key, key_of
-from .tiles import Tile, group_measures, in_units, pair_bytes, tiles
+from .tiles import Sharing, Tile, group_measures, in_units, pair_bytes, tiles
 
 
 class PlannedPair(NamedTuple):
@@ -65,6 +65,11 @@ class Pairs(NamedTuple):
         """The number of pairs."""
         rows = len(self.rows)
         return rows * (rows + 1) // 2 if self.columns is None else rows * len(self.columns)
+
+    @property
+    def sharing(self) -> Sharing:
+        """What memory the views share: none with an array that is copied for them."""
+        return "views" if any(map(is_copied, self.all)) else "all"
 
     def block(self, tasks: float) -> int:
         """Return the largest height of blocks that make at least so many tasks.
@@ -127,7 +132,7 @@ class Pairs(NamedTuple):
     ) -> list[TileTask]:
         """Return the tasks in the order in which they reuse views."""
         n, d = self.rows[0].shape[0], max(r.shape[1] for r in self.all)
-        groups = group_measures(measures, n, d, len(self.all), memory, available)
+        groups = group_measures(measures, n, d, len(self.all), memory, available, self.sharing)
         offset, columns = len(self.rows), None if self.columns is None else len(self.columns)
         tasks = []
         for tile in tiles(groups, offset, columns, memory, block):
@@ -199,10 +204,10 @@ def _too_large(
     if available is None:
         return []
     cells = []
-    for m in (m for m in measures if pair_bytes(m, n, widest, widest) > available):
+    for m in (m for m in measures if pair_bytes(m, n, widest, widest, work.sharing) > available):
         for i, j in work.pairs():
             x, y = work.all[i], work.all[j]
-            size = pair_bytes(m, n, x.shape[1], y.shape[1])
+            size = pair_bytes(m, n, x.shape[1], y.shape[1], work.sharing)
             names = (fingerprint(x), fingerprint(y))
             if size <= available or _is_done(m, *names, computed, work.both_orders):
                 continue
@@ -226,7 +231,11 @@ def _beyond_budget(
 ) -> dict[str, int]:
     """Return the bytes of one pair for each measure beyond the budget, ``without`` some."""
     n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
-    sizes = {m.spec: pair_bytes(m, n, widest, widest) for m in measures if m.spec not in without}
+    sizes = {
+        m.spec: pair_bytes(m, n, widest, widest, work.sharing)
+        for m in measures
+        if m.spec not in without
+    }
     return {spec: size for spec, size in sizes.items() if size > memory}
 
 

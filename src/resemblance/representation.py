@@ -285,6 +285,14 @@ def values(x: Representation) -> Array:
     return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
 
 
+def is_copied(x: Representation) -> bool:
+    """Say whether the values take memory besides the source: in another precision or layout."""
+    if isinstance(x.source, np.ndarray):
+        return bool(x.source.dtype != x.precision or not x.source.flags.c_contiguous)
+    has_layout = is_torch(x.source) and not x.source.is_contiguous()
+    return has_layout or str(x.source.dtype).rpartition(".")[2] != x.precision
+
+
 @view
 def fingerprint(x: Representation) -> str:
     """Return a hash of the original values, their shape and precision, and that of computation.

@@ -6,13 +6,18 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .measure import Measure
 from .representation import Representation, comparing
 from .rng import generator
+
+# The memory that views share: "all" if they share with each other and with the array, "views" if
+# the array is copied into another precision or layout, "none" if each view has memory of its own.
+Sharing = Literal["all", "views", "none"]
+SOURCE = "source"  # the owner of the memory of the array
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -65,6 +70,7 @@ def group_measures(
     count: int,
     memory: int,
     available: int | None = None,
+    sharing: Sharing = "views",
 ) -> list[MeasureGroup]:
     """Return one group if the views of all representations fit the budget, else several.
 
@@ -72,7 +78,7 @@ def group_measures(
     form one group. A group is split into its measures if the views of two representations exceed
     the ``available`` memory of the machine.
     """
-    views = {m: views_used(m, n, d) for m in measures}
+    views = {m: views_used(m, n, d, sharing) for m in measures}
     together = _group(measures, views)
     if together.size * count <= memory:
         return [together]
@@ -131,44 +137,63 @@ def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) ->
     return MeasureGroup(tuple(measures), sum(union.values()))
 
 
-def pair_bytes(measure: Measure, n: int, d: int, e: int) -> int:
+def pair_bytes(measure: Measure, n: int, d: int, e: int, sharing: Sharing = "views") -> int:
     """Return the bytes of all views that a measure keeps for one pair of widths d and e.
 
-    These are the views of both and those of the pair. It is a lower bound of what the measure
-    needs: computing a view may take more for a moment.
+    These are the views of both and those of the pair, memory that several share counted once. It is
+    a lower bound of what the measure needs: computing a view may take more for a moment.
     """
-    separate = sum(sum(views_used(measure, n, width).values()) for width in (d, e))
+    separate = sum(sum(views_used(measure, n, width, sharing).values()) for width in (d, e))
     probe = _probe(measure, max(d, e) > n) if n >= measure.min_samples else None
     if probe is None:
         return separate
     scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
-    return separate + sum(_bytes(value, scale) for value in probe.shared.values())
+    shared = ([a for a in value if _is_counted(a, sharing)] for value in probe.shared.values())
+    return separate + sum(_bytes(arrays, scale) for arrays in shared)
 
 
-def views_used(measure: Measure, n: int, d: int) -> dict[Any, int]:
+def views_used(measure: Measure, n: int, d: int, sharing: Sharing = "views") -> dict[Any, int]:
     """Return the views of one representation that a measure uses, each with its bytes at (n, d).
 
     The measure runs on a small probe, and the shapes of its views are scaled up, so that no measure
-    has to declare what it needs. A measure that does not run on the probe is assumed to need a copy
-    of the array; one that needs more than n samples uses no views.
+    has to declare what it needs. Memory that several views share is counted for the first of them,
+    unless ``sharing`` says otherwise. A measure that does not run on the probe is assumed to need a
+    copy of the array; one that needs more than n samples uses no views.
     """
     if n < measure.min_samples:
         return {}
     probe = _probe(measure, d > n)
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
-    scale = probe.scale(n, d)
+    scales = {
+        key: probe.scale(n, d) | _size_of_sample(key, measure, probe.rows, n) for key in probe.views
+    }
+
+    def is_counted(key: Any, array: ArrayShape) -> bool:
+        # All rows of the probe are a sample of it; of n rows, a sample is a copy.
+        is_sample = scales[key][probe.rows] != scales.get(array.owner, {probe.rows: n})[probe.rows]
+        return is_sample or _is_counted(array, sharing)
+
     return {
-        key: _bytes(value, scale | _size_of_sample(key, measure, probe.rows, n))
-        for key, value in probe.views.items()
+        key: _bytes([array for array in arrays if is_counted(key, array)], scales[key])
+        for key, arrays in probe.views.items()
     }
 
 
+def _is_counted(array: ArrayShape, sharing: Sharing) -> bool:
+    """Say whether an array is the first in its memory."""
+    if sharing == "none" or array.owner is None:
+        return True
+    return sharing == "views" and array.owner == SOURCE
+
+
 class ArrayShape(NamedTuple):
-    """The shape of an array and the bytes of one of its entries."""
+    """The shape of an array, the bytes of one of its entries, and the view that has the same memory
+    already: its key, or ``SOURCE``; None for memory of its own."""
 
     lengths: tuple[int, ...]
     itemsize: int
+    owner: Any
 
 
 class ProbeShapes(NamedTuple):
@@ -197,7 +222,9 @@ def _probe(measure: Measure, wide: bool) -> ProbeShapes | None:
             measure.evaluate(x, y)
     except Exception:  # whatever it raises here, the real data decide whether it fails
         return None
-    return ProbeShapes(rows, columns, _shapes_of(x.views), _shapes_of(shared))
+    owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE for z in noise}
+    views, _ = (_shapes_of(r.views, owners) for r in (x, y))
+    return ProbeShapes(rows, columns, views, _shapes_of(shared, owners))
 
 
 def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
@@ -217,20 +244,35 @@ def _named(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield from value._asdict().items() if hasattr(value, "_asdict") else ((name, value),)
 
 
-def _shapes_of(views: Mapping[Any, Any]) -> dict[Any, tuple[ArrayShape, ...]]:
-    return {key: tuple(_shapes(value)) for key, value in views.items()}
+def _shapes_of(
+    views: Mapping[Any, Any], owners: dict[Any, Any]
+) -> dict[Any, tuple[ArrayShape, ...]]:
+    """Return the shapes of views, in the order in which they were computed.
+
+    ``owners`` maps the address of the first entry of an array, and its bytes, to the view that has
+    them; new ones are entered.
+    """
+    shapes: dict[Any, tuple[ArrayShape, ...]] = {}
+    for key, value in views.items():
+        shapes[key] = ()
+        for array in _arrays(value):
+            place = (array.ctypes.data, array.nbytes)
+            owner = owners.get(place)
+            shapes[key] += (ArrayShape(array.shape, array.itemsize, owner),)
+            owners[place] = key if owner in (None, SOURCE) else owner
+    return shapes
 
 
-def _shapes(value: Any) -> Iterator[ArrayShape]:
+def _arrays(value: Any) -> Iterator[np.ndarray]:
     if isinstance(value, tuple):
         for part in value:
-            yield from _shapes(part)
+            yield from _arrays(part)
     elif isinstance(value, np.ndarray):
-        yield ArrayShape(value.shape, value.itemsize)
+        yield value
 
 
 def _bytes(shapes: Sequence[ArrayShape], scale: Mapping[int, float]) -> int:
     total = 0
-    for lengths, itemsize in shapes:
+    for lengths, itemsize, _ in shapes:
         total += int(math.prod(scale.get(length, length) for length in lengths) * itemsize)
     return total

@@ -28,7 +28,8 @@ def tiled(layout: Layout, pairs: Wanted, memory: int, pieces: int = 1) -> Iterat
     if not measures:
         return
     widest = max(r.shape[1] for r in layout.all)
-    groups = group_measures(measures, layout.n, widest, len(layout.all), memory)
+    # A view that is carried over has memory of its own.
+    groups = group_measures(measures, layout.n, widest, len(layout.all), memory, sharing="none")
     rows, columns = layout.shape
     block = math.ceil(max(rows, columns) / math.ceil(math.sqrt(pieces)))
     for tile in tiles(groups, rows, None if layout.is_square else columns, memory, block):

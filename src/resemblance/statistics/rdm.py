@@ -12,7 +12,7 @@ from ..arrays import norm, to_numpy
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..significance import average_ranks, rank_correlation
-from ..views.distances import squared_distance_block
+from ..views.distances import squared_distance_block, squared_lengths
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
@@ -40,9 +40,9 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
     """
     above = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":
-        distances: np.ndarray = np.sqrt(
-            squared_distance_block(centred(points), 0, len(points))[above]
-        )
+        points = centred(points)
+        squares = squared_distance_block(points, squared_lengths(points), 0, len(points))
+        distances: np.ndarray = np.sqrt(squares[above])
         return distances
     cosines: np.ndarray = cosine_matrix(points, kind)[above]
     dissimilar: np.ndarray = np.subtract(1, cosines, out=cosines)

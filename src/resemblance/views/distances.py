@@ -31,14 +31,27 @@ def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
     return row_blocks(n, max(1, GATHERED // width))
 
 
-def squared_distance_block(points: Array, start: int, stop: int) -> Array:
-    """Squared Euclidean distances of rows start..stop to all rows.
+def squared_distance_blocks(points: Array) -> Iterator[Array]:
+    """Yield the squared Euclidean distances of each block of rows to all rows.
 
     Distances below the rounding error of the products they are computed from are set to zero, so a
     row and its duplicate are at distance 0, not 1e-8.
     """
+    squares = squared_lengths(points)
+    return (squared_distance_block(points, squares, i, j) for i, j in row_blocks(points.shape[0]))
+
+
+def squared_lengths(points: Array) -> Array:
+    """Squared Euclidean length of every row, shape (n,)."""
+    return namespace(points).sum(points * points, axis=1)
+
+
+def squared_distance_block(points: Array, squares: Array, start: int, stop: int) -> Array:
+    """The block of :func:`squared_distance_blocks` of rows start..stop.
+
+    ``squares`` are the :func:`squared_lengths` of all rows.
+    """
     xp = namespace(points)
-    squares = xp.sum(points * points, axis=1)
     both = squares[start:stop, None] + squares[None, :]
     block = both - 2 * (points[start:stop, :] @ xp.matrix_transpose(points))
     # NaN stays NaN.
@@ -48,7 +61,7 @@ def squared_distance_block(points: Array, start: int, stop: int) -> Array:
 def distance_matrix(points: Array) -> Array:
     """Euclidean distances between all rows, shape (n, n)."""
     xp, n = namespace(points), points.shape[0]
-    blocks = (root(squared_distance_block(points, start, stop)) for start, stop in row_blocks(n))
+    blocks = map(root, squared_distance_blocks(points))
     return stacked(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
 
 
@@ -133,9 +146,9 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
 
 def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:
     """Return the function that gives rows start..stop of the dissimilarity matrix."""
-    if kind == "sqeuclidean":
-        return lambda start, stop: squared_distance_block(preshape(x), start, stop)
-    if kind == "euclidean":
-        return lambda start, stop: root(squared_distance_block(preshape(x), start, stop))
+    if kind in ("sqeuclidean", "euclidean"):
+        points, form = preshape(x), root if kind == "euclidean" else lambda block: block
+        squares = squared_lengths(points)
+        return lambda start, stop: form(squared_distance_block(points, squares, start, stop))
     rows = unit_rows(x) if kind == "cosine" else standardized_rows(x)
     return lambda start, stop: 1 - rows[start:stop, :] @ x.xp.matrix_transpose(rows)

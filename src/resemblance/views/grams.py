@@ -21,7 +21,7 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation, Undefined, title, view
-from .distances import double_centered, rdm, row_blocks, squared_distance_block
+from .distances import double_centered, rdm, squared_distance_blocks
 from .points import preshape, row_directions, unit
 from .spectra import energy
 
@@ -71,10 +71,9 @@ def distance_gram(x: Representation, kernel: GramKernel) -> Array:
             f"the median distance between samples of {title(x)} is zero, so the kernel has no width"
         )
     points, n = preshape(x), x.shape[0]
-    squares = (squared_distance_block(points, start, stop) for start, stop in row_blocks(n))
     exponents = (
         root(block) / -sigma if kernel.name == "laplace" else block / (-2 * sigma**2)
-        for block in squares
+        for block in squared_distance_blocks(points)
     )
     gram = x.xp.empty((n, n), dtype=points.dtype, device=device(points))
     return double_centered(stacked(map(x.xp.exp, exponents), gram))

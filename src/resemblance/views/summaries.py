@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, detach, device, like, namespace, norm, scalar, to_numpy
 from ..representation import Representation, view
 from ..rng import generator
-from .distances import distance_matrix, row_blocks, squared_distance_block
+from .distances import distance_matrix, row_blocks, squared_distance_blocks
 from .points import centered, mean, norm_of, preshape, size, unit_rows
 from .spectra import decomposition
 
@@ -39,8 +39,8 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     points, scale = (unit_rows(x), 2.0) if unit else _raw_points(x)
     index = xp.arange(n, device=device(points))
     parts = []
-    for start, stop in row_blocks(n):
-        exponent = -scale * squared_distance_block(points, start, stop)
+    for (start, stop), block in zip(row_blocks(n), squared_distance_blocks(points)):
+        exponent = -scale * block
         if not self_pairs:
             itself = index[None, :] == index[start:stop, None]
             exponent = xp.where(itself, xp.full_like(exponent, -math.inf), exponent)
