@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -148,8 +149,8 @@ def pair_bytes(measure: Measure, n: int, d: int, e: int, sharing: Sharing = "vie
     if probe is None:
         return separate
     scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
-    shared = ([a for a in value if _is_counted(a, sharing)] for value in probe.shared.values())
-    return separate + sum(_bytes(arrays, scale) for arrays in shared)
+    shared = [a for a in chain(*probe.shared.values()) if _is_counted(a, sharing)]
+    return separate + _bytes(shared, scale)
 
 
 def views_used(measure: Measure, n: int, d: int, sharing: Sharing = "views") -> dict[Any, int]:
@@ -165,19 +166,16 @@ def views_used(measure: Measure, n: int, d: int, sharing: Sharing = "views") -> 
     probe = _probe(measure, d > n)
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
-    scales = {
-        key: probe.scale(n, d) | _size_of_sample(key, measure, probe.rows, n) for key in probe.views
-    }
-
-    def is_counted(key: Any, array: ArrayShape) -> bool:
-        # All rows of the probe are a sample of it; of n rows, a sample is a copy.
-        is_sample = scales[key][probe.rows] != scales.get(array.owner, {probe.rows: n})[probe.rows]
-        return is_sample or _is_counted(array, sharing)
-
-    return {
-        key: _bytes([array for array in arrays if is_counted(key, array)], scales[key])
-        for key, arrays in probe.views.items()
-    }
+    plain = probe.scale(n, d)
+    scales = {k: plain | _size_of_sample(k, measure, probe.rows, n) for k in probe.views}
+    scales[SOURCE] = plain
+    used = {}
+    for key, arrays in probe.views.items():
+        # A sample of all rows, as on the probe, may be the array itself; one of fewer is a copy.
+        copies = {owner for owner in scales if scales[owner] != scales[key]}
+        counted = [a for a in arrays if a.owner in copies or _is_counted(a, sharing)]
+        used[key] = _bytes(counted, scales[key])
+    return used
 
 
 def _is_counted(array: ArrayShape, sharing: Sharing) -> bool:
