@@ -11,7 +11,7 @@ from ..measure import measure
 from ..representation import Representation
 from ..views.cross_barcode import totals_of_edges
 from ..views.heat import TEMPERATURES, heat_trace, stochastic_heat_traces
-from ..views.samples import draws, sorted_edges, normalized_distances, spanning_length, tree_length
+from ..views.samples import draws, normalized_distances, sorted_edges, spanning_length, tree_length
 
 SIMILARITIES = {"orthogonal", "isotropic_scaling", "translation"}
 WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))

@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 

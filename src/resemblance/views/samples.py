@@ -47,13 +47,16 @@ def normalized_distances(x: Representation, draw: Draw) -> np.ndarray:
 
 @view
 def lengths_above(x: Representation, draw: Draw) -> np.ndarray:
-    """Those above the diagonal, row by row, shape (sample (sample - 1) / 2,)."""
+    """:func:`normalized_distances` above the diagonal, row by row, of shape (pairs of samples,).
+
+    The square matrix is not kept.
+    """
     return above_diagonal(_normalized(x, draw))
 
 
 @view
 def radius(x: Representation, draw: Draw) -> float:
-    """Their enclosing radius."""
+    """The smallest normalised distance within which a sample of a subset has all others."""
     return enclosing_radius(lengths_above(x, draw))
 
 
