@@ -4,6 +4,7 @@ not change them."""
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import shutil
 import subprocess
@@ -18,8 +19,11 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist, squareform
 
-from resemblance import views
+import resemblance as rs
+from resemblance import Representation, views
+from resemblance.views import _cone
 from resemblance.views.cross_barcode import cross_barcode_totals, cross_barcodes
+from resemblance.views.samples import draws, normalized_distances, sorted_edges
 
 # ------------------------------------------------------------------------------- kinds of distances
 
@@ -172,6 +176,77 @@ def test_different_kinds_equal_gudhi():
     m = np.minimum(w1, w2)
     for bars, w in zip(cross_barcodes(w1, w2), (w1, w2)):
         assert np.array_equal(bars, gudhi_bars(w, m))
+
+
+# ------------------------------------------------------------- each pair by itself, to the last bit
+
+
+def plain_bars(w1, w2):
+    """Bars of both directions with nothing remembered: every pair sorts its own edges."""
+    n = len(w1)
+    first, second = np.triu_indices(n, 1)
+    both = [np.maximum(w, w.T) for w in (w1, w2)]
+    radii = [w.max(axis=1).min() for w in both]
+    a, b = (w[first, second] for w in both)
+    m = np.minimum(a, b)
+    order = np.argsort(m, kind="stable")
+    order = order[m[order] <= max(radii)]
+    edges = _cone.Edges(first[order].astype(np.int32), second[order].astype(np.int32))
+    starts = np.empty(len(order) + 1, dtype=np.int64)
+    links = _cone.Links(starts, _cone.link_components(n, edges, starts))
+    m = m[order]
+    for w, radius in zip((a[order], b[order]), radii):
+        chosen = np.flatnonzero((w > m) & (w <= radius))
+        by_w = chosen[np.argsort(w[chosen], kind="stable")]
+        size = int((m <= radius).sum())
+        yield sorted_bars(_cone.barcode(n, edges, links, m[:size], w[:size], by_w))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 3, 30, 130])
+def test_bars_equal_those_of_every_pair_by_itself(kind, n):
+    w1, w2 = two(kind, n, seed=3)
+    for bars, expected in zip(cross_barcodes(w1, w2), plain_bars(w1, w2)):
+        assert np.array_equal(bars, expected)
+
+
+def data(kind, n):
+    """Three representations of n samples."""
+    arrays = np.random.default_rng([4, n]).standard_normal((3, n, 5))
+    arrays[1:] += arrays[0]
+    return {
+        "normal": arrays,
+        "single precision": arrays.astype(np.float32),
+        "ties": np.round(arrays),
+        "duplicates": arrays[:, np.arange(n) // 2],
+        "few places": np.round(arrays[:, :, :2]),
+    }[kind]
+
+
+@pytest.mark.parametrize("n", [12, 60, 90])
+@pytest.mark.parametrize("kind", ["normal", "single precision", "ties", "duplicates", "few places"])
+def test_rtd_equals_that_of_every_pair_by_itself(kind, n):
+    m, reps = rs.rtd.where(sample=60, trials=2), [Representation(x) for x in data(kind, n)]
+    for x, y in itertools.permutations(reps, 2):
+        totals = []
+        for draw in draws(n, 60, 2, 0):
+            matrices = [normalized_distances(r, draw) for r in (x, y)]
+            totals.append([math.fsum(bars[:, 1] - bars[:, 0]) for bars in plain_bars(*matrices)])
+        xy, yx = np.mean(totals, axis=0)
+        assert m.evaluate(x, y) == float((xy + yx) / 2)
+        assert m.where(direction="first").evaluate(x, y) == float(xy)
+
+
+def test_distances_are_sorted_once_per_representation_and_subset():
+    reps = [Representation(x) for x in data("normal", 90)]
+    m = rs.rtd.where(sample=60, trials=2)
+    m.evaluate(reps[0], reps[1])
+    drawn = draws(90, 60, 2, 0)
+    before = [sorted_edges(reps[0], draw).order for draw in drawn]
+    views_before = set(reps[0].views)
+    m.evaluate(reps[2], reps[0])
+    assert all(sorted_edges(reps[0], d).order is o for d, o in zip(drawn, before))
+    assert set(reps[0].views) == views_before
 
 
 # ------------------------------------------------------------------------------------- closed forms

@@ -226,14 +226,17 @@ def _probe(measure: Measure, wide: bool) -> ProbeShapes | None:
 
 
 def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """Return the number of rows of a view of a sample of the rows.
+    """Return the number of rows, and that of pairs of rows, of a view of a sample of the rows.
 
-    It is a parameter of the measure, which the small probe cut to the number of its rows.
+    The former is a parameter of the measure, which the small probe cut to the number of its rows.
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}
     capped = [parameters.get(name) for name, value in _named(key[1]) if value == rows]
     sizes = [size for size in capped if isinstance(size, int)]
-    return {rows: min(n, *sizes)} if sizes else {}
+    if not sizes:
+        return {}
+    size = min(n, *sizes)
+    return {rows: size, rows * (rows - 1) // 2: size * (size - 1) // 2}
 
 
 def _named(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

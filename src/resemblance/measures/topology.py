@@ -9,9 +9,9 @@ import numpy as np
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation
-from ..views.cross_barcode import cross_barcode_totals
+from ..views.cross_barcode import totals_of_edges
 from ..views.heat import TEMPERATURES, heat_trace, stochastic_heat_traces
-from ..views.samples import draws, normalized_distances, spanning_length, tree_length
+from ..views.samples import draws, normalized_distances, sorted_edges, spanning_length, tree_length
 
 SIMILARITIES = {"orthogonal", "isotropic_scaling", "translation"}
 WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
@@ -120,7 +120,7 @@ def rtd(
     mean to 0; here no distance is touched.
     """
     totals = [
-        cross_barcode_totals(*(normalized_distances(r, draw) for r in (x, y)))
+        totals_of_edges(draw.sample, *(sorted_edges(r, draw) for r in (x, y)))
         for draw in draws(x.shape[0], sample, trials, seed)
     ]
     xy, yx = np.mean(totals, axis=0)

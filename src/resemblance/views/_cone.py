@@ -116,6 +116,40 @@ def add(words: Words, a: int, b: int, out: int) -> None:
         words[out, k] = words[a, k] ^ words[b, k]
 
 
+# -------------------------------------------------------------------------------------------- order
+
+
+@compiled
+def merge(first: Floats, second: Floats, by_first: Ints, by_second: Ints) -> Ints:
+    """Positions in ascending order of the smaller of two values, from the order of either."""
+    order = np.empty(len(first), np.int32)
+    i = j = size = 0
+    while size < len(order):
+        # A position is due in the order of its smaller value, and passed over in the other.
+        if j == len(order) or (i < len(order) and first[by_first[i]] <= second[by_second[j]]):
+            p, i = by_first[i], i + 1
+            is_due = first[p] <= second[p]
+        else:
+            p, j = by_second[j], j + 1
+            is_due = second[p] < first[p]
+        order[size] = p
+        size += is_due
+    return order
+
+
+@compiled
+def later(m: Floats, w: Floats, by_w: Ints, radius: float, place: Ints) -> Ints:
+    """Places of the edges with m < w <= radius, in order of w."""
+    places = np.empty(len(by_w), np.int32)
+    size = 0
+    for p in by_w:
+        if w[p] > radius:
+            break
+        places[size] = place[p]
+        size += w[p] > m[p]
+    return places[:size].copy()
+
+
 # -------------------------------------------------------------------------------------------- links
 
 # Rows of a search: points not reached yet; points reached whose neighbours were not.

@@ -4,8 +4,9 @@ differs."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,35 @@ from ..extras import check
 ROUNDING = 1e-9  # asymmetry, relative to the largest distance, that is taken for rounding
 
 
+@dataclass(frozen=True, eq=False)
+class SortedEdges:
+    """What a cross-barcode needs of the distances between n points.
+
+    ``lengths``: those above the diagonal, row by row, shape (n (n - 1) / 2,). ``radius``: the
+    enclosing radius, the smallest distance within which a point has all others. ``order``: the
+    positions of the lengths, in ascending order of the lengths.
+    """
+
+    lengths: np.ndarray
+    radius: float
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        # The order among equal lengths is free, as it changes bars of length zero only.
+        return np.argsort(self.lengths).astype(np.int32)
+
+
 def cross_barcode_totals(w1: np.ndarray, w2: np.ndarray) -> tuple[float, float]:
     """Total lengths of the bars of :func:`cross_barcodes`, for both directions.
 
     The sums are correctly rounded, so they depend neither on the order of the points nor on ties.
     """
-    first, second = (math.fsum(bars[:, 1] - bars[:, 0]) for bars in cross_barcodes(w1, w2))
-    return first, second
+    return _totals(cross_barcodes(w1, w2))
+
+
+def totals_of_edges(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
+    """:func:`cross_barcode_totals` of two sets of distances between the same n points."""
+    return _totals(_barcodes(_kernels(), n, first, second))
 
 
 def cross_barcodes(w1: np.ndarray, w2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,41 +68,21 @@ def cross_barcodes(w1: np.ndarray, w2: np.ndarray) -> tuple[np.ndarray, np.ndarr
     number of bars in bits. Needs the extra ``topology``.
     """
     cone = _kernels()
-    (a, radius_a), (b, radius_b) = _distances(w1, "w1"), _distances(w2, "w2")
-    if a.shape != b.shape:
+    above = [above_diagonal(w, name) for w, name in ((w1, "w1"), (w2, "w2"))]
+    if above[0].shape != above[1].shape:
         raise ValueError(
             f"w1 and w2 must be distances between the same points, got shapes {w1.shape} and "
             f"{w2.shape}"
         )
-    m = np.minimum(a, b)
-    # The order among equal values is free, as it changes bars of length zero only: the sort need
-    # not be stable.
-    order = _ascending(m, m <= max(radius_a, radius_b))
-    edges = cone.Edges(*_endpoints(len(w1), order))
-    starts = np.empty(len(order) + 1, dtype=np.int64)
-    links = cone.Links(starts, cone.link_components(len(w1), edges, starts))
-    first, second = (
-        _bars(cone, len(w1), edges, links, m[order], w[order], r)
-        for w, r in ((a, radius_a), (b, radius_b))
-    )
-    return first, second
+    first, second = (SortedEdges(lengths, enclosing_radius(lengths)) for lengths in above)
+    return _barcodes(cone, len(w1), first, second)
 
 
-def _bars(
-    cone: ModuleType, n: int, edges: Any, links: Any, m: np.ndarray, w: np.ndarray, radius: float
-) -> np.ndarray:
-    """Bars of one direction, from the edges and cone triangles up to its enclosing radius."""
-    size = np.searchsorted(m, radius, side="right")
-    m, w = m[:size], w[:size]
-    by_w = _ascending(w, (w > m) & (w <= radius))
-    bars: np.ndarray = cone.barcode(n, edges, links, m, w, by_w)
-    bars = bars[bars[:, 0] < bars[:, 1]]
-    return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
+def above_diagonal(w: np.ndarray, name: str = "w") -> np.ndarray:
+    """Distances above the diagonal of a matrix, row by row, shape (n (n - 1) / 2,).
 
-
-def _distances(w: np.ndarray, name: str) -> tuple[np.ndarray, float]:
-    """Distances above the diagonal, and the enclosing radius: the smallest distance within which a
-    point has all."""
+    Raises ``ValueError``, which calls it ``name``, for what is not a matrix of distances.
+    """
     from scipy.spatial.distance import squareform
 
     w = np.asarray(w, dtype=np.float64)
@@ -93,19 +96,56 @@ def _distances(w: np.ndarray, name: str) -> tuple[np.ndarray, float]:
             f"{name} must be symmetric; take the mean of it and its transpose if that is meant"
         )
     np.fill_diagonal(both, 0)
-    return squareform(both, checks=False), both.max(axis=1, initial=0).min(initial=np.inf)
+    return np.asarray(squareform(both, checks=False))
 
 
-def _ascending(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Positions of the chosen values, in ascending order of the values."""
-    positions = np.flatnonzero(mask)
-    return positions[np.argsort(values[positions])]
+def enclosing_radius(above: np.ndarray) -> float:
+    """The smallest distance within which a point has all others, from the distances above the
+    diagonal."""
+    from scipy.spatial.distance import squareform
+
+    return float(squareform(above, checks=False).max(axis=1).min())
 
 
-def _endpoints(n: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and second point of edges given by their position above the diagonal, row by row."""
-    first, second = np.triu_indices(n, k=1)
-    return first[order].astype(np.int32), second[order].astype(np.int32)
+def _totals(barcodes: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
+    first, second = (math.fsum(bars[:, 1] - bars[:, 0]) for bars in barcodes)
+    return first, second
+
+
+def _barcodes(
+    cone: ModuleType, n: int, first: SortedEdges, second: SortedEdges
+) -> tuple[np.ndarray, np.ndarray]:
+    lengths = np.minimum(first.lengths, second.lengths)
+    order = cone.merge(first.lengths, second.lengths, first.order, second.order)
+    m = lengths.take(order)
+    size = np.searchsorted(m, max(first.radius, second.radius), side="right")
+    order, m = order[:size], m[:size]
+    edges = cone.Edges(*(points.take(order) for points in _endpoints(n)))
+    starts = np.empty(size + 1, dtype=np.int64)
+    links = cone.Links(starts, cone.link_components(n, edges, starts))
+    place = np.empty(len(lengths), dtype=np.int32)
+    place[order] = np.arange(size)
+    bars = []
+    for w in (first, second):
+        by_w = cone.later(lengths, w.lengths, w.order, w.radius, place)
+        below = np.searchsorted(m, w.radius, side="right")
+        ours = w.lengths.take(order[:below])
+        bars.append(_sorted(cone.barcode(n, edges, links, m[:below], ours, by_w)))
+    return bars[0], bars[1]
+
+
+def _sorted(bars: np.ndarray) -> np.ndarray:
+    """Bars that are longer than zero, by birth and death."""
+    bars = bars[bars[:, 0] < bars[:, 1]]
+    return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
+
+
+@lru_cache(maxsize=1)
+def _endpoints(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and second point of the edges above the diagonal, row by row."""
+    first, second = (points.astype(np.int32) for points in np.triu_indices(n, k=1))
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
 
 
 def _kernels() -> ModuleType:

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view
 from ..rng import generator
+from .cross_barcode import SortedEdges, above_diagonal, enclosing_radius
 from .distances import distance_matrix
 from .points import centered
 
@@ -41,6 +42,35 @@ def subset(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
 def normalized_distances(x: Representation, draw: Draw) -> np.ndarray:
     """Euclidean distances within a subset over their 0.9 quantile (diagonal included), shape
     (sample, sample)."""
+    return _normalized(x, draw)
+
+
+@view
+def lengths_above(x: Representation, draw: Draw) -> np.ndarray:
+    """:func:`normalized_distances` above the diagonal, row by row, of shape (pairs of samples,).
+
+    The square matrix is not kept.
+    """
+    return above_diagonal(_normalized(x, draw))
+
+
+@view
+def radius(x: Representation, draw: Draw) -> float:
+    """The smallest normalised distance within which a sample of a subset has all others."""
+    return enclosing_radius(lengths_above(x, draw))
+
+
+@view
+def sorted_edges(x: Representation, draw: Draw) -> SortedEdges:
+    """The normalised distances within a subset, as a cross-barcode needs them.
+
+    The lengths and the radius are views of their own: another order of the samples moves the
+    former and leaves the latter.
+    """
+    return SortedEdges(lengths_above(x, draw), radius(x, draw))
+
+
+def _normalized(x: Representation, draw: Draw) -> np.ndarray:
     rows = subset(x.shape[0], *draw)
     points = np.asarray(to_numpy(centered(x)), dtype=np.float64)[rows]
     largest = np.abs(points).max()
