@@ -16,6 +16,8 @@ from docs.inference_claims import WITHOUT_PRODUCT
 from resemblance.inference.cells import SMALLEST
 from resemblance.inference.moments import (
     ExactNull,
+    Moments,
+    Profile,
     contributions,
     exact_null,
     is_trusted,
@@ -95,6 +97,13 @@ def null_of(m: Measure, x: Representation, y: Representation) -> ExactNull:
     return exact_null(m, float(m.evaluate(x, y)), left, right, x.shape[0])
 
 
+def moments_of(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
+    """The moments of the inner product of the matrices as they are, not of norm 1."""
+    mean, variance, skewness = product_moments(left, right, n, symmetric)
+    size = np.sqrt(left.square) * np.sqrt(right.square)
+    return Moments(size * mean, size**2 * variance, skewness)
+
+
 # ------------------------------------------------------------------------------------ the moments
 
 
@@ -105,7 +114,7 @@ def test_moments_are_those_over_all_orders(n, symmetric, rng):
     if symmetric:
         a, b = a + a.T, b + b.T
     values = np.array([np.vdot(a, b[np.ix_(p, p)]) for p in map(list, permutations(range(n)))])
-    moments = product_moments(profile_of(a, symmetric), profile_of(b, symmetric), n, symmetric)
+    moments = moments_of(profile_of(a, symmetric), profile_of(b, symmetric), n, symmetric)
     assert moments.mean == pytest.approx(values.mean(), rel=1e-10)
     assert moments.variance == pytest.approx(values.var(), rel=1e-10, abs=1e-12)
     if n > 2:  # two orders of a symmetric matrix have one value
@@ -116,7 +125,7 @@ def test_moments_are_those_over_all_orders(n, symmetric, rng):
 def test_moments_of_symmetric_matrices_do_not_depend_on_the_sums_used(rng):
     a, b = rng.standard_normal((2, 12, 12))
     a, b = a + a.T, b + b.T
-    few, many = (product_moments(profile_of(a, s), profile_of(b, s), 12, s) for s in (True, False))
+    few, many = (moments_of(profile_of(a, s), profile_of(b, s), 12, s) for s in (True, False))
     assert few == pytest.approx(many, rel=1e-10)
 
 
@@ -125,7 +134,7 @@ def test_blocks_of_rows_do_not_change_the_moments(rng, any_blocks):
     for matrix, symmetric in ((a + a.T, True), (a, False)):
         centred = matrix / np.linalg.norm(matrix)
         profiled = profile_of(matrix, symmetric)
-        moments = product_moments(profiled, profiled, 40, symmetric)
+        moments = moments_of(profiled, profiled, 40, symmetric)
         draws = [np.vdot(centred, centred[np.ix_(p, p)]) for p in orders(40, 4000)]
         skewness = ((draws - np.mean(draws)) ** 3).mean() / np.std(draws) ** 3
         assert moments.skewness == pytest.approx(skewness, abs=0.25)
@@ -140,8 +149,8 @@ def test_a_large_constant_costs_no_digits(rng):
     """Distances in many dimensions are nearly equal: what varies must not drown in their mean."""
     a, b = rng.standard_normal((2, 30, 30))
     a, b = a + a.T, b + b.T
-    plain = product_moments(profile_of(a, True), profile_of(b, True), 30, True)
-    moved = product_moments(profile_of(a + 1e5, True), profile_of(b + 1e5, True), 30, True)
+    plain = moments_of(profile_of(a, True), profile_of(b, True), 30, True)
+    moved = moments_of(profile_of(a + 1e5, True), profile_of(b + 1e5, True), 30, True)
     assert moved.variance == pytest.approx(plain.variance, rel=1e-7)
     assert moved.skewness == pytest.approx(plain.skewness, rel=1e-6)
 

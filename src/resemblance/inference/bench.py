@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Bench:
     def run(self, tasks: Sequence[Task], weight: float) -> None:
         """Carry out tasks, which count for ``weight`` together."""
         steps = sum(map(_size, tasks)) or 1
-        with self._open() as store:
+        with Store(self.save) if self.save else nullcontext() as store:
             for batch in self._finished(tasks, store):
                 for vector in batch:
                     self.vectors[vector[:6]] = vector
@@ -82,14 +82,6 @@ class Bench:
         calls = [Call(title_of(task), run_vectors, (task, keep)) for task in tasks]
         return results_of(calls, self.executor, self.save, "evidence")
 
-    @contextmanager
-    def _open(self) -> Iterator[Store | None]:
-        if self.save is None:
-            yield None
-            return
-        with Store(self.save) as store:
-            yield store
-
     def _key(self, m: Measure, pair: Pair, kind: str, start: int) -> VectorKey:
         tokens = self.layout.tokens
         return m.spec, m.version, tokens[pair[0]], tokens[pair[1]], kind, start
@@ -100,7 +92,7 @@ def title_of(task: Task) -> str:
     names = [r.name for r in task.representations.values()]
     measures = ", ".join(dict.fromkeys(m.name for m in task.measures))
     ends = names if len(names) < 3 else [names[0], "...", names[-1]]
-    return f"orders of {', '.join(ends)} by {measures}"
+    return f"evidence for {', '.join(ends)} by {measures}"
 
 
 def _here(tasks: Sequence[Task]) -> Iterator[list[Vector]]:

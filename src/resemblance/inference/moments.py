@@ -137,17 +137,10 @@ def is_trusted(left: Profile, right: Profile, n: int) -> bool:
 
 
 def product_moments(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
-    """Return the moments of <A, P B P'> over all n! permutation matrices P, exactly.
+    """Return the moments of <A, P B P'> / (|A| |B|) over all n! permutation matrices P, exactly.
 
     ``symmetric``: both matrices are. The variance is 0 where it is nothing but rounding.
     """
-    size = math.sqrt(left.square) * math.sqrt(right.square)
-    mean, variance, skewness = _unit_moments(left, right, n, symmetric)
-    return Moments(size * mean, size**2 * variance, skewness)
-
-
-def _unit_moments(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
-    """Return the moments for matrices of norm 1."""
     ends = np.cumsum([len(expansion(power, symmetric).graphs) for power in POWERS])
     a, b = (np.split(side.sums, ends[:-1]) for side in (left, right))
     mean, second, third = (
@@ -175,7 +168,7 @@ def exact_null(measure: Measure, value: float, left: Profile, right: Profile, n:
     """
     product = product_of(measure, "exact_null")
     constant, slope = _line(product, left, right)
-    mean, variance, skewness = _unit_moments(left, right, n, product.symmetric)
+    mean, variance, skewness = product_moments(left, right, n, product.symmetric)
     if variance == 0 or slope == 0:
         return ExactNull(value, 0.0, 1.0)
     spread = math.sqrt(variance)

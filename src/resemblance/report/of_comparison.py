@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -56,16 +57,11 @@ def result_of(comparison: Comparison, *, stretch: bool = False) -> Result:
     With ``stretch`` the colours of every map span its values instead of the range of its measure;
     the maps say so.
     """
-    settings = {
-        name.removeprefix("n_").replace("_", " "): value
-        for name, value in comparison.provenance.items()
-        if name not in ("rows", "columns")
-    }
     return Result(
         "compare",
         "",
         (*sections(comparison, stretch=stretch),),
-        provenance=settings,
+        provenance=settings_of(comparison),
         title="Comparison of representations",
         about=_about(comparison),
     )
@@ -83,6 +79,15 @@ def sections(comparison: Comparison, *, stretch: bool = False) -> Iterator[Secti
     if comparison.failures:
         yield Section("failures", "Failures", "", (failures_table(comparison),))
     yield Section("inputs", "Representations", "", (inputs_table(comparison),))
+
+
+def settings_of(comparison: Comparison) -> dict[str, Any]:
+    """Return how a comparison was made, by the names that a page shows."""
+    return {
+        name.removeprefix("n_").replace("_", " "): value
+        for name, value in comparison.provenance.items()
+        if name not in ("rows", "columns")
+    }
 
 
 def _about(comparison: Comparison) -> str:

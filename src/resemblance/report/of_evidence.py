@@ -32,7 +32,7 @@ from ..store import CHANCE
 from .data import definition
 from .evidence_tables import interval_of, places_of
 from .numbers import counted, minus
-from .of_comparison import failures_table, heat_map, inputs_table, map_entries
+from .of_comparison import failures_table, heat_map, inputs_table, map_entries, settings_of
 
 VALUE, ABOVE = "value", "above chance"
 HATCHING = f"not beyond chance (adjusted p > {ALPHA:g})"
@@ -61,17 +61,11 @@ def result_of_evidence(evidence: Evidence, *, stretch: bool = False) -> Result:
     With ``stretch`` the colours of every map span its values.
     """
     known = readings(evidence)
-    comparison = evidence.comparison
-    settings = {
-        name.removeprefix("n_").replace("_", " "): value
-        for name, value in comparison.provenance.items()
-        if name not in ("rows", "columns")
-    }
     return Result(
         "evidence",
         "",
         tuple(_sections(evidence, known, stretch)),
-        provenance={**settings, "seed": evidence.design.seed},
+        provenance={**settings_of(evidence.comparison), "seed": evidence.design.seed},
         facts={name: minus(fact) for name, fact in design_facts(evidence).items()},
         lead="\n".join(map(_one_line, results_in_words(evidence, known))),
         title="Evidence for similarity",
