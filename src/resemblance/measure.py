@@ -6,14 +6,14 @@ import inspect
 import math
 import typing
 import warnings
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .arrays import Array, library, like, scalar
+from .arrays import Array, carries_gradient, library, like, scalar
 from .caveat import UninformativeWarning, caveat_of, condition, no_caveat, transposition
 from .declared import (
     Change,
@@ -101,6 +101,37 @@ class Product(NamedTuple):
         return self.left(x) if side == "left" or self.right is None else self.right(x)
 
 
+class Scores(NamedTuple):
+    """What a measure computes of many pairs together: values, shape (rows, columns), and the
+    numbers that it records with each of them, by name, of the same shape."""
+
+    values: np.ndarray
+    diagnostics: Mapping[str, np.ndarray] = {}
+
+
+class AllPairs(NamedTuple):
+    """The claim that many pairs can be computed together, from blocks of samples.
+
+    ``function`` takes the representations of the rows, those of the columns, and the parameters of
+    the measure; it returns :class:`Scores`. Nothing of shape (n, n) is in memory at a time. A value
+    does not depend, to the last bit, on which other pairs there are. Where it raises, the caller
+    asks for one pair at a time, so that each pair without a value has its own reason. It takes the
+    place of the plain function for more than ``above`` samples, in a single call as in a
+    comparison, and equals it at 1e-10, or within the bound that it records.
+    """
+
+    function: Callable[..., Scores]
+    above: int = 0
+
+    def bound(self, parameters: Mapping[str, Any]) -> AllPairs:
+        """Return the claim for these parameters: a function of representations alone."""
+        return self._replace(function=partial(self.function, **parameters))
+
+    def __call__(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
+        """Return the scores of all pairs of rows and columns."""
+        return self.function(xs, ys)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Measure:
     """A function of two representations together with what is claimed of it.
@@ -138,6 +169,7 @@ class Measure:
     product: Product | None = None
     left_out: Callable[..., np.ndarray] | None = None
     chance: Callable[..., float] | None = None
+    all_pairs: AllPairs | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -174,12 +206,21 @@ class Measure:
         require(self)
         if not self.differentiable:
             x, y = without_gradient(x), without_gradient(y)
-        with comparing(x, y):
-            value = self.function(x, y, **dict(self.parameters))
+        if self.all_pairs and self.is_in_blocks(x, y):
+            value = self.all_pairs([x], [y]).values[0, 0]
+        else:
+            with comparing(x, y):
+                value = self.function(x, y, **dict(self.parameters))
         value = in_range(value, self, x.precision)
         if isinstance(x.source, np.ndarray):
             return scalar(value)
         return _as_0d(value if self.differentiable else scalar(value), x.array)
+
+    def is_in_blocks(self, *representations: Representation) -> bool:
+        """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
+        if self.all_pairs is None or any(carries_gradient(r.source) for r in representations):
+            return False
+        return representations[0].shape[0] > self.all_pairs.above
 
     def caveat(self, x: Representation, y: Representation) -> str:
         """Return why the value says little of this pair, whatever the data; an empty string for
@@ -201,6 +242,8 @@ class Measure:
             claims[name] = claim and partial(claim, **values)
         product = changed.get("product", base.product)
         claims["product"] = product and product.bound(values)
+        together = changed.get("all_pairs", base.all_pairs)
+        claims["all_pairs"] = together and together.bound(values)
         if callable(base.min_samples):
             claims["min_samples"] = base.min_samples(**values)
         return with_parameters(base, fixed, **claims)
@@ -296,11 +339,12 @@ def measure(
         name are recorded with the value, such as how exact it is), ``uninformative``
         (a function of the same, whose docstring says when the value is fixed or near its extreme
         whatever the data; it returns a sentence for such a pair and an empty string for others: a
-        warning of a call, a caveat in a result). Three optional faces make inference exact or
-        cheap, and a measure without them works everywhere: ``product`` (a :class:`Product`: exact
-        permutation moments), ``left_out`` (a function of the same arguments; the (n,) values
-        without each sample), ``chance`` (a function of the same; the exact mean of the value over
-        all orders of the samples, at no more than the cost of the value).
+        warning of a call, a caveat in a result). Optional faces make inference exact or cheap, and
+        large data possible; a measure without them works everywhere: ``product`` (a
+        :class:`Product`: exact permutation moments), ``left_out`` (a function of the same
+        arguments; the (n,) values without each sample), ``chance`` (a function of the same; the
+        exact mean of the value over all orders of the samples, at no more than the cost of the
+        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples).
     """
     if "remarks" in claims:  # the old name
         message = "measure(remarks=...) is now measure(diagnostics=...)"
