@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from types import SimpleNamespace
 
 import pytest
@@ -92,11 +92,48 @@ def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool,
 def test_a_pool_that_was_killed_while_idle_is_replaced(pool, tmp_path):
     (first,) = carry_out(calls(tmp_path, a=undisturbed), pool)
     assert first[1].result() == "a"
-    for process in pool.pool._processes.values():
-        os.kill(process.pid, signal.SIGKILL)
+    for process in list(pool.pool._processes.values()):
+        process.kill()  # the pool may have ended it already, with the first
         process.join()
     (again,) = carry_out(calls(tmp_path, b=undisturbed), pool, lambda line: None)
     assert again[1].result() == "b"
+
+
+def test_a_pool_of_the_caller_is_replaced_for_this_run(tmp_path):
+    settings = {"initializer": os.environ.__setitem__, "initargs": ("OF_THE_POOL", "set")}
+    with ProcessPoolExecutor(2, get_context("fork"), **settings) as pool:
+        todo = calls(tmp_path, a=killed_at_first, b=from_initializer, c=always_killed)
+        with pytest.warns(UserWarning, match="a worker ended before its work was done.* again: "):
+            done = {call.name: future for call, future in carry_out(todo, pool)}
+        assert done["a"].result() == "a"
+        assert done["b"].result() == "set"
+        with pytest.raises(LostWorkerError, match=r"^c: .* 3 times"):
+            done["c"].result()
+        again = calls(tmp_path, d=from_initializer)  # with a pool that is broken from the start
+        ((_, future),) = carry_out(again, pool, lambda line: None)
+        assert future.result() == "set"
+    assert not active_children()
+
+
+def from_initializer(folder, name):
+    return os.environ["OF_THE_POOL"]
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_calls_are_taken_when_there_is_a_worker_for_them(tmp_path, kind):
+    taken = []
+
+    def todo():
+        for i in range(40):
+            taken.append(i)
+            yield Call(str(i), undisturbed, (tmp_path, str(i)))
+
+    with kind(2) as pool:
+        outcomes = carry_out(todo(), pool)
+        next(outcomes)
+        assert len(taken) <= 5
+        assert len(list(outcomes)) == 39
+    assert len(list(tmp_path.iterdir())) == 40
 
 
 def test_an_error_of_a_call_is_its_own(pool, tmp_path):

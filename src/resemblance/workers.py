@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -14,7 +16,12 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
+
+from threadpoolctl import threadpool_limits
 
 ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
 
@@ -39,12 +46,15 @@ class WorkerPool:
     """Processes on this machine that can be replaced.
 
     It takes the place of a ``ProcessPoolExecutor``, which is of no use once one of its processes
-    was killed. ``make`` returns such a pool, whose processes start when there is work.
+    was killed. ``make`` returns such a pool, whose processes start when there is work; ``first`` is
+    used before.
     """
 
-    def __init__(self, make: Callable[[], ProcessPoolExecutor]):
+    def __init__(
+        self, make: Callable[[], ProcessPoolExecutor], first: ProcessPoolExecutor | None = None
+    ):
         self._make = make
-        self.pool = make()
+        self.pool = first or make()
 
     @property
     def _max_workers(self) -> int:
@@ -100,15 +110,19 @@ def carry_out(
 ) -> Iterator[Outcome]:
     """Yield each call with its future as soon as that is done; without an executor, one by one.
 
-    Calls that were not begun are cancelled when the caller stops. A call whose worker is killed is
-    made again, by Dask, or here in a :class:`WorkerPool`, about which ``say`` is told. After
-    ``ATTEMPTS`` times its future has a :class:`LostWorkerError` with its name; all others are
-    carried out before. Any other pool is broken then: so are the futures of all its calls.
+    Calls are taken when they are about to be made, and those not begun are cancelled when the
+    caller stops. A call whose worker is killed is made again, by Dask, or here: the pool of
+    processes that is broken then is replaced by one like it until the calls are done, about which
+    ``say`` is told. After ``ATTEMPTS`` times its future has a :class:`LostWorkerError` with its
+    name; all others are carried out before. An executor of another kind may break: then so do the
+    futures of all its calls.
     """
     if executor is None:
         return ((call, _here(call)) for call in calls)
     if isinstance(executor, WorkerPool):
-        return _by_processes(list(calls), executor, say)
+        return _by_processes(calls, executor, say)
+    if isinstance(executor, ProcessPoolExecutor):
+        return _replaceable(calls, executor, say)
     return _elsewhere(calls, executor)
 
 
@@ -125,15 +139,26 @@ def _elsewhere(calls: Iterable[Call], executor: Executor) -> Iterator[Outcome]:
     # Dask takes equal calls for one and the same unless it is told that functions do more than
     # return a value, as by writing a file.
     more = {"pure": False} if hasattr(executor, "_client") else {}
-    pending = {executor.submit(call.function, *call.arguments, **more): call for call in calls}
+    remaining, pending = iter(calls), dict[Future[Any], Call]()
     try:
-        while pending:
+        while True:
+            for call in islice(remaining, max(0, _at_a_time(executor) - len(pending))):
+                pending[executor.submit(call.function, *call.arguments, **more)] = call
+            if not pending:
+                return
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 call = pending.pop(future)
                 yield call, _lost(call) if _has_lost_workers(future) else future
     finally:
         for future in pending:
             future.cancel()
+
+
+def _at_a_time(executor: Executor) -> int:
+    """Return how many calls an executor has at a time: one for each thread, and one to go on with;
+    more of a cluster, which takes a while to hand them out, or whose workers nobody counts."""
+    workers = workers_of(executor)
+    return 2 * workers if isinstance(executor, ThreadPoolExecutor) else max(100, 10 * workers)
 
 
 def _has_lost_workers(future: Future[Any]) -> bool:
@@ -152,19 +177,35 @@ def _lost(call: Call) -> Future[Any]:
     return future
 
 
-def _by_processes(calls: list[Call], pool: WorkerPool, say: Say) -> Iterator[Outcome]:
+def _replaceable(
+    calls: Iterable[Call], executor: ProcessPoolExecutor, say: Say
+) -> Iterator[Outcome]:
+    """Carry out calls by a pool of the caller's, and by others like it when it is broken."""
+
+    settings = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
+    named = {name: getattr(executor, f"_{name}") for name in settings}  # as Python names them
+    workers = WorkerPool(partial(ProcessPoolExecutor, **named), executor)
+    try:
+        yield from _by_processes(calls, workers, say)
+    finally:
+        if workers.pool is not executor:
+            workers.pool.shutdown(cancel_futures=True)
+
+
+def _by_processes(calls: Iterable[Call], pool: WorkerPool, say: Say) -> Iterator[Outcome]:
     """Carry out calls, no more at a time than there are processes.
 
     All calls in progress are lost when one process is killed, and nothing says which one it had. So
     they are made again after all others, and the second time alone.
     """
-    queues: list[list[Call]] = [calls[::-1], *([] for _ in range(ATTEMPTS - 1))]
+    remaining = Remaining(calls)
     pending: dict[Future[Any], tuple[Call, int]] = {}
     try:
-        while pending or any(queues):
-            while (losses := _next(queues, len(pending), workers_of(pool))) is not None:
-                call = queues[losses].pop()
-                pending[pool.submit(call.function, *call.arguments)] = call, losses
+        while True:
+            while entry := remaining.next(len(pending), workers_of(pool)):
+                pending[pool.submit(entry[0].function, *entry[0].arguments)] = entry
+            if not pending:
+                return
             ready = wait(pending, return_when=FIRST_COMPLETED).done
             if any(map(_is_broken, ready)):
                 ready = wait(pending).done  # of what a broken pool had, nothing goes on
@@ -176,7 +217,7 @@ def _by_processes(calls: list[Call], pool: WorkerPool, say: Say) -> Iterator[Out
                 if not _is_broken(future):
                     yield call, future
                 elif losses + 1 < ATTEMPTS:
-                    queues[losses + 1].insert(0, call)
+                    remaining.again(call, losses + 1)
                 else:
                     yield call, _lost(call)
     finally:
@@ -184,13 +225,44 @@ def _by_processes(calls: list[Call], pool: WorkerPool, say: Say) -> Iterator[Out
             future.cancel()
 
 
+class Remaining:
+    """Calls to be made: new ones in their order, then lost ones, those lost most often last."""
+
+    def __init__(self, calls: Iterable[Call]):
+        self._calls = iter(calls)
+        self._lost: list[deque[Call]] = [deque() for _ in range(ATTEMPTS)]
+
+    def again(self, call: Call, losses: int) -> None:
+        """Take a call back that was lost so many times."""
+        self._lost[losses].append(call)
+
+    def next(self, running: int, workers: int) -> tuple[Call, int] | None:
+        """Take the next call and how often it was lost; None while all workers have work, while it
+        has to wait until it can be made alone, or if there is none."""
+        if running < workers:
+            for call in self._calls:
+                return call, 0
+        for losses, queue in enumerate(self._lost):
+            alone = losses == ATTEMPTS - 1
+            if queue:
+                return (queue.popleft(), losses) if running < (1 if alone else workers) else None
+        return None
+
+
 def _is_broken(future: Future[Any]) -> bool:
     return not future.cancelled() and isinstance(future.exception(), BrokenProcessPool)
 
 
-def _next(queues: list[list[Call]], running: int, workers: int) -> int | None:
-    """Return how often the next call was lost; None while all workers have work, or the next call
-    has to wait until it can be made alone."""
-    losses = next((i for i, queue in enumerate(queues) if queue), None)
-    alone = losses == ATTEMPTS - 1
-    return losses if running < (1 if alone else workers) else None
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Run BLAS, OpenMP and PyTorch on one thread inside this block."""
+    torch = sys.modules.get("torch")
+    threads = torch.get_num_threads() if torch else 1
+    with threadpool_limits(limits=1):
+        if torch:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if torch:
+                torch.set_num_threads(threads)
