@@ -42,6 +42,29 @@ def has_locks(folder: Path) -> bool:
 
 
 @contextmanager
+def locked(file: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of a file, which is created, and yield whether it is ours.
+
+    It ends with the process that has it. It is another's only without ``wait``; where the file
+    system has no locks, or another kind, it is everybody's.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield True
+        return
+    with file.open("ab") as stream:
+        is_ours = True
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            is_ours = False
+        except OSError:
+            pass  # there are no locks
+        yield is_ours
+
+
+@contextmanager
 def held(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
     """Hold a file that only one process can create, in place of a lock on ``what``.
 
@@ -108,7 +131,7 @@ def _is_dead(file: Path) -> bool:
         return True
     owner = _owner(file)
     is_here = owner.get("host") == socket.gethostname() and isinstance(owner.get("pid"), int)
-    return age > DEAD or (is_here and not _is_alive(owner["pid"]))
+    return age > DEAD or (is_here and not is_alive(owner["pid"]))
 
 
 def _now(folder: Path) -> float:
@@ -117,7 +140,8 @@ def _now(folder: Path) -> float:
         return os.fstat(file.fileno()).st_mtime
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Say whether there is a process of this number on this machine."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

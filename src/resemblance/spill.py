@@ -1,0 +1,322 @@
+"""Views computed once for all workers: in files that they map, or in the memory of a cluster.
+
+A lender gives, for a representation and the measures of a tile, what travels to the workers in its
+place, a loan. In a worker :func:`opened` turns that into a representation whose views are found,
+not computed: the same, to the last bit.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .failures import is_out_of_memory
+from .locks import is_alive, locked
+from .machine import available_memory
+from .measure import Measure
+from .packing import Views, pack, read_views
+from .representation import Representation, comparing
+from .tiles import group_measures
+from .workers import Call, has_processes, single_threaded
+
+IN_MEMORY = Path("/dev/shm")
+PREFIX = "resemblance-views"
+SHARE = 2  # one part in so many of what is left in memory is used, and of what is left on a disk
+
+
+# ------------------------------------------------------------------------------------ in a worker
+
+
+class FileLoan(NamedTuple):
+    """A representation of a file, and the file with the views that measures take of it.
+
+    The first worker that opens it computes the views and writes them.
+    """
+
+    representation: Representation
+    measures: tuple[Measure, ...]
+    file: Path
+
+    def opened(self) -> Representation:
+        """Return the representation with its views, after waiting for who is computing them."""
+        if not self.file.exists():
+            with locked(self.file.with_suffix(".lock")):
+                if not self.file.exists():
+                    return self._computed()
+        return read_views(self.file).lent_to(copy(self.representation))
+
+    def _computed(self) -> Representation:
+        x = copy(self.representation)
+        take_views(x, self.measures)
+        unfinished = self.file.with_suffix(f".{os.getpid()}")
+        try:
+            pack(x).write(unfinished)
+            unfinished.replace(self.file)
+        except OSError:  # the disk is full: the next task computes what it needs itself
+            unfinished.unlink(missing_ok=True)
+        return x
+
+
+class Lent(NamedTuple):
+    """A representation with its views in the memory of a worker."""
+
+    representation: Representation
+    views: Views
+
+    def opened(self) -> Representation:
+        """Return the representation with its views."""
+        return self.views.lent_to(copy(self.representation))
+
+
+class Shared(NamedTuple):
+    """A representation that the threads of one process share; it remembers its own views."""
+
+    representation: Representation
+
+    def opened(self) -> Representation:
+        """Return the representation itself."""
+        return self.representation
+
+
+Loan = FileLoan | Lent | Shared
+
+
+def opened(loan: Loan | Representation) -> Representation:
+    """Return the representation that a worker computes with: a copy without views of one that was
+    not lent, so that they end with it."""
+    return copy(loan) if isinstance(loan, Representation) else loan.opened()
+
+
+def take_views(x: Representation, measures: Sequence[Measure]) -> None:
+    """Let a representation remember the views that measures take of it, by comparing it with
+    itself.
+
+    What a measure raises here it raises for each pair, which says so.
+    """
+    with comparing(x, x):
+        for measure in (m for m in measures if not m.is_in_blocks(x)):
+            try:
+                measure.evaluate(x, x)
+                measure.diagnostics(x, x)
+                if measure.chance:
+                    measure.chance(x, x)
+            except Exception as error:
+                if is_out_of_memory(error):
+                    x.forget()
+
+
+def write_views(loan: FileLoan) -> None:
+    """Compute the views of a loan, if nobody has."""
+    if not loan.file.exists():
+        with single_threaded():
+            loan.opened()
+
+
+def lent_views(x: Representation, measures: tuple[Measure, ...]) -> Lent | Representation:
+    """Return a representation with its views, or without if there is no memory for them."""
+    fresh = copy(x)
+    try:
+        with single_threaded():
+            take_views(fresh, measures)
+            return Lent(x, pack(fresh).views())
+    except MemoryError:
+        return x
+
+
+# ---------------------------------------------------------------------------------- in the driver
+
+
+class Lender(Protocol):
+    """Lends representations to workers.
+
+    ``is_eager``: views are in the memory that is budgeted, and end when no task that was begun
+    needs them.
+    """
+
+    is_eager: bool
+
+    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
+        """Return what travels in place of a representation, and the calls to make before, the
+        first time."""
+
+    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
+        """Give up what was lent: no task needs it any more."""
+
+
+class Threads:
+    """Lends representations to threads of this process."""
+
+    is_eager = True
+
+    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
+        """Return the representation itself."""
+        return Shared(x), []
+
+    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
+        """Let the representation forget its views."""
+        x.forget()
+
+
+class FileOfViews(NamedTuple):
+    """What was lent, the folder it is in, and how many bytes it takes there."""
+
+    loan: FileLoan
+    folder: Path
+    size: int
+
+
+class Files:
+    """Lends representations as files in the first of some folders with room for them.
+
+    ``room``: the bytes that may be written to each folder.
+    """
+
+    is_eager = False
+
+    def __init__(self, room: Mapping[Path, float]):
+        self._room = dict(room)
+        self._lent: dict[tuple[int, tuple[Measure, ...]], FileOfViews] = {}
+        self._files: dict[int, tuple[Representation, Representation]] = {}
+        self._uses = Counter[int]()
+        self._numbers = count()
+
+    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
+        """Return the file of a representation and of its views; itself where there is no room."""
+        key = id(x), measures
+        if key in self._lent:
+            return self._lent[key].loan, []
+        size = _bytes_of(x, measures)
+        folder = next((f for f, room in self._room.items() if size <= room), None)
+        if folder is None or not isinstance(x.source, np.ndarray):
+            return x, []
+        file = folder / f"{next(self._numbers)}.views"
+        loan = FileLoan(self._on_file(x, file), measures, file)
+        self._lent[key] = FileOfViews(loan, folder, size)
+        self._room[folder] -= size
+        self._uses[id(x)] += 1
+        return loan, [Call(f"the views of {x.name}", write_views, (loan,))]
+
+    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
+        """Remove the file of the views, and that of the representation with the last of these."""
+        lent = self._lent.pop((id(x), measures), None)
+        if lent is None:
+            return
+        self._room[lent.folder] += lent.size
+        lent.loan.file.unlink(missing_ok=True)
+        self._uses[id(x)] -= 1
+        if not self._uses[id(x)]:
+            _, on_file = self._files.pop(id(x))
+            if on_file is not x and on_file.path:
+                on_file.path.unlink(missing_ok=True)
+
+    def _on_file(self, x: Representation, beside: Path) -> Representation:
+        """Return a representation that travels as a path."""
+        if id(x) not in self._files:
+            on_file = x
+            if x.path is None:
+                on_file = copy(x)
+                on_file.path = beside.with_suffix(".npy")
+                np.save(on_file.path, x.source)
+            self._files[id(x)] = x, on_file  # x, so that no other gets its id
+        return self._files[id(x)][1]
+
+
+class Cluster:
+    """Lends representations as futures of a Dask cluster, whose workers hand views on."""
+
+    is_eager = False
+
+    def __init__(self, executor: Any):
+        self._client, self._options = executor._client, executor._kwargs
+        self._lent: dict[tuple[int, tuple[Measure, ...]], tuple[Representation, Any]] = {}
+
+    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
+        """Return the future of a representation with its views."""
+        key = id(x), measures
+        if not isinstance(x.source, np.ndarray):
+            return x, []
+        if key not in self._lent:
+            options = {"pure": False, **self._options}
+            self._lent[key] = x, self._client.submit(lent_views, x, measures, **options)
+        return self._lent[key][1], []
+
+    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
+        """Let go of the future, whose views end with it."""
+        self._lent.pop((id(x), measures), None)
+
+
+@contextmanager
+def lending(executor: Executor | None, spill: str | Path | bool | None) -> Iterator[Lender | None]:
+    """Yield what lends views to the workers of an executor; None if they compute their own.
+
+    ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
+    this machine, or that of temporary files, for the processes of a pool.
+    """
+    if isinstance(executor, ThreadPoolExecutor):
+        yield Threads()
+    elif executor is None or spill is False:
+        yield None
+    elif isinstance(spill, str | Path) or has_processes(executor):
+        folders = _folders(spill if isinstance(spill, str | Path) else None)
+        with ExitStack() as stack:
+            yield Files({stack.enter_context(_private_folder(f)): _room(f) for f in folders})
+    else:
+        yield Cluster(executor) if hasattr(executor, "_client") else None
+
+
+def _folders(chosen: str | Path | None) -> list[Path]:
+    """Return where files may be, the best first."""
+    if chosen is None:
+        return [f for f in (IN_MEMORY, Path(tempfile.gettempdir())) if os.access(f, os.W_OK)]
+    if not Path(chosen).is_dir():
+        raise ValueError(f"compare: spill={str(chosen)!r} is not a folder; make it first")
+    return [Path(chosen)]
+
+
+def _bytes_of(x: Representation, measures: tuple[Measure, ...]) -> int:
+    """Return about how many bytes a representation and its views take."""
+    n, d = x.shape
+    source = 0 if x.path else 8 * n * d
+    return source + group_measures(measures, n, d, 1, 2**62)[0].size
+
+
+def _room(folder: Path) -> float:
+    """Return how many bytes may be written into a folder."""
+    rest = shutil.disk_usage(folder).free
+    available = available_memory() if folder == IN_MEMORY else None
+    return min(rest, rest if available is None else available) / SHARE
+
+
+@contextmanager
+def _private_folder(where: Path) -> Iterator[Path]:
+    """Yield a new folder that only this user can open, and remove it in the end."""
+    _remove_leftovers(where)
+    prefix = f"{PREFIX}-{socket.gethostname()}-{os.getpid()}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where)).absolute()
+    try:
+        with locked(folder / "held"):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_leftovers(where: Path) -> None:
+    """Remove the folders of runs on this machine that were killed."""
+    for folder in where.glob(f"{PREFIX}-{socket.gethostname()}-*-*"):
+        process = folder.name.rsplit("-", 2)[1]
+        if process.isdecimal() and not is_alive(int(process)):
+            with suppress(OSError), locked(folder / "held", wait=False) as is_free:
+                if is_free:  # nor do the workers of that run live
+                    shutil.rmtree(folder, ignore_errors=True)
