@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .arguments import Selection, Sides, select_measures, sides_of
 from .arrays import on_processor
-from .assembly import assemble, check_ranges
+from .assembly import assemble, range_check
+from .columns import Column, Matrix
 from .comparison import Comparison, MeasureInfo, describe, info_of, provenance_of
-from .execution import run_plan, single_threaded
+from .execution import run_tasks, single_threaded
 from .extras import NEEDS, install_hint
 from .machine import available_memory
 from .measure import Measure
-from .plan import Pairs, WorkPlan, count, distinct, joined, planned
+from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
 from .progress import Progress, reporting
 from .representation import Representation, fingerprint
-from .store import NO_MEMORY, Cell, Key, Store, key_of
+from .store import Store
 from .tiles import in_units, parse_bytes
 from .workers import shares_files, workers_of
 
@@ -125,13 +130,16 @@ class Settings(NamedTuple):
     save: str | Path | None
 
 
-class Outline(NamedTuple):
-    """What a comparison is of, known before anything is computed."""
+@dataclass(eq=False)
+class Outline:
+    """A comparison to make: what it is of, and the scores so far."""
 
     sides: Sides
     selection: Selection
     infos: tuple[MeasureInfo, ...]
     provenance: dict[str, Any]
+    work: Pairs
+    matrices: dict[str, Matrix]
 
     @property
     def names(self) -> tuple[list[str], list[str]]:
@@ -143,17 +151,28 @@ class Outline(NamedTuple):
         """What a file says of the comparison."""
         return describe(*self.names, self.infos, self.provenance)
 
-    @property
-    def work(self) -> Pairs:
-        """The pairs of different data."""
-        rows, columns = self.sides
-        return Pairs(distinct(rows), distinct(columns) if columns else None)
+    def put(self, column: Column) -> None:
+        """Take in the scores that are about these data and measures."""
+        matrix, versions = self.matrices.get(column.measure), self._versions
+        if matrix is not None and versions[column.measure] == column.version:
+            matrix.put(column)
 
-    def comparison(self, cells: Mapping[Key, Cell]) -> Comparison:
-        """Return the comparison that these cells make."""
+    @property
+    def _versions(self) -> dict[str, int]:
+        return {m.spec: m.version for m in self.selection.measures}
+
+    def todo(self) -> dict[str, np.ndarray]:
+        """Say for each measure which pairs are to be computed."""
+        return {
+            m.spec: self.work.wanted(m) & self.matrices[m.spec].missing()
+            for m in self.selection.measures
+        }
+
+    def comparison(self) -> Comparison:
+        """Return the comparison that the scores make."""
         missing = self.selection.uninstalled
         absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
-        return assemble(*self.names, self.infos, cells, self.provenance, absent)
+        return assemble(*self.names, self.infos, self.matrices, self.provenance, absent)
 
 
 def _outline(request: Request) -> Outline:
@@ -161,56 +180,102 @@ def _outline(request: Request) -> Outline:
     selection = select_measures(request.measures)
     infos = tuple(map(info_of, (*selection.measures, *selection.uninstalled)))
     provenance = provenance_of(sides.rows, sides.columns or sides.rows)
-    return Outline(sides, selection, infos, provenance)
+    work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
+    rows, columns = ([fingerprint(r) for r in side] for side in work.sides)
+    matrices = {m.spec: Matrix(rows, columns, m.symmetric) for m in selection.measures}
+    return Outline(sides, selection, infos, provenance, work, matrices)
 
 
 def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparison, ...]:
     outlines = list(map(_outline, requests))
-    budget = _budget(settings.memory, settings.tile)
     with ExitStack() as stack:
         save = settings.save if outlines else None
         store = stack.enter_context(Store(save)) if save is not None else None
-        cells = _cells_before(store, outlines)
+        _read(store, outlines)
         if store:
             store.describe(outlines[-1].description)
         stack.enter_context(single_threaded())
         workers_write = store and store.is_shared and shares_files(settings.executor)
         keep = store.path if store and workers_write else None
-        plan = _plan(outlines, cells.keys(), budget, settings, keep)
-        _warn_of_memory(plan.beyond_budget, settings.memory)
-        total = sum(map(count, plan.tasks)) + len(plan.hopeless)
-        advance = stack.enter_context(reporting(settings.progress, total, "comparing"))
-        if total:
+        plan = _plan(outlines, settings, keep)
+        advance = stack.enter_context(reporting(settings.progress, plan.total, "comparing"))
+        if plan.total:
             advance(0)  # says how much there is before the first of it is done
-        for batch in run_plan(plan, settings.executor, save):
-            cells |= {key_of(cell): cell for cell in batch}
-            advance(len(batch))
+        for batch in chain([plan.hopeless], run_tasks(plan.tasks, settings.executor, save)):
+            for column in batch:
+                for outline in outlines:
+                    outline.put(column)
             if store:
                 store.put(batch)
-    return tuple(outline.comparison(cells) for outline in outlines)
+            if batch:
+                advance(sum(column.size for column in batch))
+    return tuple(outline.comparison() for outline in outlines)
 
 
-def _plan(
-    outlines: Sequence[Outline],
-    computed: Set[Key],
-    budget: int,
-    settings: Settings,
-    keep: Path | None,
-) -> WorkPlan:
+class RunPlan(NamedTuple):
+    """Failures that are known before anything is tried, tasks, and the number of scores."""
+
+    hopeless: list[Column]
+    tasks: Iterator[TileTask]
+    total: int
+
+
+def _plan(outlines: Sequence[Outline], settings: Settings, keep: Path | None) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
-    works = [outline.work for outline in outlines]
-    settled, plans = set(computed), list[WorkPlan]()
-    tasks = TASKS_PER_WORKER * workers_of(settings.executor) if settings.executor else 0
-    pairs = sum(work.size for work in works)
-    for outline, work in zip(outlines, works):
+    budget = _budget(settings.memory, settings.tile)
+    workers = TASKS_PER_WORKER * workers_of(settings.executor) if settings.executor else 0
+    pairs = sum(outline.work.size for outline in outlines)
+    todos = _without_repeats(outlines)
+    hopeless, streams, beyond = list[Column](), list[Iterator[TileTask]](), dict[str, int]()
+    total = sum(int(np.count_nonzero(part)) for todo in todos for part in todo.values())
+    for outline, todo in zip(outlines, todos):
+        work, measures = outline.work, outline.selection.measures
         block = settings.tile
         if block is None and settings.executor is not None:
-            block = work.block(tasks * work.size / pairs)
+            block = work.block(workers * work.size / pairs)
         available = available_memory() if _is_here(settings.executor, outline.sides.all) else None
-        plan = work.plan(outline.selection.measures, settled, budget, available, block, keep)
-        settled |= planned(plan)
-        plans.append(plan)
-    return joined(plans)
+        failures = list(too_large(measures, work, todo, available))
+        for column in failures:
+            offset = 0 if work.columns is None else len(work.rows)
+            todo[column.measure][column.x, column.y - offset] = False
+        hopeless += failures
+        tried = [m for m in measures if m.spec not in {column.measure for column in failures}]
+        for spec, size in beyond_budget(tried, work, todo, budget).items():
+            beyond[spec] = max(size, beyond.get(spec, 0))
+        streams.append(work.tasks(measures, todo, budget, available, block, keep))
+    _warn_of_memory(beyond, settings.memory)
+    return RunPlan(hopeless, chain.from_iterable(streams), total)
+
+
+def _without_repeats(outlines: Sequence[Outline]) -> list[dict[str, np.ndarray]]:
+    """Return what each comparison is to compute, without what an earlier one computes."""
+    todos = [outline.todo() for outline in outlines]
+    names = [set(map(fingerprint, outline.work.all)) for outline in outlines]
+    for later, outline in enumerate(outlines):
+        for earlier in range(later):
+            if not names[later].isdisjoint(names[earlier]):
+                _leave_out(outline, todos[later], outlines[earlier], todos[earlier])
+    return todos
+
+
+def _leave_out(
+    outline: Outline, todo: dict[str, np.ndarray], other: Outline, done: Mapping[str, np.ndarray]
+) -> None:
+    """Take out of ``todo`` the pairs of data that another comparison computes."""
+    for m in (m for m in outline.selection.measures if m.spec in done):
+        of, by = outline.matrices[m.spec], other.matrices[m.spec]
+        if m not in other.selection.measures:
+            continue
+        for turned in (False, True) if m.symmetric else (False,):
+            sides = (by.columns, by.rows) if turned else (by.rows, by.columns)
+            rows = [(of.rows[name], sides[0][name]) for name in of.rows.keys() & sides[0].keys()]
+            columns = [
+                (of.columns[name], sides[1][name]) for name in of.columns.keys() & sides[1].keys()
+            ]
+            if rows and columns:
+                (i, a), (j, b) = zip(*rows), zip(*columns)
+                theirs = done[m.spec].T if turned else done[m.spec]
+                todo[m.spec][np.ix_(i, j)] &= ~theirs[np.ix_(a, b)]
 
 
 # --------------------------------------------------------------------- what goes in, what comes out
@@ -222,13 +287,17 @@ def _budget(memory: int | str, tile: int | None) -> int:
     return parse_bytes(memory)
 
 
-def _cells_before(store: Store | None, outlines: Iterable[Outline]) -> dict[Key, Cell]:
-    """Return the cells in the file for these data, except those that failed for lack of memory."""
+def _read(store: Store | None, outlines: Sequence[Outline]) -> None:
+    """Take in the scores in the file for these data."""
     if store is None:
-        return {}
-    cells = store.cells(fingerprint(r) for outline in outlines for r in outline.sides.all)
-    check_ranges(cells, [info for outline in outlines for info in outline.infos], store.path)
-    return {key_of(c): c for c in cells if not (c.reason or "").startswith(NO_MEMORY)}
+        return
+    infos = [info for outline in outlines for info in outline.infos]
+    check = range_check(infos, store.path)
+    data = {fingerprint(r) for outline in outlines for r in outline.sides.all}
+    for column in store.columns(data):
+        check(column)
+        for outline in outlines:
+            outline.put(column)
 
 
 def _is_here(executor: Executor | None, representations: Sequence[Representation]) -> bool:

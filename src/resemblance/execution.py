@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import contextmanager, nullcontext
 from copy import copy
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from .arrays import scalar
-from .failures import reason_of
+from .columns import Column
 from .measure import Measure
-from .plan import TileTask, WorkPlan
-from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
-from .store import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Cell, Store
+from .plan import TileTask
+from .scoring import scores_of
+from .store import Store
 from .workers import Call, LostWorkerError, carry_out, has_processes
 
 
-def run_plan(
-    plan: WorkPlan, executor: Executor | None, save: str | Path | None
-) -> Iterator[list[Cell]]:
-    """Yield finished cells: pair by pair in this process, task by task from an executor."""
-    hopeless = [plan.hopeless] if plan.hopeless else []
-    if executor is None:
-        return chain(hopeless, _run_here(plan.tasks))
-    return chain(hopeless, _run_elsewhere(plan.tasks, executor, save))
+def run_tasks(
+    tasks: Iterable[TileTask], executor: Executor | None, save: str | Path | None
+) -> Iterator[list[Column]]:
+    """Yield scores as they come: in this process, or task by task from an executor."""
+    return _run_here(tasks) if executor is None else _run_elsewhere(tasks, executor, save)
 
 
-def _run_here(tasks: Sequence[TileTask]) -> Iterator[list[Cell]]:
-    for task, following in zip_longest(tasks, tasks[1:]):
-        yield from _pairs(task)
-        continues = following is not None and following.measures == task.measures
-        needed = set(map(id, following.representations.values())) if continues else set()
-        for representation in task.representations.values():
-            if id(representation) not in needed:
-                representation.forget()
+def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
+    previous: TileTask | None = None
+    for task in chain(tasks, [None]):
+        if previous is not None:
+            yield from scores_of(previous)
+            continues = task is not None and task.measures == previous.measures
+            needed = set(map(id, task.representations)) if task and continues else set()
+            for representation in previous.representations:
+                if id(representation) not in needed:
+                    representation.forget()
+        previous = task
 
 
 def _run_elsewhere(
-    tasks: Sequence[TileTask], executor: Executor, save: str | Path | None
-) -> Iterator[list[Cell]]:
-    check_travel({m for task in tasks for m in task.measures}, executor)
-    return results_of([Call(_title(task), run_task, (task,)) for task in tasks], executor, save)
+    tasks: Iterable[TileTask], executor: Executor, save: str | Path | None
+) -> Iterator[list[Column]]:
+    calls = (Call(_title(task), run_task, (task,)) for task in _travelling(tasks, executor))
+    return results_of(calls, executor, save)
+
+
+def _travelling(tasks: Iterable[TileTask], executor: Executor) -> Iterator[TileTask]:
+    """Yield tasks; ``ValueError`` for one with a measure that cannot be sent."""
+    checked: set[Measure] = set()
+    for task in tasks:
+        check_travel(set(task.measures) - checked, executor)
+        checked |= set(task.measures)
+        yield task
 
 
 def check_travel(measures: Set[Measure], executor: Executor) -> None:
@@ -82,80 +88,26 @@ def _kept(save: str | Path | None) -> str:
 
 def _title(task: TileTask) -> str:
     """Return what a task is called in messages: its first and last pair, and its measures."""
-    ends = [task.pairs[0][:2], task.pairs[-1][:2]]
-    pairs = [" and ".join(task.representations[i].name for i in pair) for pair in ends]
+    ends = [(task.rows[i], task.columns[i]) for i in (0, -1)]
+    pairs = [" and ".join(r.name for r in pair) for pair in ends]
     measures = ", ".join(m.name for m in task.measures[:3])
     more = f" and {len(task.measures) - 3} more" if len(task.measures) > 3 else ""
     return f"{' to '.join(dict.fromkeys(pairs))} by {measures}{more}"
 
 
-def run_task(task: TileTask) -> list[Cell]:
+def run_task(task: TileTask) -> list[Column]:
     """Compute one task in a worker, on fresh representations, so that their views end with it.
 
-    Cells are written to the file of the task, if it has one, as soon as they are computed.
+    Scores are written to the file of the task, if it has one, as soon as they are computed.
     """
-    fresh = {i: copy(r) for i, r in task.representations.items()}
-    cells: list[Cell] = []
+    fresh = task.on(list(map(copy, task.rows)), list(map(copy, task.columns)))
+    columns: list[Column] = []
     with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
-        for batch in _pairs(task._replace(representations=fresh)):
-            cells += batch
+        for batch in scores_of(fresh):
+            columns += batch
             if store:
                 store.put(batch)
-    return cells
-
-
-def _pairs(task: TileTask) -> Iterator[list[Cell]]:
-    """Yield the cells of each pair of a task."""
-    for row, column, positions in task.pairs:
-        x, y = task.representations[row], task.representations[column]
-        cells = []
-        with comparing(x, y):
-            for measure in (task.measures[p] for p in positions):
-                cells.append(_cell(measure, x, y))
-                if task.both_orders and not measure.symmetric and x is not y:
-                    cells.append(_cell(measure, y, x))
-        yield cells
-
-
-def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
-    start, value, reason, diagnostics = time.perf_counter(), None, None, None
-    try:
-        value = scalar(measure.evaluate(x, y))
-        diagnostics = _diagnostics(measure, x, y)
-    except Exception as error:
-        # also where only the diagnostics failed
-        value, reason = None, reason_of(error, measure, x, y)
-        if reason is None:
-            raise
-        if reason.startswith(NO_MEMORY):  # make room for the other measures
-            for r in (x, y):
-                r.forget()
-    seconds = time.perf_counter() - start
-    identity = (measure.spec, measure.version, fingerprint(x), fingerprint(y))
-    return Cell(*identity, value, seconds, reason, diagnostics)
-
-
-def _diagnostics(measure: Measure, x: Representation, y: Representation) -> str | None:
-    """Return the diagnostics of this pair as JSON text, with its chance and caveat if any."""
-    values: dict[str, float | str] = {k: float(v) for k, v in measure.diagnostics(x, y).items()}
-    taken = {*COLUMNS, CAVEAT} | ({CHANCE} if measure.chance else set())
-    if clashes := sorted(values.keys() & taken):
-        problem = f"a diagnostic cannot be called {clashes[0]!r}"
-        raise ValueError(f"{measure}: {problem}, which is a column of the records")
-    values |= _chance(measure, x, y)
-    if caveat := measure.caveat(x, y):
-        values[CAVEAT] = caveat
-    return json.dumps(values, allow_nan=False) if values else None
-
-
-def _chance(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
-    """Return the chance of a pair of different representations, where there is a closed form."""
-    if measure.chance is None or x is y:
-        return {}
-    try:
-        return {CHANCE: float(measure.chance(without_gradient(x), without_gradient(y)))}
-    except Undefined:
-        return {}
+    return columns
 
 
 @contextmanager
