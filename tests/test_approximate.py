@@ -549,7 +549,7 @@ def test_an_old_file_is_continued(reps, old, poor):
 def open_old(path, barrier) -> None:
     barrier.wait()
     with Store(path) as store:
-        assert len(store.cells()) == 12
+        assert store.count() == 12
 
 
 def test_processes_that_open_an_old_file_at_the_same_moment(old):

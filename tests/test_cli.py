@@ -850,7 +850,7 @@ def saved(path):
         return 0
     try:
         with Store(path) as store:
-            return len(store.cells())
+            return store.count()
     except ValueError:
         return 0
 

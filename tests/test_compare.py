@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -19,9 +19,12 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import resemblance as rs
+from resemblance.columns import Column
 from resemblance.compare import Request, compare_many
 from resemblance.comparison import Comparison, describe
-from resemblance.store import Cell, Store
+from resemblance.recording import columns_of
+from resemblance.store import Store
+from resemblance.workers import LostWorkerError
 
 ENGINE = sys.modules["resemblance.compare"]
 FAST = [m for m in rs.preset("default") if m.name != "rtd"]
@@ -41,6 +44,11 @@ def reps() -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def plain(reps) -> Comparison:
     return rs.compare(reps, progress=False)
+
+
+def one_score(x: str, y: str) -> Column:
+    """Return a column of one value, that of the measure m for the data x and y."""
+    return Column("m", 1, (x, y), np.array([0]), np.array([1]), np.array([1.0]))
 
 
 def same(a: Comparison, b: Comparison) -> bool:
@@ -381,12 +389,31 @@ def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatc
     assert not sizes
 
 
-def test_a_worker_that_dies_names_the_usual_cause_and_what_is_kept(reps, tmp_path):
+def test_a_task_that_ends_every_worker_names_the_usual_cause_and_what_is_kept(reps, tmp_path):
     with (
         ProcessPoolExecutor(1) as pool,
-        pytest.raises(BrokenExecutor, match=r"lack of memory.* kept in .*run\.db"),
+        pytest.warns(UserWarning, match="a worker ended before its work was done"),
+        pytest.raises(LostWorkerError, match=r"by dying: .*lack of memory.* kept in .*run\.db"),
     ):
         rs.compare(reps, measures=[dying], executor=pool, save=tmp_path / "run.db", progress=False)
+
+
+@pytest.mark.parametrize("spill", [None, False])
+def test_a_killed_worker_costs_its_task_and_not_the_run(reps, plain, tmp_path, spill):
+    victims = []
+
+    def kill(done: int, total: int) -> None:
+        if done and not victims:
+            victims.extend(pool._processes)
+            os.kill(victims[0], signal.SIGKILL)
+
+    with (
+        ProcessPoolExecutor(2, get_context("fork")) as pool,
+        pytest.warns(UserWarning, match="a worker ended before its work was done"),
+    ):
+        result = rs.compare(reps, executor=pool, tile=1, spill=spill, progress=kill)
+    assert victims
+    assert same(plain, result)
 
 
 @rs.measure(
@@ -621,7 +648,7 @@ def test_several_comparisons_are_continued(requests, one_by_one, tmp_path):
     with pytest.raises(Interrupted):
         compare_many(requests, save=path, progress=stop_half_way)
     with Store(path) as store:
-        before = len(store.cells())
+        before = store.count()
     rest = []
     found = compare_many(requests, save=path, progress=lambda done, total: rest.append(total))
     assert rest[-1] == seen[-1] - before
@@ -720,13 +747,13 @@ def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path
         rs.compare(reps, save=path, progress=stop_half_way)
     partial = rs.load(path)
     assert {f.reason for f in partial.failures} == {"not computed"}
-    done_before = len(Store(path).cells())
+    done_before = Store(path).count()
     assert done_before >= seen[-2][0]
 
     seen.clear()
     result = rs.compare(reps, save=path, progress=lambda done, total: seen.append((done, total)))
     asymmetric = 2 * 10 + 5  # ordered pairs of pwcca and linear_regression; the others have 15
-    assert len(Store(path).cells()) == 22 * 15 + 2 * asymmetric
+    assert Store(path).count() == 22 * 15 + 2 * asymmetric
     assert seen[-1][0] == seen[-1][1] < 24 * 15
     assert same(plain, result)
 
@@ -838,6 +865,7 @@ def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
     )
     def looking(x, y):
         """Looking: how many values are in the file now."""
+        time.sleep(0.06)  # shorter work is written together with that of the next pairs
         kept.append(_count(path))
         return 0.0
 
@@ -888,7 +916,7 @@ def _left_open(path, reps) -> None:
 def _compute_and_die(path, reps) -> None:
     store = Store(path)
     plain = rs.compare(reps, measures="cka", progress=False)
-    store.put(plain.cells)
+    store.put(columns_of(plain))
     store.describe(describe(plain.rows, plain.columns, plain.measures, plain.provenance))
     os._exit(9)
 
@@ -986,7 +1014,7 @@ def test_a_full_disk_names_the_file(reps, tmp_path):
     path = tmp_path / "run.db"
     with Store(path) as store:
         store._db.execute("PRAGMA max_page_count = 4")
-        store._pending = [Cell("m", 1, str(i), "y" * 1000, 1.0, 0.0, None) for i in range(1000)]
+        store._pending = [one_score(str(i), "y" * 1000) for i in range(1000)]
         with pytest.raises(OSError, match=r"run\.db cannot be written: database or disk is full"):
             store.flush()
         store._pending = []
@@ -995,7 +1023,7 @@ def test_a_full_disk_names_the_file(reps, tmp_path):
 def _put_twenty(path, barrier, number: int) -> None:
     barrier.wait()
     with Store(path) as store:
-        store.put(Cell("m", 1, str(number), str(i), 1.0, 0.0, None) for i in range(20))
+        store.put(one_score(str(number), str(i)) for i in range(20))
 
 
 def test_processes_that_create_one_file_at_the_same_moment(tmp_path):
@@ -1011,7 +1039,7 @@ def test_processes_that_create_one_file_at_the_same_moment(tmp_path):
             process.join()
         assert [process.exitcode for process in processes] == [0] * 4
         with Store(path) as store:
-            assert len(store.cells()) == 80
+            assert store.count() == 80
 
 
 def test_files_that_are_not_comparisons(tmp_path):

@@ -86,10 +86,10 @@ def test_a_saved_result_is_read_and_continued(square, tmp_path):
     assert_same(square, computed(save=path))
     assert_same(square, rs.load_evidence(path))
     with Store(path) as store:
-        before = len(store.cells())
+        before = store.count()
     assert_same(square, computed(save=path))
     with Store(path) as store:
-        assert len(store.cells()) == before
+        assert store.count() == before
     copied = tmp_path / "copy.db"
     square.save(copied)
     assert_same(square, rs.load_evidence(copied))

@@ -20,8 +20,9 @@ import pytest
 
 import resemblance as rs
 from resemblance import locks, store
+from resemblance.columns import Column
 from resemblance.locks import DEAD, has_locks, held
-from resemblance.store import Cell, Store
+from resemblance.store import Store
 from resemblance.suites.study import alone, is_running, study_folder
 
 
@@ -42,8 +43,8 @@ def holding(folder, name=".held", **owner):
     os.utime(folder / name, (time.time() - age,) * 2)
 
 
-def cell(name: str) -> Cell:
-    return Cell("m", 1, name, name, 1.0, 0.0, None)
+def cell(name: str) -> Column:
+    return Column("m", 1, (name,), np.array([0]), np.array([0]), np.array([1.0]))
 
 
 def test_whether_there_are_locks_is_tried_out(tmp_path, monkeypatch):
@@ -160,7 +161,7 @@ def test_what_a_kill_left_in_a_log_is_read_without_locks(tmp_path, lockless, mon
     with closing(store.open_to_read(left)) as reader:
         assert reader.execute("SELECT count(*) FROM cells").fetchone() == (1,)
     with Store(left) as file:
-        assert [c.x for c in file.cells()] == ["a"]
+        assert [c.data for c in file.columns()] == [("a",)]
     assert sorted(os.listdir(tmp_path)) == ["killed-run.db", "run.db"]
 
 

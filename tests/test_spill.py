@@ -18,8 +18,9 @@ import pytest
 
 import resemblance as rs
 from resemblance import spill
+from resemblance.lending import lending
 from resemblance.representation import Representation, view
-from resemblance.spill import Files, Shared, lending, lent_views, opened, write_views
+from resemblance.spill import Files, Shared, lent_views, opened, write_views
 
 MEASURES = (rs.cka, rs.get_measure("rsa"), rs.get_measure("pwcca"))
 ROOM = 1e9
@@ -127,7 +128,7 @@ def test_a_full_disk_costs_time_only(x, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("resemblance.packing.Packed.write", full)
+    monkeypatch.setattr("resemblance.packed_views.Packed.write", full)
     y = opened(loan)
     assert rs.cka.evaluate(y, y) == pytest.approx(1)
     assert not loan.file.exists()
@@ -190,7 +191,7 @@ def test_only_executors_with_processes_here_get_a_folder_by_themselves(tmp_path,
 KILLED = """
 import os, signal, sys, numpy as np
 from concurrent.futures import Executor
-from resemblance.spill import lending
+from resemblance.lending import lending
 with lending(Executor(), sys.argv[1]):
     if len(sys.argv) > 2:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from .catalogue import get_measure
-from .comparison import Comparison, Diagnostic, Failure, MeasureInfo
+from .columns import CAVEAT, Column, Matrix
+from .comparison import NOT_COMPUTED, Comparison, Diagnostic, Failure, MeasureInfo
 from .declared import SLACK, outside
 from .representation import title
-from .store import Cell, Key, Store, diagnostics_of, key_of, reading
+from .store import Store, reading
+
+SIDES = ("rows", "columns")
 
 
 def load(path: str | Path) -> Comparison:
@@ -25,16 +28,21 @@ def load(path: str | Path) -> Comparison:
     if not path.is_file():
         raise ValueError(f"no comparison at {path}")
     with Store(path, read_only=True) as store, reading(path):
-        description, cells = store.description(), store.cells()
+        description = store.description()
         infos = tuple(_info_from(entry) for entry in description["measures"])
-        check_ranges(cells, infos, path)
-        return assemble(
-            description["rows"],
-            description["columns"],
-            infos,
-            {key_of(cell): cell for cell in cells},
-            description["provenance"],
-        )
+        rows, columns, provenance = (description[k] for k in (*SIDES, "provenance"))
+        data = [
+            list(dict.fromkeys(_fingerprints(provenance, side).values()))
+            for side in ("rows", "columns")
+        ]
+        matrices = {(m.spec, m.version): Matrix(data[0], data[1], m.symmetric) for m in infos}
+        check = range_check(infos, path)
+        for column in store.columns():
+            check(column)
+            if matrix := matrices.get((column.measure, column.version)):
+                matrix.put(column)
+        by_spec = {spec: matrix for (spec, _), matrix in matrices.items()}
+        return assemble(rows, columns, infos, by_spec, provenance)
 
 
 def _info_from(entry: dict[str, Any]) -> MeasureInfo:
@@ -43,16 +51,24 @@ def _info_from(entry: dict[str, Any]) -> MeasureInfo:
     return MeasureInfo(**(entry | {"range": bounds}))
 
 
-def check_ranges(cells: Iterable[Cell], infos: Iterable[MeasureInfo], path: Path) -> None:
-    """Raise ``ValueError`` for a value in a file that its measure cannot have.
+def range_check(infos: Iterable[MeasureInfo], path: Path) -> Callable[[Column], None]:
+    """Return a function that raises ``ValueError`` for values in a file that its measure cannot
+    have.
 
     The range is the one that this library declares; for a user's own measure, that in the file.
     """
     ranges = {(m.spec, m.version): _declared_range(m) for m in infos}
-    for cell in cells:
-        ends = ranges.get(cell[:2])
-        if ends and cell.value is not None and outside(cell.value, ends, max(SLACK.values())):
-            raise ValueError(f"{path} is damaged: {cell.measure} cannot be {cell.value:g}")
+
+    def check(column: Column) -> None:
+        ends = ranges.get((column.measure, column.version))
+        values = column.values[np.isfinite(column.values)]
+        if ends is None or not values.size:
+            return
+        for value in (float(values.min()), float(values.max())):
+            if outside(value, ends, max(SLACK.values())):
+                raise ValueError(f"{path} is damaged: {column.measure} cannot be {value:g}")
+
+    return check
 
 
 def _declared_range(info: MeasureInfo) -> tuple[float, float]:
@@ -68,55 +84,71 @@ def assemble(
     rows: Iterable[str],
     columns: Iterable[str],
     infos: tuple[MeasureInfo, ...],
-    cells: Mapping[Key, Cell],
+    matrices: Mapping[str, Matrix],
     provenance: Mapping[str, Any],
     absent: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """Put cells into one matrix per measure, looked up by the fingerprints of both sides.
+    """Put scores into one matrix per measure, looked up by the fingerprints of both sides.
 
-    ``absent``: why measures without any cell were not computed.
+    ``absent``: why measures without a matrix were not computed.
     """
-    rows, columns = tuple(rows), tuple(columns)
-    of_row, of_column = _fingerprints(provenance, "rows"), _fingerprints(provenance, "columns")
-    values = {m.spec: np.full((len(rows), len(columns)), np.nan) for m in infos}
-    seconds = dict.fromkeys(values, 0.0)
-    failures, diagnostics, used = list[Failure](), list[Diagnostic](), dict[Cell, None]()
+    names = tuple(rows), tuple(columns)
+    prints = [
+        [_fingerprints(provenance, side)[name] for name in of_side]
+        for side, of_side in zip(SIDES, names)
+    ]
+    values, numbers = dict[str, np.ndarray](), dict[str, dict[str, np.ndarray]]()
+    seconds, failures, caveats = dict[str, float](), list[Failure](), list[Diagnostic]()
     for m in infos:
-        reason = (absent or {}).get(m.spec, "not computed")
-        cells_of_measure = dict[Cell, None]()  # a pair and its mirror image may share one
-        for (i, x), (j, y) in product(enumerate(rows), enumerate(columns)):
-            a, b = of_row[x], of_column[y]
-            cell = _cell_of(m, a, b, cells)
-            if cell is None:
-                failures.append(Failure(m.spec, x, y, reason))
-                continue
-            cells_of_measure[cell] = None
-            diagnostics += [
-                Diagnostic(m.spec, x, y, *named) for named in diagnostics_of(cell).items()
-            ]
-            if cell.value is None:
-                failures.append(Failure(m.spec, x, y, _reason(cell, (a, x), (b, y))))
-            else:
-                values[m.spec][i, j] = cell.value
-        seconds[m.spec] = sum(cell.seconds for cell in cells_of_measure)
-        values[m.spec].flags.writeable = False
-        used |= cells_of_measure
-    matrices = (rows, columns, infos, values, seconds)
-    return Comparison(*matrices, tuple(failures), provenance, tuple(used), tuple(diagnostics))
+        reason = (absent or {}).get(m.spec, NOT_COMPUTED)
+        matrix = matrices.get(m.spec) or Matrix([], [], m.symmetric)
+        places = [
+            np.array([of.get(name, -1) for name in of_side], dtype=np.intp)
+            for of, of_side in zip((matrix.rows, matrix.columns), prints)
+        ]
+        values[m.spec] = _spread(matrix.values, *places)
+        numbers[m.spec] = {name: _spread(of, *places) for name, of in matrix.numbers.items()}
+        seconds[m.spec] = matrix.seconds
+        for i, j in np.argwhere(np.isnan(values[m.spec])).tolist():
+            words = matrix.reasons.get((int(places[0][i]), int(places[1][j])), reason)
+            sides = (prints[0][i], names[0][i]), (prints[1][j], names[1][j])
+            failures.append(Failure(m.spec, names[0][i], names[1][j], _reason(words, *sides)))
+        caveats += _caveats(m, matrix, places, names)
+    return Comparison(
+        *names, infos, values, seconds, tuple(failures), provenance, numbers, tuple(caveats)
+    )
 
 
-def _cell_of(m: MeasureInfo, x: str, y: str, cells: Mapping[Key, Cell]) -> Cell | None:
-    """Return the cell of a pair of fingerprints; of a symmetric measure in either order."""
-    cell = cells.get((m.spec, m.version, x, y))
-    return cells.get((m.spec, m.version, y, x)) if cell is None and m.symmetric else cell
+def _spread(matrix: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return the entries of distinct data for each name; NaN for data that are not among them."""
+    rows, columns = matrix.shape
+    is_same = np.array_equal(i, np.arange(rows)) and np.array_equal(j, np.arange(columns))
+    if not is_same:
+        padded = np.full((rows + 1, columns + 1), np.nan)  # -1 finds NaN
+        padded[:-1, :-1] = matrix
+        matrix = padded[np.ix_(i, j)]
+    matrix.flags.writeable = False
+    return matrix
 
 
-def _reason(cell: Cell, *sides: tuple[str, str]) -> str:
-    """Return the reason of a failed cell, with names in place of the fingerprints of the data."""
-    reason = cell.reason or ""
+def _caveats(
+    m: MeasureInfo,
+    matrix: Matrix,
+    places: Sequence[np.ndarray],
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+) -> Iterator[Diagnostic]:
+    """Yield the caveats of a measure by the names of the data, in the order of the pairs."""
+    if matrix.caveats:
+        for (i, x), (j, y) in product(enumerate(names[0]), enumerate(names[1])):
+            if words := matrix.caveats.get((int(places[0][i]), int(places[1][j]))):
+                yield Diagnostic(m.spec, x, y, CAVEAT, words)
+
+
+def _reason(words: str, *sides: tuple[str, str]) -> str:
+    """Return the reason of a failed pair, with names in place of the fingerprints of the data."""
     for fingerprint, name in sides:
-        reason = reason.replace(f"{{{fingerprint}}}", title(name))
-    return reason
+        words = words.replace(f"{{{fingerprint}}}", title(name))
+    return words
 
 
 def _fingerprints(provenance: Mapping[str, Any], side: str) -> dict[str, str]:

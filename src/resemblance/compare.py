@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .arguments import Selection, Sides, select_measures, sides_of
 from .arrays import on_processor
-from .assembly import assemble, check_ranges
+from .assembly import assemble, range_check
+from .columns import Column, Matrix
 from .comparison import Comparison, MeasureInfo, describe, info_of, provenance_of
-from .execution import run_plan, single_threaded
+from .execution import run_tasks
 from .extras import NEEDS, install_hint
+from .lending import Lender, lending
 from .machine import available_memory
 from .measure import Measure
-from .plan import Pairs, WorkPlan, count, distinct, joined, planned
+from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
 from .progress import Progress, reporting
 from .representation import Representation, fingerprint
-from .store import NO_MEMORY, Cell, Key, Store, key_of
+from .store import Store
 from .tiles import in_units, parse_bytes
-from .workers import shares_files, workers_of
+from .workers import shares_files, single_threaded, workers_of
 
-TASKS_PER_WORKER = 2  # with more, the load is more even, but views are computed more often
+# With more tasks the load is more even, but each computes views unless they are lent.
+TASKS_PER_WORKER = 2
+LENT_TASKS_PER_WORKER = 10
+LARGEST_LENT_BLOCK = 100  # a task has all files of two blocks open
 
 
 def compare(
@@ -37,6 +46,7 @@ def compare(
     tile: int | None = None,
     progress: Progress = True,
     save: str | Path | None = None,
+    spill: str | Path | bool | None = None,
 ) -> Comparison:
     """Compare representations of the same samples by many measures, each shared part computed once.
 
@@ -54,20 +64,26 @@ def compare(
         dependency is missing is then recorded as failed, while a measure asked for by name raises
         ``ImportError``.
     executor : any ``concurrent.futures.Executor``. Its tasks are blocks of pairs; the values are
-        the same, to the last bit, for all executors. A task computes the views of its
-        representations itself, so b blocks compute each view up to b times: an executor pays off
-        when there are many pairs or the measures of pairs are slow.
+        the same, to the last bit, for all executors. If a process of a pool of Python's own is
+        killed, a new pool of the same kind does its work again.
     memory : budget in bytes for the views held at a time, per task. The values do not depend on it.
         A measure that needs more for one pair is still computed, after a warning; one that needs
         more than the machine has left fails.
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
-        with an executor also few enough that there are two tasks for each worker.
+        with an executor also few enough that there are ten tasks for each worker, or two if each
+        task computes its own views.
     progress : show a bar on standard error, or call ``progress(done, total)``, the first time
         before anything is computed.
     save : file for the results, each written as soon as it is computed, by the workers themselves
         if these are threads or processes of a pool of Python's own. A later run with the same file
         computes only the missing results: after an interruption, or for more measures and
         representations.
+    spill : where the tasks of an executor find views, which are then computed once. Default: the
+        memory that threads share; for the processes of a pool of Python's own, files in the memory
+        of this machine, or among its temporary files if there is more room; the memory of a Dask
+        cluster. A folder that all workers see serves any executor; its files are removed in the
+        end. False, and by default with other executors: each task computes its own. Tensors are not
+        shared between processes.
 
     Returns
     -------
@@ -81,7 +97,7 @@ def compare(
     restored.
     """
     request = Request(representations, measures, other)
-    return _compared([request], Settings(executor, memory, tile, progress, save))[0]
+    return _compared([request], Settings(executor, memory, tile, progress, save, spill))[0]
 
 
 def compare_many(
@@ -92,6 +108,7 @@ def compare_many(
     tile: int | None = None,
     progress: Progress = True,
     save: str | Path | None = None,
+    spill: str | Path | bool | None = None,
 ) -> tuple[Comparison, ...]:
     """Return one comparison for each request, all computed in one run.
 
@@ -104,7 +121,7 @@ def compare_many(
     The parameters, and what is raised, are those of :func:`compare`; a file of ``save`` describes
     the last request.
     """
-    return _compared(list(requests), Settings(executor, memory, tile, progress, save))
+    return _compared(list(requests), Settings(executor, memory, tile, progress, save, spill))
 
 
 class Request(NamedTuple):
@@ -123,15 +140,19 @@ class Settings(NamedTuple):
     tile: int | None
     progress: Progress
     save: str | Path | None
+    spill: str | Path | bool | None
 
 
-class Outline(NamedTuple):
-    """What a comparison is of, known before anything is computed."""
+@dataclass(eq=False)
+class Outline:
+    """A comparison to make: what it is of, and the scores so far."""
 
     sides: Sides
     selection: Selection
     infos: tuple[MeasureInfo, ...]
     provenance: dict[str, Any]
+    work: Pairs
+    matrices: dict[str, Matrix]
 
     @property
     def names(self) -> tuple[list[str], list[str]]:
@@ -143,17 +164,28 @@ class Outline(NamedTuple):
         """What a file says of the comparison."""
         return describe(*self.names, self.infos, self.provenance)
 
-    @property
-    def work(self) -> Pairs:
-        """The pairs of different data."""
-        rows, columns = self.sides
-        return Pairs(distinct(rows), distinct(columns) if columns else None)
+    def put(self, column: Column) -> None:
+        """Take in the scores that are about these data and measures."""
+        matrix, versions = self.matrices.get(column.measure), self._versions
+        if matrix is not None and versions[column.measure] == column.version:
+            matrix.put(column)
 
-    def comparison(self, cells: Mapping[Key, Cell]) -> Comparison:
-        """Return the comparison that these cells make."""
+    @property
+    def _versions(self) -> dict[str, int]:
+        return {m.spec: m.version for m in self.selection.measures}
+
+    def todo(self) -> dict[str, np.ndarray]:
+        """Say for each measure which pairs are to be computed."""
+        return {
+            m.spec: self.work.wanted(m) & self.matrices[m.spec].missing()
+            for m in self.selection.measures
+        }
+
+    def comparison(self) -> Comparison:
+        """Return the comparison that the scores make."""
         missing = self.selection.uninstalled
         absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
-        return assemble(*self.names, self.infos, cells, self.provenance, absent)
+        return assemble(*self.names, self.infos, self.matrices, self.provenance, absent)
 
 
 def _outline(request: Request) -> Outline:
@@ -161,56 +193,114 @@ def _outline(request: Request) -> Outline:
     selection = select_measures(request.measures)
     infos = tuple(map(info_of, (*selection.measures, *selection.uninstalled)))
     provenance = provenance_of(sides.rows, sides.columns or sides.rows)
-    return Outline(sides, selection, infos, provenance)
+    work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
+    rows, columns = ([fingerprint(r) for r in side] for side in work.sides)
+    matrices = {m.spec: Matrix(rows, columns, m.symmetric) for m in selection.measures}
+    return Outline(sides, selection, infos, provenance, work, matrices)
 
 
 def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparison, ...]:
     outlines = list(map(_outline, requests))
-    budget = _budget(settings.memory, settings.tile)
     with ExitStack() as stack:
         save = settings.save if outlines else None
         store = stack.enter_context(Store(save)) if save is not None else None
-        cells = _cells_before(store, outlines)
+        _read(store, outlines)
         if store:
             store.describe(outlines[-1].description)
         stack.enter_context(single_threaded())
         workers_write = store and store.is_shared and shares_files(settings.executor)
         keep = store.path if store and workers_write else None
-        plan = _plan(outlines, cells.keys(), budget, settings, keep)
-        _warn_of_memory(plan.beyond_budget, settings.memory)
-        total = sum(map(count, plan.tasks)) + len(plan.hopeless)
-        advance = stack.enter_context(reporting(settings.progress, total, "comparing"))
-        if total:
+        lender = stack.enter_context(lending(settings.executor, settings.spill))
+        plan = _plan(outlines, settings, lender, keep)
+        advance = stack.enter_context(reporting(settings.progress, plan.total, "comparing"))
+        if plan.total:
             advance(0)  # says how much there is before the first of it is done
-        for batch in run_plan(plan, settings.executor, save):
-            cells |= {key_of(cell): cell for cell in batch}
-            advance(len(batch))
+        scores = run_tasks(plan.streams, settings.executor, lender, save)
+        for batch in chain([plan.hopeless], scores):
+            for column in batch:
+                for outline in outlines:
+                    outline.put(column)
             if store:
                 store.put(batch)
-    return tuple(outline.comparison(cells) for outline in outlines)
+            if batch:
+                advance(sum(column.size for column in batch))
+    return tuple(outline.comparison() for outline in outlines)
+
+
+class RunPlan(NamedTuple):
+    """Failures that are known before anything is tried, the tasks of each comparison, and the
+    number of scores."""
+
+    hopeless: list[Column]
+    streams: list[Iterator[TileTask]]
+    total: int
 
 
 def _plan(
-    outlines: Sequence[Outline],
-    computed: Set[Key],
-    budget: int,
-    settings: Settings,
-    keep: Path | None,
-) -> WorkPlan:
+    outlines: Sequence[Outline], settings: Settings, lender: Lender | None, keep: Path | None
+) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
-    works = [outline.work for outline in outlines]
-    settled, plans = set(computed), list[WorkPlan]()
-    tasks = TASKS_PER_WORKER * workers_of(settings.executor) if settings.executor else 0
-    pairs = sum(work.size for work in works)
-    for outline, work in zip(outlines, works):
+    budget = _budget(settings.memory, settings.tile)
+    workers = workers_of(settings.executor) if settings.executor else 0
+    pairs = sum(outline.work.size for outline in outlines)
+    todos = _without_repeats(outlines)
+    hopeless, streams, beyond = list[Column](), list[Iterator[TileTask]](), dict[str, int]()
+    total = sum(int(np.count_nonzero(part)) for todo in todos for part in todo.values())
+    for outline, todo in zip(outlines, todos):
+        work, measures = outline.work, outline.selection.measures
         block = settings.tile
         if block is None and settings.executor is not None:
-            block = work.block(tasks * work.size / pairs)
+            block = _block(work, measures, workers * work.size / pairs, lender)
         available = available_memory() if _is_here(settings.executor, outline.sides.all) else None
-        plan = work.plan(outline.selection.measures, settled, budget, available, block, keep)
-        settled |= planned(plan)
-        plans.append(plan)
-    return joined(plans)
+        failures = list(too_large(measures, work, todo, available))
+        for column in failures:
+            offset = 0 if work.columns is None else len(work.rows)
+            todo[column.measure][column.x, column.y - offset] = False
+        hopeless += failures
+        tried = [m for m in measures if m.spec not in {column.measure for column in failures}]
+        for spec, size in beyond_budget(tried, work, todo, budget).items():
+            beyond[spec] = max(size, beyond.get(spec, 0))
+        streams.append(work.tasks(measures, todo, budget, available, block, keep))
+    _warn_of_memory(beyond, settings.memory)
+    return RunPlan(hopeless, streams, total)
+
+
+def _block(work: Pairs, measures: Sequence[Measure], workers: float, lender: Lender | None) -> int:
+    """Return the largest height of blocks for a share of the workers of an executor."""
+    if lender is None or not lender.has_room(work.all, tuple(measures)):
+        return work.block(TASKS_PER_WORKER * workers)
+    return min(LARGEST_LENT_BLOCK, work.block(LENT_TASKS_PER_WORKER * workers))
+
+
+def _without_repeats(outlines: Sequence[Outline]) -> list[dict[str, np.ndarray]]:
+    """Return what each comparison is to compute, without what an earlier one computes."""
+    todos = [outline.todo() for outline in outlines]
+    names = [set(map(fingerprint, outline.work.all)) for outline in outlines]
+    for later, outline in enumerate(outlines):
+        for earlier in range(later):
+            if not names[later].isdisjoint(names[earlier]):
+                _leave_out(outline, todos[later], outlines[earlier], todos[earlier])
+    return todos
+
+
+def _leave_out(
+    outline: Outline, todo: dict[str, np.ndarray], other: Outline, done: Mapping[str, np.ndarray]
+) -> None:
+    """Take out of ``todo`` the pairs of data that another comparison computes."""
+    for m in (m for m in outline.selection.measures if m.spec in done):
+        of, by = outline.matrices[m.spec], other.matrices[m.spec]
+        if m not in other.selection.measures:
+            continue
+        for turned in (False, True) if m.symmetric else (False,):
+            sides = (by.columns, by.rows) if turned else (by.rows, by.columns)
+            rows = [(of.rows[name], sides[0][name]) for name in of.rows.keys() & sides[0].keys()]
+            columns = [
+                (of.columns[name], sides[1][name]) for name in of.columns.keys() & sides[1].keys()
+            ]
+            if rows and columns:
+                (i, a), (j, b) = zip(*rows), zip(*columns)
+                theirs = done[m.spec].T if turned else done[m.spec]
+                todo[m.spec][np.ix_(i, j)] &= ~theirs[np.ix_(a, b)]
 
 
 # --------------------------------------------------------------------- what goes in, what comes out
@@ -222,13 +312,17 @@ def _budget(memory: int | str, tile: int | None) -> int:
     return parse_bytes(memory)
 
 
-def _cells_before(store: Store | None, outlines: Iterable[Outline]) -> dict[Key, Cell]:
-    """Return the cells in the file for these data, except those that failed for lack of memory."""
+def _read(store: Store | None, outlines: Sequence[Outline]) -> None:
+    """Take in the scores in the file for these data."""
     if store is None:
-        return {}
-    cells = store.cells(fingerprint(r) for outline in outlines for r in outline.sides.all)
-    check_ranges(cells, [info for outline in outlines for info in outline.infos], store.path)
-    return {key_of(c): c for c in cells if not (c.reason or "").startswith(NO_MEMORY)}
+        return
+    infos = [info for outline in outlines for info in outline.infos]
+    check = range_check(infos, store.path)
+    data = {fingerprint(r) for outline in outlines for r in outline.sides.all}
+    for column in store.columns(data):
+        check(column)
+        for outline in outlines:
+            outline.put(column)
 
 
 def _is_here(executor: Executor | None, representations: Sequence[Representation]) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
+import math
 import platform
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +18,15 @@ import scipy
 
 from .arrays import library
 from .catalogue import parse_parameters
+from .columns import CAVEAT, CHANCE
 from .extras import need
 from .measure import Measure
 from .moved import renamed
 from .representation import Representation, fingerprint
-from .store import CHANCE, Cell, Store
+from .store import Store
 from .suggestions import did_you_mean
 
+NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
 ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
@@ -78,8 +81,9 @@ class Comparison:
     A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per
     measure; the cost of a shared view is charged to the first measure that uses it. ``provenance``
     records the fingerprints of the data, the versions and the precision of the computation.
-    ``cells`` are the results as they were computed, ready to be saved. ``diagnostics`` are what
-    measures recorded about their values: numbers, or why a value means little.
+    ``numbers`` are what measures recorded about their values, a matrix for each measure and name,
+    NaN where a pair has none; ``caveats`` say why values mean little; ``diagnostics`` are both, one
+    by one.
     """
 
     rows: tuple[str, ...]
@@ -89,8 +93,8 @@ class Comparison:
     seconds: Mapping[str, float]
     failures: tuple[Failure, ...]
     provenance: Mapping[str, Any]
-    cells: tuple[Cell, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
+    numbers: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    caveats: tuple[Diagnostic, ...] = ()
     remarks = renamed("Comparison", "remarks", "diagnostics")
 
     def info(self, measure: str | Measure) -> MeasureInfo:
@@ -112,6 +116,26 @@ class Comparison:
 
     def __getitem__(self, measure: str | Measure) -> np.ndarray:
         return self.values[self.info(measure).spec]
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What measures recorded about their values: numbers, or why a value means little."""
+        words = {(c.measure, c.x, c.y): c for c in self.caveats}
+        diagnostics = list[Diagnostic]()
+        for m in self.measures:
+            of = self.numbers.get(m.spec, {})
+            if not of and not words:
+                continue
+            for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
+                numbers = {n: float(matrix[i, j]) for n, matrix in of.items()}
+                diagnostics += [
+                    Diagnostic(m.spec, x, y, n, number)
+                    for n, number in numbers.items()
+                    if not math.isnan(number)
+                ]
+                if (m.spec, x, y) in words:
+                    diagnostics.append(words[m.spec, x, y])
+        return tuple(diagnostics)
 
     def difference(self, measure: str | Measure) -> np.ndarray:
         """Return the matrix in which larger always means more different.
@@ -157,8 +181,10 @@ class Comparison:
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues."""
+        from .recording import columns_of
+
         with Store(path) as store:
-            store.put(self.cells)
+            store.put(columns_of(self))
             store.describe(describe(self.rows, self.columns, self.measures, self.provenance))
 
     def __repr__(self) -> str:
@@ -227,23 +253,27 @@ def diagnostic_notes(comparison: Comparison, *, without: str = "") -> dict[str, 
 
     ``without``: the name of a diagnostic that is shown elsewhere.
     """
-    values: dict[tuple[str, str], list[float | str]] = {}
-    for diagnostic in (d for d in comparison.diagnostics if d.name != without):
-        values.setdefault((diagnostic.measure, diagnostic.name), []).append(diagnostic.value)
     notes: dict[str, list[str]] = {}
-    for (spec, name), recorded in values.items():
-        notes.setdefault(spec, []).append(_note(name, recorded))
+    for m in comparison.measures:
+        for name, matrix in comparison.numbers.get(m.spec, {}).items():
+            numbers = matrix[~np.isnan(matrix)]
+            if name != without and numbers.size:
+                notes.setdefault(m.spec, []).append(_span(name, numbers))
+        words = [str(c.value) for c in comparison.caveats if c.measure == m.spec]
+        if words and without != CAVEAT:
+            notes.setdefault(m.spec, []).append(_counted(words))
     return {spec: "; ".join(texts) for spec, texts in notes.items()}
 
 
-def _note(name: str, values: list[float | str]) -> str:
-    """Return the span of numbers, or the different texts with the number of values they concern."""
-    texts = Counter(value for value in values if isinstance(value, str))
-    if texts:
-        return "; ".join(f"{text} ({n} value{'s' * (n > 1)})" for text, n in texts.items())
-    numbers = [float(value) for value in values]
+def _span(name: str, numbers: np.ndarray) -> str:
     figures = 2 if name == CHANCE else 4
-    return f"{name.replace('_', ' ')} {span_of(min(numbers), max(numbers), figures)}"
+    return f"{name.replace('_', ' ')} {span_of(numbers.min(), numbers.max(), figures)}"
+
+
+def _counted(words: Iterable[str]) -> str:
+    """Return the different texts with the number of values they concern."""
+    counts = Counter(words)
+    return "; ".join(f"{text} ({n} value{'s' * (n > 1)})" for text, n in counts.items())
 
 
 def span_of(low: float, high: float, figures: int) -> str:
@@ -253,14 +283,20 @@ def span_of(low: float, high: float, figures: int) -> str:
 
 def chance_of(comparison: Comparison, measure: str | Measure) -> np.ndarray:
     """Return the chance of each pair, the mean over all orders of the samples; NaN if unknown."""
-    info, shape = comparison.info(measure), (len(comparison.rows), len(comparison.columns))
-    known = {
-        (diagnostic.x, diagnostic.y): float(diagnostic.value)
-        for diagnostic in comparison.diagnostics
-        if (diagnostic.measure, diagnostic.name) == (info.spec, CHANCE)
+    shape = len(comparison.rows), len(comparison.columns)
+    known = comparison.numbers.get(comparison.info(measure).spec, {})
+    return np.array(known.get(CHANCE, np.full(shape, np.nan)))
+
+
+def seconds_per_pair(comparison: Comparison) -> dict[str, float]:
+    """Return the mean seconds of a pair, by measure; pairs of a square are counted once."""
+    rows, columns = len(comparison.rows), len(comparison.columns)
+    is_square = comparison.rows == comparison.columns
+    pairs = {
+        m.spec: rows * (rows + 1) // 2 if m.symmetric and is_square else rows * columns
+        for m in comparison.measures
     }
-    pairs = product(comparison.rows, comparison.columns)
-    return np.array([known.get(pair, np.nan) for pair in pairs]).reshape(shape)
+    return {spec: total / pairs[spec] for spec, total in comparison.seconds.items()}
 
 
 def describe(

@@ -2,54 +2,74 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import BrokenExecutor, Executor
-from contextlib import contextmanager, nullcontext
-from copy import copy
-from itertools import chain, zip_longest
+from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from threadpoolctl import threadpool_limits
-
-from .arrays import scalar
-from .failures import reason_of
+from .columns import Column
+from .lending import Lender, Loans
 from .measure import Measure
-from .plan import TileTask, WorkPlan
-from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
-from .store import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Cell, Store
-from .workers import Call, LostWorkerError, carry_out, has_processes
+from .plan import TileTask
+from .scoring import scores_of
+from .spill import brief, opened
+from .store import Store
+from .workers import Call, LostWorkerError, carry_out, has_processes, single_threaded
 
 
-def run_plan(
-    plan: WorkPlan, executor: Executor | None, save: str | Path | None
-) -> Iterator[list[Cell]]:
-    """Yield finished cells: pair by pair in this process, task by task from an executor."""
-    hopeless = [plan.hopeless] if plan.hopeless else []
+def run_tasks(
+    streams: Sequence[Iterable[TileTask]],
+    executor: Executor | None,
+    lender: Lender | None,
+    save: str | Path | None,
+) -> Iterator[list[Column]]:
+    """Yield scores as they come: in this process, or task by task from an executor.
+
+    ``streams`` are the tasks of each comparison.
+    """
     if executor is None:
-        return chain(hopeless, _run_here(plan.tasks))
-    return chain(hopeless, _run_elsewhere(plan.tasks, executor, save))
+        return _run_here(chain.from_iterable(streams))
+    return _run_elsewhere(streams, executor, lender, save)
 
 
-def _run_here(tasks: Sequence[TileTask]) -> Iterator[list[Cell]]:
-    for task, following in zip_longest(tasks, tasks[1:]):
-        yield from _pairs(task)
-        continues = following is not None and following.measures == task.measures
-        needed = set(map(id, following.representations.values())) if continues else set()
-        for representation in task.representations.values():
-            if id(representation) not in needed:
-                representation.forget()
+def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
+    previous: TileTask | None = None
+    for task in chain(tasks, [None]):
+        if previous is not None:
+            yield from scores_of(previous)
+            continues = task is not None and task.measures == previous.measures
+            needed = set(map(id, task.representations)) if task and continues else set()
+            for representation in previous.representations:
+                if id(representation) not in needed:
+                    representation.forget()
+        previous = task
 
 
 def _run_elsewhere(
-    tasks: Sequence[TileTask], executor: Executor, save: str | Path | None
-) -> Iterator[list[Cell]]:
-    check_travel({m for task in tasks for m in task.measures}, executor)
-    return results_of([Call(_title(task), run_task, (task,)) for task in tasks], executor, save)
+    streams: Sequence[Iterable[TileTask]],
+    executor: Executor,
+    lender: Lender | None,
+    save: str | Path | None,
+) -> Iterator[list[Column]]:
+    loans, checked = Loans(lender, _call), set[Measure]()
+    calls = (loans.calls(_travelling(tasks, executor, checked)) for tasks in streams)
+    for call, columns in results_of(chain.from_iterable(calls), executor, save):
+        loans.done(call)
+        if call.function is run_task:
+            yield columns
+
+
+def _travelling(
+    tasks: Iterable[TileTask], executor: Executor, checked: set[Measure]
+) -> Iterator[TileTask]:
+    """Yield tasks; ``ValueError`` for one with a measure that cannot be sent."""
+    for task in tasks:
+        check_travel(set(task.measures) - checked, executor)
+        checked.update(task.measures)
+        yield task
 
 
 def check_travel(measures: Set[Measure], executor: Executor) -> None:
@@ -61,11 +81,12 @@ def check_travel(measures: Set[Measure], executor: Executor) -> None:
 
 def results_of(
     calls: Iterable[Call], executor: Executor, save: str | Path | None, called: str = "compare"
-) -> Iterator[Any]:
-    """Yield what calls return as soon as they are done; errors say what is kept in ``save``."""
+) -> Iterator[tuple[Call, Any]]:
+    """Yield calls with what they return as soon as they are done; errors say what is kept in
+    ``save``."""
     try:
-        for _, future in carry_out(calls, executor):
-            yield future.result()
+        for call, future in carry_out(calls, executor):
+            yield call, future.result()
     except BrokenExecutor as error:
         cause = "a worker ended before its work was done, most often for lack of memory"
         remedy = "take fewer workers, or a smaller memory="
@@ -82,92 +103,31 @@ def _kept(save: str | Path | None) -> str:
 
 def _title(task: TileTask) -> str:
     """Return what a task is called in messages: its first and last pair, and its measures."""
-    ends = [task.pairs[0][:2], task.pairs[-1][:2]]
-    pairs = [" and ".join(task.representations[i].name for i in pair) for pair in ends]
-    measures = ", ".join(m.name for m in task.measures[:3])
-    more = f" and {len(task.measures) - 3} more" if len(task.measures) > 3 else ""
-    return f"{' to '.join(dict.fromkeys(pairs))} by {measures}{more}"
+    ends = [(task.rows[i], task.columns[i]) for i in (0, -1)]
+    pairs = [" and ".join(r.name for r in pair) for pair in ends]
+    return f"{' to '.join(dict.fromkeys(pairs))} by {brief(task.measures)}"
 
 
-def run_task(task: TileTask) -> list[Cell]:
-    """Compute one task in a worker, on fresh representations, so that their views end with it.
+def _call(task: TileTask, loans: Sequence[Any]) -> Call:
+    """Return the call of a task: places in the list of what is lent stand for its representations,
+    because a cluster replaces futures only among the arguments themselves."""
+    places = {id(r): place for place, r in enumerate(task.representations)}
+    rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))
+    return Call(_title(task), run_task, (task.on(rows, columns), *loans))  # type: ignore[arg-type]
 
-    Cells are written to the file of the task, if it has one, as soon as they are computed.
+
+def run_task(task: TileTask, *loans: Any) -> list[Column]:
+    """Compute one task in a worker, on representations that end with it.
+
+    ``loans`` are what was lent in their place. Scores are written to the file of the task, if it
+    has one, as soon as they are computed.
     """
-    fresh = {i: copy(r) for i, r in task.representations.items()}
-    cells: list[Cell] = []
+    scores: list[Column] = []
     with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
-        for batch in _pairs(task._replace(representations=fresh)):
-            cells += batch
+        inputs = list(map(opened, loans))
+        places = cast(Sequence[Sequence[int]], (task.rows, task.columns))
+        for batch in scores_of(task.on(*([inputs[p] for p in side] for side in places))):
+            scores += batch
             if store:
                 store.put(batch)
-    return cells
-
-
-def _pairs(task: TileTask) -> Iterator[list[Cell]]:
-    """Yield the cells of each pair of a task."""
-    for row, column, positions in task.pairs:
-        x, y = task.representations[row], task.representations[column]
-        cells = []
-        with comparing(x, y):
-            for measure in (task.measures[p] for p in positions):
-                cells.append(_cell(measure, x, y))
-                if task.both_orders and not measure.symmetric and x is not y:
-                    cells.append(_cell(measure, y, x))
-        yield cells
-
-
-def _cell(measure: Measure, x: Representation, y: Representation) -> Cell:
-    start, value, reason, diagnostics = time.perf_counter(), None, None, None
-    try:
-        value = scalar(measure.evaluate(x, y))
-        diagnostics = _diagnostics(measure, x, y)
-    except Exception as error:
-        # also where only the diagnostics failed
-        value, reason = None, reason_of(error, measure, x, y)
-        if reason is None:
-            raise
-        if reason.startswith(NO_MEMORY):  # make room for the other measures
-            for r in (x, y):
-                r.forget()
-    seconds = time.perf_counter() - start
-    identity = (measure.spec, measure.version, fingerprint(x), fingerprint(y))
-    return Cell(*identity, value, seconds, reason, diagnostics)
-
-
-def _diagnostics(measure: Measure, x: Representation, y: Representation) -> str | None:
-    """Return the diagnostics of this pair as JSON text, with its chance and caveat if any."""
-    values: dict[str, float | str] = {k: float(v) for k, v in measure.diagnostics(x, y).items()}
-    taken = {*COLUMNS, CAVEAT} | ({CHANCE} if measure.chance else set())
-    if clashes := sorted(values.keys() & taken):
-        problem = f"a diagnostic cannot be called {clashes[0]!r}"
-        raise ValueError(f"{measure}: {problem}, which is a column of the records")
-    values |= _chance(measure, x, y)
-    if caveat := measure.caveat(x, y):
-        values[CAVEAT] = caveat
-    return json.dumps(values, allow_nan=False) if values else None
-
-
-def _chance(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
-    """Return the chance of a pair of different representations, where there is a closed form."""
-    if measure.chance is None or x is y:
-        return {}
-    try:
-        return {CHANCE: float(measure.chance(without_gradient(x), without_gradient(y)))}
-    except Undefined:
-        return {}
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Run BLAS, OpenMP and PyTorch on one thread inside this block."""
-    torch = sys.modules.get("torch")
-    threads = torch.get_num_threads() if torch else 1
-    with threadpool_limits(limits=1):
-        if torch:
-            torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            if torch:
-                torch.set_num_threads(threads)
+    return scores

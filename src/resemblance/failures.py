@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 
+from .columns import NO_MEMORY
 from .measure import Measure
 from .representation import Representation, Undefined, fingerprint, title
-from .store import NO_MEMORY
 
 OF_SCIPY = ("array must not contain infs or NaNs", "matrix contains invalid numeric entries")
 

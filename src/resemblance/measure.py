@@ -102,11 +102,16 @@ class Product(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What a measure computes of many pairs together: values, shape (rows, columns), and the
-    numbers that it records with each of them, by name, of the same shape."""
+    """What a measure computes of many pairs together.
+
+    ``values`` has shape (rows, columns), as have the numbers that it records with them, by name,
+    NaN where a pair has none. ``caveats``: why values mean little, by row and column; None if each
+    pair is to be asked.
+    """
 
     values: np.ndarray
     diagnostics: Mapping[str, np.ndarray] = {}
+    caveats: Mapping[tuple[int, int], str] | None = None
 
 
 class AllPairs(NamedTuple):
@@ -115,13 +120,16 @@ class AllPairs(NamedTuple):
     ``function`` takes the representations of the rows, those of the columns, and the parameters of
     the measure; it returns :class:`Scores`. Nothing of shape (n, n) is in memory at a time. A value
     does not depend, to the last bit, on which other pairs there are. Where it raises, the caller
-    asks for one pair at a time, so that each pair without a value has its own reason. It takes the
-    place of the plain function for more than ``above`` samples, in a single call as in a
-    comparison, and equals it at 1e-10, or within the bound that it records.
+    asks for one pair at a time, so that each pair without a value has its own reason. Where both
+    lists are the same object and the measure is symmetric, half of the pairs are enough.
+
+    It takes the place of the plain function for more than ``above`` samples, in a single call as in
+    a comparison, and equals it at 1e-10, or within the bound that it records. With ``above=None``
+    it equals it to the last bit for NumPy arrays, and is for comparisons of many pairs.
     """
 
     function: Callable[..., Scores]
-    above: int = 0
+    above: int | None = None
 
     def bound(self, parameters: Mapping[str, Any]) -> AllPairs:
         """Return the claim for these parameters: a function of representations alone."""
@@ -202,7 +210,7 @@ class Measure:
     def evaluate(self, x: Representation, y: Representation) -> Any:
         """Check the pair and compute: what a single call and :func:`resemblance.compare` both do,
         without a warning."""
-        self._check_pair(x, y)
+        self.check_pair(x, y)
         require(self)
         if not self.differentiable:
             x, y = without_gradient(x), without_gradient(y)
@@ -220,7 +228,8 @@ class Measure:
         """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
         if self.all_pairs is None or any(carries_gradient(r.source) for r in representations):
             return False
-        return representations[0].shape[0] > self.all_pairs.above
+        above = self.all_pairs.above
+        return above is not None and representations[0].shape[0] > above
 
     def caveat(self, x: Representation, y: Representation) -> str:
         """Return why the value says little of this pair, whatever the data; an empty string for
@@ -265,7 +274,9 @@ class Measure:
             "invariance": invariance(self.invariant_to),
         }
 
-    def _check_pair(self, x: Representation, y: Representation) -> None:
+    def check_pair(self, x: Representation, y: Representation) -> None:
+        """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
+        for too few samples and for values that are not finite."""
         kinds = [library(r.source) for r in (x, y)]
         if kinds[0] != kinds[1]:
             raise ValueError(

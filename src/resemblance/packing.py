@@ -1,194 +1,192 @@
-"""Views of a representation as one piece of memory, from which others read them without a copy.
-
-What is read has the strides of what was packed, and shares memory where that did: an array of other
-strides can have other last digits in its sums.
-"""
+"""Columns of scores as the rows of a file: a row for each score, or one for a whole tile."""
 
 from __future__ import annotations
 
-import copyreg
-import io
-import pickle
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+import json
+import math
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .representation import Representation
+from .columns import CAVEAT, COLUMNS, Column, Entries, Score, split
 
-ALIGNMENT = 64  # bytes, of a line of the processor's cache
-SOURCE, PACKED = 0, 1  # the memory in which an array is: that of the source, or that of the pack
-
-
-class ViewName(NamedTuple):
-    """What a view is called in all processes: its function and its parameters."""
-
-    module: str
-    function: str
-    parameters: Hashable
+PACKED = 512  # a column of so many entries is one row
+LONGEST = 2**22  # entries of a row: SQLite has no values of more than 1 GB
+TILE = ("measure", "version", "size", "alone", "data", "pairs", "numbers", "notes")
 
 
-class Span(NamedTuple):
-    """Where the memory of an array is: in the source or in the pack, from a byte on."""
+class Cell(NamedTuple):
+    """One computed value of a measure for the data with fingerprints x and y, or why there is none.
 
-    memory: int
-    start: int
-    size: int
-
-
-class PackedView(NamedTuple):
-    """A view without its arrays, and where these are."""
-
-    pickled: bytes
-    spans: tuple[Span, ...]
-
-
-class Views(NamedTuple):
-    """Packed views: what each consists of, and the memory of their arrays, as bytes."""
-
-    contents: Mapping[ViewName, PackedView]
-    memory: np.ndarray
-
-    def lent_to(self, x: Representation) -> Representation:
-        """Let a representation, of the same source, find its views here."""
-        contents, memory = self.contents, (_memory_of(x.source), self.memory)
-
-        def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
-            view = contents.get(name) if (name := _name_of(key)) else None
-            if view is None:
-                return None
-            arrays = [memory[place][start : start + size] for place, start, size in view.spans]
-            return pickle.loads(view.pickled, buffers=arrays)
-
-        x._carry = carry
-        return x
-
-
-class Packed(NamedTuple):
-    """Views taken apart: the pieces of memory of their arrays, one after the other, and the rest.
-
-    ``pieces`` have the byte that each begins at, and ``size`` is the byte that the last ends at.
+    ``diagnostics``: what the measure reports besides, as a JSON object of named numbers, and a
+    caveat if there is one.
     """
 
-    contents: Mapping[ViewName, PackedView]
-    pieces: tuple[tuple[int, np.ndarray], ...]
-    size: int
-
-    def views(self) -> Views:
-        """Return the views in memory of their own."""
-        memory = np.zeros(self.size, np.uint8)
-        for start, piece in self.pieces:
-            memory[start : start + len(piece)] = piece
-        return Views(self.contents, memory)
-
-    def write(self, file: Path) -> None:
-        """Write all to a file that :func:`read_views` maps."""
-        with file.open("wb") as stream:
-            for start, piece in self.pieces:
-                stream.write(bytes(start - stream.tell()))
-                stream.write(piece.data)
-            pickle.dump(self.contents, stream, protocol=5)
-            stream.write(self.size.to_bytes(8, "little"))
+    measure: str
+    version: int
+    x: str
+    y: str
+    value: float | None
+    seconds: float
+    reason: str | None
+    diagnostics: str | None = None
 
 
-def read_views(file: Path) -> Views:
-    """Return the views in a file, whose memory is that of the file.
+def cells_of(column: Column) -> Iterator[Cell]:
+    """Yield the entries of a column, each with its share of the time."""
+    seconds = column.seconds / max(1, column.size)
+    for i in range(column.size):
+        words: dict[str, float | str] = {
+            name: float(numbers[i])
+            for name, numbers in column.numbers.items()
+            if not np.isnan(numbers[i])
+        }
+        if i in column.caveats:
+            words[CAVEAT] = column.caveats[i]
+        value = None if i in column.reasons else float(column.values[i])
+        yield Cell(
+            column.measure,
+            column.version,
+            column.data[column.x[i]],
+            column.data[column.y[i]],
+            value,
+            seconds,
+            column.reasons.get(i),
+            json.dumps(words, allow_nan=False) if words else None,
+        )
 
-    Who changes an array changes neither the file nor what others read.
+
+def columns_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[Column]:
+    """Yield the columns of cells that are ordered by measure and version.
+
+    Raises ``ValueError`` for what cannot be a cell.
     """
-    content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)
-    size = int.from_bytes(content[-8:].tobytes(), "little")
-    return Views(pickle.loads(content[size:-8].data), content[:size])
+    cells = (_checked(Cell(*row)) for row in rows)
+    for (measure, version), group in groupby(cells, lambda cell: cell[:2]):
+        entries, places = Entries(), dict[str, int]()
+        for cell in group:
+            numbers = dict(diagnostics_of(cell))
+            caveat = str(numbers.pop(CAVEAT, ""))
+            score = Score(cell.value, cell.reason, numbers, caveat)  # type: ignore[arg-type]
+            x, y = (places.setdefault(name, len(places)) for name in (cell.x, cell.y))
+            entries.add(x, y, score, cell.seconds)
+        yield entries.column(measure, version, tuple(places))
 
 
-def pack(x: Representation) -> Packed:
-    """Take the views that a representation remembers apart.
+def diagnostics_of(cell: Cell) -> dict[str, float | str]:
+    """Return the diagnostics of a cell: finite numbers by name, and perhaps a caveat (a text).
 
-    Those are left out that cannot be pickled, or whose functions have no name of their own.
+    Raises ``ValueError`` for anything else, and for a number with the name of a column.
     """
-    names = Counter(map(_name_of, x.views))
-    pieces, contents = _Pieces(x.source), dict[ViewName, PackedView]()
-    for key, value in x.views.items():
-        name = _name_of(key)
-        if name is None or names[name] > 1:
-            continue
-        try:
-            pickle.dumps(name)
-            contents[name] = _packed(value, pieces)
-        except Exception:  # whatever its classes raise; it is computed again
-            continue
-    return Packed(contents, pieces.of_pack, pieces.size)
+    if cell.diagnostics is None:
+        return {}
+    try:
+        values = dict(json.loads(cell.diagnostics).items())
+        caveat = {CAVEAT: values.pop(CAVEAT)} if type(values.get(CAVEAT)) is str else {}
+        are_numbers = all(type(value) in (int, float) for value in values.values())
+        are_finite = are_numbers and all(map(math.isfinite, values.values()))
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        problem = "diagnostics must be numbers by name"
+        raise ValueError(f"{problem}; got {cell.diagnostics!r}") from error
+    if not are_finite or values.keys() & {*COLUMNS, CAVEAT}:
+        problem = "diagnostics must be finite numbers, none with the name of a column"
+        raise ValueError(f"{problem}; got {cell.diagnostics!r}")
+    return {**{name: float(value) for name, value in values.items()}, **caveat}
 
 
-def _name_of(key: Any) -> ViewName | None:
-    """Return what a view is called; None for one whose function is local or has no name."""
-    function, parameters = key
-    name = getattr(function, "__qualname__", "<none>")
-    return None if "<" in name else ViewName(function.__module__, name, parameters)
+def _checked(cell: Cell) -> Cell:
+    """Return a cell; ``ValueError`` for what cannot be one."""
+    number, reason = 0.0 if cell.value is None else cell.value, cell.reason or ""
+    kinds: tuple[type, ...] = (str, int, str, str, float, float, str)
+    if not all(map(isinstance, (*cell[:4], number, cell.seconds, reason), kinds)):
+        raise ValueError(f"this is not a value of a measure: {tuple(cell)!r}")
+    if not (math.isfinite(number) and math.isfinite(cell.seconds)):
+        raise ValueError(f"this value is not finite: {tuple(cell)!r}")
+    return cell
 
 
-def _packed(value: Any, pieces: _Pieces) -> PackedView:
-    spans: list[Span] = []
-
-    def place(buffer: pickle.PickleBuffer) -> None:
-        spans.append(pieces.span(np.frombuffer(buffer.raw(), np.uint8)))
-
-    stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, protocol=5, buffer_callback=place)
-    arrays = dict.fromkeys((np.ndarray, np.memmap), _reduced)
-    pickler.dispatch_table = {**copyreg.dispatch_table, **arrays}
-    pickler.dump(value)
-    return PackedView(stream.getvalue(), tuple(spans))
+# -------------------------------------------------------------------------------------------- tiles
 
 
-class _Pieces:
-    """Pieces of memory to be put one after the other, none of them twice."""
-
-    def __init__(self, source: np.ndarray):
-        self._pieces = [(SOURCE, 0, _memory_of(source))]
-        self.size = 0
-
-    @property
-    def of_pack(self) -> tuple[tuple[int, np.ndarray], ...]:
-        """The pieces that are not of the source."""
-        return tuple((start, piece) for _, start, piece in self._pieces[1:])
-
-    def span(self, memory: np.ndarray) -> Span:
-        """Return where some memory is, alone or inside what is there already."""
-        for place, start, piece in self._pieces:
-            inside = memory.ctypes.data - piece.ctypes.data
-            if 0 <= inside <= len(piece) - len(memory):
-                return Span(place, start + inside, len(memory))
-        start = self.size + -self.size % ALIGNMENT
-        self._pieces.append((PACKED, start, memory))  # its address is not given to another now
-        self.size = start + len(memory)
-        return Span(PACKED, start, len(memory))
-
-
-def _reduced(array: np.ndarray) -> tuple[Any, ...]:
-    """Return what makes an array of the same strides from its memory."""
-    plain = np.asarray(array)
-    size = plain.itemsize
-    if plain.dtype.hasobject or plain.size == 0 or any(s % size for s in plain.strides):
-        return cast(tuple[Any, ...], plain.copy().__reduce__())
-    start = sum((1 - n) * s for n, s in zip(plain.shape, plain.strides) if s < 0)
-    memory = pickle.PickleBuffer(_memory_of(plain).data)
-    return _array, (memory, plain.dtype, plain.shape, plain.strides, start)
+def tile_rows(column: Column) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a column of many entries: as arrays, with everything rare as JSON."""
+    for part in split(column, LONGEST):
+        notes = {
+            "seconds": part.seconds,
+            "names": list(part.numbers),
+            "reasons": part.reasons,
+            "caveats": part.caveats,
+        }
+        pairs = np.stack([part.x, part.y]).astype("<i4")
+        numbers = np.stack([part.values, *part.numbers.values()]).astype("<f8")
+        yield (
+            part.measure,
+            part.version,
+            part.size,
+            int((part.x == part.y).sum()),
+            json.dumps(part.data),
+            zlib.compress(pairs.tobytes(), 1),
+            numbers.tobytes(),
+            json.dumps(notes, allow_nan=False),
+        )
 
 
-def _array(
-    memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], start: int
-) -> np.ndarray:
-    return np.ndarray(shape, dtype, memory, start, strides)
+def column_of(*row: Any) -> Column:
+    """Return the column of a row of tiles; ``ValueError`` for what cannot be one."""
+    measure, version, size, _, data, pairs, numbers, notes = row
+    kinds: tuple[type, ...] = (str, int, int, int, str, bytes, bytes, str)
+    if not all(map(isinstance, row, kinds)) or not 0 < size <= LONGEST:
+        raise ValueError(f"this is not a tile of scores: {measure!r}")
+    entry = json.loads(notes)
+    names, fingerprints = [*map(str, entry["names"])], tuple(map(str, json.loads(data)))
+    x, y = _positions(pairs, size, len(fingerprints))
+    values, *more = np.frombuffer(numbers, dtype="<f8").reshape(1 + len(names), size)
+    column = Column(
+        measure,
+        version,
+        fingerprints,
+        x,
+        y,
+        values,
+        float(entry["seconds"]),
+        _texts(entry["reasons"], size),
+        dict(zip(names, more, strict=True)),
+        _texts(entry["caveats"], size),
+    )
+    _check_numbers(column)
+    return column
 
 
-def _memory_of(array: np.ndarray) -> np.ndarray:
-    """Return the bytes from the first to the last of an array, whatever lies between."""
-    upwards = tuple(slice(None, None, -1 if s < 0 else 1) for s in array.strides)
-    lowest = np.asarray(array)[upwards]
-    steps = zip(lowest.shape, lowest.strides)
-    entries = 1 + sum((n - 1) * s for n, s in steps) // lowest.itemsize
-    flat = np.lib.stride_tricks.as_strided(lowest, (entries,), (lowest.itemsize,))
-    return flat.view(np.uint8)
+def _positions(pairs: bytes, size: int, count: int) -> np.ndarray:
+    """Return the positions of both sides, shape (2, size)."""
+    try:
+        unpacked = zlib.decompressobj().decompress(pairs, 8 * size + 1)
+    except zlib.error as error:
+        raise ValueError(f"the pairs of a tile cannot be read: {error}") from error
+    positions = np.frombuffer(unpacked, dtype="<i4").reshape(2, size)
+    if positions.min() < 0 or positions.max() >= count:
+        raise ValueError("a tile has scores of data that it does not name")
+    return positions
+
+
+def _texts(entry: Any, size: int) -> dict[int, str]:
+    texts = {int(i): text for i, text in entry.items()}
+    if not all(isinstance(text, str) and 0 <= i < size for i, text in texts.items()):
+        raise ValueError("a tile has reasons or caveats that are not those of its entries")
+    return texts
+
+
+def _check_numbers(column: Column) -> None:
+    """Raise ``ValueError`` unless each entry has a finite value or a reason, not both."""
+    without = np.zeros(column.size, dtype=bool)
+    without[list(column.reasons)] = True
+    is_finite = math.isfinite(column.seconds) and not any(
+        np.isinf(numbers).any() for numbers in column.numbers.values()
+    )
+    if not is_finite or not np.array_equal(np.isfinite(column.values), ~without):
+        raise ValueError(f"a tile of {column.measure} has values that are not finite")
+    if column.numbers.keys() & {*COLUMNS, CAVEAT}:
+        raise ValueError(f"a tile of {column.measure} has a diagnostic with the name of a column")

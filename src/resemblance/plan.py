@@ -3,45 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from .columns import NO_MEMORY, Column, Entries, Score
 from .measure import Measure
 from .representation import Representation, fingerprint, is_copied
-from .store import NO_MEMORY, Cell, Key, key_of
 from .tiles import Sharing, Tile, group_measures, in_units, pair_bytes, tiles
 
-
-class PlannedPair(NamedTuple):
-    """A pair of representations, and the positions in its task of the measures to compute."""
-
-    row: int
-    column: int
-    measures: tuple[int, ...]
+Todo = Mapping[str, np.ndarray]  # (rows, columns) of bool by measure: what is to be computed
 
 
 class TileTask(NamedTuple):
-    """What a worker receives: a tile with its representations and the cells still to compute.
+    """What a worker receives: a block of rows against a block of columns, and what to compute.
 
-    ``both_orders``: whether asymmetric measures are computed in both orders, as all pairs of one
-    list need it, but not a rectangle. ``keep``: the file to which a worker writes its cells.
+    ``forward`` says for each measure which rows are compared with which columns, shape (rows,
+    columns), ``backward`` which columns with which rows, where all pairs of one list are compared.
+    On the diagonal, where ``columns`` is ``rows``, the two are the same. ``keep``: the file to
+    which a worker writes its scores.
     """
 
     measures: tuple[Measure, ...]
-    representations: Mapping[int, Representation]
-    pairs: tuple[PlannedPair, ...]
-    both_orders: bool
+    rows: tuple[Representation, ...]
+    columns: tuple[Representation, ...]
+    forward: tuple[np.ndarray, ...]
+    backward: tuple[np.ndarray, ...] | None
     keep: Path | None = None
 
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether it is about the pairs of one block."""
+        return self.columns is self.rows
 
-class WorkPlan(NamedTuple):
-    """Cells that fail without being tried, tasks, and the bytes of measures beyond the budget."""
+    @property
+    def representations(self) -> tuple[Representation, ...]:
+        """The representations of the rows, and those of the columns if they are others."""
+        return self.rows if self.is_diagonal else self.rows + self.columns
 
-    hopeless: list[Cell]
-    tasks: list[TileTask]
-    beyond_budget: dict[str, int]
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to compute."""
+        return any(part.any() for part in (*self.forward, *(self.backward or ())))
+
+    def on(self, rows: Sequence[Representation], columns: Sequence[Representation]) -> TileTask:
+        """Return the same work on other representations, such as copies of these."""
+        first = tuple(rows)
+        return self._replace(rows=first, columns=first if self.is_diagonal else tuple(columns))
+
+    def parts(self, size: int) -> Iterator[TileTask]:
+        """Yield the work in blocks of at most so many rows and columns."""
+        starts = range(0, len(self.rows), size), range(0, len(self.columns), size)
+        for i in starts[0]:
+            for j in starts[1]:
+                if not (self.is_diagonal and j < i):
+                    part = self._part(slice(i, i + size), slice(j, j + size))
+                    if part.has_work:
+                        yield part
+
+    def _part(self, rows: slice, columns: slice) -> TileTask:
+        first = self.rows[rows]
+        is_same = self.is_diagonal and rows == columns
+        return self._replace(
+            rows=first,
+            columns=first if is_same else self.columns[columns],
+            forward=tuple(todo[rows, columns] for todo in self.forward),
+            backward=self.backward and tuple(todo[columns, rows] for todo in self.backward),
+        )
 
 
 class Pairs(NamedTuple):
@@ -51,14 +81,14 @@ class Pairs(NamedTuple):
     columns: tuple[Representation, ...] | None
 
     @property
-    def all(self) -> tuple[Representation, ...]:
-        """All representations; a pair is a pair of positions in this tuple."""
-        return self.rows + (self.columns or ())
+    def sides(self) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:
+        """The representations of the rows and those of the columns."""
+        return self.rows, self.rows if self.columns is None else self.columns
 
     @property
-    def both_orders(self) -> bool:
-        """Whether asymmetric measures are computed in both orders of a pair."""
-        return self.columns is None
+    def all(self) -> tuple[Representation, ...]:
+        """All representations."""
+        return self.rows + (self.columns or ())
 
     @property
     def size(self) -> int:
@@ -82,81 +112,48 @@ class Pairs(NamedTuple):
             return max(1, math.ceil(len(self.rows) / max(1, blocks)))
         return max(1, math.floor(math.sqrt(self.size / max(1.0, tasks))))
 
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield each pair once."""
-        of_row = range(len(self.rows))
-        if self.columns is None:
-            return ((i, j) for i in of_row for j in of_row[i:])
-        return ((i, len(self.rows) + j) for i in of_row for j in range(len(self.columns)))
+    def wanted(self, measure: Measure) -> np.ndarray:
+        """Say which pairs make the whole matrix: of a symmetric measure of one list, those of a row
+        with itself or a later one."""
+        shape = tuple(map(len, self.sides))
+        everything = np.ones(shape, dtype=bool)
+        return np.triu(everything) if measure.symmetric and self.columns is None else everything
 
-    def plan(
+    def tasks(
         self,
         measures: Sequence[Measure],
-        computed: Set[Key],
+        todo: Todo,
         memory: int,
         available: int | None = None,
         block: int | None = None,
         keep: Path | None = None,
-    ) -> WorkPlan:
-        """Plan the cells that are not ``computed``.
+    ) -> Iterator[TileTask]:
+        """Yield the tasks in the order in which they reuse views.
 
         ``memory`` is the budget for views, ``available`` what the machine has left, ``block`` the
         largest height of a block.
         """
-        todo = self._unfinished(measures, computed) if computed else list(measures)
-        hopeless = _too_large(todo, self, computed, available)
-        beyond = _beyond_budget(todo, self, memory, {cell.measure for cell in hopeless})
-        settled = computed | set(map(key_of, hopeless)) if hopeless else computed
-        return WorkPlan(
-            hopeless, self._tasks(todo, settled, memory, available, block, keep), beyond
-        )
-
-    def _unfinished(self, measures: Sequence[Measure], computed: Container[Key]) -> list[Measure]:
-        """Return the measures with cells to compute; the others need no tiles."""
-        names = [fingerprint(r) for r in self.all]
-        pairs = [(names[i], names[j]) for i, j in self.pairs()]
-
-        def is_finished(m: Measure) -> bool:
-            return all(_is_done(m, x, y, computed, self.both_orders) for x, y in pairs)
-
-        return [m for m in measures if not is_finished(m)]
-
-    def _tasks(
-        self,
-        measures: Sequence[Measure],
-        computed: Container[Key],
-        memory: int,
-        available: int | None,
-        block: int | None,
-        keep: Path | None,
-    ) -> list[TileTask]:
-        """Return the tasks in the order in which they reuse views."""
+        unfinished = [m for m in measures if todo[m.spec].any()]
         n, d = self.rows[0].shape[0], max(r.shape[1] for r in self.all)
-        groups = group_measures(measures, n, d, len(self.all), memory, available, self.sharing)
-        offset, columns = len(self.rows), None if self.columns is None else len(self.columns)
-        tasks = []
-        for tile in tiles(groups, offset, columns, memory, block):
-            if columns is not None:
-                tile = tile._replace(columns=tuple(c + offset for c in tile.columns))
-            tasks.append(self._task(tile, computed, keep))
-        return [task for task in tasks if task.pairs]
+        groups = group_measures(unfinished, n, d, len(self.all), memory, available, self.sharing)
+        columns = None if self.columns is None else len(self.columns)
+        for tile in tiles(groups, len(self.rows), columns, memory, block):
+            task = self._task(tile, todo, keep)
+            if task.has_work:
+                yield task
 
-    def _task(self, tile: Tile, computed: Container[Key], keep: Path | None) -> TileTask:
-        """Return the part of a tile that is not computed, or the mirror image of another."""
-        representations, pairs = self.all, []
-        names = {k: fingerprint(representations[k]) for k in (*tile.rows, *tile.columns)}
-        for i, j in product(tile.rows, tile.columns):
-            if i > j:  # the lower half of a diagonal block
-                continue
-            todo = tuple(
-                p
-                for p, m in enumerate(tile.measures)
-                if not _is_done(m, names[i], names[j], computed, self.both_orders)
-            )
-            pairs += [PlannedPair(i, j, todo)] if todo else []
-        needed = sorted({k for pair in pairs for k in (pair.row, pair.column)})
-        inputs = {k: representations[k] for k in needed}
-        return TileTask(tile.measures, inputs, tuple(pairs), self.both_orders, keep)
+    def _task(self, tile: Tile, todo: Todo, keep: Path | None) -> TileTask:
+        """Return the work of a tile."""
+        rows = slice(tile.rows[0], tile.rows[-1] + 1)
+        columns = slice(tile.columns[0], tile.columns[-1] + 1)
+        is_diagonal = self.columns is None and rows == columns
+        first, second = self.sides
+        blocks = [todo[m.spec] for m in tile.measures]
+        backward = tuple(b[columns, rows] for b in blocks) if self.columns is None else None
+        forward = tuple(b[rows, columns] for b in blocks)
+        chosen = first[rows]
+        others = chosen if is_diagonal else second[columns]
+        return TileTask(tile.measures, chosen, others, forward, backward, keep)
 
 
 def distinct(representations: Iterable[Representation]) -> tuple[Representation, ...]:
@@ -167,81 +164,43 @@ def distinct(representations: Iterable[Representation]) -> tuple[Representation,
     return tuple(by_data.values())
 
 
-def count(task: TileTask) -> int:
-    """Return the number of cells of a task."""
-    doubled = [task.both_orders and not m.symmetric for m in task.measures]
-    return sum(1 + (doubled[p] and x != y) for x, y, positions in task.pairs for p in positions)
-
-
-def planned(plan: WorkPlan) -> set[Key]:
-    """Return the cells that are settled once a plan is carried out."""
-    keys = set(map(key_of, plan.hopeless))
-    for task in plan.tasks:
-        names = {i: fingerprint(r) for i, r in task.representations.items()}
-        for row, column, positions in task.pairs:
-            for m in (task.measures[p] for p in positions):
-                keys.add((m.spec, m.version, names[row], names[column]))
-                if task.both_orders:
-                    keys.add((m.spec, m.version, names[column], names[row]))
-    return keys
-
-
-def joined(plans: Sequence[WorkPlan]) -> WorkPlan:
-    """Return the plan of the work of several plans, in their order."""
-    beyond: dict[str, int] = {}
-    for plan in plans:
-        for spec, size in plan.beyond_budget.items():
-            beyond[spec] = max(size, beyond.get(spec, 0))
-    hopeless = [cell for plan in plans for cell in plan.hopeless]
-    return WorkPlan(hopeless, [task for plan in plans for task in plan.tasks], beyond)
-
-
-def _too_large(
-    measures: Sequence[Measure], work: Pairs, computed: Container[Key], available: int | None
-) -> list[Cell]:
-    """Return a failed cell for each pair whose views alone exceed the memory that is available."""
-    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
+def too_large(
+    measures: Sequence[Measure], work: Pairs, todo: Todo, available: int | None
+) -> Iterator[Column]:
+    """Yield a failure for each pair whose views alone exceed the memory that is available."""
     if available is None:
-        return []
-    cells = []
+        return
+    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
+    data = tuple(map(fingerprint, work.all))
+    offset = 0 if work.columns is None else len(work.rows)
     for m in (m for m in measures if pair_bytes(m, n, widest, widest, work.sharing) > available):
-        for i, j in work.pairs():
-            x, y = work.all[i], work.all[j]
+        failures = Entries()
+        for i, j in np.argwhere(todo[m.spec]).tolist():
+            x, y = work.sides[0][i], work.sides[1][j]
             size = pair_bytes(m, n, x.shape[1], y.shape[1], work.sharing)
-            names = (fingerprint(x), fingerprint(y))
-            if size <= available or _is_done(m, *names, computed, work.both_orders):
-                continue
-            cells.append(_without_memory(m, x, y, size, available))
-            if work.both_orders and not m.symmetric and i != j:
-                cells.append(_without_memory(m, y, x, size, available))
-    return cells
+            if size > available:
+                reason = _without_memory(m, x, y, size, available)
+                failures.add(i, offset + j, Score(None, reason))
+        if failures.pairs:
+            yield failures.column(m.spec, m.version, data)
 
 
 def _without_memory(
     measure: Measure, x: Representation, y: Representation, size: int, available: int
-) -> Cell:
+) -> str:
     need = f"it takes at least {in_units(size)} and {in_units(available)} are left"
     remedy = "use fewer samples or features, or a machine with more memory"
-    reason = f"{NO_MEMORY} for {measure} of arrays {x.shape} and {y.shape}: {need}; {remedy}"
-    return Cell(measure.spec, measure.version, fingerprint(x), fingerprint(y), None, 0.0, reason)
+    return f"{NO_MEMORY} for {measure} of arrays {x.shape} and {y.shape}: {need}; {remedy}"
 
 
-def _beyond_budget(
-    measures: Sequence[Measure], work: Pairs, memory: int, without: Collection[str]
+def beyond_budget(
+    measures: Sequence[Measure], work: Pairs, todo: Todo, memory: int
 ) -> dict[str, int]:
-    """Return the bytes of one pair for each measure beyond the budget, ``without`` some."""
+    """Return the bytes of one pair for each measure with work beyond the budget."""
     n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
     sizes = {
         m.spec: pair_bytes(m, n, widest, widest, work.sharing)
         for m in measures
-        if m.spec not in without
+        if todo[m.spec].any()
     }
     return {spec: size for spec, size in sizes.items() if size > memory}
-
-
-def _is_done(m: Measure, x: str, y: str, computed: Container[Key], both_orders: bool) -> bool:
-    forward = (m.spec, m.version, x, y) in computed
-    backward = (m.spec, m.version, y, x) in computed
-    if m.symmetric:
-        return forward or backward
-    return forward and (backward or not both_orders)

@@ -1,8 +1,7 @@
 """Views computed once for all workers: in files that they map, or in the memory of a cluster.
 
-A lender gives, for a representation and the measures of a tile, what travels to the workers in its
-place, a loan. In a worker :func:`opened` turns that into a representation whose views are found,
-not computed: the same, to the last bit.
+What travels in place of a representation is a loan. In a worker :func:`opened` turns it into a
+representation whose views are found, not computed: the same, to the last bit.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import shutil
 import socket
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,13 +25,14 @@ from .failures import is_out_of_memory
 from .locks import is_alive, locked
 from .machine import available_memory
 from .measure import Measure
-from .packing import Views, pack, read_views
+from .packed_views import Views, pack, read_views
 from .representation import Representation, comparing
 from .tiles import group_measures
-from .workers import Call, has_processes, single_threaded
+from .workers import Call, single_threaded
 
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "resemblance-views"
+Measures = tuple[Measure, ...]
 SHARE = 2  # one part in so many of what is left in memory is used, and of what is left on a disk
 
 
@@ -46,7 +46,7 @@ class FileLoan(NamedTuple):
     """
 
     representation: Representation
-    measures: tuple[Measure, ...]
+    measures: Measures
     file: Path
 
     def opened(self) -> Representation:
@@ -124,7 +124,7 @@ def write_views(loan: FileLoan) -> None:
             loan.opened()
 
 
-def lent_views(x: Representation, measures: tuple[Measure, ...]) -> Lent | Representation:
+def lent_views(x: Representation, measures: Measures) -> Lent | Representation:
     """Return a representation with its views, or without if there is no memory for them."""
     fresh = copy(x)
     try:
@@ -136,37 +136,6 @@ def lent_views(x: Representation, measures: tuple[Measure, ...]) -> Lent | Repre
 
 
 # ---------------------------------------------------------------------------------- in the driver
-
-
-class Lender(Protocol):
-    """Lends representations to workers.
-
-    ``is_eager``: views are in the memory that is budgeted, and end when no task that was begun
-    needs them.
-    """
-
-    is_eager: bool
-
-    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
-        """Return what travels in place of a representation, and the calls to make before, the
-        first time."""
-
-    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
-        """Give up what was lent: no task needs it any more."""
-
-
-class Threads:
-    """Lends representations to threads of this process."""
-
-    is_eager = True
-
-    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
-        """Return the representation itself."""
-        return Shared(x), []
-
-    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
-        """Let the representation forget its views."""
-        x.forget()
 
 
 class FileOfViews(NamedTuple):
@@ -187,12 +156,18 @@ class Files:
 
     def __init__(self, room: Mapping[Path, float]):
         self._room = dict(room)
-        self._lent: dict[tuple[int, tuple[Measure, ...]], FileOfViews] = {}
+        self._lent: dict[tuple[int, Measures], FileOfViews] = {}
         self._files: dict[int, tuple[Representation, Representation]] = {}
         self._uses = Counter[int]()
         self._numbers = count()
 
-    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
+    def has_room(self, representations: Iterable[Representation], measures: Measures) -> bool:
+        """Say whether the views of all fit into the folders."""
+        inputs = list(representations)
+        fits = sum(_bytes_of(x, measures) for x in inputs) <= sum(self._room.values())
+        return fits and all(isinstance(x.source, np.ndarray) for x in inputs)
+
+    def lend(self, x: Representation, measures: Measures) -> tuple[Any, list[Call]]:
         """Return the file of a representation and of its views; itself where there is no room."""
         key = id(x), measures
         if key in self._lent:
@@ -206,9 +181,9 @@ class Files:
         self._lent[key] = FileOfViews(loan, folder, size)
         self._room[folder] -= size
         self._uses[id(x)] += 1
-        return loan, [Call(f"the views of {x.name}", write_views, (loan,))]
+        return loan, [Call(f"views of {x.name} by {brief(measures)}", write_views, (loan,))]
 
-    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
+    def end(self, x: Representation, measures: Measures) -> None:
         """Remove the file of the views, and that of the representation with the last of these."""
         lent = self._lent.pop((id(x), measures), None)
         if lent is None:
@@ -233,63 +208,38 @@ class Files:
         return self._files[id(x)][1]
 
 
-class Cluster:
-    """Lends representations as futures of a Dask cluster, whose workers hand views on."""
+def brief(measures: Measures) -> str:
+    """Return what measures are called in messages."""
+    more = f" and {len(measures) - 3} more" if len(measures) > 3 else ""
+    return ", ".join(m.name for m in measures[:3]) + more
 
-    is_eager = False
 
-    def __init__(self, executor: Any):
-        self._client, self._options = executor._client, executor._kwargs
-        self._lent: dict[tuple[int, tuple[Measure, ...]], tuple[Representation, Any]] = {}
-
-    def lend(self, x: Representation, measures: tuple[Measure, ...]) -> tuple[Any, list[Call]]:
-        """Return the future of a representation with its views."""
-        key = id(x), measures
-        if not isinstance(x.source, np.ndarray):
-            return x, []
-        if key not in self._lent:
-            options = {"pure": False, **self._options}
-            self._lent[key] = x, self._client.submit(lent_views, x, measures, **options)
-        return self._lent[key][1], []
-
-    def end(self, x: Representation, measures: tuple[Measure, ...]) -> None:
-        """Let go of the future, whose views end with it."""
-        self._lent.pop((id(x), measures), None)
+def folders_for(spill: str | Path | bool | None) -> list[Path]:
+    """Return where files may be, the best first: in the folder that is asked for, or in those of
+    this machine."""
+    if not isinstance(spill, str | Path):
+        return [f for f in (IN_MEMORY, Path(tempfile.gettempdir())) if os.access(f, os.W_OK)]
+    if not Path(spill).is_dir():
+        raise ValueError(f"compare: spill={str(spill)!r} is not a folder; make it first")
+    return [Path(spill)]
 
 
 @contextmanager
-def lending(executor: Executor | None, spill: str | Path | bool | None) -> Iterator[Lender | None]:
-    """Yield what lends views to the workers of an executor; None if they compute their own.
-
-    ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
-    this machine, or that of temporary files, for the processes of a pool.
-    """
-    if isinstance(executor, ThreadPoolExecutor):
-        yield Threads()
-    elif executor is None or spill is False:
-        yield None
-    elif isinstance(spill, str | Path) or has_processes(executor):
-        folders = _folders(spill if isinstance(spill, str | Path) else None)
-        with ExitStack() as stack:
-            yield Files({stack.enter_context(_private_folder(f)): _room(f) for f in folders})
-    else:
-        yield Cluster(executor) if hasattr(executor, "_client") else None
+def private_folders(places: Iterable[Path]) -> Iterator[dict[Path, float]]:
+    """Yield a new folder in each place, with the bytes that may be written into it."""
+    with ExitStack() as stack:
+        yield {stack.enter_context(_private_folder(p)): _room(p) for p in places}
 
 
-def _folders(chosen: str | Path | None) -> list[Path]:
-    """Return where files may be, the best first."""
-    if chosen is None:
-        return [f for f in (IN_MEMORY, Path(tempfile.gettempdir())) if os.access(f, os.W_OK)]
-    if not Path(chosen).is_dir():
-        raise ValueError(f"compare: spill={str(chosen)!r} is not a folder; make it first")
-    return [Path(chosen)]
-
-
-def _bytes_of(x: Representation, measures: tuple[Measure, ...]) -> int:
+def _bytes_of(x: Representation, measures: Measures) -> int:
     """Return about how many bytes a representation and its views take."""
     n, d = x.shape
-    source = 0 if x.path else 8 * n * d
-    return source + group_measures(measures, n, d, 1, 2**62)[0].size
+    return (0 if x.path else 8 * n * d) + _bytes_of_views(n, d, measures)
+
+
+@lru_cache(maxsize=64)
+def _bytes_of_views(n: int, d: int, measures: Measures) -> int:
+    return group_measures(measures, n, d, 1, 2**62)[0].size
 
 
 def _room(folder: Path) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -13,20 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .columns import NO_MEMORY, Column
 from .locks import has_locks, held
+from .packing import PACKED, TILE, cells_of, column_of, columns_of, tile_rows
 
-FORMAT = 5
+FORMAT = 6
 # Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks; up
-# to format 4 there were no vectors.
-READABLE = (1, 2, 3, 4, 5)
+# to format 4 there were no vectors, up to format 5 no tiles.
+READABLE = (1, 2, 3, 4, 5, 6)
 EVIDENCE = "evidence"  # the entry of a description that says how inference was made
-CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
-CHANCE = "chance"  # the name of that which is the mean over all orders of the samples
-COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
-# The start of the reason for a lack of memory: it depends on the machine, so another run tries
-# again.
-NO_MEMORY = "not enough memory"
 INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, diagnostics)"
+INSERT_TILE = f"INSERT INTO tiles ({', '.join(TILE)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
   SET value = excluded.value, seconds = excluded.seconds,
       reason = excluded.reason, diagnostics = excluded.diagnostics
@@ -45,25 +41,12 @@ VECTORS = (
     "start INTEGER, numbers BLOB, note TEXT, "
     "PRIMARY KEY (measure, version, x, y, kind, start)) WITHOUT ROWID"
 )
+TILES = (
+    "CREATE TABLE tiles (id INTEGER PRIMARY KEY, measure TEXT, version INTEGER, size INTEGER, "
+    "alone INTEGER, data TEXT, pairs BLOB, numbers BLOB, notes TEXT)"
+)
 TIMEOUT = 60.0  # seconds to wait for another process
 WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
-
-
-class Cell(NamedTuple):
-    """One computed value of a measure for the data with fingerprints x and y, or why there is none.
-
-    ``diagnostics``: what the measure reports besides, as a JSON object of named numbers, and a
-    caveat if there is one.
-    """
-
-    measure: str
-    version: int
-    x: str
-    y: str
-    value: float | None
-    seconds: float
-    reason: str | None
-    diagnostics: str | None = None
 
 
 class Vector(NamedTuple):
@@ -83,34 +66,7 @@ class Vector(NamedTuple):
     note: str | None = None
 
 
-Key = tuple[str, int, str, str]
 VectorKey = tuple[str, int, str, str, str, int]
-
-
-def key_of(cell: Cell) -> Key:
-    """Return what identifies a value: the measure, its version, and the data of both sides."""
-    return cell[:4]
-
-
-def diagnostics_of(cell: Cell) -> dict[str, float | str]:
-    """Return the diagnostics of a cell: finite numbers by name, and perhaps a caveat (a text).
-
-    Raises ``ValueError`` for anything else, and for a number with the name of a column.
-    """
-    if cell.diagnostics is None:
-        return {}
-    try:
-        values = dict(json.loads(cell.diagnostics).items())
-        caveat = {CAVEAT: values.pop(CAVEAT)} if type(values.get(CAVEAT)) is str else {}
-        are_numbers = all(type(value) in (int, float) for value in values.values())
-        are_finite = are_numbers and all(map(math.isfinite, values.values()))
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        problem = "diagnostics must be numbers by name"
-        raise ValueError(f"{problem}; got {cell.diagnostics!r}") from error
-    if not are_finite or values.keys() & {*COLUMNS, CAVEAT}:
-        problem = "diagnostics must be finite numbers, none with the name of a column"
-        raise ValueError(f"{problem}; got {cell.diagnostics!r}")
-    return {**{name: float(value) for name, value in values.items()}, **caveat}
 
 
 class Store:
@@ -130,7 +86,7 @@ class Store:
     def __init__(self, path: str | Path, *, read_only: bool = False):
         self.path = Path(path)
         self._read_only = read_only
-        self._pending: list[Cell] = []
+        self._pending: list[Column] = []
         self._written = 0.0
         self.is_shared = read_only or has_locks(self.path.parent)
         with ExitStack() as stack, reading(self.path):
@@ -178,39 +134,47 @@ class Store:
             names = ["rows", "columns", "measures", "provenance"]
             return {name: entries[name] for name in [*names, *({EVIDENCE} & entries.keys())]}
 
-    def put(self, cells: Iterable[Cell]) -> None:
-        """Add cells, which are on disk within half a second of work.
+    def put(self, columns: Iterable[Column]) -> None:
+        """Add scores, which are on disk within half a second of work.
 
-        A value that is already there stays as it is.
+        A value that is already there stays as it is. A column of many entries is kept as it is, one
+        of few as its cells, which can be looked at one by one.
         """
-        self._pending.extend(cells)
-        if time.monotonic() - self._written > 0.5:
+        self._pending.extend(columns)
+        if time.monotonic() - self._written > 0.3:
             self.flush()
 
     def flush(self) -> None:
-        """Write the cells that were added, in one transaction."""
+        """Write the columns that were added, in one transaction."""
+        few = (column for column in self._pending if column.size < PACKED)
+        many = (column for column in self._pending if column.size >= PACKED)
         with self._writing():
             self._db.executemany(
-                f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}", self._pending
+                f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}",
+                (cell for column in few for cell in cells_of(column)),
             )
+            self._db.executemany(INSERT_TILE, (row for c in many for row in tile_rows(c)))
         self._pending, self._written = [], time.monotonic()
 
-    def cells(self, of: Iterable[str] | None = None) -> list[Cell]:
-        """Return all cells, or those whose two sides are both among the fingerprints ``of``.
+    def columns(self, of: Iterable[str] | None = None) -> Iterator[Column]:
+        """Yield all scores, or those about data among the fingerprints ``of``, and perhaps others.
 
-        Raises ``ValueError`` for what cannot be a cell.
+        Raises ``ValueError`` for what cannot be a score.
         """
-        query = "SELECT * FROM cells"
-        sides: tuple[str, ...] = ()
+        query, sides = "SELECT * FROM cells", tuple[str, ...]()
         if of is not None:
             among = "IN (SELECT value FROM json_each(?))"
             query += f" WHERE x {among} AND y {among}"
             sides = (json.dumps(sorted(set(of))),) * 2
         with reading(self.path):
-            cells = [Cell(*row) for row in self._db.execute(query, sides)]
-            for cell in cells:
-                _check(cell)
-        return cells
+            yield from columns_of(self._db.execute(f"{query} ORDER BY measure, version", sides))
+            if self._has("tiles"):
+                for row in self._db.execute(f"SELECT {', '.join(TILE)} FROM tiles ORDER BY id"):
+                    yield column_of(*row)
+
+    def count(self) -> int:
+        """Return how many scores there are."""
+        return count_of(self._db)[0]
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -234,7 +198,7 @@ class Store:
 
         Raises ``ValueError`` for what cannot be a vector.
         """
-        if not self._has_vectors():
+        if not self._has("vectors"):
             return []
         among = "IN (SELECT value FROM json_each(?))"
         sides = (json.dumps(sorted(set(of))),) * 2
@@ -242,9 +206,8 @@ class Store:
         with reading(self.path):
             return [_vector(*row) for row in self._db.execute(query, sides)]
 
-    def _has_vectors(self) -> bool:
-        query = "SELECT count(*) FROM sqlite_master WHERE name = 'vectors'"
-        return bool(self._db.execute(query).fetchone()[0])
+    def _has(self, table: str) -> bool:
+        return has_table(self._db, table)
 
     def _check_format(self) -> None:
         """Refuse the file of another version or program, whose statements might run in a query."""
@@ -261,7 +224,7 @@ class Store:
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(tables - {*CELLS, HEADER, VECTORS}):
+        if foreign := sorted(tables - {*CELLS, HEADER, VECTORS, TILES}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )
@@ -302,7 +265,7 @@ class Store:
             elif version in (2, 3):
                 self._db.execute("ALTER TABLE cells RENAME COLUMN remarks TO diagnostics")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            for statement in (CELLS[0], HEADER, VECTORS):
+            for statement in (CELLS[0], HEADER, VECTORS, TILES):
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
 
 
@@ -348,6 +311,24 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     return _connected(path, "?mode=ro&immutable=1")
 
 
+def has_table(database: sqlite3.Connection, name: str) -> bool:
+    """Say whether there is such a table."""
+    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+    return bool(database.execute(query, [name]).fetchone()[0])
+
+
+def count_of(database: sqlite3.Connection) -> tuple[int, int]:
+    """Return how many scores a file has, and how many are of data with themselves."""
+    queries = {"cells": "count(*), coalesce(sum(x = y), 0)"}
+    queries["tiles"] = "coalesce(sum(size), 0), coalesce(sum(alone), 0)"
+    counts = [
+        database.execute(f"SELECT {numbers} FROM {table}").fetchone()
+        for table, numbers in queries.items()
+        if has_table(database, table)
+    ]
+    return sum(int(total) for total, _ in counts), sum(int(alone) for _, alone in counts)
+
+
 def _vector(*row: Any) -> Vector:
     """Return a row of the table of vectors; ``ValueError`` for what cannot be one."""
     *names, numbers, note = row
@@ -357,14 +338,3 @@ def _vector(*row: Any) -> Vector:
     measure, version, x, y, kind, start = names
     values = np.frombuffer(numbers, dtype="<f8")
     return Vector(measure, version, x, y, kind, start, values, note)
-
-
-def _check(cell: Cell) -> None:
-    """Raise ``ValueError`` for what cannot be a cell."""
-    number, reason = 0.0 if cell.value is None else cell.value, cell.reason or ""
-    kinds: tuple[type, ...] = (str, int, str, str, float, float, str)
-    if not all(map(isinstance, (*cell[:4], number, cell.seconds, reason), kinds)):
-        raise ValueError(f"this is not a value of a measure: {tuple(cell)!r}")
-    if not (math.isfinite(number) and math.isfinite(cell.seconds)):
-        raise ValueError(f"this value is not finite: {tuple(cell)!r}")
-    diagnostics_of(cell)

@@ -246,7 +246,7 @@ def interrupted(save: Path | None, results: str = "results") -> int:
     else:
         with Store(save) as store:
             message = (
-                f"{len(store.cells())} {results} are saved in {save}; the same command continues "
+                f"{store.count()} {results} are saved in {save}; the same command continues "
                 "from there"
             )
     print(f"interrupted: {message}", file=sys.stderr)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..execution import check_travel, results_of, single_threaded
+from ..execution import check_travel, results_of
 from ..measure import Measure
 from ..store import Store, Vector, VectorKey
-from ..workers import Call, shares_files, workers_of
+from ..workers import Call, shares_files, single_threaded, workers_of
 from .layout import Layout, Pair
 from .tasks import LeftOutTask, NullTask, Task, run_vectors
 
@@ -80,7 +80,8 @@ class Bench:
         workers_write = store and store.is_shared and shares_files(self.executor)
         keep = store.path if store and workers_write else None
         calls = [Call(title_of(task), run_vectors, (task, keep)) for task in tasks]
-        return results_of(calls, self.executor, self.save, "evidence")
+        results = results_of(calls, self.executor, self.save, "evidence")
+        return (vectors for _, vectors in results)
 
     def _key(self, m: Measure, pair: Pair, kind: str, start: int) -> VectorKey:
         tokens = self.layout.tokens

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..comparison import MeasureInfo, describe
+from ..recording import columns_of
 from ..store import EVIDENCE, Store, Vector
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     of = evidence.comparison
     description = describe(of.rows, of.columns, of.measures, of.provenance)
     with Store(path) as store:
-        store.put(of.cells)
+        store.put(columns_of(of))
         store.put_vectors(_vectors(evidence))
         store.describe(description | {EVIDENCE: _entry(evidence)})
 

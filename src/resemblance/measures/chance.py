@@ -123,7 +123,7 @@ def of_grams(
     d; not debiased."""
     if x.shape[0] == 2:
         return fixed(2)
-    if estimator != "biased" or (kernel in ("linear", "cosine") and _low(x, y)):
+    if estimator != "biased" or (kernel in ("linear", "cosine") and is_low(x, y)):
         return ""
     gram = GramKernel(kernel, bandwidth, pairs)
     return near(x.shape[0], gram_flatness(x, gram) * gram_flatness(y, gram))
@@ -138,7 +138,7 @@ def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> s
 def of_leading_grams(x: Representation, y: Representation, explained_variance: float) -> str:
     """Near when the effective dimensions of the leading components approach n - 1, as for n well
     below d."""
-    if _low(x, y):
+    if is_low(x, y):
         return ""
     k = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
     return near(x.shape[0], leading_flatness(x, k=k) * leading_flatness(y, k=k))
@@ -166,14 +166,14 @@ def of_rotations(x: Representation, y: Representation, alpha: float = 1.0, **_: 
     if whitened."""
     if alpha == 0:
         return of_spans(x, y)
-    if _low(x, y) or not all(scalar(size(r)) for r in (x, y)):
+    if is_low(x, y) or not all(scalar(size(r)) for r in (x, y)):
         return ""
     return near(x.shape[0], root_flatness(x, alpha=alpha) * root_flatness(y, alpha=alpha))
 
 
 def of_row_directions(x: Representation, y: Representation) -> str:
     """Near when the rows of both sides point in nearly orthogonal directions, as for n below d."""
-    return "" if _low(x, y) else near(x.shape[0], direction_flatness(x) * direction_flatness(y))
+    return "" if is_low(x, y) else near(x.shape[0], direction_flatness(x) * direction_flatness(y))
 
 
 def of_matched_columns(x: Representation, y: Representation, matching: str = "", **_: Any) -> str:
@@ -263,7 +263,7 @@ def _narrow(*sides: Representation) -> bool:
     return max(r.shape[1] for r in sides) < NEAR * (sides[0].shape[0] - 1)
 
 
-def _low(x: Representation, y: Representation) -> bool:
+def is_low(x: Representation, y: Representation) -> bool:
     """Say whether both sides together have too few columns for a product of two flatnesses to come
     near 1."""
     room = x.shape[0] - 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Array, at_least_zero, at_most_one, inner, root, scalar, to_numpy
 from ..declared import when
-from ..measure import measure
+from ..measure import AllPairs, measure
 from ..representation import Representation
 from ..rng import generator
 from ..views.distances import (
@@ -23,6 +23,7 @@ from ..views.distances import (
 from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.pairs import hsic
 from ..views.points import size
+from .all_pairs.alignments import linear_alignments
 from .chance import of_dissimilarities, of_distances, of_grams
 from .expected import mean_of_dissimilarities, mean_of_distances, mean_of_grams, zero
 from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
@@ -43,6 +44,7 @@ RIGID = {"orthogonal", "translation"}
     invariant_to=RIGID | {"isotropic_scaling"},
     limits={"bandwidth": (1e-6, 1e6)},
     changes=(
+        when({"kernel": "linear", "estimator": "biased"}, all_pairs=AllPairs(linear_alignments)),
         when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..columns import CHANCE
 from ..comparison import Comparison, MeasureInfo, chance_of, diagnostic_notes, without_rounding
 from ..results.figures import HeatMap
 from ..results.result import Result
 from ..results.sections import Entry, Section, Sign, Table
-from ..store import CHANCE
 from .data import (
     MeasureAgreement,
     MeasureRow,

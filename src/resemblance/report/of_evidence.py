@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..columns import CHANCE
 from ..comparison import MeasureInfo, diagnostic_notes
 from ..inference.result import Evidence
 from ..inference.words import (
@@ -28,7 +29,6 @@ from ..inference.words import (
 from ..results.figures import Choice, HeatMap, Option
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
-from ..store import CHANCE
 from .data import definition
 from .evidence_tables import interval_of, places_of
 from .numbers import counted, minus

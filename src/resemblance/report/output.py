@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..columns import COLUMNS
 from ..comparison import Comparison, describe
 from ..documents import replacing, write_atomically
 from ..extras import need
 from ..inference.result import Evidence
 from ..results.result import Result
 from ..results.sections import Table
-from ..store import COLUMNS
 from ..texts import printable
 from .tables import TextTable, fold, measured, render
 

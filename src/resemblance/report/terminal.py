@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..columns import CHANCE
 from ..comparison import Comparison, MeasureInfo, diagnostic_notes, without_rounding
 from ..declared import INVARIANCES
 from ..measure import Measure
-from ..store import CHANCE
 from .data import chance_words, extremes, is_square, summary
 from .numbers import number, span
 from .tables import TextTable

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from ..comparison import environment
 from ..documents import read_document, write_atomically
-from ..execution import single_threaded
 from ..measure import Measure
 from ..results.claims import Claim
 from ..results.headlines import facts_of
@@ -24,7 +23,7 @@ from ..results.values import distinct
 from ..statistic import Statistic
 from ..subject import Recipe
 from ..suggestions import did_you_mean
-from ..workers import Call, carry_out
+from ..workers import Call, carry_out, single_threaded
 from .study import Judge, Progress, judged_by, log, study_folder
 from .training import train
 

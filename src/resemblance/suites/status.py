@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..documents import read_document
 from ..sources.folders import TRAITS
-from ..store import open_to_read, reading
+from ..store import count_of, open_to_read, reading
 from ..subject import Recipe
 from . import SUITES, load_result
 from .experiments import part_file
@@ -105,9 +105,4 @@ def _count_comparisons(path: Path) -> tuple[int, int]:
     if not path.exists():
         return 0, 0
     with reading(path), closing(open_to_read(path)) as database:
-        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'cells'").fetchone():
-            return 0, 0  # another process is just making the file
-        total, itself = database.execute(
-            "SELECT count(*), coalesce(sum(x = y), 0) FROM cells"
-        ).fetchone()
-        return int(total), int(itself)
+        return count_of(database)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...catalogue import get_measures
 from ...compare import compare
-from ...comparison import Comparison
+from ...comparison import Comparison, seconds_per_pair
 from ...measure import Measure
 from ...representation import Representation
 from ...results.result import Result
@@ -235,8 +235,8 @@ def _entrant(measure: Measure) -> Entrant:
 def _mean_seconds(done: Sequence[CaseComparison]) -> dict[str, float]:
     seconds: defaultdict[str, list[float]] = defaultdict(list)
     for compared in done:
-        for cell in compared.comparison.cells:
-            seconds[cell.measure].append(cell.seconds)
+        for spec, spent in seconds_per_pair(compared.comparison).items():
+            seconds[spec].append(spent)
     return {spec: float(np.mean(times)) for spec, times in seconds.items()}
 
 

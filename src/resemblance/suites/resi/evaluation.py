@@ -15,7 +15,7 @@ import numpy as np
 
 from ...catalogue import get_measures, preset
 from ...compare import Request, compare_many
-from ...comparison import Comparison, info_of
+from ...comparison import Comparison, info_of, seconds_per_pair
 from ...measure import Measure
 from ...results.result import Result
 from ...subject import Subject
@@ -323,8 +323,8 @@ def _seconds(compared: Iterable[Compared]) -> dict[str, Mapping[str, float]]:
     times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for case, parts in compared:
         for part in parts:
-            for cell in part.cells:
-                times[case.domain][cell.measure].append(cell.seconds)
+            for measure, seconds in seconds_per_pair(part).items():
+                times[case.domain][measure].append(seconds)
     return {
         domain: {measure: sum(spent) / len(spent) for measure, spent in by_measure.items()}
         for domain, by_measure in times.items()

@@ -17,7 +17,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import to_numpy
-from ...comparison import Comparison, info_of, provenance_of
+from ...comparison import Comparison, Diagnostic, Failure, info_of, provenance_of
 from ...measure import Measure
 from ...representation import Representation, fingerprint
 from ...sources.layouts import from_maps
@@ -166,49 +165,46 @@ def merged(
 ) -> Comparison:
     """Return the comparison of a part that the comparisons of its pieces make.
 
-    Values, failures, diagnostics and cells are of the pairs that count in each piece. The
+    Values, failures and diagnostics are of the pairs that count in each piece; seconds are the
+    share of these pairs. The
     provenance is that of the layers as they are stored.
     """
     if len(pieces) == 1 and pieces[0].representations is part:
         return comparisons[0]
     names = tuple(part)
-    values = {m.spec: np.full((len(names), len(names)), np.nan) for m in measures}
-    extracts = [_extract(*both, names, values) for both in zip(pieces, comparisons, strict=True)]
-    cells = tuple(dict.fromkeys(cell for extract in extracts for cell in extract.cells))
-    seconds = dict.fromkeys(values, 0.0)
-    for cell in cells:
-        seconds[cell.measure] += cell.seconds
+    values = {m.spec: _no_values(len(names)) for m in measures}
+    numbers: dict[str, dict[str, np.ndarray]] = {spec: {} for spec in values}
+    seconds, failures, caveats = dict.fromkeys(values, 0.0), list[Failure](), list[Diagnostic]()
+    for piece, comparison in zip(pieces, comparisons, strict=True):
+        rows = [names.index(name) for name in comparison.rows]
+        counts = np.zeros((len(names), len(names)), dtype=bool)
+        for pair in piece.counted:
+            counts[pair] = True
+        share = counts.sum() / len(rows) ** 2
+        for spec, matrix in comparison.values.items():
+            seconds[spec] += comparison.seconds[spec] * share
+            _copy(matrix, values[spec], rows, counts)
+            for name, recorded in comparison.numbers.get(spec, {}).items():
+                into = numbers[spec].setdefault(name, _no_values(len(names)))
+                _copy(recorded, into, rows, counts)
+        failures += [f for f in comparison.failures if counts[names.index(f.x), names.index(f.y)]]
+        caveats += [c for c in comparison.caveats if counts[names.index(c.x), names.index(c.y)]]
     for matrix in values.values():
         matrix.flags.writeable = False
-    failures = tuple(failure for extract in extracts for failure in extract.failures)
-    diagnostics = tuple(one for extract in extracts for one in extract.diagnostics)
     infos, about = tuple(map(info_of, measures)), _provenance(part)
-    return Comparison(names, names, infos, values, seconds, failures, about, cells, diagnostics)
+    of_values = names, names, infos, values, seconds
+    return Comparison(*of_values, tuple(failures), about, numbers, tuple(caveats))
 
 
-def _extract(
-    piece: Piece, comparison: Comparison, names: Sequence[str], values: Mapping[str, np.ndarray]
-) -> Comparison:
-    """Return a comparison with only the pairs that count, and write their values."""
-    place = {name: names.index(name) for name in comparison.rows}
-    prints = {
-        place[name]: row["fingerprint"] for name, row in comparison.provenance["rows"].items()
-    }
-    data = {(prints[i], prints[j]) for i, j in piece.counted}
-    for i, j in piece.counted:
-        row, column = comparison.rows.index(names[i]), comparison.rows.index(names[j])
-        for spec, matrix in comparison.values.items():
-            values[spec][i, j] = matrix[row, column]
+def _no_values(size: int) -> np.ndarray:
+    return np.full((size, size), np.nan)
 
-    def counts(x: str, y: str) -> bool:
-        return (place[x], place[y]) in piece.counted
 
-    return replace(
-        comparison,
-        failures=tuple(failure for failure in comparison.failures if counts(failure.x, failure.y)),
-        cells=tuple(cell for cell in comparison.cells if (cell.x, cell.y) in data),
-        diagnostics=tuple(one for one in comparison.diagnostics if counts(one.x, one.y)),
-    )
+def _copy(matrix: np.ndarray, into: np.ndarray, rows: Sequence[int], counts: np.ndarray) -> None:
+    """Write the entries that count, whose rows and columns are these of the whole matrix."""
+    whole = _no_values(len(into))
+    whole[np.ix_(rows, rows)] = matrix
+    into[counts] = whole[counts]
 
 
 def _provenance(part: Mapping[str, Representation]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import resemblance as rs
-from resemblance.packing import pack, read_views
+from resemblance.packed_views import pack, read_views
 from resemblance.representation import Representation, comparing, values, view
 from resemblance.spill import take_views
 

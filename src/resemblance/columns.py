@@ -1,0 +1,201 @@
+"""Scores as columns: those of one measure for many pairs of data, an entry for each pair."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+LARGE = 2**28  # bytes; a larger matrix is in a file, of which memory holds what is in use
+CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
+CHANCE = "chance"  # the name of that which is the mean over all orders of the samples
+COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
+# The start of the reason for a lack of memory: it depends on the machine, so another run tries
+# again.
+NO_MEMORY = "not enough memory"
+
+
+class Column(NamedTuple):
+    """Scores of a measure for pairs of data, an entry for each pair.
+
+    ``data`` are fingerprints; ``x`` and ``y`` say which of them each entry is for. A value is NaN
+    where there is none, and ``reasons`` says why, by entry. ``numbers`` are the diagnostics, an
+    array for each name, NaN where an entry has none; ``caveats`` say why values mean little.
+    ``seconds`` is the time for all entries together.
+    """
+
+    measure: str
+    version: int
+    data: tuple[str, ...]
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+    seconds: float = 0.0
+    reasons: Mapping[int, str] = {}
+    numbers: Mapping[str, np.ndarray] = {}
+    caveats: Mapping[int, str] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of entries."""
+        return len(self.values)
+
+    def take(self, entries: np.ndarray) -> Column:
+        """Return some entries, in this order, and their share of the time."""
+        of = {int(entry): place for place, entry in enumerate(entries)}
+        reasons, caveats = (
+            {of[i]: words for i, words in texts.items() if i in of}
+            for texts in (self.reasons, self.caveats)
+        )
+        return self._replace(
+            x=self.x[entries],
+            y=self.y[entries],
+            values=self.values[entries],
+            seconds=self.seconds * len(entries) / max(1, self.size),
+            reasons=reasons,
+            numbers={name: numbers[entries] for name, numbers in self.numbers.items()},
+            caveats=caveats,
+        )
+
+
+class Score(NamedTuple):
+    """One value, or None and the reason, with its diagnostics and its caveat if it has one."""
+
+    value: float | None
+    reason: str | None = None
+    numbers: Mapping[str, float] = {}
+    caveat: str = ""
+
+
+@dataclass(eq=False)
+class Entries:
+    """Scores of a measure that come one at a time and become a column."""
+
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, x: int, y: int, score: Score, seconds: float = 0.0) -> None:
+        """Add a score of the data at two positions."""
+        self.pairs.append((x, y))
+        self.scores.append(score)
+        self.seconds += seconds
+
+    def column(self, measure: str, version: int, data: tuple[str, ...]) -> Column:
+        """Return them as a column."""
+        scores = self.scores
+        names = dict.fromkeys(name for score in scores for name in score.numbers)
+        numbers = {
+            name: np.array([score.numbers.get(name, math.nan) for score in scores])
+            for name in names
+        }
+        values = [math.nan if score.value is None else score.value for score in scores]
+        x, y = np.array(self.pairs, dtype=np.int32).reshape(-1, 2).T
+        return Column(
+            measure,
+            version,
+            data,
+            x,
+            y,
+            np.array(values, dtype=np.float64),
+            self.seconds,
+            {i: score.reason for i, score in enumerate(scores) if score.reason is not None},
+            numbers,
+            {i: score.caveat for i, score in enumerate(scores) if score.caveat},
+        )
+
+
+def empty_matrix(rows: int, columns: int) -> np.ndarray:
+    """Return a matrix of NaN; a large one is in a temporary file that nobody else sees."""
+    if 8 * rows * columns <= LARGE:
+        return np.full((rows, columns), np.nan)
+    with tempfile.TemporaryFile(prefix="resemblance-") as file:  # the map keeps it until it ends
+        matrix: np.ndarray = np.memmap(file, dtype=np.float64, mode="w+", shape=(rows, columns))
+    matrix[:] = np.nan
+    return matrix
+
+
+class Matrix:
+    """The scores of a measure between distinct data, which columns fill in.
+
+    ``rows`` and ``columns`` are fingerprints. A symmetric measure of one list of data has each
+    score in both places. An entry that has a value keeps it, and one that failed fails for good
+    unless memory was short.
+    """
+
+    def __init__(self, rows: Sequence[str], columns: Sequence[str], symmetric: bool):
+        self.rows = {fingerprint: i for i, fingerprint in enumerate(rows)}
+        self.columns = {fingerprint: j for j, fingerprint in enumerate(columns)}
+        self.values = empty_matrix(len(self.rows), len(self.columns))
+        self.numbers: dict[str, np.ndarray] = {}
+        self.reasons: dict[tuple[int, int], str] = {}
+        self.caveats: dict[tuple[int, int], str] = {}
+        self.seconds = 0.0
+        self._symmetric = symmetric
+
+    def put(self, column: Column) -> None:
+        """Take in the entries of a column that are about these data."""
+        taken = self._put(column, column.x, column.y)
+        if self._symmetric:
+            mirrored = self._put(column, column.y, column.x)
+            taken = taken or mirrored
+        self.seconds += column.seconds * taken / max(1, column.size)
+
+    def _put(self, column: Column, x: np.ndarray, y: np.ndarray) -> int:
+        """Take in entries in these places; return their number."""
+        i = _positions(self.rows, column.data)[x]
+        j = _positions(self.columns, column.data)[y]
+        entries = np.flatnonzero((i >= 0) & (j >= 0))
+        entries = entries[np.isnan(self.values[i[entries], j[entries]])]
+        if self.reasons:
+            entries = np.array(
+                [e for e in entries if self._is_open(int(i[e]), int(j[e]))], dtype=np.intp
+            )
+        if not len(entries):
+            return 0
+        i, j = i[entries], j[entries]
+        self.values[i, j] = column.values[entries]
+        for name, numbers in column.numbers.items():
+            if name not in self.numbers:
+                self.numbers[name] = empty_matrix(*self.values.shape)
+            self.numbers[name][i, j] = numbers[entries]
+        self._put_words(column, entries, i, j)
+        return len(entries)
+
+    def _put_words(self, column: Column, entries: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
+        for texts, of in ((column.reasons, self.reasons), (column.caveats, self.caveats)):
+            if not texts:
+                continue
+            words = {int(entry): place for place, entry in enumerate(entries)}
+            for entry in texts.keys() & words.keys():
+                of[int(i[words[entry]]), int(j[words[entry]])] = texts[entry]
+        if self.reasons:  # of what failed before for lack of memory
+            for place in zip(i.tolist(), j.tolist()):
+                if not np.isnan(self.values[place]):
+                    self.reasons.pop(place, None)
+
+    def _is_open(self, i: int, j: int) -> bool:
+        return self.reasons.get((i, j), NO_MEMORY).startswith(NO_MEMORY)
+
+    def missing(self) -> np.ndarray:
+        """Say for each entry whether it is to be computed: it has no value, and did not fail, or
+        failed for lack of memory."""
+        missing: np.ndarray = np.isnan(self.values)
+        for (i, j), reason in self.reasons.items():
+            if not reason.startswith(NO_MEMORY):
+                missing[i, j] = False
+        return missing
+
+
+def _positions(of: Mapping[str, int], data: Sequence[str]) -> np.ndarray:
+    return np.array([of.get(fingerprint, -1) for fingerprint in data], dtype=np.intp)
+
+
+def split(column: Column, size: int) -> Iterator[Column]:
+    """Yield a column in pieces of at most so many entries."""
+    for start in range(0, column.size, size):
+        yield column.take(np.arange(start, min(start + size, column.size)))

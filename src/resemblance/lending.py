@@ -1,0 +1,187 @@
+"""What travels to the workers of an executor in place of representations, and for how long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from .measure import Measure
+from .representation import Representation
+from .spill import Files, Shared, folders_for, lent_views, private_folders
+from .workers import Call, has_processes
+
+Measures = tuple[Measure, ...]
+
+
+class Lender(Protocol):
+    """Lends representations with their views to workers.
+
+    ``is_eager``: views take the memory that is budgeted, and end when no call that was made needs
+    them.
+    """
+
+    is_eager: bool
+
+    def has_room(self, representations: Iterable[Representation], measures: Measures) -> bool:
+        """Say whether the views of all can be lent."""
+
+    def lend(self, x: Representation, measures: Measures) -> tuple[Any, list[Call]]:
+        """Return what travels in place of a representation, and the calls to make before, the
+        first time."""
+
+    def end(self, x: Representation, measures: Measures) -> None:
+        """Give up what was lent: no call needs it any more."""
+
+
+class Threads:
+    """Lends representations to threads of this process."""
+
+    is_eager = True
+
+    def has_room(self, representations: Iterable[Representation], measures: Measures) -> bool:
+        """Say yes: nothing is copied."""
+        return True
+
+    def lend(self, x: Representation, measures: Measures) -> tuple[Any, list[Call]]:
+        """Return the representation itself."""
+        return Shared(x), []
+
+    def end(self, x: Representation, measures: Measures) -> None:
+        """Let the representation forget its views."""
+        x.forget()
+
+
+class Cluster:
+    """Lends representations as futures of a Dask cluster, whose workers hand views on."""
+
+    is_eager = False
+
+    def __init__(self, executor: Any):
+        self._client, self._options = executor._client, executor._kwargs
+        self._lent: dict[tuple[int, Measures], tuple[Representation, Any]] = {}
+
+    def has_room(self, representations: Iterable[Representation], measures: Measures) -> bool:
+        """Say whether views can travel; the workers of a cluster write those to disk that do not
+        fit their memory."""
+        return all(isinstance(x.source, np.ndarray) for x in representations)
+
+    def lend(self, x: Representation, measures: Measures) -> tuple[Any, list[Call]]:
+        """Return the future of a representation with its views."""
+        key = id(x), measures
+        if not isinstance(x.source, np.ndarray):
+            return x, []
+        if key not in self._lent:
+            options = {"pure": False, **self._options}
+            self._lent[key] = x, self._client.submit(lent_views, x, measures, **options)
+        return self._lent[key][1], []
+
+    def end(self, x: Representation, measures: Measures) -> None:
+        """Let go of the future, whose views end with it."""
+        self._lent.pop((id(x), measures), None)
+
+
+@contextmanager
+def lending(executor: Executor | None, spill: str | Path | bool | None) -> Iterator[Lender | None]:
+    """Yield what lends views to the workers of an executor; None if they compute their own.
+
+    ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
+    this machine, or that of temporary files, for the processes of a pool.
+    """
+    if isinstance(executor, ThreadPoolExecutor):
+        yield Threads()
+    elif executor is None or spill is False:
+        yield None
+    elif isinstance(spill, str | Path) or has_processes(executor):
+        with private_folders(folders_for(spill)) as room:
+            yield Files(room)
+    else:
+        yield Cluster(executor) if hasattr(executor, "_client") else None
+
+
+class Use(NamedTuple):
+    """What a call needs: a representation with its views for some measures."""
+
+    x: Representation
+    measures: Measures
+
+    @property
+    def key(self) -> Hashable:
+        """What it is told apart by from other uses."""
+        return id(self.x), self.measures
+
+
+class Shareable(Protocol):
+    """A task whose representations can be lent."""
+
+    @property
+    def measures(self) -> Measures: ...
+
+    @property
+    def representations(self) -> Sequence[Representation]: ...
+
+
+Task = TypeVar("Task", bound=Shareable)
+
+
+class Loans:
+    """The calls of tasks, on representations that are lent for as long as calls need them.
+
+    ``make`` returns the call of a task from what travels in place of its representations.
+    """
+
+    def __init__(self, lender: Lender | None, make: Callable[[Any, list[Any]], Call]):
+        self._lender, self._make = lender, make
+        self._users = Counter[Hashable]()
+        self._current: dict[Hashable, Use] = {}  # of the tasks that are handed out now
+        self._uses: dict[int, tuple[Call, list[Use]]] = {}
+
+    def calls(self, tasks: Iterable[Task]) -> Iterator[Call]:
+        """Yield the calls of tasks on one list of representations, and those to make before.
+
+        Nothing is lent for a single task: no other has the same views. Between two lists, or groups
+        of measures, what was lent ends with the last call that needs it.
+        """
+        for _, group in groupby(tasks, key=lambda task: task.measures):
+            head = list(islice(group, 2))
+            lender = self._lender if len(head) > 1 else None
+            for task in chain(head, group):
+                yield from self._calls(task, lender)
+            past, self._current = self._current, {}
+            for use in past.values():
+                self._end_if_unused(use)
+
+    def done(self, call: Call) -> None:
+        """Take note that a call was carried out."""
+        _, uses = self._uses.pop(id(call), (None, []))
+        for use in uses:
+            self._users[use.key] -= 1
+            self._end_if_unused(use)
+
+    def _calls(self, task: Shareable, lender: Lender | None) -> Iterator[Call]:
+        if lender is None:
+            yield self._make(task, list(task.representations))
+            return
+        loans, uses = [], [Use(x, task.measures) for x in task.representations]
+        for use in uses:
+            self._users[use.key] += 1
+            self._current[use.key] = use
+            loan, before = lender.lend(*use)
+            loans.append(loan)
+            yield from before
+        call = self._make(task, loans)
+        self._uses[id(call)] = call, uses  # call, so that no other gets its id
+        yield call
+
+    def _end_if_unused(self, use: Use) -> None:
+        if self._lender is None or self._users[use.key] > 0:
+            return
+        if self._lender.is_eager or use.key not in self._current:
+            del self._users[use.key]
+            self._lender.end(*use)

@@ -1,0 +1,1 @@
+"""Many pairs of representations computed together."""

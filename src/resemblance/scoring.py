@@ -1,0 +1,220 @@
+"""The scores of a task: of each pair by itself, or of many pairs together where a measure can."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from .arrays import scalar
+from .columns import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Entries, Score
+from .declared import in_range
+from .failures import reason_of
+from .measure import Measure, Scores
+from .plan import TileTask
+from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
+
+SIDE = 128  # rows and columns that are computed together; scores do not depend on it
+PATIENCE = 0.05  # seconds of work after which scores are handed on
+
+
+def scores_of(task: TileTask) -> Iterator[list[Column]]:
+    """Yield the scores of a task, those of some pairs at a time."""
+    for part in task.parts(SIDE):
+        together = _computed_together(part)
+        alone = [p for p in range(len(part.measures)) if p not in together]
+        for p in together:
+            yield from _together(part, p)
+        if alone:
+            yield from _one_by_one(part, alone)
+
+
+def _computed_together(part: TileTask) -> list[int]:
+    """Return the measures that compute many pairs together, by position.
+
+    One that needs it for speed alone does so if it leaves no other measure behind: two measures of
+    a pair share what they have in common.
+    """
+    together = [p for p, m in enumerate(part.measures) if m.is_in_blocks(*part.representations)]
+    if all(isinstance(r.source, np.ndarray) for r in part.representations):
+        fast = {p for p, m in enumerate(part.measures) if m.all_pairs and m.all_pairs.above is None}
+        if len(fast.union(together)) == len(part.measures):
+            return list(range(len(part.measures)))
+    return together
+
+
+# --------------------------------------------------------------------------------- pairs one by one
+
+
+def _one_by_one(part: TileTask, positions: Sequence[int]) -> Iterator[list[Column]]:
+    """Yield scores of a part; the measures of a pair share the views of the pair."""
+    data = tuple(map(fingerprint, part.representations))
+    offset = 0 if part.is_diagonal else len(part.rows)
+    entries, since = {p: Entries() for p in positions}, time.monotonic()
+    for i, j in _pairs(part, positions):
+        x, y = part.rows[i], part.columns[j]
+        with comparing(x, y):
+            for p in positions:
+                if part.forward[p][i, j]:
+                    entries[p].add(i, offset + j, *_timed(part.measures[p], x, y))
+                if _is_turned(part, p, i, j):
+                    entries[p].add(offset + j, i, *_timed(part.measures[p], y, x))
+        if time.monotonic() - since > PATIENCE:
+            yield _columns(part, entries, data)
+            entries, since = {p: Entries() for p in positions}, time.monotonic()
+    yield _columns(part, entries, data)
+
+
+def _pairs(part: TileTask, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Return the pairs with something to compute, each once."""
+    todo = np.any([part.forward[p] for p in positions], axis=0)
+    if part.backward is not None:
+        todo |= np.any([part.backward[p] for p in positions], axis=0).T
+    rows, columns = np.nonzero(np.triu(todo) if part.is_diagonal else todo)
+    return zip(rows.tolist(), columns.tolist())
+
+
+def _is_turned(part: TileTask, p: int, i: int, j: int) -> bool:
+    """Say whether a measure is to be computed of a column with a row."""
+    if part.backward is None or (part.is_diagonal and i == j):
+        return False
+    return bool(part.backward[p][j, i])
+
+
+def _columns(part: TileTask, entries: Mapping[int, Entries], data: tuple[str, ...]) -> list[Column]:
+    measures = {p: part.measures[p] for p in entries if entries[p].pairs}
+    return [entries[p].column(m.spec, m.version, data) for p, m in measures.items()]
+
+
+def _timed(measure: Measure, x: Representation, y: Representation) -> tuple[Score, float]:
+    start = time.perf_counter()
+    score = _score(measure, x, y)
+    return score, time.perf_counter() - start
+
+
+def _score(measure: Measure, x: Representation, y: Representation) -> Score:
+    try:
+        value = scalar(measure.evaluate(x, y))
+        numbers = {name: float(v) for name, v in measure.diagnostics(x, y).items()}
+        _check_diagnostics(measure, numbers)
+        return Score(value, None, numbers | _chance(measure, x, y), measure.caveat(x, y))
+    except Exception as error:
+        # also where only the diagnostics failed
+        reason = reason_of(error, measure, x, y)
+        if reason is None:
+            raise
+        if reason.startswith(NO_MEMORY):  # make room for the other measures
+            for r in (x, y):
+                r.forget()
+        return Score(None, reason)
+
+
+def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
+    """Raise ``ValueError`` for a diagnostic that no record can hold."""
+    taken = {*COLUMNS, CAVEAT} | ({CHANCE} if measure.chance else set())
+    if clashes := sorted(numbers.keys() & taken):
+        problem = f"a diagnostic cannot be called {clashes[0]!r}"
+        raise ValueError(f"{measure}: {problem}, which is a column of the records")
+    if infinite := [name for name, number in numbers.items() if not math.isfinite(number)]:
+        raise ValueError(f"{measure}: the diagnostic {infinite[0]!r} is not a finite number")
+
+
+def _chance(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
+    """Return the chance of a pair of different representations, where there is a closed form."""
+    if measure.chance is None or x is y:
+        return {}
+    try:
+        return {CHANCE: float(measure.chance(without_gradient(x), without_gradient(y)))}
+    except Undefined:
+        return {}
+
+
+# --------------------------------------------------------------------------------- pairs together
+
+
+def _together(part: TileTask, p: int) -> Iterator[list[Column]]:
+    """Yield the scores of a measure that computes many pairs together."""
+    offset = 0 if part.is_diagonal else len(part.rows)
+    data = tuple(map(fingerprint, part.representations))
+    places = np.arange(len(part.rows)), offset + np.arange(len(part.columns))
+    blocks = [(part.rows, part.columns, part.forward[p], places)]
+    if part.backward is not None and not part.is_diagonal:
+        blocks.append((part.columns, part.rows, part.backward[p], places[::-1]))
+    for rows, columns, todo, (x, y) in blocks:
+        if todo.any():
+            column = _block(part.measures[p], rows, columns, todo)
+            yield [column._replace(data=data, x=_int32(x[column.x]), y=_int32(y[column.y]))]
+
+
+def _block(
+    measure: Measure,
+    rows: Sequence[Representation],
+    columns: Sequence[Representation],
+    todo: np.ndarray,
+) -> Column:
+    """Return scores as a column whose positions are those of the rows and of the columns."""
+    i, j = np.flatnonzero(todo.any(axis=1)), np.flatnonzero(todo.any(axis=0))
+    xs = [rows[k] for k in i.tolist()]
+    ys = xs if columns is rows and np.array_equal(i, j) else [columns[k] for k in j.tolist()]
+    start = time.perf_counter()
+    scores = _scores(measure, xs, ys)
+    if scores is None:
+        return _each(measure, rows, columns, todo)
+    a, b = np.nonzero(todo[np.ix_(i, j)])
+    places = list(zip(a.tolist(), b.tolist()))
+    numbers = {name: of_pairs[a, b] for name, of_pairs in scores.diagnostics.items()}
+    if measure.chance and CHANCE not in numbers:
+        chances = [_chance(measure, xs[k], ys[l]).get(CHANCE, math.nan) for k, l in places]
+        numbers[CHANCE] = np.array(chances)
+    said = scores.caveats
+    if said is None:
+        said = {(k, l): measure.caveat(xs[k], ys[l]) for k, l in places}
+    caveats = {e: said[place] for e, place in enumerate(places) if said.get(place)} if said else {}
+    values, seconds = scores.values[a, b], time.perf_counter() - start
+    column = Column(measure.spec, measure.version, (), i[a], j[b], values, seconds)
+    return column._replace(numbers=numbers, caveats=caveats)
+
+
+def _scores(
+    measure: Measure, xs: Sequence[Representation], ys: Sequence[Representation]
+) -> Scores | None:
+    """Return the scores of all pairs; None where a pair has none."""
+    if measure.all_pairs is None:
+        return None
+    try:
+        for r in (*xs, *ys):
+            measure.check_pair(xs[0], r)
+        scores = measure.all_pairs(xs, ys)
+        values, (low, high) = np.array(scores.values, dtype=np.float64), measure.range
+        for place in map(tuple, np.argwhere(~((values >= low) & (values <= high)))):
+            values[place] = in_range(float(values[place]), measure, xs[0].precision)
+    except Exception as error:
+        if reason_of(error, measure, xs[0], ys[0]) is None:
+            raise
+        return None
+    return scores._replace(values=values)
+
+
+def _each(
+    measure: Measure,
+    rows: Sequence[Representation],
+    columns: Sequence[Representation],
+    todo: np.ndarray,
+) -> Column:
+    """Return the scores of pairs computed one by one: each without a score has its own reason."""
+    entries = Entries()
+    for i, j in np.argwhere(todo).tolist():
+        x, y, start = rows[i], columns[j], time.perf_counter()
+        scores = _scores(measure, [x], [y])
+        score = _score(measure, x, y)
+        if scores is not None and score.value is not None:
+            numbers = {name: float(of_pair[0, 0]) for name, of_pair in scores.diagnostics.items()}
+            score = score._replace(numbers={**score.numbers, **numbers})
+        entries.add(i, j, score, time.perf_counter() - start)
+    return entries.column(measure.spec, measure.version, ())
+
+
+def _int32(positions: np.ndarray) -> np.ndarray:
+    return positions.astype(np.int32)
