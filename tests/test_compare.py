@@ -690,10 +690,10 @@ class Submitting:
         self._max_workers = workers
         self.tasks = []
 
-    def submit(self, function, task):
+    def submit(self, function, task, *loans):
         self.tasks.append(task)
         future = Future()
-        future.set_result(function(task))
+        future.set_result(function(task, *loans))
         return future
 
 

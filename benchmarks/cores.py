@@ -1,0 +1,156 @@
+"""What many workers cost: the processor time of all together against that of one process alone.
+
+    python benchmarks/cores.py --write
+
+For pools of processes and for a Dask cluster of two processes, with views that are lent to the
+tasks and with views that each task computes itself. Prints, and writes to ``cores.csv``, the
+seconds of the processor that all workers took, without and with those of their start, the longest
+task, and whether all values are the same to the last bit. Each is the least of some runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from data import model_like
+
+import resemblance as rs
+
+MEASURES = tuple(m for m in rs.preset("default") if m.name != "rtd")
+Arrays = Mapping[str, np.ndarray]
+
+
+class Cost(NamedTuple):
+    """Seconds of the processor: of one process, and of all workers with a number of tasks."""
+
+    executor: str
+    views: str
+    tasks: int
+    serial: float
+    workers: float
+    ratio: float
+    longest: float
+    driver: float
+    start: float
+    same: bool
+
+
+def timed(log: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Carry out a call in a worker, and note its seconds."""
+    start = time.process_time()
+    result = function(*arguments)
+    with Path(log).open("a") as file:
+        file.write(f"{function.__name__} {time.process_time() - start}\n")
+    return result
+
+
+def started(arrays: Arrays) -> tuple[int, float]:
+    """Import and compile all that is needed; return the process and its seconds so far."""
+    rs.compare({k: v[:60] for k, v in arrays.items()}, measures=MEASURES, progress=False)
+    return spent()
+
+
+def spent() -> tuple[int, float]:
+    """Return the process and its seconds so far."""
+    time.sleep(0.5)  # so that each process gets a call
+    return os.getpid(), time.process_time()
+
+
+def of_each(executor: Executor, function: Callable[..., Any], *arguments: Any) -> dict[int, float]:
+    """Return the seconds of each process of an executor."""
+    calls: list[Future[Any]] = [executor.submit(function, *arguments) for _ in range(8)]
+    seconds: dict[int, float] = {}
+    for process, time_ in (call.result() for call in calls):
+        seconds[process] = max(time_, seconds.get(process, 0))
+    return seconds
+
+
+@contextmanager
+def pool(workers: int) -> Iterator[Executor]:
+    """Yield a pool of processes."""
+    with ProcessPoolExecutor(workers) as executor:
+        yield executor
+
+
+@contextmanager
+def dask_cluster(workers: int) -> Iterator[Executor]:
+    """Yield the executor of a Dask cluster of processes on this machine."""
+    from dask.distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client.get_executor()
+
+
+def cost(
+    name: str, executor: Executor, arrays: Arrays, spill: bool | None, tile: int | None
+) -> Cost:
+    """Compare once with an executor, which is warm, and once without."""
+    few = dict(list(arrays.items())[:2])
+    begun = of_each(executor, started, few)
+    with tempfile.NamedTemporaryFile() as log:
+        submit = executor.submit
+        executor.submit = partial(submit, timed, log.name)  # type: ignore[method-assign]
+        options = {"measures": MEASURES, "progress": False}
+        start = time.process_time()
+        there = rs.compare(arrays, executor=executor, spill=spill, tile=tile, **options)
+        driver = time.process_time() - start
+        executor.submit = submit  # type: ignore[method-assign]
+        ended = of_each(executor, spent)
+        entries = [line.split() for line in Path(log.name).read_text().splitlines()]
+    start = time.process_time()
+    here = rs.compare(arrays, **options)
+    serial = time.process_time() - start
+    same = all(np.array_equal(here[m.spec], there[m.spec], equal_nan=True) for m in MEASURES)
+    longest = max(float(entry[1]) for entry in entries)
+    tasks = sum(entry[0] == "run_task" for entry in entries)
+    workers = sum(ended[process] - begun[process] for process in ended)
+    views = "computed by each task" if spill is False else "lent"
+    ratio, begin = workers / serial, max(begun.values())
+    return Cost(name, views, tasks, serial, workers, ratio, longest, driver, begin, same)
+
+
+def main() -> None:
+    """Print the costs, and write them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--features", type=int, default=128)
+    parser.add_argument("--count", type=int, default=12)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    arrays = model_like(options.samples, options.features, options.count)
+    started(dict(list(arrays.items())[:2]))
+    rows = []
+    for name, executors in (("2 processes", pool), ("Dask, 2 processes", dask_cluster)):
+        with executors(2) as executor:
+            for spill, tile in ((None, None), (False, None), (False, 2)):
+                costs = [cost(name, executor, arrays, spill, tile) for _ in range(options.runs)]
+                least = min(costs, key=lambda c: c.ratio)
+                rows.append(least._replace(same=all(c.same for c in costs)))
+                print(rows[-1], flush=True)
+    if options.write:
+        with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
+            sizes = f"{options.count} representations {options.samples} x {options.features}"
+            file.write(f"# {platform.machine()}, {os.cpu_count()} cores; {sizes}, 23 measures\n")
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(Cost._fields)
+            table.writerows([f"{v:.3g}" if type(v) is float else v for v in row] for row in rows)
+
+
+if __name__ == "__main__":
+    main()
