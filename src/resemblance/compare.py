@@ -26,7 +26,7 @@ from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
 from .progress import Progress, reporting
 from .representation import Representation, fingerprint
 from .store import Store
-from .tiles import in_units, parse_bytes
+from .tiles import budget_of, in_units
 from .workers import shares_files, workers_of
 
 TASKS_PER_WORKER = 2  # with more, the load is more even, but views are computed more often
@@ -38,7 +38,7 @@ def compare(
     *,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     tile: int | None = None,
     progress: Progress = True,
     save: str | Path | None = None,
@@ -62,7 +62,9 @@ def compare(
         the same, to the last bit, for all executors. A task computes the views of its
         representations itself, so b blocks compute each view up to b times: an executor pays off
         when there are many pairs or the measures of pairs are slow.
-    memory : budget in bytes for the views held at a time, per task. The values do not depend on it.
+    memory : budget for the views held at a time, per task, such as ``"2GB"``. Default: half of what
+        is available when the call begins, shared by the workers on this machine; 2 GB for each task
+        on other machines, which an executor does not describe. The values do not depend on it.
         A measure that needs more for one pair is still computed, after a warning; one that needs
         more than the machine has left fails.
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
@@ -93,7 +95,7 @@ def compare_many(
     requests: Iterable[Request],
     *,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     tile: int | None = None,
     progress: Progress = True,
     save: str | Path | None = None,
@@ -222,7 +224,7 @@ class RunPlan(NamedTuple):
 
 def _plan(outlines: Sequence[Outline], settings: Settings, keep: Path | None) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
-    budget = _budget(settings.memory, settings.tile)
+    budget = _budget(settings)
     workers = TASKS_PER_WORKER * workers_of(settings.executor) if settings.executor else 0
     pairs = sum(outline.work.size for outline in outlines)
     todos = _without_repeats(outlines)
@@ -239,7 +241,8 @@ def _plan(outlines: Sequence[Outline], settings: Settings, keep: Path | None) ->
             offset = 0 if work.columns is None else len(work.rows)
             todo[column.measure][column.x, column.y - offset] = False
         hopeless += failures
-        tried = [m for m in measures if m.spec not in {column.measure for column in failures}]
+        without = {column.measure for column in failures}
+        tried = [m for m in measures if m.spec not in without]
         for spec, size in beyond_budget(tried, work, todo, budget).items():
             beyond[spec] = max(size, beyond.get(spec, 0))
         streams.append(work.tasks(measures, todo, budget, available, block, keep))
@@ -281,10 +284,10 @@ def _leave_out(
 # --------------------------------------------------------------------- what goes in, what comes out
 
 
-def _budget(memory: int | str, tile: int | None) -> int:
-    if tile is not None and tile < 1:
-        raise ValueError(f"compare: tile must be at least 1; got {tile}")
-    return parse_bytes(memory)
+def _budget(settings: Settings) -> int:
+    if settings.tile is not None and settings.tile < 1:
+        raise ValueError(f"compare: tile must be at least 1; got {settings.tile}")
+    return budget_of(settings.memory, settings.executor)
 
 
 def _read(store: Store | None, outlines: Sequence[Outline]) -> None:

@@ -14,8 +14,10 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import Any, NamedTuple
 
+AHEAD = 4  # calls for each worker that an executor has at a time
 ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
 
 
@@ -108,7 +110,7 @@ def carry_out(
     if executor is None:
         return ((call, _here(call)) for call in calls)
     if isinstance(executor, WorkerPool):
-        return _by_processes(list(calls), executor, say)
+        return _by_processes(calls, executor, say)
     return _elsewhere(calls, executor)
 
 
@@ -125,9 +127,14 @@ def _elsewhere(calls: Iterable[Call], executor: Executor) -> Iterator[Outcome]:
     # Dask takes equal calls for one and the same unless it is told that functions do more than
     # return a value, as by writing a file.
     more = {"pure": False} if hasattr(executor, "_client") else {}
-    pending = {executor.submit(call.function, *call.arguments, **more): call for call in calls}
+    waiting, ahead = iter(calls), AHEAD * workers_of(executor)
+    pending: dict[Future[Any], Call] = {}
     try:
-        while pending:
+        while True:
+            for call in islice(waiting, ahead - len(pending)):
+                pending[executor.submit(call.function, *call.arguments, **more)] = call
+            if not pending:
+                return
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 call = pending.pop(future)
                 yield call, _lost(call) if _has_lost_workers(future) else future
@@ -152,19 +159,22 @@ def _lost(call: Call) -> Future[Any]:
     return future
 
 
-def _by_processes(calls: list[Call], pool: WorkerPool, say: Say) -> Iterator[Outcome]:
+def _by_processes(calls: Iterable[Call], pool: WorkerPool, say: Say) -> Iterator[Outcome]:
     """Carry out calls, no more at a time than there are processes.
 
     All calls in progress are lost when one process is killed, and nothing says which one it had. So
     they are made again after all others, and the second time alone.
     """
-    queues: list[list[Call]] = [calls[::-1], *([] for _ in range(ATTEMPTS - 1))]
+    waiting = iter(calls)
+    queues: list[list[Call]] = [list(islice(waiting, 1)), *([] for _ in range(ATTEMPTS - 1))]
     pending: dict[Future[Any], tuple[Call, int]] = {}
     try:
         while pending or any(queues):
             while (losses := _next(queues, len(pending), workers_of(pool))) is not None:
                 call = queues[losses].pop()
                 pending[pool.submit(call.function, *call.arguments)] = call, losses
+                if not queues[0]:
+                    queues[0] += islice(waiting, 1)
             ready = wait(pending, return_when=FIRST_COMPLETED).done
             if any(map(_is_broken, ready)):
                 ready = wait(pending).done  # of what a broken pool had, nothing goes on
