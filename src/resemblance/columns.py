@@ -47,19 +47,19 @@ class Column(NamedTuple):
     def take(self, entries: np.ndarray) -> Column:
         """Return some entries, in this order, and their share of the time."""
         of = {int(entry): place for place, entry in enumerate(entries)}
-        reasons, caveats = (
-            {of[i]: words for i, words in texts.items() if i in of}
-            for texts in (self.reasons, self.caveats)
-        )
         return self._replace(
             x=self.x[entries],
             y=self.y[entries],
             values=self.values[entries],
             seconds=self.seconds * len(entries) / max(1, self.size),
-            reasons=reasons,
+            reasons=_renumbered(self.reasons, of),
             numbers={name: numbers[entries] for name, numbers in self.numbers.items()},
-            caveats=caveats,
+            caveats=_renumbered(self.caveats, of),
         )
+
+
+def _renumbered(texts: Mapping[int, str], of: Mapping[int, int]) -> dict[int, str]:
+    return {of[entry]: words for entry, words in texts.items() if entry in of}
 
 
 class Scored(NamedTuple):

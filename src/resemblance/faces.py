@@ -1,4 +1,4 @@
-"""Optional faces of a measure: other ways to its values, each proved equal to the plain function."""
+"""Optional faces of a measure: other ways to its values, proved equal to the plain function."""
 
 from __future__ import annotations
 
