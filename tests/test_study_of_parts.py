@@ -144,7 +144,7 @@ def test_the_memory_of_a_run_is_in_its_setting(tmp_path):
     watch = SUMS._replace(parts=lambda setting: seen.append(setting.memory) or sizes(setting))
     run(tmp_path, watch, memory="1MB")
     assert set(seen) == {"1MB"}
-    assert experiments.RunConfig(tmp_path, "small", ()).memory == "2GB"
+    assert experiments.RunConfig(tmp_path, "small", ()).memory == "half"
 
 
 def test_a_part_that_occurs_twice_is_computed_once(tmp_path):

@@ -44,7 +44,7 @@ def run(
     size: str = "default",
     only: Iterable[str] | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
 ) -> Result:
     """Run the experiments of the paper in a folder, or continue there, and return the result.

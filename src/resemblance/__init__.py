@@ -8,9 +8,10 @@ from .compare import compare
 from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
+from .faces import Product
 from .inference import Evidence, evidence, load_evidence
 from .inference.planning import samples_for
-from .measure import Measure, Product, measure
+from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
 from .representation import (

@@ -47,22 +47,22 @@ class Column(NamedTuple):
     def take(self, entries: np.ndarray) -> Column:
         """Return some entries, in this order, and their share of the time."""
         of = {int(entry): place for place, entry in enumerate(entries)}
-        reasons, caveats = (
-            {of[i]: words for i, words in texts.items() if i in of}
-            for texts in (self.reasons, self.caveats)
-        )
         return self._replace(
             x=self.x[entries],
             y=self.y[entries],
             values=self.values[entries],
             seconds=self.seconds * len(entries) / max(1, self.size),
-            reasons=reasons,
+            reasons=_renumbered(self.reasons, of),
             numbers={name: numbers[entries] for name, numbers in self.numbers.items()},
-            caveats=caveats,
+            caveats=_renumbered(self.caveats, of),
         )
 
 
-class Score(NamedTuple):
+def _renumbered(texts: Mapping[int, str], of: Mapping[int, int]) -> dict[int, str]:
+    return {of[entry]: words for entry, words in texts.items() if entry in of}
+
+
+class Scored(NamedTuple):
     """One value, or None and the reason, with its diagnostics and its caveat if it has one."""
 
     value: float | None
@@ -76,10 +76,10 @@ class Entries:
     """Scores of a measure that come one at a time and become a column."""
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
-    scores: list[Score] = field(default_factory=list)
+    scores: list[Scored] = field(default_factory=list)
     seconds: float = 0.0
 
-    def add(self, x: int, y: int, score: Score, seconds: float = 0.0) -> None:
+    def add(self, x: int, y: int, score: Scored, seconds: float = 0.0) -> None:
         """Add a score of the data at two positions."""
         self.pairs.append((x, y))
         self.scores.append(score)
@@ -89,24 +89,18 @@ class Entries:
         """Return them as a column."""
         scores = self.scores
         names = dict.fromkeys(name for score in scores for name in score.numbers)
-        numbers = {
-            name: np.array([score.numbers.get(name, math.nan) for score in scores])
-            for name in names
-        }
         values = [math.nan if score.value is None else score.value for score in scores]
         x, y = np.array(self.pairs, dtype=np.int32).reshape(-1, 2).T
-        return Column(
-            measure,
-            version,
-            data,
-            x,
-            y,
-            np.array(values, dtype=np.float64),
-            self.seconds,
-            {i: score.reason for i, score in enumerate(scores) if score.reason is not None},
-            numbers,
-            {i: score.caveat for i, score in enumerate(scores) if score.caveat},
+        column = Column(measure, version, data, x, y, np.array(values, np.float64), self.seconds)
+        return column._replace(
+            reasons={i: score.reason for i, score in enumerate(scores) if score.reason is not None},
+            numbers={name: _numbers(name, scores) for name in names},
+            caveats={i: score.caveat for i, score in enumerate(scores) if score.caveat},
         )
+
+
+def _numbers(name: str, scores: Sequence[Scored]) -> np.ndarray:
+    return np.array([score.numbers.get(name, math.nan) for score in scores])
 
 
 def empty_matrix(rows: int, columns: int) -> np.ndarray:

@@ -27,7 +27,7 @@ from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
 from .progress import Progress, reporting
 from .representation import Representation, fingerprint
 from .store import Store
-from .tiles import in_units, parse_bytes
+from .tiles import budget_of, in_units
 from .workers import shares_files, single_threaded, workers_of
 
 # With more tasks the load is more even, but each computes views unless they are lent.
@@ -42,7 +42,7 @@ def compare(
     *,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     tile: int | None = None,
     progress: Progress = True,
     save: str | Path | None = None,
@@ -66,7 +66,9 @@ def compare(
     executor : any ``concurrent.futures.Executor``. Its tasks are blocks of pairs; the values are
         the same, to the last bit, for all executors. If a process of a pool of Python's own is
         killed, a new pool of the same kind does its work again.
-    memory : budget in bytes for the views held at a time, per task. The values do not depend on it.
+    memory : budget for the views held at a time, per task, such as ``"2GB"``. Default: half of what
+        is available when the call begins, shared by the workers on this machine; 2 GB for each task
+        on other machines, which an executor does not describe. The values do not depend on it.
         A measure that needs more for one pair is still computed, after a warning; one that needs
         more than the machine has left fails.
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
@@ -104,7 +106,7 @@ def compare_many(
     requests: Iterable[Request],
     *,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     tile: int | None = None,
     progress: Progress = True,
     save: str | Path | None = None,
@@ -240,7 +242,7 @@ def _plan(
     outlines: Sequence[Outline], settings: Settings, lender: Lender | None, keep: Path | None
 ) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
-    budget = _budget(settings.memory, settings.tile)
+    budget = _budget(settings)
     workers = workers_of(settings.executor) if settings.executor else 0
     pairs = sum(outline.work.size for outline in outlines)
     todos = _without_repeats(outlines)
@@ -257,7 +259,8 @@ def _plan(
             offset = 0 if work.columns is None else len(work.rows)
             todo[column.measure][column.x, column.y - offset] = False
         hopeless += failures
-        tried = [m for m in measures if m.spec not in {column.measure for column in failures}]
+        without = {column.measure for column in failures}
+        tried = [m for m in measures if m.spec not in without]
         for spec, size in beyond_budget(tried, work, todo, budget).items():
             beyond[spec] = max(size, beyond.get(spec, 0))
         streams.append(work.tasks(measures, todo, budget, available, block, keep))
@@ -306,10 +309,10 @@ def _leave_out(
 # --------------------------------------------------------------------- what goes in, what comes out
 
 
-def _budget(memory: int | str, tile: int | None) -> int:
-    if tile is not None and tile < 1:
-        raise ValueError(f"compare: tile must be at least 1; got {tile}")
-    return parse_bytes(memory)
+def _budget(settings: Settings) -> int:
+    if settings.tile is not None and settings.tile < 1:
+        raise ValueError(f"compare: tile must be at least 1; got {settings.tile}")
+    return budget_of(settings.memory, settings.executor)
 
 
 def _read(store: Store | None, outlines: Sequence[Outline]) -> None:

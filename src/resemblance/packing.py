@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .columns import CAVEAT, COLUMNS, Column, Entries, Score, split
+from .columns import CAVEAT, COLUMNS, Column, Entries, Scored, split
 
 PACKED = 512  # a column of so many entries is one row
 LONGEST = 2**22  # entries of a row: SQLite has no values of more than 1 GB
@@ -70,7 +70,7 @@ def columns_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[Column]:
         for cell in group:
             numbers = dict(diagnostics_of(cell))
             caveat = str(numbers.pop(CAVEAT, ""))
-            score = Score(cell.value, cell.reason, numbers, caveat)  # type: ignore[arg-type]
+            score = Scored(cell.value, cell.reason, numbers, caveat)  # type: ignore[arg-type]
             x, y = (places.setdefault(name, len(places)) for name in (cell.x, cell.y))
             entries.add(x, y, score, cell.seconds)
         yield entries.column(measure, version, tuple(places))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns import NO_MEMORY, Column, Entries, Score
+from .columns import NO_MEMORY, Column, Entries, Scored
 from .measure import Measure
 from .representation import Representation, fingerprint, is_copied
 from .tiles import Sharing, Tile, group_measures, in_units, pair_bytes, tiles
@@ -180,7 +180,7 @@ def too_large(
             size = pair_bytes(m, n, x.shape[1], y.shape[1], work.sharing)
             if size > available:
                 reason = _without_memory(m, x, y, size, available)
-                failures.add(i, offset + j, Score(None, reason))
+                failures.add(i, offset + j, Scored(None, reason))
         if failures.pairs:
             yield failures.column(m.spec, m.version, data)
 

@@ -21,12 +21,12 @@ def columns_of(comparison: Comparison) -> Iterator[Column]:
     step = max(1, ENTRIES // max(1, len(comparison.columns)))
     for m in comparison.measures:
         words = _words(comparison, m, sides)
-        total = np.count_nonzero(~np.isnan(comparison.values[m.spec])) or 1
+        seconds = comparison.seconds.get(m.spec, 0.0)  # with the first column
         for start in range(0, len(comparison.rows), step):
             column = _column(comparison, m, sides, words, slice(start, start + step))
             if column.size:
-                seconds = comparison.seconds.get(m.spec, 0.0) * column.size / total
                 yield column._replace(seconds=seconds)
+                seconds = 0.0
 
 
 class DataSides(NamedTuple):

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from .arrays import scalar
-from .columns import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Entries, Score
+from .columns import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Entries, Scored
 from .declared import in_range
+from .faces import Scores
 from .failures import reason_of
-from .measure import Measure, Scores
+from .measure import Measure
 from .plan import TileTask
 from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
 
@@ -88,18 +89,18 @@ def _columns(part: TileTask, entries: Mapping[int, Entries], data: tuple[str, ..
     return [entries[p].column(m.spec, m.version, data) for p, m in measures.items()]
 
 
-def _timed(measure: Measure, x: Representation, y: Representation) -> tuple[Score, float]:
+def _timed(measure: Measure, x: Representation, y: Representation) -> tuple[Scored, float]:
     start = time.perf_counter()
     score = _score(measure, x, y)
     return score, time.perf_counter() - start
 
 
-def _score(measure: Measure, x: Representation, y: Representation) -> Score:
+def _score(measure: Measure, x: Representation, y: Representation) -> Scored:
     try:
         value = scalar(measure.evaluate(x, y))
         numbers = {name: float(v) for name, v in measure.diagnostics(x, y).items()}
         _check_diagnostics(measure, numbers)
-        return Score(value, None, numbers | _chance(measure, x, y), measure.caveat(x, y))
+        return Scored(value, None, numbers | _chance(measure, x, y), measure.caveat(x, y))
     except Exception as error:
         # also where only the diagnostics failed
         reason = reason_of(error, measure, x, y)
@@ -108,7 +109,7 @@ def _score(measure: Measure, x: Representation, y: Representation) -> Score:
         if reason.startswith(NO_MEMORY):  # make room for the other measures
             for r in (x, y):
                 r.forget()
-        return Score(None, reason)
+        return Scored(None, reason)
 
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
@@ -168,10 +169,10 @@ def _block(
     if measure.chance and CHANCE not in numbers:
         chances = [_chance(measure, xs[k], ys[l]).get(CHANCE, math.nan) for k, l in places]
         numbers[CHANCE] = np.array(chances)
-    said = scores.caveats
-    if said is None:
-        said = {(k, l): measure.caveat(xs[k], ys[l]) for k, l in places}
-    caveats = {e: said[place] for e, place in enumerate(places) if said.get(place)} if said else {}
+    by_place = scores.caveats
+    if by_place is None:
+        by_place = {(k, l): measure.caveat(xs[k], ys[l]) for k, l in places}
+    caveats = {e: by_place[place] for e, place in enumerate(places) if by_place.get(place)}
     values, seconds = scores.values[a, b], time.perf_counter() - start
     column = Column(measure.spec, measure.version, (), i[a], j[b], values, seconds)
     return column._replace(numbers=numbers, caveats=caveats)

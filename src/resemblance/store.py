@@ -167,10 +167,16 @@ class Store:
             query += f" WHERE x {among} AND y {among}"
             sides = (json.dumps(sorted(set(of))),) * 2
         with reading(self.path):
-            yield from columns_of(self._db.execute(f"{query} ORDER BY measure, version", sides))
-            if self._has("tiles"):
-                for row in self._db.execute(f"SELECT {', '.join(TILE)} FROM tiles ORDER BY id"):
-                    yield column_of(*row)
+            # Statements end here, also when the caller stops: an open one keeps the file locked.
+            cells = self._db.execute(f"{query} ORDER BY measure, version", sides).fetchall()
+            yield from columns_of(cells)
+            for (number,) in self._tiles():
+                tile = f"SELECT {', '.join(TILE)} FROM tiles WHERE id = ?"
+                yield column_of(*self._db.execute(tile, [number]).fetchone())
+
+    def _tiles(self) -> list[tuple[int]]:
+        has_tiles = self._has("tiles")
+        return self._db.execute("SELECT id FROM tiles ORDER BY id").fetchall() if has_tiles else []
 
     def count(self) -> int:
         """Return how many scores there are."""

@@ -11,15 +11,20 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .machine import available_memory
 from .measure import Measure
 from .representation import Representation, comparing
 from .rng import generator
+from .workers import shares_files, workers_of
 
 # The memory that views share: "all" if they share with each other and with the array, "views" if
 # the array is copied into another precision or layout, "none" if each view has memory of its own.
 Sharing = Literal["all", "views", "none"]
 SOURCE = "source"  # the owner of the memory of the array
 
+HALF = "half"  # of the memory that is available when the work begins
+UNKNOWN = 2 * 10**9  # bytes, where nothing says what is available
+SMALLEST = 10**8
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
@@ -40,20 +45,39 @@ class Tile(NamedTuple):
 
 
 def parse_bytes(memory: int | str) -> int:
-    """Return a number of bytes from 2_000_000_000, "2GB" or "512 MiB".
+    """Return a number of bytes from 2_000_000_000, "2GB", "512 MiB", or "half" of what is available
+    now.
 
     Raises ``ValueError`` for anything else, also for a bare number below a million, which lacks its
     unit.
     """
+    if memory == HALF:
+        available = available_memory()
+        return UNKNOWN if available is None else max(SMALLEST, available // 2)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
     size = float(match[1]) * UNITS[match[2] or ""] if match else 0.0
     if match is None or not 1 <= size < math.inf:
-        raise ValueError(f'memory must be a positive number of bytes such as "2GB"; got {memory!r}')
+        raise ValueError(
+            f'memory must be a positive number of bytes such as "2GB", or "half"; got {memory!r}'
+        )
     if not match[2] and size < 1e6:
         raise ValueError(
             f'memory={memory!r} is {size:g} bytes, too few for any work; did you mean "{memory}GB"?'
         )
     return int(size)
+
+
+def budget_of(memory: int | str, executor: object = None) -> int:
+    """Return the bytes for the views of one task.
+
+    Half of what is available is shared by all workers on this machine; what other machines have is
+    not known.
+    """
+    if memory != HALF or executor is None:
+        return parse_bytes(memory)
+    if not shares_files(executor):
+        return UNKNOWN
+    return max(SMALLEST, parse_bytes(memory) // workers_of(executor))
 
 
 def in_units(size: float) -> str:

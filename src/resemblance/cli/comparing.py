@@ -95,7 +95,7 @@ def compare_command(
     output: Output = None,
     html: Page = None,
     save: Save = None,
-    memory: Memory = "2GB",
+    memory: Memory = "half",
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,

@@ -85,7 +85,7 @@ def evidence_command(
     output: Output = None,
     html: Page = None,
     save: Save = None,
-    memory: Memory = "2GB",
+    memory: Memory = "half",
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
@@ -101,7 +101,8 @@ def evidence_command(
     check_targets(kind, files, output, html, save)
     _check_design(level, series, within, blocks)
     options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
-    options |= {"memory": parse_bytes(memory), "measures": chosen_measures(measures)}
+    parse_bytes(memory)
+    options |= {"memory": memory, "measures": chosen_measures(measures)}
     sides = _representations(inputs, columns)
     n = next(iter(sides[0].values())).shape[0]
     for option, path in (("within", within), ("blocks", blocks)):

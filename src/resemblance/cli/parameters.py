@@ -61,7 +61,7 @@ COMMON = (  # of the command ``run``, for all suites
         str | None,
         "Computes on the Dask cluster with this address or scheduler file, not in processes here.",
     ),
-    option("memory", str, "Memory for intermediate results, per process.", default="2GB"),
+    option("memory", str, "Memory for intermediate results, per process.", default="half"),
     option("quiet", bool, "No progress, no messages but errors.", "--quiet", "-q", default=False),
 )
 GPU = (  # of the command ``run``, for suites that train models elsewhere than they compare

@@ -12,7 +12,7 @@ from ..compare import Request, compare_many
 from ..measure import Measure
 from ..progress import Progress, in_hundredths
 from ..significance.orders import DRAWS, Design, design_of
-from ..tiles import parse_bytes
+from ..tiles import budget_of
 from .bench import Bench
 from .cells import EvidenceOrigin
 from .intervals import intervals_of
@@ -49,7 +49,7 @@ def evidence(
     seed: int = 0,
     exact: bool = True,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress = True,
     save: str | Path | None = None,
 ) -> Evidence:
@@ -105,7 +105,7 @@ def evidence(
     design = design_of(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
-    budget, path = parse_bytes(memory), None if save is None else Path(save)
+    budget, path = budget_of(memory, executor), None if save is None else Path(save)
     with in_hundredths(progress, sum(SHARES), "evidence") as tick:
         bench = Bench(layout, executor, budget, path, tick)
         result = _gathered(bench, sides, chosen, design, level, exact)

@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..measure import Measure, Product
+from ..faces import Product
+from ..measure import Measure
 from ..representation import (
     Representation,
     Undefined,

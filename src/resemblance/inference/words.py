@@ -127,7 +127,7 @@ def brief(value: float) -> str:
     return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
 
 
-class Scores(NamedTuple):
+class ScoreReading(NamedTuple):
     """The scores of a pair in words; no interval is ""."""
 
     value: str
@@ -136,7 +136,7 @@ class Scores(NamedTuple):
     above: str
 
 
-def scores(reading: Reading) -> Scores:
+def scores(reading: Reading) -> ScoreReading:
     """Write value, interval, chance and what is above it with the same decimals.
 
     The interval sets how many: at least two, and so many that half its width is not 0.
@@ -148,7 +148,7 @@ def scores(reading: Reading) -> Scores:
     else:
         places = min(max(2, math.ceil(-math.log10(half))), MOST_PLACES)
         value, low, high, chance, above = (_rounded(number, places) for number in numbers)
-    return Scores(value, "" if math.isnan(half) else f"{low} to {high}", chance, above)
+    return ScoreReading(value, "" if math.isnan(half) else f"{low} to {high}", chance, above)
 
 
 def _rounded(number: float, places: int) -> str:

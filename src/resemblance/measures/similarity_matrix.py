@@ -9,7 +9,8 @@ import numpy as np
 
 from ..arrays import Array, at_least_zero, at_most_one, inner, root, scalar, to_numpy
 from ..declared import when
-from ..measure import AllPairs, measure
+from ..faces import AllPairs
+from ..measure import measure
 from ..representation import Representation
 from ..rng import generator
 from ..views.distances import (

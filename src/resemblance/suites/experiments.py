@@ -42,7 +42,7 @@ class RunConfig(NamedTuple):
     folder: Path
     size: str
     measures: tuple[Measure, ...]
-    memory: int | str = "2GB"
+    memory: int | str = "half"
     claims: Mapping[str, Judge] = {}
 
 
@@ -88,7 +88,7 @@ def run_experiments(
     provenance: Mapping[str, Any] | None = None,
     claims: Mapping[str, Judge] | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
 ) -> Result:
     """Run experiments in a folder, or continue there, and return their result.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...columns import CHANCE
-from ...measure import Scores
+from ...faces import Scores
 from ...representation import Representation
 from ...views.flatness import gram_flatness
 from ...views.grams import GramKernel, hsic_norm

@@ -65,7 +65,7 @@ def run(
     measures: Iterable[str | Measure] | None = None,
     size: str = "default",
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
     claims: Mapping[str, Judge] | None = None,
 ) -> Result:

@@ -68,7 +68,7 @@ def evaluate(
     samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
     claims: Judges | None = None,
 ) -> Result:
@@ -130,7 +130,7 @@ def assess(
     samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
 ) -> Evaluation:
     """Return the facts behind :func:`evaluate`, whose parameters it has.

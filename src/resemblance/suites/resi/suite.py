@@ -46,7 +46,7 @@ def run(
     samples: int | None = None,
     executor: Executor | None = None,
     trainer: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
     claims: Judges | None = None,
     suite: str | None = None,

@@ -57,7 +57,7 @@ def run(
     models: str | Path | None = None,
     claims: Mapping[str, Judge] | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
 ) -> Result:
     """Run measures through the four benchmarks of Ding et al., or continue an earlier run.

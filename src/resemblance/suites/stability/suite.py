@@ -51,7 +51,7 @@ def run(
     size: str = "default",
     only: Iterable[str] | None = None,
     executor: Executor | None = None,
-    memory: int | str = "2GB",
+    memory: int | str = "half",
     progress: Progress | None = None,
     claims: Mapping[str, Judge] | None = None,
 ) -> Result:

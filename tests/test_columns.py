@@ -1,0 +1,289 @@
+"""Scores as columns: taken in, kept in files by the tile, and put together."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance import columns
+from resemblance.columns import NO_MEMORY, Column, Entries, Matrix, Scored, split
+from resemblance.packing import PACKED, cells_of, column_of, tile_rows
+from resemblance.plan import Pairs
+from resemblance.recording import columns_of
+from resemblance.store import Store
+
+DATA = ("a", "b", "c")
+
+
+def column(values, x=(0, 0, 1), y=(0, 1, 1), **more) -> Column:
+    places = np.array(x, np.int32), np.array(y, np.int32)
+    return Column("m", 1, DATA, *places, np.array(values, float), 3.0, **more)
+
+
+@pytest.fixture(scope="module")
+def many() -> dict[str, np.ndarray]:
+    """Enough representations for a tile, two of them of the same data and one without a shape."""
+    rng = np.random.default_rng(0)
+    latent = rng.standard_normal((30, 6))
+    reps = {f"r{i}": np.tanh(latent @ rng.standard_normal((6, 4 + i % 2))) for i in range(40)}
+    return reps | {"again": reps["r3"], "flat": np.ones((30, 3))}
+
+
+@pytest.fixture(scope="module")
+def compared(many):
+    return rs.compare(many, measures=["cka", "procrustes"], progress=False)
+
+
+def test_a_symmetric_matrix_has_each_score_twice():
+    matrix = Matrix(DATA, DATA, symmetric=True)
+    matrix.put(column([1, 2, 3], numbers={"n": np.array([np.nan, 5.0, 6.0])}, caveats={1: "few"}))
+    assert np.array_equal(matrix.values, [[1, 2, np.nan], [2, 3, np.nan], [np.nan] * 3], True)
+    assert matrix.numbers["n"][0, 1] == matrix.numbers["n"][1, 0] == 5
+    assert np.isnan(matrix.numbers["n"][0, 0])
+    assert matrix.caveats == {(0, 1): "few", (1, 0): "few"}
+    assert matrix.seconds == 3.0
+    one_way = Matrix(DATA, DATA, symmetric=False)
+    one_way.put(column([1, 2, 3]))
+    assert np.isnan(one_way.values[1, 0])
+
+
+def test_a_matrix_takes_only_what_is_about_its_data():
+    matrix = Matrix(["b"], ["a", "x"], symmetric=True)
+    matrix.put(column([1, 2, 3]))
+    assert np.array_equal(matrix.values, [[2, np.nan]], True)
+    assert matrix.seconds == pytest.approx(1.0)
+
+
+def test_the_first_value_stays_and_a_lack_of_memory_is_no_last_word():
+    matrix = Matrix(DATA, DATA, symmetric=True)
+    matrix.put(column([np.nan, np.nan, 3], reasons={0: "constant", 1: f"{NO_MEMORY} for m"}))
+    assert matrix.missing()[0].tolist() == [False, True, True]
+    matrix.put(column([7, 8, 9]))
+    assert np.isnan(matrix.values[0, 0])
+    assert matrix.reasons == {(0, 0): "constant"}
+    assert (matrix.values[0, 1], matrix.values[1, 0], matrix.values[1, 1]) == (8, 8, 3)
+
+
+def test_parts_of_a_column_have_their_share(monkeypatch):
+    whole = column([1, np.nan, 3], reasons={1: "no"}, numbers={"n": np.arange(3.0)})
+    parts = list(split(whole, 2))
+    assert [part.size for part in parts] == [2, 1]
+    assert parts[0].reasons == {1: "no"}
+    assert parts[1].numbers["n"].tolist() == [2.0]
+    assert sum(part.seconds for part in parts) == pytest.approx(3.0)
+
+
+def test_large_matrices_are_in_files_that_nobody_sees(monkeypatch, tmp_path):
+    monkeypatch.setattr(columns, "LARGE", 100)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    matrix = columns.empty_matrix(20, 30)
+    assert isinstance(matrix, np.memmap)
+    assert np.isnan(matrix).all()
+    assert os.listdir(tmp_path) == []
+    small = rs.compare(
+        {name: np.random.default_rng(i).standard_normal((9, 3)) for i, name in enumerate("abcde")},
+        measures=["cka", "pwcca"],
+        progress=False,
+    )
+    assert np.isfinite(small["cka"]).all()
+
+
+# ----------------------------------------------------------------------------------------- in files
+
+
+def test_a_tile_is_one_row_and_comes_back(many, compared, tmp_path):
+    path = tmp_path / "run.db"
+    rs.compare(many, measures=["cka"], save=path, progress=False)
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT count(*) FROM tiles").fetchone()[0] > 0
+    connection.close()
+    back = rs.load(path)
+    assert np.array_equal(back["cka"], compared["cka"], equal_nan=True)
+    failures = tuple(f for f in compared.failures if f.measure == "cka")
+    assert back.failures == failures
+    assert back.diagnostics == compared.diagnostics
+    back.save(tmp_path / "copy.db")
+    again = rs.load(tmp_path / "copy.db")
+    assert again.failures == failures
+    assert again.diagnostics == compared.diagnostics
+    assert again.seconds == pytest.approx(back.seconds)
+
+
+def test_a_tile_in_a_file_is_not_computed_again(many, compared, tmp_path):
+    path, seen = tmp_path / "run.db", []
+    some = dict(list(many.items())[:35])
+    rs.compare(some, measures="cka", save=path, progress=False)
+    with Store(path) as store:
+        before = store.count()
+    assert before == 35 * 36 // 2
+    found = rs.compare(many, measures="cka", save=path, progress=lambda *done: seen.append(done))
+    distinct = len(many) - 1  # two have the same data
+    assert seen[-1] == (distinct * (distinct + 1) // 2 - before,) * 2
+    assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
+
+
+@pytest.mark.parametrize("entries", [3, PACKED + 5])
+def test_both_kinds_of_rows_give_the_same_column(entries, tmp_path):
+    rng = np.random.default_rng(1)
+    data = tuple(f"d{i}" for i in range(40))
+    pairs = np.array([(i, j) for i in range(40) for j in range(i, 40)], np.int32)[:entries]
+    values = rng.random(entries)
+    values[1] = np.nan
+    numbers = {"recall": np.where(np.arange(entries) == 2, np.nan, 0.5)}
+    whole = Column("m", 2, data, *pairs.T, values, 1.5, {1: "constant"}, numbers, {0: "few"})
+    with Store(tmp_path / "run.db") as store:
+        store.put([whole])
+        store.flush()
+        assert store.count() == entries
+        (back,) = store.columns(data)
+    matrices = [Matrix(data, data, symmetric=False) for _ in range(2)]
+    for matrix, of in zip(matrices, (whole, back)):
+        matrix.put(of)
+    one, other = matrices
+    assert np.array_equal(one.values, other.values, equal_nan=True)
+    assert np.array_equal(one.numbers["recall"], other.numbers["recall"], equal_nan=True)
+    assert (one.reasons, one.caveats) == (other.reasons, other.caveats)
+    assert one.seconds == pytest.approx(other.seconds)
+
+
+SABOTAGE = {
+    "values": "UPDATE tiles SET numbers = x'00'",
+    "infinite": "UPDATE tiles SET numbers = CAST(zeroblob(length(numbers) - 8) || "
+    "x'000000000000f07f' AS BLOB)",
+    "no reason": 'UPDATE tiles SET notes = replace(notes, \'"reasons": {\', \'"reasons": {"0": '
+    '"none", \')',
+    "pairs": "UPDATE tiles SET pairs = x'00'",
+    "data": "UPDATE tiles SET data = '[]'",
+    "size": "UPDATE tiles SET size = 1",
+    "a million": "UPDATE tiles SET size = 1000000000000",
+    "notes": "UPDATE tiles SET notes = '[]'",
+    "words": "UPDATE tiles SET notes = replace(notes, '\"caveats\": {', "
+    '\'"caveats": {"99999": 1\')',
+    "version": "UPDATE tiles SET version = 'first'",
+}
+
+
+@pytest.mark.parametrize("what", SABOTAGE)
+def test_a_damaged_tile_is_refused_by_the_name_of_the_file(what, many, tmp_path):
+    path = tmp_path / "run.db"
+    some = dict(list(many.items())[:35])
+    rs.compare(some, measures="cka", save=path, progress=False)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(SABOTAGE[what])
+    connection.close()
+    for call in (
+        lambda: rs.load(path),
+        lambda: rs.compare(some, measures="cka", save=path, progress=False),
+    ):
+        with pytest.raises(ValueError, match=r"run\.db is damaged"):
+            call()
+
+
+def test_a_tile_that_unpacks_to_more_than_it_says_is_refused():
+    (row,) = tile_rows(column([1, 2, 3]))
+    bomb = (*row[:5], zlib.compress(bytes(10**6)), *row[6:])
+    with pytest.raises(ValueError, match=r"reshape|buffer|cannot"):
+        column_of(*bomb)
+
+
+def test_cells_of_a_column_without_a_value_have_a_reason():
+    cells = list(cells_of(column([1, np.nan, 3], reasons={1: "no"})))
+    assert [(c.x, c.y, c.value, c.reason) for c in cells] == [
+        ("a", "a", 1.0, None),
+        ("a", "b", None, "no"),
+        ("b", "b", 3.0, None),
+    ]
+
+
+def test_columns_of_a_comparison_have_each_pair_of_data_once(compared):
+    cka = [c for c in columns_of(compared) if c.measure == "cka"]
+    pairs = [frozenset((c.data[i], c.data[j])) for c in cka for i, j in zip(c.x, c.y)]
+    distinct = len(compared.rows) - 1
+    assert len(pairs) == len(set(pairs)) == distinct * (distinct + 1) // 2
+
+
+KILLED = """
+import sys, numpy as np, resemblance as rs
+rng = np.random.default_rng(0)
+latent = rng.standard_normal((60, 10))
+reps = {f"r{i}": np.tanh(latent @ rng.standard_normal((10, 12))) for i in range(600)}
+rs.compare(reps, measures="cka", save=sys.argv[1], progress=False)
+print("finished")
+"""
+
+
+def test_a_killed_run_of_many_goes_on_with_the_tiles_in_its_file(tmp_path):
+    path = tmp_path / "run.db"
+    command = [sys.executable, "-c", KILLED, str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while _count(path) < 20000 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = _count(path)
+    assert before >= 20000
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"finished\n"
+    assert _count(path) == 600 * 601 // 2  # nothing was computed twice
+    assert not rs.load(path).failures
+
+
+def _count(path) -> int:
+    try:
+        with Store(path, read_only=True) as store:
+            return store.count()
+    except ValueError:
+        return 0
+
+
+# -------------------------------------------------------------------------------- work and entries
+
+
+def test_work_is_cut_into_parts_that_have_all_of_it(many):
+    reps = tuple(rs.Representation(data, name) for name, data in list(many.items())[:11])
+    for work in (Pairs(reps, None), Pairs(reps[:4], reps[4:])):
+        todo = {m.spec: work.wanted(m) for m in (rs.cka, rs.pwcca)}
+        (task,) = work.tasks([rs.cka, rs.pwcca], todo, 10**9)
+        seen = {m.spec: set() for m in task.measures}
+        for part in task.parts(3):
+            assert max(len(part.rows), len(part.columns)) <= 3
+            for p, m in enumerate(part.measures):
+                for i, j in np.argwhere(part.forward[p]):
+                    seen[m.spec].add((part.rows[i].name, part.columns[j].name))
+                if part.backward is not None and not part.is_diagonal:
+                    for j, i in np.argwhere(part.backward[p]):
+                        seen[m.spec].add((part.columns[j].name, part.rows[i].name))
+        assert {spec: len(pairs) for spec, pairs in seen.items()} == {
+            spec: np.count_nonzero(of) for spec, of in todo.items()
+        }
+
+
+def test_entries_become_a_column():
+    entries = Entries()
+    entries.add(0, 1, Scored(0.5, None, {"recall": 1.0}), 2.0)
+    entries.add(1, 2, Scored(None, "constant"), 1.0)
+    found = entries.column("m", 1, DATA)
+    assert found.values[0] == 0.5
+    assert np.isnan(found.values[1])
+    assert found.reasons == {1: "constant"}
+    assert np.array_equal(found.numbers["recall"], [1.0, np.nan], equal_nan=True)
+    assert found.seconds == 3.0
+
+
+def test_linear_alignments_of_many_pairs_are_the_single_ones_to_the_last_bit(many):
+    inputs = [rs.Representation(data, name) for name, data in list(many.items())[:9]]
+    wide = rs.Representation(np.random.default_rng(5).standard_normal((30, 50)), "wide")
+    scores = rs.cka.all_pairs([*inputs, wide], [*inputs, wide])
+    for i, x in enumerate([*inputs, wide]):
+        for j, y in enumerate([*inputs, wide]):
+            assert scores.values[i, j] == rs.cka(x, y)
+    square = [*inputs, wide]
+    upper = np.triu(scores.values)
+    assert np.array_equal(np.triu(rs.cka.all_pairs(square, square).values), upper)
