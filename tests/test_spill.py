@@ -10,7 +10,8 @@ import socket
 import subprocess
 import sys
 import threading
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -162,29 +163,29 @@ def test_views_in_memory_are_the_same(x):
 
 
 def test_the_folder_is_private_and_is_removed(tmp_path):
-    with ProcessPoolExecutor(1) as pool, lending(pool, tmp_path) as lender:
+    with ProcessPoolExecutor(1) as pool, lending(pool, tmp_path, 0) as lender:
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
         assert str(os.getpid()) in folder.name.split("-")
         assert isinstance(lender, Files)
     assert leftovers(tmp_path) == []
-    with pytest.raises(KeyboardInterrupt), lending(Executor(), tmp_path):
+    with pytest.raises(KeyboardInterrupt), lending(Executor(), tmp_path, 0):
         raise KeyboardInterrupt
     assert leftovers(tmp_path) == []
 
 
 def test_only_executors_with_processes_here_get_a_folder_by_themselves(tmp_path, monkeypatch):
     monkeypatch.setattr(spill, "IN_MEMORY", tmp_path)
-    with ProcessPoolExecutor(1) as pool, lending(pool, None) as lender:
+    with ProcessPoolExecutor(1) as pool, lending(pool, None, 0) as lender:
         assert isinstance(lender, Files)
         assert len(leftovers(tmp_path)) == 1
-        with lending(pool, False) as other:
+        with lending(pool, False, 0) as other:
             assert other is None
     for executor in (None, Executor()):
-        with lending(executor, None) as lender:
+        with lending(executor, None, 0) as lender:
             assert lender is None
     problem = "spill='/nowhere' is not a folder; make it first"
-    with pytest.raises(ValueError, match=problem), lending(Executor(), "/nowhere"):
+    with pytest.raises(ValueError, match=problem), lending(Executor(), "/nowhere", 0):
         pass
 
 
@@ -192,7 +193,7 @@ KILLED = """
 import os, signal, sys, numpy as np
 from concurrent.futures import Executor
 from resemblance.lending import lending
-with lending(Executor(), sys.argv[1]):
+with lending(Executor(), sys.argv[1], 0):
     if len(sys.argv) > 2:
         os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -211,3 +212,140 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
         folder.mkdir()
     assert run(tmp_path) == 0
     assert leftovers(tmp_path) == sorted([elsewhere.name, alive.name])
+
+
+# --------------------------------------------------------------------------------- in a comparison
+
+
+@pytest.fixture
+def arrays(rng) -> dict[str, np.ndarray]:
+    common = rng.standard_normal((40, 6))
+    arrays = {str(i): common + 0.5 * rng.standard_normal((40, 6)) for i in range(6)}
+    return arrays | {"wide": rng.standard_normal((40, 50)).astype(np.float32)}
+
+
+@view
+def noted(x: Representation) -> float:
+    with Path(os.environ["NOTES"]).open("a") as file:
+        file.write(f"{x.name}\n")
+    return np.ones(len(x.array))
+
+
+@rs.measure(
+    label="Noting",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="nobody2026nothing",
+)
+def noting(x, y):
+    """Noting: 1, and the name of each representation whose view is computed goes into a file."""
+    return float(noted(x) @ noted(y) / len(x.array))
+
+
+def fork_pool():
+    return ProcessPoolExecutor(2, get_context("fork"))
+
+
+def threads():
+    return ThreadPoolExecutor(2)
+
+
+@pytest.mark.parametrize("executor", [fork_pool, threads])
+@pytest.mark.parametrize("tile", [None, 1, 3])
+def test_each_view_is_computed_once(arrays, executor, tile, tmp_path, monkeypatch):
+    monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
+    rs.compare(arrays, measures=noting, progress=False)
+    (tmp_path / "notes").unlink()
+    with executor() as pool:
+        rs.compare(arrays, measures=noting, executor=pool, tile=tile, progress=False)
+        names = (tmp_path / "notes").read_text().split()
+        assert sorted(names) == sorted(arrays)
+        (tmp_path / "notes").unlink()
+        few = dict(list(arrays.items())[:3])
+        rs.compare(few, arrays, measures=noting, executor=pool, tile=tile, progress=False)
+        assert len((tmp_path / "notes").read_text().split()) == len(few) + len(arrays)
+
+
+@pytest.mark.parametrize("executor", [fork_pool, threads])
+@pytest.mark.parametrize("how", [None, False, "folder"])
+def test_what_is_lent_changes_no_bit(arrays, executor, how, tmp_path):
+    rows = dict(list(arrays.items())[:3])
+    measures = [m for m in rs.preset("default") if m.name != "rtd"]
+    expected = [rs.compare(arrays, measures=measures), rs.compare(rows, arrays, measures=measures)]
+    options = {"measures": measures, "spill": tmp_path if how == "folder" else how, "tile": 2}
+    with executor() as pool:
+        results = [
+            rs.compare(arrays, executor=pool, **options),
+            rs.compare(rows, arrays, executor=pool, **options),
+        ]
+    for one, other in zip(expected, results, strict=True):
+        assert one.failures == other.failures
+        for m in measures:
+            np.testing.assert_array_equal(one[m.spec], other[m.spec], err_msg=m.spec)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore:compare. memory=.* is less than one pair takes")
+def test_groups_of_measures_and_small_budgets_are_lent_one_after_the_other(arrays, tmp_path):
+    measures = ["cka", "rsa", "jaccard", "distance_correlation", "procrustes"]
+    expected = rs.compare(arrays, measures=measures)
+    with fork_pool() as pool:
+        result = rs.compare(
+            arrays, measures=measures, executor=pool, memory="60 kB", tile=2, spill=tmp_path
+        )
+    for m in measures:
+        np.testing.assert_array_equal(expected[m], result[m])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_is_stopped_leaves_nothing_behind(arrays, tmp_path):
+    def stop(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with fork_pool() as pool, pytest.raises(KeyboardInterrupt):
+        rs.compare(arrays, executor=pool, spill=tmp_path, progress=stop)
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_executors_share_through_a_folder(arrays, tmp_path):
+    class Elsewhere:
+        """An executor of nobody's: it pickles what it gets, as one of other machines."""
+
+        def submit(self, function, *arguments):
+            future = Future()
+            future.set_result(function(*pickle.loads(pickle.dumps(arguments))))
+            return future
+
+    expected = rs.compare(arrays, measures="cka")
+    lent = rs.compare(arrays, measures="cka", executor=Elsewhere(), tile=1, spill=tmp_path)
+    np.testing.assert_array_equal(lent["cka"], expected["cka"])
+
+
+@pytest.mark.parametrize("memory", ["40 kB", "1GB"])
+@pytest.mark.filterwarnings("ignore:compare. memory=.* is less than one pair takes")
+def test_threads_forget_what_no_task_needs(arrays, memory):
+    inputs = [Representation(data, name) for name, data in arrays.items()]
+    holding = []
+
+    def look(done: int, total: int) -> None:
+        holding.append(sum(any(map(np.ndim, r.views.values())) for r in inputs))
+
+    with threads() as pool:
+        rs.compare(inputs, measures="rsa", executor=pool, tile=1, memory=memory, progress=look)
+    assert max(holding) == len(inputs) if memory == "1GB" else max(holding) < len(inputs)
+    assert not any(isinstance(v, np.ndarray) for r in inputs for v in r.views.values())
+
+
+def test_evidence_is_the_same_with_what_is_lent(arrays, tmp_path):
+    options = {"measures": ["procrustes", "mutual_knn"], "draws": 19, "progress": False}
+    few = dict(list(arrays.items())[:3])
+    here = rs.evidence(few, **options)
+    with fork_pool() as pool:
+        there = rs.evidence(few, **options, executor=pool, spill=tmp_path)
+    for m in options["measures"]:
+        np.testing.assert_array_equal(here.p(m), there.p(m))
+        np.testing.assert_array_equal(here.low(m), there.low(m))
+    assert not list(tmp_path.iterdir())

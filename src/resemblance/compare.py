@@ -212,8 +212,9 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         stack.enter_context(single_threaded())
         workers_write = store and store.is_shared and shares_files(settings.executor)
         keep = store.path if store and workers_write else None
-        lender = stack.enter_context(lending(settings.executor, settings.spill))
-        plan = _plan(outlines, settings, lender, keep)
+        budget = _budget(settings)
+        lender = stack.enter_context(lending(settings.executor, settings.spill, budget))
+        plan = _plan(outlines, settings, budget, lender, keep)
         advance = stack.enter_context(reporting(settings.progress, plan.total, "comparing"))
         if plan.total:
             advance(0)  # says how much there is before the first of it is done
@@ -239,10 +240,13 @@ class RunPlan(NamedTuple):
 
 
 def _plan(
-    outlines: Sequence[Outline], settings: Settings, lender: Lender | None, keep: Path | None
+    outlines: Sequence[Outline],
+    settings: Settings,
+    budget: int,
+    lender: Lender | None,
+    keep: Path | None,
 ) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
-    budget = _budget(settings)
     workers = workers_of(settings.executor) if settings.executor else 0
     pairs = sum(outline.work.size for outline in outlines)
     todos = _without_repeats(outlines)

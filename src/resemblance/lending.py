@@ -14,20 +14,14 @@ import numpy as np
 
 from .measure import Measure
 from .representation import Representation
-from .spill import Files, Shared, folders_for, lent_views, private_folders
-from .workers import Call, has_processes
+from .spill import Files, Shared, bytes_of_views, folders_for, lent_views, private_folders
+from .workers import Call, has_processes, workers_of
 
 Measures = tuple[Measure, ...]
 
 
 class Lender(Protocol):
-    """Lends representations with their views to workers.
-
-    ``is_eager``: views take the memory that is budgeted, and end when no call that was made needs
-    them.
-    """
-
-    is_eager: bool
+    """Lends representations with their views to workers."""
 
     def has_room(self, representations: Iterable[Representation], measures: Measures) -> bool:
         """Say whether the views of all can be lent."""
@@ -36,32 +30,49 @@ class Lender(Protocol):
         """Return what travels in place of a representation, and the calls to make before, the
         first time."""
 
+    def rest(self, x: Representation, measures: Measures) -> None:
+        """Take note that no call in progress needs what was lent; a later one may."""
+
     def end(self, x: Representation, measures: Measures) -> None:
         """Give up what was lent: no call needs it any more."""
 
 
 class Threads:
-    """Lends representations to threads of this process."""
+    """Lends representations to threads of this process.
 
-    is_eager = True
+    Views stay as long as tasks may need them if ``room`` bytes suffice for all, and else as long as
+    calls in progress do.
+    """
+
+    def __init__(self, room: int):
+        self._room = room
+        self._staying: dict[Hashable, int] = {}
 
     def has_room(self, representations: Iterable[Representation], measures: Measures) -> bool:
-        """Say yes: nothing is copied."""
-        return True
+        """Say whether all views can stay."""
+        return sum(bytes_of_views(*x.shape, measures) for x in representations) <= self._room
 
     def lend(self, x: Representation, measures: Measures) -> tuple[Any, list[Call]]:
         """Return the representation itself."""
+        size = bytes_of_views(*x.shape, measures)
+        if (id(x), measures) not in self._staying and size <= self._room:
+            self._staying[id(x), measures] = size
+            self._room -= size
         return Shared(x), []
+
+    def rest(self, x: Representation, measures: Measures) -> None:
+        """Let the representation forget its views if they cannot stay."""
+        if (id(x), measures) not in self._staying:
+            x.forget()
 
     def end(self, x: Representation, measures: Measures) -> None:
         """Let the representation forget its views."""
+        self._room += self._staying.pop((id(x), measures), 0)
         x.forget()
 
 
 class Cluster:
     """Lends representations as futures of a Dask cluster, whose workers hand views on."""
-
-    is_eager = False
 
     def __init__(self, executor: Any):
         self._client, self._options = executor._client, executor._kwargs
@@ -82,20 +93,26 @@ class Cluster:
             self._lent[key] = x, self._client.submit(lent_views, x, measures, **options)
         return self._lent[key][1], []
 
+    def rest(self, x: Representation, measures: Measures) -> None:
+        """Do nothing."""
+
     def end(self, x: Representation, measures: Measures) -> None:
         """Let go of the future, whose views end with it."""
         self._lent.pop((id(x), measures), None)
 
 
 @contextmanager
-def lending(executor: Executor | None, spill: str | Path | bool | None) -> Iterator[Lender | None]:
+def lending(
+    executor: Executor | None, spill: str | Path | bool | None, memory: int
+) -> Iterator[Lender | None]:
     """Yield what lends views to the workers of an executor; None if they compute their own.
 
     ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
-    this machine, or that of temporary files, for the processes of a pool.
+    this machine, or that of temporary files, for the processes of a pool. ``memory`` is the budget
+    of each worker for views.
     """
     if isinstance(executor, ThreadPoolExecutor):
-        yield Threads()
+        yield Threads(memory * workers_of(executor))
     elif executor is None or spill is False:
         yield None
     elif isinstance(spill, str | Path) or has_processes(executor):
@@ -182,6 +199,8 @@ class Loans:
     def _end_if_unused(self, use: Use) -> None:
         if self._lender is None or self._users[use.key] > 0:
             return
-        if self._lender.is_eager or use.key not in self._current:
+        if use.key in self._current:
+            self._lender.rest(*use)
+        else:
             del self._users[use.key]
             self._lender.end(*use)

@@ -152,8 +152,6 @@ class Files:
     ``room``: the bytes that may be written to each folder.
     """
 
-    is_eager = False
-
     def __init__(self, room: Mapping[Path, float]):
         self._room = dict(room)
         self._lent: dict[tuple[int, Measures], FileOfViews] = {}
@@ -182,6 +180,9 @@ class Files:
         self._room[folder] -= size
         self._uses[id(x)] += 1
         return loan, [Call(f"views of {x.name} by {brief(measures)}", write_views, (loan,))]
+
+    def rest(self, x: Representation, measures: Measures) -> None:
+        """Do nothing."""
 
     def end(self, x: Representation, measures: Measures) -> None:
         """Remove the file of the views, and that of the representation with the last of these."""
@@ -234,11 +235,12 @@ def private_folders(places: Iterable[Path]) -> Iterator[dict[Path, float]]:
 def _bytes_of(x: Representation, measures: Measures) -> int:
     """Return about how many bytes a representation and its views take."""
     n, d = x.shape
-    return (0 if x.path else 8 * n * d) + _bytes_of_views(n, d, measures)
+    return (0 if x.path else 8 * n * d) + bytes_of_views(n, d, measures)
 
 
 @lru_cache(maxsize=64)
-def _bytes_of_views(n: int, d: int, measures: Measures) -> int:
+def bytes_of_views(n: int, d: int, measures: Measures) -> int:
+    """Return about how many bytes the views of an (n, d) array take."""
     return group_measures(measures, n, d, 1, 2**62)[0].size
 
 

@@ -32,6 +32,7 @@ class Bench:
     memory: int
     save: Path | None
     tick: Callable[[float], None]
+    spill: str | Path | bool | None = None
     vectors: dict[VectorKey, Vector] = field(default_factory=dict)
 
     @property
@@ -43,7 +44,7 @@ class Bench:
     def options(self) -> dict[str, Any]:
         """How comparisons are computed here."""
         settings = {"executor": self.executor, "memory": self.memory, "save": self.save}
-        return {**settings, "progress": False}
+        return {**settings, "spill": self.spill, "progress": False}
 
     def remember(self) -> None:
         """Read the vectors of these representations from the file, if there is one."""

@@ -52,6 +52,7 @@ def evidence(
     memory: int | str = "half",
     progress: Progress = True,
     save: str | Path | None = None,
+    spill: str | Path | bool | None = None,
 ) -> Evidence:
     r"""Compare representations, and say of each score how much of it is chance and how sure it is.
 
@@ -67,9 +68,9 @@ def evidence(
 
     Parameters
     ----------
-    representations, other, executor, memory, progress, save : as in :func:`compare`. All pairs of
-        one list, or the pairs of two. The file of ``save`` keeps values, draws and parts; the same
-        call continues it, and :func:`load_evidence` reads it.
+    representations, other, executor, memory, progress, save, spill : as in :func:`compare`. All
+        pairs of one list, or the pairs of two. The file of ``save`` keeps values, draws and parts;
+        the same call continues it, and :func:`load_evidence` reads it.
     measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
     within : a label for each sample; orders stay inside groups of equal labels. For classes that
         both sides share: what they have in common beyond the classes.
@@ -107,7 +108,7 @@ def evidence(
     )
     budget, path = budget_of(memory, executor), None if save is None else Path(save)
     with in_hundredths(progress, sum(SHARES), "evidence") as tick:
-        bench = Bench(layout, executor, budget, path, tick)
+        bench = Bench(layout, executor, budget, path, tick, spill)
         result = _gathered(bench, sides, chosen, design, level, exact)
     if path is not None:
         save_evidence(result, path)
