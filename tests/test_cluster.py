@@ -6,6 +6,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import forkserver, get_context
 from pathlib import Path
@@ -177,6 +179,46 @@ def test_evidence_on_a_cluster_is_the_same(client, tmp_path, rng):
             np.testing.assert_array_equal(here.low(measure), other.low(measure))
 
 
+def test_views_are_lent_in_the_memory_of_a_cluster(client, rng, tmp_path):
+    arrays = {str(i): rng.standard_normal((40, 6)) for i in range(5)}
+    arrays["wide"] = rng.standard_normal((40, 50))
+    measures = [m for m in rs.preset("default") if m.name != "rtd"]
+    here = rs.compare(arrays, measures=measures)
+    for spill in (None, False, tmp_path):
+        executor = Recorded(client.get_executor())
+        there = rs.compare(arrays, measures=measures, executor=executor, tile=2, spill=spill)
+        futures = [f for arguments in executor.submitted for f in arguments if is_future(f)]
+        assert len({f.key for f in futures}) == (len(arrays) if spill is None else 0)
+        assert all(np.array_equal(here[m.spec], there[m.spec]) for m in measures)
+    assert not list(tmp_path.iterdir())
+
+
+def is_future(argument) -> bool:
+    return type(argument).__name__ == "Future"
+
+
+class Recorded:
+    """The executor of a Dask client that notes what it gets."""
+
+    def __init__(self, executor):
+        self._executor, self._client, self._kwargs = executor, executor._client, executor._kwargs
+        self.submitted = []
+
+    def submit(self, function, *arguments, **options):
+        self.submitted.append(arguments)
+        return self._executor.submit(function, *arguments, **options)
+
+
+def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(client, rng):
+    arrays = {str(i): rng.standard_normal((200, 20)) for i in range(6)}
+    killer = Killer(lambda: with_work(client))
+    executor = client.get_executor()
+    there = rs.compare(arrays, measures=["cka", "rsa"], executor=executor, tile=1, progress=killer)
+    assert killer.killed
+    here = rs.compare(arrays, measures=["cka", "rsa"])
+    assert all(np.array_equal(here[m], there[m]) for m in ("cka", "rsa"))
+
+
 def test_workers_without_the_resource_are_not_waited_for(client):
     address = client.scheduler.address
     with executors(None, address) as (work, trainer):
@@ -209,7 +251,41 @@ def example(name):
 def test_the_examples_run_a_study(client, pool, tmp_path, monkeypatch, alone):
     monkeypatch.chdir(tmp_path)
     options = {"models": alone.folder, "measures": ["cka"], "groups": "published"}
-    by_dask = example("slurm").study("dask", client.cluster, **options)
-    by_pool = example("mpi").study("pool", pool, **options)
+    by_dask = example("cluster_slurm").study("dask", client.cluster, **options)
+    by_pool = example("cluster_mpi").study("pool", pool, **options)
     assert by_dask.scores() == by_pool.scores() != {}
     assert rs.load("dask/comparisons.db").rows
+
+
+def test_the_examples_compare_the_arrays_of_a_folder(client, pool, tmp_path, rng):
+    by = {}
+    for name, where in [
+        ("cluster_processes", pool),
+        ("cluster_dask", client),
+        ("cluster_slurm", client.cluster),
+        ("cluster_mpi", pool),
+    ]:
+        folder = tmp_path / name
+        folder.mkdir()
+        for i in range(4):
+            np.save(folder / f"{i}.npy", np.random.default_rng(i).standard_normal((30, 4)))
+        by[name] = example(name).compared(folder, where, measures=["cka", "rsa"])
+        again = rs.load(folder / "comparison.db")
+        assert np.array_equal(again["rsa"], by[name]["rsa"])
+    one, *others = by.values()
+    assert all(np.array_equal(one[m], other[m]) for m in ("cka", "rsa") for other in others)
+    assert one.rows == ("0", "1", "2", "3")
+
+
+@pytest.mark.parametrize("name", ["cluster_processes", "cluster_dask"])
+def test_the_examples_for_one_machine_run_as_they_are(name, tmp_path, rng):
+    for i in range(3):
+        np.save(tmp_path / f"{i}.npy", rng.standard_normal((30, 4)))
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py", tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("Comparison of 3 x 3 representations by 24 measures")
+    assert rs.load(tmp_path / "comparison.db").rows == ("0", "1", "2")

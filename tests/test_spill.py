@@ -324,7 +324,7 @@ def test_other_executors_share_through_a_folder(arrays, tmp_path):
     np.testing.assert_array_equal(lent["cka"], expected["cka"])
 
 
-@pytest.mark.parametrize("memory", ["40 kB", "1GB"])
+@pytest.mark.parametrize("memory", ["5 kB", "1GB"])
 @pytest.mark.filterwarnings("ignore:compare. memory=.* is less than one pair takes")
 def test_threads_forget_what_no_task_needs(arrays, memory):
     inputs = [Representation(data, name) for name, data in arrays.items()]

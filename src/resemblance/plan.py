@@ -113,11 +113,21 @@ class Pairs(NamedTuple):
         return max(1, math.floor(math.sqrt(self.size / max(1.0, tasks))))
 
     def wanted(self, measure: Measure) -> np.ndarray:
-        """Say which pairs make the whole matrix: of a symmetric measure of one list, those of a row
-        with itself or a later one."""
-        shape = tuple(map(len, self.sides))
-        everything = np.ones(shape, dtype=bool)
-        return np.triu(everything) if measure.symmetric and self.columns is None else everything
+        """Say which pairs make the whole matrix: of a symmetric measure, one of the two orders of
+        a pair."""
+        everything = np.ones(tuple(map(len, self.sides)), dtype=bool)
+        if not measure.symmetric:
+            return everything
+        return np.triu(everything) if self.columns is None else everything & ~self._turned()
+
+    def _turned(self) -> np.ndarray:
+        """Say which pairs of a rectangle are in it before with row and column exchanged."""
+        turned = np.zeros(tuple(map(len, self.sides)), dtype=bool)
+        columns = {fingerprint(r): j for j, r in enumerate(self.sides[1])}
+        of_both = [(i, columns.get(fingerprint(r), -1)) for i, r in enumerate(self.rows)]
+        i, j = np.array([pair for pair in of_both if pair[1] >= 0], dtype=np.intp).reshape(-1, 2).T
+        turned[np.ix_(i, j)] = i[None, :] < i[:, None]
+        return turned
 
     def tasks(
         self,
