@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -145,8 +144,6 @@ def main() -> None:
                 print(rows[-1], flush=True)
     if options.write:
         with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
-            sizes = f"{options.count} representations {options.samples} x {options.features}"
-            file.write(f"# {platform.machine()}, {os.cpu_count()} cores; {sizes}, 23 measures\n")
             table = csv.writer(file, lineterminator="\n")
             table.writerow(Cost._fields)
             table.writerows([f"{v:.3g}" if type(v) is float else v for v in row] for row in rows)
