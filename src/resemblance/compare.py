@@ -203,14 +203,15 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         advance = stack.enter_context(reporting(settings.progress, plan.total, "comparing"))
         if plan.total:
             advance(0)  # says how much there is before the first of it is done
-        for batch in chain([plan.hopeless], run_tasks(plan.tasks, settings.executor, save)):
+        for batch in filter(
+            None, chain([plan.hopeless], run_tasks(plan.tasks, settings.executor, save))
+        ):
             for column in batch:
                 for outline in outlines:
                     outline.put(column)
             if store:
                 store.put(batch)
-            if batch:
-                advance(sum(column.size for column in batch))
+            advance(sum(column.size for column in batch))
     return tuple(outline.comparison() for outline in outlines)
 
 
