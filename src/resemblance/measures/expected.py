@@ -32,8 +32,9 @@ from ..views.neighbour_kernels import (
     local_rbf_size,
     spread,
 )
-from ..views.neighbours import Affinity, Index, Metric, NeighbourSearch, nearest
+from ..views.neighbours import Index, NeighbourSearch, nearest
 from ..views.shared_neighbours import attainable, mean_product, mean_share
+from ..views.similarities import Affinity, Metric
 from ..views.spectra import components_for, decomposition, energy, rank, with_tied
 
 LONGEST = 24  # common entries of two lists whose mean order is computed

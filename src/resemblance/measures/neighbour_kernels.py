@@ -24,8 +24,9 @@ from ..views.neighbour_kernels import (
     local_rbf_size,
     row_centered_product,
 )
-from ..views.neighbours import Index, Metric, NeighbourSearch
+from ..views.neighbours import Index, NeighbourSearch
 from ..views.recall import recall_of_both
+from ..views.similarities import Metric
 from .expected import (
     above_chance,
     mean_of_fuzzy_kernels,
