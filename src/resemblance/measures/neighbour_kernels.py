@@ -49,7 +49,7 @@ SIMILARITIES = COSINE | {"translation"}
 @measure(
     label="MKA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
@@ -137,7 +137,7 @@ def mka(
     reference="islam2025manifold",
     invariant_to=SIMILARITIES,
     differentiable=False,
-    version=2,
+    version=3,
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(
@@ -196,7 +196,7 @@ def kcka(
     larger_is_more_similar=True,
     range=(-np.inf, np.inf),
     symmetric=False,
-    version=2,
+    version=3,
     identity=False,
     reference="huh2024platonic",
     invariant_to=COSINE,
