@@ -219,14 +219,13 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         if plan.total:
             advance(0)  # says how much there is before the first of it is done
         scores = run_tasks(plan.streams, settings.executor, lender, save)
-        for batch in chain([plan.hopeless], scores):
+        for batch in filter(None, chain([plan.hopeless], scores)):
             for column in batch:
                 for outline in outlines:
                     outline.put(column)
             if store:
                 store.put(batch)
-            if batch:
-                advance(sum(column.size for column in batch))
+            advance(sum(column.size for column in batch))
     return tuple(outline.comparison() for outline in outlines)
 
 

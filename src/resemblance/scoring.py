@@ -19,6 +19,7 @@ from .representation import Representation, Undefined, comparing, fingerprint, w
 
 SIDE = 128  # rows and columns that are computed together; scores do not depend on it
 PATIENCE = 0.05  # seconds of work after which scores are handed on
+FEW = 32  # pairs of which each is handed on at once: the next may take long
 
 
 def scores_of(task: TileTask) -> Iterator[list[Column]]:
@@ -54,7 +55,7 @@ def _one_by_one(part: TileTask, positions: Sequence[int]) -> Iterator[list[Colum
     data = tuple(map(fingerprint, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
     entries, since = {p: Entries() for p in positions}, time.monotonic()
-    for i, j in _pairs(part, positions):
+    for pairs, (i, j) in enumerate(_pairs(part, positions)):
         x, y = part.rows[i], part.columns[j]
         with comparing(x, y):
             for p in positions:
@@ -62,7 +63,7 @@ def _one_by_one(part: TileTask, positions: Sequence[int]) -> Iterator[list[Colum
                     entries[p].add(i, offset + j, *_timed(part.measures[p], x, y))
                 if _is_turned(part, p, i, j):
                     entries[p].add(offset + j, i, *_timed(part.measures[p], y, x))
-        if time.monotonic() - since > PATIENCE:
+        if pairs < FEW or time.monotonic() - since > PATIENCE:
             yield _columns(part, entries, data)
             entries, since = {p: Entries() for p in positions}, time.monotonic()
     yield _columns(part, entries, data)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import Array, device, namespace
 from ..representation import Representation
-from ..views.neighbours import Nearest, Ties
+from ..views.ties import Nearest, Ties
 
 Kind = Literal["fixed", "axes", "labels", "pairs", "graph", "nearest", "parts"]
 ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache

@@ -32,8 +32,9 @@ from ..views.neighbour_kernels import (
     local_rbf_size,
     spread,
 )
-from ..views.neighbours import Affinity, Index, Metric, NeighbourSearch, nearest
+from ..views.neighbours import Index, NeighbourSearch, nearest
 from ..views.shared_neighbours import attainable, mean_product, mean_share
+from ..views.similarities import Affinity, Metric
 from ..views.spectra import components_for, decomposition, energy, rank, with_tied
 
 LONGEST = 24  # common entries of two lists whose mean order is computed
@@ -321,8 +322,13 @@ def _tableaux(m: int) -> dict[tuple[int, ...], int]:
 # ------------------------------------------------------------------------------------------ outputs
 
 
+def predictions(x: Representation) -> Array:
+    """The class of every sample, the first of those that are equally likely, shape (n,)."""
+    return x.xp.argmax(x.array, axis=1)
+
+
 def mean_of_predictions(x: Representation, y: Representation) -> float:
     """The probability that predictions for two samples, drawn one by one, differ."""
-    classes = (to_numpy(r.array).argmax(axis=1) for r in (x, y))
+    classes = (to_numpy(predictions(r)) for r in (x, y))
     p, q = (np.bincount(c, minlength=x.shape[1]) / x.shape[0] for c in classes)
     return float(1 - p @ q)

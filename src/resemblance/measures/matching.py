@@ -7,7 +7,19 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, epsilon, inner, like, namespace, norm, root, scalar, to_numpy
+from ..arrays import (
+    Array,
+    at_least_zero,
+    detach,
+    epsilon,
+    inner,
+    like,
+    namespace,
+    norm,
+    root,
+    scalar,
+    to_numpy,
+)
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation
@@ -118,7 +130,7 @@ def _after_matching(x: Representation, y: Representation) -> Array:
     """The distance from the differences themselves: slower, but accurate where the products of all
     columns are alike."""
     a, b, scale = comparable_columns(x, y)
-    return scale * _matched_residual(a, b, *assignment(_gains(to_numpy(a), to_numpy(b))))
+    return scale * _matched_residual(a, b, *assignment(_gains(detach(a), detach(b))))
 
 
 @measure(
@@ -162,7 +174,7 @@ def soft_matching(
     a, b, scale = _columns(x, y, units)
     if scalar(scale) == 0:
         return scale
-    rows, columns, masses = transport_plan(_squared_distances(to_numpy(a), to_numpy(b)))
+    rows, columns, masses = transport_plan(to_numpy(_squared_distances(detach(a), detach(b))))
     moved = x.xp.take(a, like(rows, a), axis=1) - x.xp.take(b, like(columns, b), axis=1)
     # At its minimum it does not change with the plan.
     return scale * norm(moved * like(masses**0.5, a)[None, :])
@@ -182,13 +194,19 @@ def _nonzero(lengths: Array) -> Array:
     return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
-def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _squared_distances(a: Array, b: Array) -> Array:
     """Squared Euclidean distances between columns, from what is left of them without a common
     offset."""
-    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    xp, common = namespace(a, b), _common(a, b)
     a, b = a - common, b - common
-    squares = (a * a).sum(axis=0)[:, None] + (b * b).sum(axis=0)[None, :] - 2 * (a.T @ b)
-    return np.asarray(np.maximum(squares, 0))
+    squares = xp.sum(a * a, axis=0)[:, None] + xp.sum(b * b, axis=0)[None, :]
+    return at_least_zero(squares - 2 * (xp.matrix_transpose(a) @ b))
+
+
+def _common(a: Array, b: Array) -> Array:
+    """The mean column of both, shape (n, 1)."""
+    xp = namespace(a, b)
+    return (xp.mean(a, axis=1) + xp.mean(b, axis=1))[:, None] / 2
 
 
 def _greedy(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -208,17 +226,17 @@ def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     return inner(matrix, like(mask, matrix))
 
 
-def _gains(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _gains(a: Array, b: Array) -> Array:
     """Inner products of all columns, up to what every matching has: that of a common offset would
     drown the rest.
 
     All columns of the narrower side are matched, so that its products with what is subtracted are
     in every matching.
     """
-    common = (a.mean(axis=1) + b.mean(axis=1))[:, None] / 2
+    common = _common(a, b)
     left = a - common if a.shape[1] >= b.shape[1] else a
     right = b - common if b.shape[1] >= a.shape[1] else b
-    return np.asarray(left.T @ right)
+    return namespace(a, b).matrix_transpose(left) @ right
 
 
 def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:

@@ -16,9 +16,11 @@ from ..declared import when
 from ..measure import measure
 from ..representation import Representation
 from ..views.neighbour_kernels import spread
-from ..views.neighbours import Affinity, Index, Metric, Nearest, NeighbourSearch, nearest
+from ..views.neighbours import Index, NeighbourSearch, nearest
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import mean_product, mean_share, ranks_of, relative
+from ..views.similarities import Affinity, Metric
+from ..views.ties import Nearest
 from .chance import of_mean_ranks, of_neighbour_sets, of_returns
 from .expected import above_chance, chance_of_return, mean_of_returns, mean_share_of_neighbours, one
 from .leaving_out.neighbour_sets import mutual_knn_without

@@ -24,8 +24,9 @@ from ..views.neighbour_kernels import (
     local_rbf_size,
     row_centered_product,
 )
-from ..views.neighbours import Index, Metric, NeighbourSearch
+from ..views.neighbours import Index, NeighbourSearch
 from ..views.recall import recall_of_both
+from ..views.similarities import Metric
 from .expected import (
     above_chance,
     mean_of_fuzzy_kernels,
@@ -48,7 +49,7 @@ SIMILARITIES = COSINE | {"translation"}
 @measure(
     label="MKA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
@@ -136,7 +137,7 @@ def mka(
     reference="islam2025manifold",
     invariant_to=SIMILARITIES,
     differentiable=False,
-    version=2,
+    version=3,
     min_samples=lambda k, **_: k + 1,
     limits={"k": (1, np.inf)},
     changes=(
@@ -195,7 +196,7 @@ def kcka(
     larger_is_more_similar=True,
     range=(-np.inf, np.inf),
     symmetric=False,
-    version=2,
+    version=3,
     identity=False,
     reference="huh2024platonic",
     invariant_to=COSINE,

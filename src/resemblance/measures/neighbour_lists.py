@@ -14,9 +14,11 @@ import numpy as np
 
 from ..measure import measure
 from ..representation import Representation
-from ..views.neighbours import Affinity, Index, Nearest, NeighbourSearch
+from ..views.neighbours import Index, NeighbourSearch
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, table, tied_rows
+from ..views.similarities import Affinity
+from ..views.ties import Nearest
 from .expected import mean_of_orders
 from .neighbour_alignment import EUCLIDEAN
 from .neighbours import APPROXIMATE, COSINE

@@ -17,17 +17,7 @@ from ..measure import measure
 from ..representation import Representation
 from ..views.distances import row_blocks
 from ..views.neighbour_kernels import spread
-from ..views.neighbours import (
-    Index,
-    Metric,
-    Nearest,
-    NeighbourSearch,
-    cosines_of,
-    cosines_to,
-    nearest,
-    neighbours,
-    own_cosines,
-)
+from ..views.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import (
     begins_of,
@@ -37,6 +27,8 @@ from ..views.shared_neighbours import (
     shared_weight,
     tied_rows,
 )
+from ..views.similarities import Metric, cosines_of, cosines_to
+from ..views.ties import Nearest
 from .chance import of_neighbour_unions, of_profiles
 from .expected import mean_of_rankings, mean_of_unions
 from .leaving_out.neighbour_sets import jaccard_without
@@ -201,7 +193,7 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 @measure(
     label="2nd-Cos",
     family="neighbours",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,

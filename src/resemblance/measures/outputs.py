@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, namespace, to_numpy
+from ..arrays import Array, namespace, scalar, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined
-from .expected import mean_of_predictions
+from .expected import mean_of_predictions, predictions
 from .leaving_out.digits import as_float64, mean_without, need_samples
 
 
@@ -126,13 +126,13 @@ def jensen_shannon(
 def _are_correct(x: Representation, labels: tuple[int, ...]) -> np.ndarray:
     """Whether the prediction for each sample is its label, shape (n,)."""
     _check_labels(labels, x.shape[0])
-    return np.asarray(to_numpy(x.array).argmax(axis=1) == labels)
+    return np.asarray(to_numpy(predictions(x)) == labels)
 
 
 def _differ(x: Representation, y: Representation) -> np.ndarray:
     """Whether the predictions for each sample differ, shape (n,)."""
     _check_classes("disagreement", x, y)
-    return np.asarray(to_numpy(x.array).argmax(axis=1) != to_numpy(y.array).argmax(axis=1))
+    return np.asarray(to_numpy(predictions(x)) != to_numpy(predictions(y)))
 
 
 def _divergences(x: Representation, y: Representation, outputs: str) -> Array:
@@ -168,8 +168,8 @@ def _softmax(x: Representation) -> Array:
 
 
 def _checked(x: Representation) -> Array:
-    values = to_numpy(x.array)
-    if values.min() < 0 or abs(values.sum(axis=1) - 1).max() > 1e-3:
+    xp, values = x.xp, x.array
+    if scalar(xp.min(values)) < 0 or scalar(xp.max(xp.abs(xp.sum(values, axis=1) - 1))) > 1e-3:
         raise Undefined(
             'jensen_shannon: rows are not probabilities; pass outputs="logits" for logits'
         )

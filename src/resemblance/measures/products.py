@@ -27,9 +27,10 @@ from ..views.neighbour_kernels import (
     kernel_graph,
     local_rbf_kernel,
 )
-from ..views.neighbours import Affinity, Index, Metric, NeighbourSearch
+from ..views.neighbours import Index, NeighbourSearch
 from ..views.points import preshape, size
 from ..views.shared_neighbours import rank_matrix
+from ..views.similarities import Affinity, Metric
 from ..views.spectra import decomposition, orthonormal_basis, with_tied
 
 

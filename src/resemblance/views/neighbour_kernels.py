@@ -4,7 +4,8 @@ more with ties.
 Row i holds the k nearest neighbours of sample i, so a matrix need not be symmetric. Samples that
 tie for the last places share what is in these places equally. A kernel is the same for a
 representation of any size: distances come in unit size, and every width is relative to them.
-Computed by NumPy and SciPy.
+Distances and products are computed in the library and on the device of the data, what follows from
+those of the neighbours by NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..arrays import detach, epsilon, norm, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .distances import gathered_blocks, row_blocks
-from .neighbours import Affinity, Nearest, NeighbourSearch, nearest, neighbours
+from .distances import row_blocks
+from .neighbours import NeighbourSearch, nearest, neighbours
 from .points import preshape, unit, unit_rows
+from .similarities import Affinity, products, squared_distances
+from .ties import Nearest
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -52,12 +55,10 @@ def kernel_values(
     ("cosine"). ``centered``: minus the mean of the row of the kernel, the value of the sample with
     itself included.
     """
-    rows = to_numpy(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
-    indices = neighbours(x, *search)
-    values = np.empty(indices.shape, dtype=rows.dtype)
-    for start, stop in gathered_blocks(len(indices), search.k * rows.shape[1]):
-        values[start:stop] = np.einsum("ikd,id->ik", rows[indices[start:stop]], rows[start:stop])
-    return np.asarray(values - (rows @ rows.mean(axis=0))[:, None] if centered else values)
+    rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
+    values = products(rows, np.arange(x.shape[0]), neighbours(x, *search))
+    means = to_numpy(rows @ x.xp.mean(rows, axis=0)) if centered else np.zeros(x.shape[0])
+    return np.asarray(values - means[:, None])
 
 
 def affinity(kernel: Kernel) -> Affinity:
@@ -105,17 +106,17 @@ def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarra
     their mean.
     """
     by_cosine = search.metric == "cosine"
-    rows = to_numpy(unit_rows(x) if by_cosine else preshape(x))
+    rows = detach(unit_rows(x) if by_cosine else preshape(x))
     near = nearest(x, *search)
-    squares = _squared_distances(rows, near.listed)
-    lengths = np.linalg.norm(rows, axis=1)
+    squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
+    lengths = to_numpy(norm(rows, axis=1))
     if by_cosine:
         missing = (lengths == 0) / 2  # a zero row has cosine 0 with every sample
         distances = squares / 2 + missing[:, None] + missing[near.listed]
         lengths = np.ones_like(lengths)
     else:
         distances = np.sqrt(squares)
-    rounding = 16 * np.finfo(rows.dtype).eps * (lengths[:, None] + distances)
+    rounding = 16 * epsilon(rows) * (lengths[:, None] + distances)
     distances = _level(np.where(distances <= rounding, 0, distances), near)
     smallest = distances.min(axis=1, keepdims=True)
     return np.where(distances - smallest <= rounding, smallest, distances)
@@ -129,15 +130,6 @@ def _level(values: np.ndarray, near: Nearest) -> np.ndarray:
     means = np.where(last, values[rows], 0).sum(axis=1) / (values.shape[1] - certain)
     values[rows] = np.where(last, means[:, None], values[rows])
     return values
-
-
-def _squared_distances(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Squared distances between every row and the rows listed for it, shape of ``indices``."""
-    squares = np.empty(indices.shape)
-    for start, stop in gathered_blocks(len(indices), indices.shape[1] * rows.shape[1]):
-        difference = rows[indices[start:stop]] - rows[start:stop, None, :]
-        squares[start:stop] = np.einsum("ijk,ijk->ij", difference, difference)
-    return squares
 
 
 @view

@@ -9,7 +9,10 @@ import numpy as np
 from ..representation import Representation, as_representation, finite, view
 from ..rng import generator
 from .distances import row_blocks
-from .neighbours import Affinity, Index, Nearest, nearest_to, neighbours, similarity_of
+from .neighbours import Index, neighbours
+from .search import nearest_to
+from .similarities import Affinity, similarity_of
+from .ties import Nearest
 
 # samples whose neighbours are searched exactly as well: the standard error is at most 0.016
 SAMPLE = 1000

@@ -14,6 +14,7 @@ from ..rng import generator
 from .cross_barcode import SortedEdges, above_diagonal, enclosing_radius
 from .distances import distance_matrix
 from .points import centered
+from .similarities import take_rows
 
 
 class Draw(NamedTuple):
@@ -72,7 +73,7 @@ def sorted_edges(x: Representation, draw: Draw) -> SortedEdges:
 
 def _normalized(x: Representation, draw: Draw) -> np.ndarray:
     rows = subset(x.shape[0], *draw)
-    points = np.asarray(to_numpy(centered(x)), dtype=np.float64)[rows]
+    points = np.asarray(to_numpy(take_rows(centered(x), rows)), dtype=np.float64)
     largest = np.abs(points).max()
     distances = distance_matrix(points / largest) if largest > 0 else np.zeros((len(rows),) * 2)
     quantile = np.quantile(distances, 0.9)

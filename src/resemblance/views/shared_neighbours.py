@@ -1,5 +1,5 @@
-"""What two representations share of their nearest neighbours, with ties: computed per pair, by
-NumPy."""
+"""What two representations share of their nearest neighbours, with ties: computed per pair, from
+the lists of neighbours by NumPy, ranks among all samples where the data are."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import Array, device, epsilon, like, namespace, to_numpy
 from ..representation import Representation, view
 from .distances import row_blocks
 from .neighbour_kernels import spread
-from .neighbours import Metric, Nearest, NeighbourSearch, Ties, nearest, not_constant, similarity_of
+from .neighbours import NeighbourSearch, nearest
+from .similarities import Metric, similarity_of
+from .ties import Nearest, Ties
 
 ENTRIES = 2**21  # entries of the rows that are compared at a time
 Score = Callable[[Nearest, Nearest], float]
@@ -156,18 +159,16 @@ def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
     Equally near samples share their mean rank. The places for which samples tie have the mean of
     the ranks of these.
     """
-    not_constant(x)
     similarity, ties = similarity_of(x, metric), those.ties
     ranks, crowded = np.empty(those.listed.shape), np.flatnonzero(ties.crowded)
     for start, stop in row_blocks(len(ranks)):
         block, terms = similarity.to_others(np.arange(start, stop)), similarity.terms[start:stop]
-        for place, listed in enumerate(those.listed[start:stop].T):
-            ranks[start:stop, place] = _rank(block, listed, terms)
+        ranks[start:stop] = _ranks_of_listed(block, those.listed[start:stop], terms)
         first, last = np.searchsorted(ties.rows[crowded], (start, stop))
         for tie in crowded[first:last]:
             row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
             ranks[row, ties.certain[tie] :] = _ranks(
-                block[row - start], members, terms[row - start]
+                block[row - start, :], members, terms[row - start]
             ).mean()
     return ranks
 
@@ -175,36 +176,44 @@ def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
 def rank_matrix(x: Representation, metric: Metric) -> np.ndarray:
     """Rank in x of every other sample for every sample, as in :func:`ranks_of`, 0 on the diagonal,
     shape (n, n)."""
-    not_constant(x)
     similarity, n = similarity_of(x, metric), x.shape[0]
     ranks = np.zeros((n, n))
     for start, stop in row_blocks(n):
-        block = similarity.to_others(np.arange(start, stop))
+        block = to_numpy(similarity.to_others(np.arange(start, stop)))
         for row, entries in zip(range(start, stop), block):
             others = np.delete(np.arange(n), row)
             ranks[row, others] = _ranks(entries, others, similarity.terms[row])
     return ranks
 
 
-def _rank(block: np.ndarray, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Rank of one entry of every row among all, largest first; entries equal up to rounding share
-    their mean rank."""
-    values = np.take_along_axis(block, listed[:, None], axis=1)
-    rounding = 16 * np.finfo(block.dtype).eps * np.maximum(np.abs(values), terms[:, None])
-    larger, no_less = (
-        (block > values + rounding).sum(axis=1),
-        (block >= values - rounding).sum(axis=1),
-    )
-    return np.asarray((larger + no_less + 1) / 2)
+def _ranks_of_listed(block: Array, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Ranks of some entries of every row among all, largest first; entries equal up to rounding
+    share their mean rank.
+
+    One place of all rows at a time: only the counts leave the device.
+    """
+    xp = namespace(block)
+    values = xp.take_along_axis(block, xp.asarray(listed, device=device(block)), axis=1)
+    scales = like(terms, block)[:, None]
+    rounding = 16 * epsilon(block) * xp.where(xp.abs(values) > scales, xp.abs(values), scales)
+    places = []
+    for place in range(listed.shape[1]):
+        value, error = values[:, place : place + 1], rounding[:, place : place + 1]
+        larger = xp.count_nonzero(block > value + error, axis=1)
+        places.append(larger + xp.count_nonzero(block >= value - error, axis=1))
+    return (to_numpy(xp.stack(places, axis=1)) + 1) / 2
 
 
-def _ranks(entries: np.ndarray, listed: np.ndarray, terms: float) -> np.ndarray:
+def _ranks(entries: Array, listed: np.ndarray, terms: float) -> np.ndarray:
     """Ranks of many entries of one row, by sorting it."""
-    ordered, values = np.sort(entries), entries[listed]
-    rounding = 16 * np.finfo(entries.dtype).eps * np.maximum(np.abs(values), terms)
-    no_larger = np.searchsorted(ordered, values + rounding, side="right")
-    less = np.searchsorted(ordered, values - rounding, side="left")
-    return np.asarray((2 * len(entries) - no_larger - less + 1) / 2)
+    xp = namespace(entries)
+    ordered = xp.sort(entries)
+    values = xp.take(entries, xp.asarray(listed, device=device(entries)))
+    scales = xp.where(xp.abs(values) > terms, xp.abs(values), terms)
+    rounding = 16 * epsilon(entries) * scales
+    no_larger = xp.searchsorted(ordered, values + rounding, side="right")
+    less = xp.searchsorted(ordered, values - rounding, side="left")
+    return np.asarray((2 * entries.shape[0] - to_numpy(no_larger + less) + 1) / 2)
 
 
 def mean_product(

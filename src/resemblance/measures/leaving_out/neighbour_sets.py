@@ -10,7 +10,8 @@ import numpy as np
 
 from ...representation import Representation, Undefined, title, view
 from ...views.neighbour_kernels import spread
-from ...views.neighbours import Affinity, Metric, NeighbourSearch, nearest
+from ...views.neighbours import NeighbourSearch, nearest
+from ...views.similarities import Affinity, Metric
 from .digits import REMEDY, is_constant_without, need_samples, size_without
 
 Score = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row

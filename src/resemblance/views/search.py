@@ -1,0 +1,123 @@
+r"""The exact search of nearest neighbours: single precision proposes, double precision decides.
+
+**What is certified.** Neighbours of x are the y with the largest t(y): the inner product
+:math:`x^\top y`, or for Euclidean distances :math:`2 x^\top y - \lVert y \rVert^2`. In float32,
+with :math:`\epsilon = 2^{-23}` and d features, in whatever order a library adds them up,
+
+.. math:: \left| \operatorname{fl}(x^\top y) - x^\top y \right| \le
+    \frac{(d + 2) \epsilon / 2}{1 - d \epsilon / 2} \lVert x \rVert \lVert y \rVert
+    \le c \, \lVert x \rVert \lVert y \rVert, \qquad c = 0.51 \, (d + 8) \, \epsilon
+
+for :math:`d \epsilon < 0.01`, two of the d + 2 for the conversion of x and y, plus what underflows,
+at most :math:`16 (d + 1)` times the smallest normal number, as no entry exceeds 1. For Euclidean
+distances :math:`2 \lVert x \rVert \lVert y \rVert \le \lVert x \rVert^2 + \lVert y \rVert^2`, and
+there are two more roundings, of :math:`\lVert y \rVert^2` and of the difference, which the other 6
+of the d + 8 pay for. So the error is at most :math:`c (\lVert x \rVert^2 + \lVert y \rVert^2)`. The
+second half is added to the score of y before any are chosen: those proposed are the largest in
+:math:`2 x^\top y - (1 - c) \lVert y \rVert^2`, and no other y has a larger t(y) than the smallest
+score among them plus :math:`c \lVert x \rVert^2`. A sample far out so costs the others nothing. For
+inner products c times the length of x and the largest length takes its place.
+
+**What is accepted.** The proposed are put in order by t in float64. A row is accepted if its k
+nearest are farther apart from each other, and from all others, than the tolerance for ties and the
+rounding of float64, which is bounded in the same way, together: then every search finds these, in
+this order, and none tie. All other rows are searched again, in float64 and in full. So the
+neighbours are those of a search in float64 alone, for any data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import epsilon, namespace, to_numpy
+from .distances import row_blocks
+from .similarities import Similarity
+from .ties import MORE, Nearest, largest, largest_on_device, no_ties, stacked, top
+
+SINGLE, DOUBLE = np.finfo(np.float32), np.finfo(np.float64)
+# Samples for each one that is proposed, below which comparing these again costs what is gained.
+SAMPLES = 32
+
+
+def search(similarity: Similarity, k: int) -> Nearest:
+    """The k nearest neighbours of every row, and how many rows single precision left open."""
+    if pays(similarity, k):
+        return _certified(similarity, k)
+    n = similarity.points.shape[0]
+    return stacked(
+        nearest_to(np.arange(start, stop), similarity, k) for start, stop in row_blocks(n)
+    )
+
+
+def nearest_to(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
+    """The k nearest neighbours of these rows, by comparing them with all others in the precision of
+    the data; rows are numbered as listed here."""
+    block, terms = similarity.to_others(rows), similarity.terms[rows]
+    if isinstance(block, np.ndarray):
+        return largest(block, k, terms)
+    return largest_on_device(block, k, terms)
+
+
+def pays(similarity: Similarity, k: int) -> bool:
+    """Say whether to let single precision propose, by the shapes alone."""
+    n, d = similarity.points.shape
+    is_double = epsilon(similarity.points) == float(DOUBLE.eps)
+    return bool(is_double and n >= SAMPLES * (k + MORE) and d * float(SINGLE.eps) < 0.01)
+
+
+def _certified(similarity: Similarity, k: int) -> Nearest:
+    """The nearest neighbours of every row by :func:`_proposed`, and in full where that is not
+    certain."""
+    n, single = similarity.points.shape[0], _in_single(similarity)
+    listed, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=bool)
+    for start, stop in row_blocks(n):
+        rows = np.arange(start, stop)
+        listed[start:stop], certain[start:stop] = _proposed(similarity, single, rows, k)
+        if 2 * np.count_nonzero(certain[:stop]) < stop:
+            break  # many ties, or clusters too tight for single precision: so are the rest
+    open_rows = np.flatnonzero(~certain)
+    if not len(open_rows):
+        return Nearest(listed, no_ties(k))
+    again = stacked(
+        nearest_to(open_rows[start:stop], similarity, k)
+        for start, stop in row_blocks(len(open_rows))
+    )
+    listed[open_rows] = again.listed
+    ties = again.ties._replace(rows=open_rows[again.ties.rows])
+    return Nearest(listed, ties, len(open_rows))
+
+
+def _relative_error(d: int) -> float:
+    """The c above, in single precision."""
+    return 0.51 * (d + 8) * float(SINGLE.eps)
+
+
+def _in_single(similarity: Similarity) -> Similarity:
+    """Scores in single precision, that of a sample raised by what its length may cost."""
+    points, squares, terms = similarity
+    xp = namespace(points)
+    if squares is not None:
+        squares = xp.astype((1 - _relative_error(points.shape[1])) * squares, xp.float32)
+    return Similarity(xp.astype(points, xp.float32), squares, terms)
+
+
+def _proposed(
+    similarity: Similarity, single: Similarity, rows: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest of those that single precision proposes, nearest first, and whether that is
+    certain, by row."""
+    scores, xp = single.to_others(rows), namespace(single.points)
+    columns = top(scores, k + MORE)
+    smallest = to_numpy(xp.min(xp.take_along_axis(scores, columns, axis=1), axis=1))
+    values = similarity.to_listed(rows, columns)
+    order = np.argsort(-values, axis=1)[:, : k + 1]
+    ordered = np.take_along_axis(values, order, axis=1)
+    terms, d = similarity.terms[rows], similarity.points.shape[1]
+    others = smallest + _relative_error(d) * terms + 16 * (d + 1) * float(SINGLE.tiny)
+    # Squared lengths are at most 4 |x|^2 + 2 |t|, so this bounds all that is subtracted; 16 eps of
+    # it are the tolerance for ties, the others twice the rounding of two values.
+    magnitude = 10 * terms + 5 * np.abs(values).max(axis=1)
+    rounding = (3 * d + 48) * DOUBLE.eps * magnitude + 16 * (d + 1) * DOUBLE.tiny
+    gaps = np.minimum((ordered[:, :-1] - ordered[:, 1:]).min(axis=1), ordered[:, k - 1] - others)
+    listed = np.take_along_axis(to_numpy(columns), order[:, :k], axis=1)
+    return listed, gaps > rounding

@@ -1,0 +1,133 @@
+"""What the nearest neighbours of a sample are largest in: inner products of rows, computed block by
+block in the library and on the device of the data."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, detach, device, is_torch, namespace, norm, scalar, to_numpy
+from ..representation import Representation, Undefined, title
+from .distances import gathered_blocks
+from .points import preshape, size, unit, unit_rows
+
+Metric = Literal["cosine", "euclidean"]
+Affinity = Literal["cosine", "euclidean", "inner"]
+
+
+class Similarity(NamedTuple):
+    """What the nearest neighbours of a row are largest in, up to a constant of the row."""
+
+    points: Array
+    squares: Array | None  # squared lengths: of Euclidean distances only
+    terms: np.ndarray  # magnitude, by row, of the numbers that are subtracted
+
+    def to_others(self, rows: np.ndarray) -> Array:
+        """Similarities of these rows to all rows, minus infinity to themselves, shape (len(rows),
+        n)."""
+        return without_itself(self._of_all(take_rows(self.points, rows)), rows)
+
+    def to_listed(self, rows: np.ndarray, listed: Array) -> np.ndarray:
+        """Similarities of these rows to the rows listed for each, shape of ``listed``."""
+        values = products(self.points, rows, listed)
+        if self.squares is None:
+            return values
+        return np.asarray(2 * values - to_numpy(take_listed(self.squares, listed)))
+
+    def _of_all(self, points: Array) -> Array:
+        transposed = namespace(points).matrix_transpose(self.points)
+        if self.squares is None:
+            return points @ transposed
+        block = (2 * points) @ transposed
+        block -= self.squares
+        return block
+
+
+def similarity_of(x: Representation, metric: Affinity) -> Similarity:
+    """Return what the nearest neighbours are largest in; ``Undefined`` when no sample is nearer
+    than another."""
+    not_constant(x)
+    if metric == "inner":
+        rows = detach(unit(x, centered=False))
+        lengths = to_numpy(norm(rows, axis=1))
+        return Similarity(rows, None, lengths * lengths.max())
+    points = detach(unit_rows(x) if metric == "cosine" else preshape(x))
+    squares = x.xp.vecdot(points, points)
+    return Similarity(points, None if metric == "cosine" else squares, to_numpy(squares))
+
+
+def products(points: Array, rows: np.ndarray, listed: Array) -> np.ndarray:
+    """Inner products of these rows with the rows listed for each, shape of ``listed``."""
+    xp, width = namespace(points), listed.shape[1] * points.shape[1]
+    parts = []
+    for start, stop in gathered_blocks(len(rows), width):
+        those = take_listed(points, listed[start:stop, :])
+        mine = take_rows(points, rows[start:stop])
+        parts.append((those @ mine[:, :, None])[:, :, 0])
+    return to_numpy(xp.concat(parts))
+
+
+def squared_distances(points: Array, listed: np.ndarray) -> np.ndarray:
+    """Squared distances between every row and the rows listed for it, from their differences, shape
+    of ``listed``."""
+    xp, parts = namespace(points), []
+    for start, stop in gathered_blocks(listed.shape[0], listed.shape[1] * points.shape[1]):
+        difference = take_listed(points, listed[start:stop]) - points[start:stop, None, :]
+        parts.append(xp.vecdot(difference, difference))
+    return to_numpy(xp.concat(parts))
+
+
+def take_rows(points: Array, rows: np.ndarray) -> Array:
+    """These rows of an array of any library."""
+    return namespace(points).take(points, _index(rows, points), axis=0)
+
+
+def take_listed(points: Array, listed: Array) -> Array:
+    """The rows, or numbers, listed for every row: shape of ``listed``, then that of a row."""
+    xp, index = namespace(points), _index(listed, points)
+    taken = xp.take(points, xp.reshape(index, (-1,)), axis=0)
+    return xp.reshape(taken, (*index.shape, *points.shape[1:]))
+
+
+def _index(rows: Array, points: Array) -> Array:
+    if isinstance(rows, np.ndarray):
+        return namespace(points).asarray(rows, device=device(points))
+    return rows
+
+
+def without_itself(block: Array, rows: np.ndarray) -> Array:
+    """A block of similarities, minus infinity in the columns of its own rows; overwritten where the
+    library can."""
+    xp = namespace(block)
+    if isinstance(block, np.ndarray) or is_torch(block):
+        block[xp.arange(len(rows), device=device(block)), _index(rows, block)] = -math.inf
+        return block
+    columns = xp.arange(block.shape[1], device=device(block))
+    itself = _index(rows, block)[:, None] == columns[None, :]
+    return xp.where(itself, xp.full_like(block, -math.inf), block)
+
+
+def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
+    """Cosine similarities in x between every sample and the samples listed for it, shape of
+    ``indices``."""
+    return products(detach(unit_rows(x)), np.arange(len(indices)), indices)
+
+
+def cosines_of(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Cosine similarities in x between pairs of samples."""
+    rows = detach(unit_rows(x))
+    parts = [
+        x.xp.vecdot(take_rows(rows, first[start:stop]), take_rows(rows, second[start:stop]))
+        for start, stop in gathered_blocks(len(first), rows.shape[1])
+    ]
+    return to_numpy(x.xp.concat(parts)) if parts else np.empty(0)
+
+
+def not_constant(x: Representation) -> None:
+    """Raise ``Undefined`` when no sample is nearer than another."""
+    if scalar(size(x)) == 0:
+        raise Undefined(
+            f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours"
+        )
