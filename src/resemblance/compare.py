@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -218,7 +218,10 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         advance = stack.enter_context(reporting(settings.progress, plan.total, "comparing"))
         if plan.total:
             advance(0)  # says how much there is before the first of it is done
-        scores = run_tasks(plan.streams, settings.executor, lender, save)
+        # closed before what is lent is removed
+        scores = stack.enter_context(
+            closing(run_tasks(plan.streams, settings.executor, lender, save))
+        )
         for batch in filter(None, chain([plan.hopeless], scores)):
             for column in batch:
                 for outline in outlines:

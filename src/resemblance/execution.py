@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Sequence, Set
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import nullcontext
 from itertools import chain
@@ -25,7 +25,7 @@ def run_tasks(
     executor: Executor | None,
     lender: Lender | None,
     save: str | Path | None,
-) -> Iterator[list[Column]]:
+) -> Generator[list[Column], None, None]:
     """Yield scores as they come: in this process, or task by task from an executor.
 
     ``streams`` are the tasks of each comparison.
@@ -35,7 +35,7 @@ def run_tasks(
     return _run_elsewhere(streams, executor, lender, save)
 
 
-def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
+def _run_here(tasks: Iterable[TileTask]) -> Generator[list[Column], None, None]:
     previous: TileTask | None = None
     for task in chain(tasks, [None]):
         if previous is not None:
@@ -53,7 +53,7 @@ def _run_elsewhere(
     executor: Executor,
     lender: Lender | None,
     save: str | Path | None,
-) -> Iterator[list[Column]]:
+) -> Generator[list[Column], None, None]:
     loans, checked = Loans(lender, _call), set[Measure]()
     calls = (loans.calls(_travelling(tasks, executor, checked)) for tasks in streams)
     for call, columns in results_of(chain.from_iterable(calls), executor, save):

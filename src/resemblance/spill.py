@@ -260,7 +260,9 @@ def _private_folder(where: Path) -> Iterator[Path]:
     try:
         with locked(folder / "held"):
             yield folder
-    finally:
+    finally:  # a task that is stopped may be about to write there: it does not find it any more
+        with suppress(OSError):
+            folder = folder.rename(folder.with_name(f"{folder.name}.ended"))
         shutil.rmtree(folder, ignore_errors=True)
 
 
