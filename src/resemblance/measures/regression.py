@@ -10,9 +10,9 @@ from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespac
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation
-from ..views.pairs import basis_overlap, principal_overlap
+from ..views.pairs import basis_overlap, explained_energy, principal_overlap
 from ..views.points import preshape
-from ..views.spectra import decomposition, orthonormal_basis
+from ..views.spectra import decomposition
 from .chance import of_predictor, of_smoothers
 from .expected import mean_of_prediction, mean_of_smoothers
 from .leaving_out.spans import gulp_without, regression_without
@@ -58,9 +58,7 @@ def linear_regression(
     """
     if predict == "first":
         x, y = y, x
-    explained = x.xp.matrix_transpose(orthonormal_basis(x)) @ preshape(y)  # |Y| = 1 in unit size
-    value = inner(explained, explained)
-    return at_most_one(value)
+    return at_most_one(explained_energy(x, y))  # |Y| = 1 in unit size
 
 
 @measure(
