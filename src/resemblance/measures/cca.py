@@ -25,7 +25,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 @measure(
     label="MeanCCA",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -83,7 +83,7 @@ def mean_cca(
     range=(0, 1),
     symmetric=True,
     reference="raghu2017svcca",
-    version=2,
+    version=3,
     invariant_to={"orthogonal", "isotropic_scaling", "translation"},
     min_samples=3,
     limits={"explained_variance": (0, 1)},
@@ -125,7 +125,7 @@ def svcca(
 @measure(
     label="PWCCA",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=False,
@@ -190,7 +190,7 @@ def pwcca(
 @measure(
     label="SubspaceOv",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -226,7 +226,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 @measure(
     label="EOS",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,

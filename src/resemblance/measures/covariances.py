@@ -21,7 +21,7 @@ from ..measure import measure
 from ..representation import Representation
 from ..views.pairs import basis_overlap, cross_products, nuclear_norm, principal_overlap
 from ..views.points import preshape
-from ..views.spectra import components_for, decomposition, energy, with_tied
+from ..views.spectra import components_for, decomposition, energy, smallest_singular, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
 from .expected import mean_of_leading_grams, mean_of_shared_dimensions
@@ -39,6 +39,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
     range=(0, 1),
     symmetric=True,
     reference="tang2020similarity",
+    version=2,
     invariant_to=SHAPE,
     uninformative=of_rotations,
     left_out=nbs_without,
@@ -68,6 +69,7 @@ def nbs(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="harvey2024duality",
+    version=2,
     invariant_to={"orthogonal", "translation"},
     uninformative=of_rotations,
     left_out=size_and_shape_without,
@@ -130,8 +132,8 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
 
 def _share_directions(x: Representation, y: Representation) -> bool:
     """Say whether some direction of one lies so near the other that 1 - its squared cosine has no
-    digits, or would have no derivative."""
-    if carries_gradient(x.source) or carries_gradient(y.source):
+    digits, or would have no derivative; also where one varies too little to have directions."""
+    if any(carries_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
         return True
     beyond = _beyond(basis_overlap(x, y))
     smallest = namespace(beyond).linalg.eigvalsh(beyond)[0]
@@ -208,6 +210,7 @@ def _ratios(a: Array, b: Array) -> Array:
     range=(0, np.inf),
     symmetric=True,
     reference="giaffar2024effective",
+    version=2,
     invariant_to=SHAPE,
     identity=False,
     uninformative=of_grams,
@@ -239,7 +242,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 @measure(
     label="PWCKA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,

@@ -195,7 +195,7 @@ def kcka(
     larger_is_more_similar=True,
     range=(-np.inf, np.inf),
     symmetric=False,
-    version=2,
+    version=3,
     identity=False,
     reference="huh2024platonic",
     invariant_to=COSINE,

@@ -201,7 +201,7 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 @measure(
     label="2nd-Cos",
     family="neighbours",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,

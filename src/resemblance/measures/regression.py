@@ -25,7 +25,7 @@ RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the
 @measure(
     label="LinReg",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=False,
@@ -64,7 +64,7 @@ def linear_regression(
 @measure(
     label="LinPred",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=False,
@@ -120,7 +120,7 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
-    version=2,
+    version=3,
     metric=True,
     limits={"ridge": (0, np.inf)},
     reference="boixadsera2022gulp",

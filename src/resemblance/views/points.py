@@ -19,31 +19,35 @@ def mean(x: Representation) -> Array:
 @view
 def centered(x: Representation) -> Array:
     """Rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
-    return _without_mean(x)
+    return _without_mean(x)[0]
 
 
-def _without_mean(x: Representation) -> Array:
-    shifted = x.array - detach(x.array[:1, :])
-    return reuse(x.xp.subtract, shifted, x.xp.mean(shifted, axis=0, keepdims=True))
+def _without_mean(x: Representation) -> tuple[Array, Array]:
+    """Rows minus the mean row, and the mean row."""
+    first = detach(x.array[:1, :])
+    shifted = x.array - first
+    row = x.xp.mean(shifted, axis=0, keepdims=True)
+    return reuse(x.xp.subtract, shifted, row), (row + first)[0, :]
 
 
 class Scaled(NamedTuple):
-    """Points in unit size, and the size that they had."""
+    """Centred points in unit size, the size that they had, and the mean row that they lost."""
 
     points: Array
     size: Array
+    mean: Array
 
 
 @view
 def scaled(x: Representation) -> Scaled:
-    """Centred points in unit size, and their size; where that is 0, so are they.
+    """Centred points in unit size; where their size is 0, so are they.
 
     The centred points are a view of their own: what needs only these needs one array less.
     """
-    points = _without_mean(x)
+    points, row = _without_mean(x)
     length = norm(points)
     divisor = x.xp.where(length > 0, length, x.xp.ones_like(length))
-    return Scaled(reuse(x.xp.divide, points, divisor), length)
+    return Scaled(reuse(x.xp.divide, points, divisor), length, row)
 
 
 def size(x: Representation) -> Array:
@@ -56,7 +60,7 @@ def offset(x: Representation) -> tuple[Array, Array]:
     """Size of the centred points, and mean row times the root of n, for points of unit norm as they
     are."""
     length = norm_of(x)
-    return size(x) / length, mean(x) / length * x.shape[0] ** 0.5
+    return size(x) / length, scaled(x).mean / length * x.shape[0] ** 0.5
 
 
 @view
@@ -138,5 +142,4 @@ def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Arr
 @view
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""
-    points, length = scaled(x)
-    return norm(points, axis=0) * length
+    return norm(scaled(x).points, axis=0) * size(x)

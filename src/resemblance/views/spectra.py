@@ -115,6 +115,8 @@ def basis_coordinates(x: Representation) -> Array:
 
 def rank(x: Representation, centered: bool = True) -> int:
     """Numerical rank, by the rule of :func:`decomposition`."""
+    if not centered and has_accurate_inverse(x, full=True):
+        return x.shape[1]  # the mean row takes no direction away from columns that are independent
     return int(decomposition(x, centered=centered).singular.shape[0])
 
 
@@ -126,7 +128,7 @@ def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
     """
     if carries_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
         return False
-    smallest = _smallest_singular(x)
+    smallest = smallest_singular(x)
     least = epsilon(x.array) ** 0.25
     if full:
         relative = smallest * scalar(size(x) / norm_of(x))
@@ -135,7 +137,7 @@ def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
 
 
 @view
-def _smallest_singular(x: Representation) -> float:
+def smallest_singular(x: Representation) -> float:
     """The smallest singular value of the decomposition; 0 where there is none."""
     try:
         return scalar(decomposition(x).singular[-1])
