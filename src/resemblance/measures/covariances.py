@@ -137,7 +137,7 @@ def _share_directions(x: Representation, y: Representation) -> bool:
         return True
     beyond = _beyond(basis_overlap(x, y))
     smallest = namespace(beyond).linalg.eigvalsh(beyond)[0]
-    return scalar(smallest) < epsilon(beyond) ** 0.4
+    return bool(scalar(smallest) < epsilon(beyond) ** 0.4)
 
 
 def _beyond(overlap: Array) -> Array:

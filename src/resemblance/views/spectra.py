@@ -132,8 +132,8 @@ def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
     least = epsilon(x.array) ** 0.25
     if full:
         relative = smallest * scalar(size(x) / norm_of(x))
-        return min(smallest, relative) > least and rank(x) == x.shape[1]
-    return smallest > least
+        return bool(min(smallest, relative) > least and rank(x) == x.shape[1])
+    return bool(smallest > least)
 
 
 @view
