@@ -102,7 +102,7 @@ HEAVY = {
     "pyarrow",
     "anndata",
 }
-COMPILED = {"_cone.py", "_radix.py", "compiled.py"}
+COMPILED = {"_cone.py", "_order.py", "_radix.py", "compiled.py"}
 HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers", "faiss"}
 
 

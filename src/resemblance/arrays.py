@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import array_api_compat
@@ -117,13 +117,50 @@ def inner(a: Array, b: Array) -> Array:
     return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
 
 
+def reuse(function: Callable[..., Array], values: Array, other: Array) -> Array:
+    """Return ``function(values, other)``, in the memory of ``values``, which nobody else may use,
+    if its library can write there."""
+    if isinstance(values, np.ndarray):
+        return function(values, other, out=values)
+    return function(values, other)
+
+
 def norm(values: Array, axis: int | None = None) -> Array:
     """Return the Euclidean norm; dividing by the largest magnitude prevents over- and underflow."""
     xp = namespace(values)
+    squares = sum_of_squares(values, axis)
+    if has_safe_squares(squares):
+        return xp.sqrt(squares)
     largest = detach(xp.max(xp.abs(values), axis=axis, keepdims=True))
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))
     squares = xp.sum((values / scale) ** 2, axis=axis)
     return xp.reshape(scale, squares.shape) * root(squares)
+
+
+def sum_of_squares(values: Array, axis: int | None = None) -> Array:
+    """Return the sum of the squared entries, infinite where it overflows.
+
+    That of all entries is added up row by row, because BLAS splits long vectors among threads, and
+    the last digits would depend on their number.
+    """
+    xp = namespace(values)
+    with np.errstate(over="ignore", under="ignore"):
+        if axis == 0:
+            return xp.sum(values * values, axis=0)
+        rows = xp.vecdot(values, values)
+        return xp.sum(rows) if axis is None else rows
+
+
+def has_safe_squares(sums: Array) -> bool:
+    """Say whether in all sums of squares nothing overflowed, and nothing that counts underflowed.
+
+    Each of them is finite and positive then.
+    """
+    xp, limits = namespace(sums), namespace(sums).finfo(sums.dtype)
+    sums = detach(sums)
+    smallest, largest = (sums, sums) if sums.ndim == 0 else (xp.min(sums), xp.max(sums))
+    tiny = float(limits.smallest_normal) / float(limits.eps) ** 2
+    return tiny < scalar(smallest) and scalar(largest) <= float(limits.max)
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:

@@ -46,7 +46,7 @@ RIGID = {"orthogonal", "translation"}
     symmetric=True,
     reference="hamilton2016diachronic",
     invariant_to={"orthogonal", "isotropic_scaling"},
-    version=3,
+    version=4,
     uninformative=of_row_directions,
 )
 def aligned_cosine(x: Representation, y: Representation) -> Array:
@@ -105,6 +105,7 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="williams2021generalized",
+    version=2,
     invariant_to=RIGID | {"isotropic_scaling"},
     uninformative=of_rotations,
     left_out=angular_shape_without,
@@ -135,6 +136,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="ding2021grounding",
+    version=2,
     invariant_to=RIGID | {"isotropic_scaling"},
     changes=(when({"squared": True}, metric=False, range=(0, 2)),),
     uninformative=of_rotations,
@@ -167,6 +169,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
     symmetric=True,
     metric=True,
     reference="williams2021generalized",
+    version=2,
     invariant_to=RIGID,
     uninformative=of_rotations,
     left_out=size_and_shape_without,
@@ -193,7 +196,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
 @measure(
     label="Shape",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=False,
     range=(0, np.pi / 2),
     symmetric=True,

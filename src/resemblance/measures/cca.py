@@ -25,7 +25,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 @measure(
     label="MeanCCA",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -83,7 +83,7 @@ def mean_cca(
     range=(0, 1),
     symmetric=True,
     reference="raghu2017svcca",
-    version=2,
+    version=3,
     invariant_to={"orthogonal", "isotropic_scaling", "translation"},
     min_samples=3,
     limits={"explained_variance": (0, 1)},
@@ -125,7 +125,7 @@ def svcca(
 @measure(
     label="PWCCA",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=False,
@@ -190,7 +190,7 @@ def pwcca(
 @measure(
     label="SubspaceOv",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -226,7 +226,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 @measure(
     label="EOS",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -264,24 +264,31 @@ def _weighted(x: Representation, y: Representation, unpaired: bool) -> Array:
     variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
     columns = basis_coordinates(x)
     projections = xp.matrix_transpose(variates) @ columns
-    alpha = xp.concat([_weights(projections[i:j, :]) for i, j in _tied(to_numpy(rho))])
+    alpha = _weights(projections, to_numpy(rho))
     total = xp.sum(alpha)
     if unpaired and variates.shape[0] > variates.shape[1]:
-        total = total + xp.sum(_weights(columns - variates @ projections))
+        total = total + xp.sum(xp.abs(_principal(columns - variates @ projections)))
     return xp.sum(alpha * rho) / total
 
 
-def _weights(projections: Array) -> Array:
-    """Weights of variates with the same correlation, from their principal directions among the
+def _weights(projections: Array, rho: np.ndarray) -> Array:
+    """Weights of variates, those of the same correlation from their principal directions among the
     columns."""
-    xp = namespace(projections)
-    if projections.shape[0] > 1:
-        _, s, vt = svd(projections)
-        projections = s[:, None] * vt
-    return xp.sum(xp.abs(projections), axis=1)
+    xp, parts, done = namespace(projections), [], 0
+    for start, stop in _tied(rho):
+        parts += [projections[done:start, :], _principal(projections[start:stop, :])]
+        done = stop
+    return xp.sum(xp.abs(xp.concat([*parts, projections[done:, :]])), axis=1)
+
+
+def _principal(projections: Array) -> Array:
+    """The projections on the principal directions of those of several variates."""
+    _, s, vt = svd(projections)
+    return s[:, None] * vt
 
 
 def _tied(rho: np.ndarray, gap: float = 1e-7) -> list[tuple[int, int]]:
-    """Ranges of correlations that are equal but for rounding."""
+    """Ranges of two or more correlations that are equal but for rounding."""
     ends = np.flatnonzero(rho[:-1] - rho[1:] > gap) + 1
-    return list(zip([0, *ends], [*ends, len(rho)]))
+    ranges = zip([0, *ends], [*ends, len(rho)])
+    return [(start, stop) for start, stop in ranges if stop - start > 1]

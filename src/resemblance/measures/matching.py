@@ -33,7 +33,7 @@ from .chance import of_matched_columns
 @measure(
     label="HardCorr",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
@@ -66,7 +66,7 @@ def hard_correlation_match(
 @measure(
     label="SoftCorr",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
@@ -99,7 +99,7 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
     range=(0, np.inf),
     symmetric=True,
     metric=True,
-    version=2,
+    version=3,
     reference="williams2021generalized",
     invariant_to={"permutation"},
 )
@@ -136,7 +136,7 @@ def _after_matching(x: Representation, y: Representation) -> Array:
 @measure(
     label="SoftMatch",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,

@@ -37,7 +37,7 @@ RIGID = {"orthogonal", "translation"}
 @measure(
     label="CKA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -127,7 +127,7 @@ def cka(
 @measure(
     label="DistCorr",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -228,6 +228,7 @@ def rsa(
     symmetric=True,
     metric=True,
     reference="shahbazi2021using",
+    version=2,
     invariant_to=RIGID,
     changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
     product=ACTUAL_DISTANCES,

@@ -31,6 +31,7 @@ from .leaving_out.means import concentricity_difference_without, magnitude_diffe
     symmetric=True,
     metric=True,
     reference="wang2020towards",
+    version=2,
     invariant_to={"orthogonal", "isotropic_scaling"},
     left_out=concentricity_difference_without,
 )
@@ -56,6 +57,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="wang2020towards",
+    version=2,
     invariant_to={"orthogonal"},
     left_out=magnitude_difference_without,
 )
@@ -78,7 +80,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     range=(0, np.inf),
     symmetric=True,
     metric=True,
-    version=2,
+    version=3,
     reference="wang2020understanding",
     rows_of_maps="positions",
     invariant_to={"orthogonal", "isotropic_scaling"},
@@ -118,6 +120,7 @@ def uniformity_difference(
     range=(0, 2**0.5),
     symmetric=True,
     reference="gretton2012kernel",
+    version=2,
     differentiable=False,
     limits={"bandwidth": (1e-3, 1e3)},
 )
@@ -190,7 +193,7 @@ def sliced_wasserstein(
 @measure(
     label="EigenSim",
     family="statistic",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,

@@ -16,7 +16,13 @@ from ..representation import Representation, view
 from .distances import distance_deviation, double_centered_distances, rdm_vector
 from .grams import GramKernel, gram_energy, gram_trace
 from .points import preshape, row_directions
-from .spectra import decomposition, orthonormal_basis, partly_whitened
+from .spectra import (
+    decomposition,
+    direction_lost,
+    has_accurate_inverse,
+    orthonormal_basis,
+    partly_whitened,
+)
 
 
 @view
@@ -71,6 +77,8 @@ def dissimilarity_flatness(x: Representation, kind: str) -> float:
 @view
 def basis_sum(x: Representation) -> float:
     """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
+    if has_accurate_inverse(x, full=True):
+        return x.shape[0] * scalar(norm(direction_lost(x)[0])) ** 2
     sums = x.xp.sum(orthonormal_basis(x, centered=False), axis=0)
     return scalar(x.xp.sum(sums**2))
 

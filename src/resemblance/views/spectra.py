@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Array, carries_gradient, detach, epsilon, inner, norm, scalar, svd, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .points import norm_of, preshape, size, unit
+from .points import is_rotated, norm_of, offset, preshape, size, unit
 
 
 class Decomposition(NamedTuple):
@@ -115,7 +115,48 @@ def basis_coordinates(x: Representation) -> Array:
 
 def rank(x: Representation, centered: bool = True) -> int:
     """Numerical rank, by the rule of :func:`decomposition`."""
+    if not centered and has_accurate_inverse(x, full=True):
+        return x.shape[1]  # the mean row takes no direction away from columns that are independent
     return int(decomposition(x, centered=centered).singular.shape[0])
+
+
+def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
+    """Say whether products with inverse singular values keep twelve digits; with ``full``, only of
+    points that span as many directions as they have columns, but fewer than n.
+
+    It is left to others where gradients pass, and where there is no decomposition.
+    """
+    if carries_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
+        return False
+    smallest = smallest_singular(x)
+    least = epsilon(x.array) ** 0.25
+    if full:
+        relative = smallest * scalar(size(x) / norm_of(x))
+        return bool(min(smallest, relative) > least and rank(x) == x.shape[1])
+    return bool(smallest > least)
+
+
+@view
+def smallest_singular(x: Representation) -> float:
+    """The smallest singular value of the decomposition; 0 where there is none."""
+    try:
+        return scalar(decomposition(x).singular[-1])
+    except Undefined:
+        return 0.0
+
+
+@view
+def direction_lost(x: Representation) -> tuple[Array, Array]:
+    """The unit vector that the columns do not span, as they are, of the span of the centred ones
+    and the constant: its coordinates in the basis of the former, and that of the latter.
+
+    With U S V' the decomposition and m the mean row, the columns are U S V' + 1 m'.
+    """
+    parts = decomposition(x)
+    scale, row = offset(x)
+    along = (parts.directions @ row) / (parts.singular * scale)
+    length = (1 + inner(along, along)) ** 0.5
+    return -along / length, 1 / length
 
 
 @view
