@@ -78,7 +78,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     range=(0, np.inf),
     symmetric=True,
     metric=True,
-    version=2,
+    version=3,
     reference="wang2020understanding",
     rows_of_maps="positions",
     invariant_to={"orthogonal", "isotropic_scaling"},
