@@ -14,10 +14,13 @@ from ..measure import measure
 from ..representation import Representation
 from ..rng import generator
 from ..views.distances import (
+    GATHERED,
+    deviation_norm,
     distance_deviation,
-    distance_norm,
+    distance_deviations,
     distances,
-    double_centered_distances,
+    double_centred_inner,
+    mean_distance,
     rdm_vector,
     row_blocks,
 )
@@ -146,14 +149,13 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
     X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this
     (biased) sample version is well above 0 for independent data in many dimensions.
-    ``squared=True`` leaves out the root. O(n^2 d) time, one n x n matrix per representation. Raises
+    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation. Raises
     ``Undefined`` for a constant representation.
 
     Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes
     the root, like ours.
     """
-    product = inner(double_centered_distances(x), double_centered_distances(y))
-    value = product / (distance_deviation(x) * distance_deviation(y))
+    value = double_centred_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
     value = at_most_one(at_least_zero(value))  # non-negative but for rounding
     return value if squared else root(value)
 
@@ -223,6 +225,7 @@ def rsa(
 @measure(
     label="RSMDiff",
     family="similarity_matrix",
+    version=2,
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
@@ -244,9 +247,9 @@ def rsm_norm_difference(
     ``norm="frobenius"`` is the root of the summed squares over all n x n entries; ``"spectral"``
     the largest absolute eigenvalue, which is what the ReSi code computes.
 
-    X is (n, d), Y is (n, e). In the units of the activations and growing with n. One n x n matrix
-    per representation. Defined for all finite data (a constant representation has no distances). A
-    metric between distance matrices.
+    X is (n, d), Y is (n, e). In the units of the activations and growing with n. n^2/2 numbers per
+    representation, n^2 for ``"spectral"``. Defined for all finite data (a constant
+    representation has no distances). A metric between distance matrices.
 
     Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of
     distances.
@@ -266,16 +269,21 @@ def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, n
         return _largest_eigenvalue(
             _difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
         )
-    p, q = a * distance_norm(x), b * distance_norm(y)
-    product = a * b * inner(distances(x), distances(y))
-    squared = (p - q) ** 2 + 2 * (p * q - product)
+    pairs = distance_deviations(x).shape[0]
+    means = a * mean_distance(x) - b * mean_distance(y)
+    return root(2 * (_deviations_apart(x, y, a, b) + pairs * means**2))
+
+
+def _deviations_apart(x: Representation, y: Representation, a: Array, b: Array) -> Array:
+    """Squared norm of a d - b e for the deviations d and e of distances from their mean."""
+    d, e = distance_deviations(x), distance_deviations(y)
+    p, q = a * deviation_norm(x), b * deviation_norm(y)
+    squared = (p - q) ** 2 + 2 * (p * q - a * b * inner(d, e))
     if scalar(squared) > 1e-6 * scalar(p * q):
-        return root(squared)
+        return squared
     # The formula above cancels for nearly equal matrices.
-    blocks = (
-        a * distances(x)[i:j, :] - b * distances(y)[i:j, :] for i, j in row_blocks(x.shape[0])
-    )
-    return root(sum(inner(block, block) for block in blocks))
+    blocks = (a * d[i:j] - b * e[i:j] for i, j in row_blocks(d.shape[0], GATHERED))
+    return sum(inner(block, block) for block in blocks)
 
 
 def _difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
@@ -287,7 +295,10 @@ def _difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
 
 
 def _distance_norm(x: Representation, norm: str) -> Array:
-    return distance_norm(x) if norm == "frobenius" else _largest_eigenvalue(to_numpy(distances(x)))
+    if norm == "spectral":
+        return _largest_eigenvalue(to_numpy(distances(x)))
+    pairs = distance_deviations(x).shape[0]
+    return root(2 * (deviation_norm(x) ** 2 + pairs * mean_distance(x) ** 2))
 
 
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:

@@ -13,7 +13,7 @@ import math
 
 from ..arrays import Array, namespace, norm, root, scalar
 from ..representation import Representation, view
-from .distances import distance_deviation, double_centered_distances, rdm_vector
+from .distances import distance_deviation, mean_distance, rdm_vector
 from .grams import GramKernel, gram_energy, gram_trace
 from .points import preshape, row_directions
 from .spectra import (
@@ -36,9 +36,8 @@ def gram_flatness(x: Representation, kernel: GramKernel) -> float:
 
 @view
 def distance_flatness(x: Representation) -> float:
-    """Flatness of the double-centred distances, whose trace is negative."""
-    trace = scalar(x.xp.sum(x.xp.linalg.diagonal(double_centered_distances(x))))
-    return -trace / (math.sqrt(x.shape[0] - 1) * scalar(distance_deviation(x)))
+    """Flatness of the double-centred distances, whose trace is 1 - n times the mean distance."""
+    return math.sqrt(x.shape[0] - 1) * scalar(mean_distance(x)) / scalar(distance_deviation(x))
 
 
 @view

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, detach, device, like, namespace, norm, scalar, to_numpy
 from ..representation import Representation, view
 from ..rng import generator
-from .distances import distance_matrix, row_blocks, squared_distance_blocks
+from .distances import distance_matrix, squared_distances_above
 from .points import centered, mean, norm_of, preshape, size, unit_rows
 from .spectra import decomposition
 
@@ -37,15 +37,12 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     """
     xp, n = x.xp, x.shape[0]
     points, scale = (unit_rows(x), 2.0) if unit else _raw_points(x)
-    index = xp.arange(n, device=device(points))
-    parts = []
-    for (start, stop), block in zip(row_blocks(n), squared_distance_blocks(points)):
-        exponent = -scale * block
-        if not self_pairs:
-            itself = index[None, :] == index[start:stop, None]
-            exponent = xp.where(itself, xp.full_like(exponent, -math.inf), exponent)
-        parts.append(_log_sum_exp(exponent))
-    return _log_sum_exp(xp.stack(parts)) - math.log(n * n if self_pairs else n * (n - 1))
+    blocks = (part for part in squared_distances_above(points) if part.shape[0])
+    parts = [_log_sum_exp(-scale * part) for part in blocks]
+    total = _log_sum_exp(xp.stack(parts)) + math.log(2)  # each pair once
+    if self_pairs:
+        total = _log_sum_exp(xp.stack([total, xp.full_like(total, math.log(n))]))
+    return total - math.log(n * n if self_pairs else n * (n - 1))
 
 
 def _raw_points(x: Representation) -> tuple[Array, Array]:
