@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Array, at_least_zero, at_most_one, inner, root, scalar, to_numpy
 from ..declared import when
-from ..measure import measure
+from ..measure import AllPairs, measure
 from ..representation import Representation
 from ..rng import generator
 from ..views.distances import (
@@ -23,6 +23,10 @@ from ..views.distances import (
 from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.pairs import hsic
 from ..views.points import size
+from ..views.rectangles import ABOVE
+from .all_pairs.dissimilarities import dissimilarity_correlations, rank_error
+from .all_pairs.distances import distance_correlations, rsm_norm_differences
+from .all_pairs.grams import kernel_alignments
 from .chance import of_dissimilarities, of_distances, of_grams
 from .expected import mean_of_dissimilarities, mean_of_distances, mean_of_grams, zero
 from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
@@ -46,6 +50,8 @@ RIGID = {"orthogonal", "translation"}
         when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
+        when({"kernel": "rbf"}, all_pairs=AllPairs(kernel_alignments, ABOVE)),
+        when({"kernel": "laplace"}, all_pairs=AllPairs(kernel_alignments, ABOVE)),
         when(
             {"estimator": "features"},
             range=(-np.inf, np.inf),
@@ -54,6 +60,7 @@ RIGID = {"orthogonal", "translation"}
             invariant_to={"permutation", "isotropic_scaling", "translation"},
             product=None,
             left_out=None,
+            all_pairs=None,
         ),
     ),
     uninformative=of_grams,
@@ -134,6 +141,7 @@ def cka(
     uninformative=of_distances,
     product=DISTANCES,
     left_out=distance_correlation_without,
+    all_pairs=AllPairs(distance_correlations, ABOVE),
 )
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
@@ -178,6 +186,8 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     product=DISSIMILARITIES,
     left_out=rsa_without,
     chance=zero,
+    all_pairs=AllPairs(dissimilarity_correlations, ABOVE),
+    diagnostics=rank_error,
 )
 def rsa(
     x: Representation,
@@ -229,6 +239,7 @@ def rsa(
     changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
     product=ACTUAL_DISTANCES,
     left_out=rsm_norm_without,
+    all_pairs=AllPairs(rsm_norm_differences, ABOVE),
 )
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"

@@ -15,7 +15,9 @@ from ..arrays import Array, namespace, norm, root, scalar
 from ..representation import Representation, view
 from .distances import distance_deviation, double_centered_distances, rdm_vector
 from .grams import GramKernel, gram_energy, gram_trace
+from .passes import dissimilarity_spread, distance_margins
 from .points import preshape, row_directions
+from .rectangles import is_large
 from .spectra import decomposition, orthonormal_basis, partly_whitened
 
 
@@ -30,7 +32,10 @@ def gram_flatness(x: Representation, kernel: GramKernel) -> float:
 
 @view
 def distance_flatness(x: Representation) -> float:
-    """Flatness of the double-centred distances, whose trace is negative."""
+    """Flatness of the double-centred distances, whose trace is negative: -n times their mean."""
+    if is_large(x):
+        n, (_, mean, energy) = x.shape[0], distance_margins(x)
+        return n * mean / math.sqrt((n - 1) * energy)
     trace = scalar(x.xp.sum(x.xp.linalg.diagonal(double_centered_distances(x))))
     return -trace / (math.sqrt(x.shape[0] - 1) * scalar(distance_deviation(x)))
 
@@ -64,6 +69,10 @@ def direction_flatness(x: Representation) -> float:
 @view
 def dissimilarity_flatness(x: Representation, kind: str) -> float:
     """Cosine of the dissimilarities between samples with dissimilarities that are all equal."""
+    if is_large(x):
+        spread = dissimilarity_spread(x, kind=kind)
+        n = x.shape[0]
+        return spread.mean / math.sqrt(spread.squares / (n * (n - 1)) + spread.mean**2)
     vector = rdm_vector(x, kind=kind, compare="cosine")
     return scalar(x.xp.sum(vector)) / math.sqrt(vector.shape[0])
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, detach, device, like, namespace, norm, scalar, to_numpy
 from ..representation import Representation, view
 from ..rng import generator
-from .distances import distance_matrix, row_blocks, squared_distance_blocks
+from .distances import row_blocks, squared_distance_blocks
 from .points import centered, mean, norm_of, preshape, size, unit_rows
 from .spectra import decomposition
 
@@ -77,16 +77,12 @@ def sorted_projections(x: Representation, width: int, projections: int, seed: in
     return x.xp.sort(x.array @ like(unit[: x.shape[1]], x.array), axis=0)
 
 
-def pooled_distances(x: Representation, y: Representation) -> np.ndarray:
-    """Euclidean distances between the samples of both, x first, in units of the larger one, shape
-    (2n, 2n).
-
-    The narrower one is padded with zero columns. Computed by NumPy.
-    """
+def pooled_points(x: Representation, y: Representation) -> list[np.ndarray]:
+    """The samples of both in units of the larger one, the narrower one padded with zero columns, in
+    NumPy."""
     width = max(x.shape[1], y.shape[1])
     scale = max(scalar(norm_of(r)) for r in (x, y)) or 1.0
-    padded = (np.pad(to_numpy(r.array) / scale, ((0, 0), (0, width - r.shape[1]))) for r in (x, y))
-    return np.asarray(distance_matrix(np.concatenate(list(padded))))
+    return [np.pad(to_numpy(r.array) / scale, ((0, 0), (0, width - r.shape[1]))) for r in (x, y)]
 
 
 @view
