@@ -3,8 +3,6 @@ sample is which."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -13,23 +11,8 @@ from ..arrays import Array, at_most_one, inner
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation, Undefined
-from ..views.passes import at_places, numbers_between, numbers_of
-from ..views.rectangles import (
-    Entries,
-    ExactSum,
-    Rectangle,
-    all_rectangles,
-    rectangles,
-    squared_distances_of,
-)
-from ..views.summaries import (
-    concentricity,
-    magnitude,
-    pooled_points,
-    sorted_projections,
-    spectra,
-    uniformity,
-)
+from ..views.pooled import mean_kernels, pooled_median, pooled_squares
+from ..views.summaries import concentricity, magnitude, sorted_projections, spectra, uniformity
 from .chance import of_far_samples
 from .leaving_out.means import concentricity_difference_without, magnitude_difference_without
 
@@ -154,42 +137,14 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
     Reference: Gretton et al. 2012, Eq. 3. The code of Raju 2026 has exp(-‖a - b‖²/median²), which
     is ``bandwidth=0.5**0.5``.
     """
-    n, (a, b) = x.shape[0], pooled_points(x, y)
-    inside = [squared_distances_of(a), squared_distances_of(b)]
-    between = squared_distances_of(a, b)
-    median = _pooled_median(inside, between, n, max((p * p).sum(axis=1).max() for p in (a, b)))
+    squares = pooled_squares(x, y)
+    median = pooled_median(squares)
     if median == 0:
         raise Undefined(
             "mmd: the median distance between samples is zero, so the kernel has no width"
         )
-    factor = -0.5 / (bandwidth * median) ** 2
-    within = sum(_kernel_sum(entries, rectangles(n), factor) for entries in inside) - 2 * n
-    mean = _kernel_sum(between, all_rectangles(n, n), factor, is_symmetric=False) / n**2
-    return float(np.sqrt(np.maximum(0.0, within / (n * (n - 1)) - 2 * mean)))
-
-
-def _pooled_median(inside: list[Entries], between: Entries, n: int, longest: float) -> float:
-    """Median distance between all 2n samples, of which the squared lengths are at most
-    ``longest``."""
-    parts = [numbers_of(inside[0], n), numbers_of(inside[1], n), numbers_between(between, n, n)]
-    count = n * (2 * n - 1)
-    middle = (count - 1) // 2, count // 2
-    top = 4 * longest + np.finfo(float).tiny
-    squares = at_places(lambda: chain.from_iterable(p() for p in parts), count, middle, top)
-    return float(np.sqrt(squares).mean())
-
-
-def _kernel_sum(
-    entries: Entries, pieces: Iterable[Rectangle], factor: float, is_symmetric: bool = True
-) -> float:
-    """Sum of the kernel of all pairs, from the squared distances in these rectangles."""
-    total = ExactSum()
-    for at in pieces:
-        block = entries(at)
-        block *= factor
-        weight = at.weight if is_symmetric else 1
-        total.add(weight * float(np.exp(block, out=block).sum()))
-    return float(total.value)
+    within, between = mean_kernels(squares, sigma=bandwidth * median)
+    return float(np.sqrt(max(0.0, within - 2 * between)))
 
 
 @measure(

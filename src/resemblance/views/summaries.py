@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 
-from ..arrays import Array, detach, device, like, namespace, norm, scalar, to_numpy
+from ..arrays import Array, detach, device, like, namespace, norm, scalar
 from ..representation import Representation, view
 from ..rng import generator
 from .distances import row_blocks, squared_distance_blocks
-from .points import centered, mean, norm_of, preshape, size, unit_rows
+from .points import centered, mean, preshape, size, unit_rows
 from .spectra import decomposition
 
 
@@ -75,14 +75,6 @@ def sorted_projections(x: Representation, width: int, projections: int, seed: in
     drawn = generator(seed, "directions", width).standard_normal((width, projections))
     unit = drawn / np.linalg.norm(drawn, axis=0)
     return x.xp.sort(x.array @ like(unit[: x.shape[1]], x.array), axis=0)
-
-
-def pooled_points(x: Representation, y: Representation) -> list[np.ndarray]:
-    """The samples of both in units of the larger one, the narrower one padded with zero columns, in
-    NumPy."""
-    width = max(x.shape[1], y.shape[1])
-    scale = max(scalar(norm_of(r)) for r in (x, y)) or 1.0
-    return [np.pad(to_numpy(r.array) / scale, ((0, 0), (0, width - r.shape[1]))) for r in (x, y)]
 
 
 @view
