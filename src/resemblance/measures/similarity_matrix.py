@@ -50,8 +50,8 @@ RIGID = {"orthogonal", "translation"}
         when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
-        when({"kernel": "rbf"}, all_pairs=AllPairs(kernel_alignments, ABOVE)),
-        when({"kernel": "laplace"}, all_pairs=AllPairs(kernel_alignments, ABOVE)),
+        when({"kernel": "rbf"}, version=3, all_pairs=AllPairs(kernel_alignments, ABOVE)),
+        when({"kernel": "laplace"}, version=3, all_pairs=AllPairs(kernel_alignments, ABOVE)),
         when(
             {"estimator": "features"},
             range=(-np.inf, np.inf),
@@ -133,7 +133,7 @@ def cka(
 @measure(
     label="DistCorr",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -169,7 +169,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 @measure(
     label="RSA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
@@ -238,6 +238,7 @@ def rsa(
 @measure(
     label="RSMDiff",
     family="similarity_matrix",
+    version=2,
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
