@@ -6,12 +6,14 @@ from __future__ import annotations
 import itertools
 import tracemalloc
 
+import array_api_strict
 import numpy as np
 import pytest
 import torch
 from conftest import small_blocks
 
 import resemblance as rs
+from resemblance import arrays
 from resemblance.measure import Measure
 from resemblance.measures.all_pairs import concordance, spectral
 from resemblance.measures.all_pairs.grid import grid_of
@@ -157,6 +159,22 @@ def test_tensors_and_single_precision(m, monkeypatch):
     assert m.all_pairs(*tensors).values[0, 0] == pytest.approx(expected, abs=1e-10, rel=1e-10)
     single = [[Representation(a.astype("float32"), dtype="float32")] for a in (x, y)]
     assert m.all_pairs(*single).values[0, 0] == pytest.approx(expected, rel=2e-4)
+
+
+@pytest.mark.parametrize("m", BLOCKED, ids=str)
+def test_arrays_of_other_libraries(m, monkeypatch):
+    def read_only(array):
+        copied = arrays.to_numpy(array).copy()
+        copied.flags.writeable = False
+        return copied
+
+    monkeypatch.setattr(concordance, "BINS", 64)
+    x, y = latent(40, 6, 9)
+    expected = m.all_pairs([Representation(x)], [Representation(y)])
+    for module in (passes, rank_bins, spectral):
+        monkeypatch.setattr(module, "to_numpy", read_only)
+    strict = [[Representation(array_api_strict.asarray(a))] for a in (x, y)]
+    assert m.all_pairs(*strict).values[0, 0] == pytest.approx(expected.values[0, 0], rel=1e-12)
 
 
 def test_inputs_are_not_changed(monkeypatch):

@@ -113,7 +113,7 @@ def _on_processor(x: Representation, kind: str) -> Entries:
     def on_processor(at: Rectangle) -> np.ndarray:
         block = entries(at)
         block = without_diagonal(block, low) if at.is_square else block
-        return to_numpy(block).astype(np.float64, copy=False)
+        return np.require(to_numpy(block), np.float64, ["W"])  # that of JAX is read-only
 
     return on_processor
 
