@@ -1171,7 +1171,8 @@ def test_views_are_planned_with_the_sizes_of_parameters():
 
     assert sum(views_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
     assert sum(views_used(rs.rtd, 10_000, 64).values()) < 1e8
-    assert sum(views_used(rs.rsa, 10_000, 64).values()) == pytest.approx(4e8, rel=0.2)
+    assert sum(views_used(rs.rsa, 4000, 64).values()) == pytest.approx(6.4e7, rel=0.2)
+    assert sum(views_used(rs.rsa, 10_000, 64).values()) < 2e7  # no matrix of all pairs
 
 
 @pytest.mark.parametrize("terminal", [True, False])

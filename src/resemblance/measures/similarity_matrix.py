@@ -27,7 +27,11 @@ from ..views.distances import (
 from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.pairs import hsic
 from ..views.points import size
+from ..views.rectangles import ABOVE
 from .all_pairs.alignments import linear_alignments
+from .all_pairs.dissimilarities import dissimilarity_correlations, rank_error
+from .all_pairs.distances import distance_correlations, rsm_norm_differences
+from .all_pairs.grams import kernel_alignments
 from .chance import of_dissimilarities, of_distances, of_grams
 from .expected import mean_of_dissimilarities, mean_of_distances, mean_of_grams, zero
 from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
@@ -52,6 +56,8 @@ RIGID = {"orthogonal", "translation"}
         when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
         when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
         when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
+        when({"kernel": "rbf"}, version=3, all_pairs=AllPairs(kernel_alignments, ABOVE)),
+        when({"kernel": "laplace"}, version=3, all_pairs=AllPairs(kernel_alignments, ABOVE)),
         when(
             {"estimator": "features"},
             range=(-np.inf, np.inf),
@@ -60,6 +66,7 @@ RIGID = {"orthogonal", "translation"}
             invariant_to={"permutation", "isotropic_scaling", "translation"},
             product=None,
             left_out=None,
+            all_pairs=None,
         ),
     ),
     uninformative=of_grams,
@@ -106,8 +113,10 @@ def cka(
     itself, and changes when the features are rotated.
 
     X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for linear and cosine kernels when
-    d, e <= n. Raises ``Undefined`` for a constant representation, or when an estimate of a
-    self-similarity is not positive, and ``ValueError`` for ``"features"`` with another kernel.
+    d, e <= n; for the others O(n^2 d) time, one n x n matrix per representation, and none for more
+    than 4096 samples: then the matrices are computed again, piece by piece, in four passes. Raises
+    ``Undefined`` for a constant representation, or when an estimate of a self-similarity is not
+    positive, and ``ValueError`` for ``"features"`` with another kernel.
 
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the
     median *distance* between different samples. ``pairs="all"`` takes the median of all n²
@@ -140,6 +149,7 @@ def cka(
     uninformative=of_distances,
     product=DISTANCES,
     left_out=distance_correlation_without,
+    all_pairs=AllPairs(distance_correlations, ABOVE),
 )
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
@@ -149,8 +159,9 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
     X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this
     (biased) sample version is well above 0 for independent data in many dimensions.
-    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation. Raises
-    ``Undefined`` for a constant representation.
+    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none
+    for more than 4096 samples, in two passes over the pairs. Raises ``Undefined`` for a constant
+    representation.
 
     Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes
     the root, like ours.
@@ -163,7 +174,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 @measure(
     label="RSA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
@@ -183,6 +194,8 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     product=DISSIMILARITIES,
     left_out=rsa_without,
     chance=zero,
+    all_pairs=AllPairs(dissimilarity_correlations, ABOVE),
+    diagnostics=rank_error,
 )
 def rsa(
     x: Representation,
@@ -206,6 +219,11 @@ def rsa(
     dissimilarity 1 to all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log
     n)) time, n^2/2 numbers per representation. Raises ``Undefined`` when all dissimilarities of a
     representation are equal.
+
+    For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact. For
+    ``"spearman"`` 2^18 bins have a rank each, and for ``"kendall"`` pairs in the same one of 2048
+    bins are left out; results record as ``rank_error`` how far the value can be from the exact one.
+    Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4.
 
     Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the
     features unless it is the same for all of them, so it is not translation invariant, although it
@@ -231,11 +249,11 @@ def rsa(
     symmetric=True,
     metric=True,
     reference="shahbazi2021using",
-    version=2,
     invariant_to=RIGID,
     changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
     product=ACTUAL_DISTANCES,
     left_out=rsm_norm_without,
+    all_pairs=AllPairs(rsm_norm_differences, ABOVE),
 )
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
@@ -247,9 +265,10 @@ def rsm_norm_difference(
     ``norm="frobenius"`` is the root of the summed squares over all n x n entries; ``"spectral"``
     the largest absolute eigenvalue, which is what the ReSi code computes.
 
-    X is (n, d), Y is (n, e). In the units of the activations and growing with n. n^2/2 numbers per
-    representation, n^2 for ``"spectral"``. Defined for all finite data (a constant
-    representation has no distances). A metric between distance matrices.
+    X is (n, d), Y is (n, e). In the units of the activations and growing with n. O(n^2 d) time,
+    n^2/2 numbers per representation, n^2 for ``"spectral"``; none for more than 4096 samples, in
+    one pass over the pairs, or about twenty for the spectral norm. Defined for all finite data (a
+    constant representation has no distances). A metric between distance matrices.
 
     Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of
     distances.

@@ -15,7 +15,9 @@ from ..arrays import Array, namespace, norm, root, scalar
 from ..representation import Representation, view
 from .distances import distance_deviation, mean_distance, rdm_vector
 from .grams import GramKernel, gram_energy, gram_trace
+from .passes import dissimilarity_spread, distance_margins
 from .points import preshape, row_directions
+from .rectangles import is_large
 from .spectra import (
     decomposition,
     direction_lost,
@@ -37,6 +39,9 @@ def gram_flatness(x: Representation, kernel: GramKernel) -> float:
 @view
 def distance_flatness(x: Representation) -> float:
     """Flatness of the double-centred distances, whose trace is 1 - n times the mean distance."""
+    if is_large(x):
+        n, (_, mean, energy) = x.shape[0], distance_margins(x)
+        return n * mean / math.sqrt((n - 1) * energy)
     return math.sqrt(x.shape[0] - 1) * scalar(mean_distance(x)) / scalar(distance_deviation(x))
 
 
@@ -69,6 +74,10 @@ def direction_flatness(x: Representation) -> float:
 @view
 def dissimilarity_flatness(x: Representation, kind: str) -> float:
     """Cosine of the dissimilarities between samples with dissimilarities that are all equal."""
+    if is_large(x):
+        spread = dissimilarity_spread(x, kind=kind)
+        n = x.shape[0]
+        return spread.mean / math.sqrt(spread.squares / (n * (n - 1)) + spread.mean**2)
     vector = rdm_vector(x, kind=kind, compare="cosine")
     return scalar(x.xp.sum(vector)) / math.sqrt(vector.shape[0])
 

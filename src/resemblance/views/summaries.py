@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 
-from ..arrays import Array, detach, device, like, namespace, norm, scalar, to_numpy
+from ..arrays import Array, detach, device, like, namespace, norm, scalar
 from ..representation import Representation, view
 from ..rng import generator
-from .distances import distance_matrix, squared_distances_above
-from .points import centered, mean, norm_of, preshape, size, unit_rows
+from .distances import squared_distances_above
+from .points import centered, mean, preshape, size, unit_rows
 from .spectra import decomposition
 
 
@@ -72,18 +72,6 @@ def sorted_projections(x: Representation, width: int, projections: int, seed: in
     drawn = generator(seed, "directions", width).standard_normal((width, projections))
     unit = drawn / np.linalg.norm(drawn, axis=0)
     return x.xp.sort(x.array @ like(unit[: x.shape[1]], x.array), axis=0)
-
-
-def pooled_distances(x: Representation, y: Representation) -> np.ndarray:
-    """Euclidean distances between the samples of both, x first, in units of the larger one, shape
-    (2n, 2n).
-
-    The narrower one is padded with zero columns. Computed by NumPy.
-    """
-    width = max(x.shape[1], y.shape[1])
-    scale = max(scalar(norm_of(r)) for r in (x, y)) or 1.0
-    padded = (np.pad(to_numpy(r.array) / scale, ((0, 0), (0, width - r.shape[1]))) for r in (x, y))
-    return np.asarray(distance_matrix(np.concatenate(list(padded))))
 
 
 @view
