@@ -33,6 +33,14 @@ TIED = np.round(2 * TALL)
 LABELLED = [m.where(labels=LABELS[12]) if m.name == "accuracy_difference" else m for m in MEASURES]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quickly() -> Iterator[None]:
+    """Compile operations in less time."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(autouse=True)
 def double() -> Iterator[None]:
     """Double precision, which JAX has only on request."""
@@ -140,9 +148,8 @@ def test_gradients_are_those_of_torch(measure):
         assert np.allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("measure", [rs.cka, rs.procrustes], ids=str)
-def test_gradients_with_more_features_than_samples(measure):
-    for found, expected in zip(gradients_of_jax(measure, WIDE), gradients_of_torch(measure, WIDE)):
+def test_gradients_with_more_features_than_samples():
+    for found, expected in zip(gradients_of_jax(rs.cka, WIDE), gradients_of_torch(rs.cka, WIDE)):
         assert np.allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
