@@ -89,6 +89,7 @@ NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made
 MAY_USE_SOURCES = {"suites", "cli", "stability"}
 HEAVY = {
     "torch",
+    "jax",
     "numba",
     "jinja2",
     "matplotlib",

@@ -32,21 +32,44 @@ def carries_gradient(array: Array) -> bool:
     """Say whether operations on this array are being recorded for differentiation."""
     if is_torch(array):
         return bool(array.requires_grad) and bool(sys.modules["torch"].is_grad_enabled())
-    return _is_jax(array) and isinstance(array, sys.modules["jax"].core.Tracer)
+    return _is_traced(array)
+
+
+def has_no_values(array: Array) -> bool:
+    """Say whether this only stands for an array, as inside ``jax.jit`` and ``jax.vmap``."""
+    return _is_traced(array) and _is_traced(detach(array))
+
+
+def is_spread(array: Array) -> bool:
+    """Say whether an array of JAX has its parts, or copies, on several devices."""
+    return _is_jax(array) and len(detach(array).devices()) > 1
+
+
+def _is_traced(array: Array) -> bool:
+    return "jax" in sys.modules and isinstance(array, sys.modules["jax"].core.Tracer)
 
 
 def _is_jax(array: Array) -> bool:
     return "jax" in sys.modules and array_api_compat.is_jax_array(array)
 
 
+def is_double(array: Array) -> bool:
+    """Say whether an array is stored in double precision."""
+    return str(array.dtype).rpartition(".")[2] == "float64"
+
+
 def has_float64(array: Array) -> bool:
-    """Say whether the library of an array has double precision: JAX only if it is enabled."""
-    return not _is_jax(array) or bool(sys.modules["jax"].config.jax_enable_x64)
+    """Say whether there is double precision where an array is: in JAX only if it is enabled."""
+    if _is_jax(array):
+        return bool(sys.modules["jax"].config.jax_enable_x64)
+    if is_double(array) or on_processor(array):
+        return True
+    return "float64" in namespace(array).__array_namespace_info__().dtypes(device=device(array))
 
 
 def detach(array: Array) -> Array:
     """Return the same values outside any gradient graph."""
-    if _is_jax(array):
+    if _is_traced(array):
         return sys.modules["jax"].lax.stop_gradient(array)
     return array.detach() if is_torch(array) else array
 
@@ -63,18 +86,35 @@ def device(array: Array) -> Any:
 
 def on_processor(array: Array) -> bool:
     """Say whether the values lie in the memory of the machine, not of an accelerator."""
+    if _is_jax(array):
+        return all(place.platform == "cpu" for place in detach(array).devices())
     return "cpu" in str(device(array)).lower()
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """Copy an array to NumPy: the one door through which an algorithm leaves the array API."""
+    """Copy an array to NumPy: the one door through which an algorithm leaves the array API.
+
+    What NumPy has no name for, such as bfloat16, becomes float32.
+    """
     if isinstance(array, np.ndarray):
         return array
-    if is_torch(array):
-        array = array.detach().cpu()
-        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
     array = detach(array)
-    return np.asarray(np.from_dlpack(array)) if hasattr(array, "__dlpack__") else np.asarray(array)
+    if is_torch(array):
+        array = array.cpu()
+        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
+    if _is_jax(array):
+        return np.asarray(array.astype("float32") if array.dtype.kind == "V" else array)
+    if not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    return np.asarray(np.from_dlpack(array) if on_processor(array) else _fetched(array))
+
+
+def _fetched(array: Array) -> np.ndarray:
+    """Copy from an accelerator, which NumPy cannot read: by CuPy's own way, or as the standard
+    asks a library to."""
+    if hasattr(array, "get"):
+        return np.asarray(array.get())
+    return np.from_dlpack(array, device="cpu")
 
 
 def like(values: np.ndarray | float, array: Array) -> Array:

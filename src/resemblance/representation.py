@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -21,6 +22,7 @@ from .arrays import (
     detach,
     has_float64,
     has_safe_squares,
+    is_double,
     is_torch,
     namespace,
     on_processor,
@@ -78,7 +80,8 @@ class Representation:
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
         if dtype == "float64" and not has_float64(self.source):
             raise ValueError(
-                f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)"
+                f"{title(self)} cannot be computed in float64 where it is; in JAX that needs "
+                "jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
         self.order: Order = labelled.order if ids is None else tuple(ids)
@@ -316,23 +319,28 @@ def fingerprint(x: Representation) -> str:
 def finite(x: Representation) -> bool:
     """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
 
-    Values so large that a sum over rows or columns could overflow are refused, too.
+    Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
+    come from the device, unless there is something to name.
     """
     if has_safe_squares(sum_of_squares(x.array)):
         return True
-    bad = to_numpy(~x.xp.isfinite(x.array))
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        raise Undefined(
-            f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, "
-            f"column {column}; leave those samples out or fill them in"
-        )
     largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
+    if not math.isfinite(largest):
+        raise Undefined(_not_finite(x))
     if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
         raise Undefined(
             f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it"
         )
     return True
+
+
+def _not_finite(x: Representation) -> str:
+    bad = to_numpy(~x.xp.isfinite(x.array))
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    return (
+        f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, "
+        f"column {column}; leave those samples out or fill them in"
+    )
 
 
 def title(x: Representation | str) -> str:
@@ -343,8 +351,8 @@ def title(x: Representation | str) -> str:
 
 def working_precision(array: Array) -> str:
     """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
-    is_double = str(array.dtype).rpartition(".")[2] == "float64"
-    return "float64" if is_double or (on_processor(array) and has_float64(array)) else "float32"
+    is_wide = (is_double(array) or on_processor(array)) and has_float64(array)
+    return "float64" if is_wide else "float32"
 
 
 def as_array(data: Any, name: str = "") -> Array:

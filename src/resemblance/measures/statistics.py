@@ -115,7 +115,6 @@ def uniformity_difference(
     range=(0, 2**0.5),
     symmetric=True,
     reference="gretton2012kernel",
-    version=2,
     differentiable=False,
     limits={"bandwidth": (1e-3, 1e3)},
 )

@@ -60,7 +60,7 @@ def _with_means_of_ties(ranks: Array, new: Array) -> Array:
     tied = xp.nonzero(~(begins & ends))[0]  # usually few: only they are worked on
     begins, ends, values = (xp.take(part, tied) for part in (begins, ends, ranks))
     means = (values[begins] + values[ends]) / 2
-    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, xp.int64)) - 1))
+    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, tied.dtype)) - 1))
 
 
 def ranks_of_rows(values: np.ndarray) -> np.ndarray:
