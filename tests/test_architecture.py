@@ -45,7 +45,7 @@ LAYERS = [
     {"representation"},
     {"subject"},
     {"views"},
-    {"caveat"},
+    {"caveat", "streamed"},
     {"declared"},
     {"roles"},
     {"measure", "statistic"},
@@ -59,6 +59,7 @@ LAYERS = [
     {"arguments"},
     {"execution"},
     {"compare"},
+    {"stream"},
     {"inference"},
     {"grounding"},
     {"results"},
@@ -84,7 +85,7 @@ SOURCES_MAY_IMPORT = {
     "sources",
 }
 NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made it
-MAY_USE_SOURCES = {"suites", "cli", "stability"}
+MAY_USE_SOURCES = {"suites", "cli", "stability", "stream"}
 HEAVY = {
     "torch",
     "numba",

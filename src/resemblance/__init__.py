@@ -26,6 +26,7 @@ from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
 from .sources.trials import from_conditions
 from .statistic import Statistic, statistic
+from .stream import Stream
 from .subject import Subject
 from .views.recall import neighbour_recall
 
@@ -40,6 +41,7 @@ __all__ = [
     "Product",
     "Representation",
     "Statistic",
+    "Stream",
     "Subject",
     "Undefined",
     "UninformativeWarning",

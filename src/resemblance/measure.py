@@ -46,6 +46,7 @@ from .representation import (
     finite,
     without_gradient,
 )
+from .streamed import check_streamed
 
 Family = Literal[
     "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
@@ -170,6 +171,7 @@ class Measure:
     left_out: Callable[..., np.ndarray] | None = None
     chance: Callable[..., float] | None = None
     all_pairs: AllPairs | None = None
+    streams_with: Literal["squares", "directions"] | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -220,7 +222,7 @@ class Measure:
         """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
         if self.all_pairs is None or any(carries_gradient(r.source) for r in representations):
             return False
-        return representations[0].shape[0] > self.all_pairs.above
+        return representations[0].n_samples > self.all_pairs.above
 
     def caveat(self, x: Representation, y: Representation) -> str:
         """Return why the value says little of this pair, whatever the data; an empty string for
@@ -271,7 +273,7 @@ class Measure:
             raise ValueError(
                 f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them"
             )
-        n, m = x.shape[0], y.shape[0]
+        n, m = x.n_samples, y.n_samples
         if n != m:
             hint = hint_of_counts(n, m) or transposition(x.shape, y.shape)
             raise ValueError(
@@ -287,6 +289,8 @@ class Measure:
         if n < self.min_samples:
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
         finite(x), finite(y)
+        if x.origin or y.origin:
+            check_streamed(self, x, y)
 
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
@@ -344,7 +348,9 @@ def measure(
         :class:`Product`: exact permutation moments), ``left_out`` (a function of the same
         arguments; the (n,) values without each sample), ``chance`` (a function of the same; the
         exact mean of the value over all orders of the samples, at no more than the cost of the
-        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples).
+        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples),
+        ``streams_with`` (what a stream accumulates for it besides products: the ``"squares"`` of
+        the rows, or their ``"directions"``).
     """
     if "remarks" in claims:  # the old name
         message = "measure(remarks=...) is now measure(diagnostics=...)"

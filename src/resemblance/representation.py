@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,21 @@ T = TypeVar("T")
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
+
+
+class Origin(NamedTuple):
+    """The samples of a stream, for which points stand that have the same centred inner products.
+
+    ``stream`` is the same for representations that may be compared; ``power`` is that of the
+    condition number by which whitening magnifies rounding. ``views`` returns what the points would
+    give otherwise than the samples.
+    """
+
+    stream: str
+    n_samples: int
+    accumulated: frozenset[str]
+    power: int
+    views: Carry
 
 
 class Undefined(ValueError):
@@ -83,6 +98,7 @@ class Representation:
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
+        self.origin: Origin | None = None
         _check_shape(self)
 
     @property
@@ -90,6 +106,11 @@ class Representation:
         """(n_samples, n_features)."""
         n, d = self.source.shape
         return int(n), int(d)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples; of points that stand for the samples of a stream, theirs."""
+        return self.origin.n_samples if self.origin else self.shape[0]
 
     @property
     def ids(self) -> tuple[Hashable, ...] | None:
@@ -122,24 +143,24 @@ class Representation:
             self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
 
     def __repr__(self) -> str:
-        n, d = self.shape
-        return (
-            f"Representation({self.name!r}, n_samples={n}, n_features={d}, "
-            f"dtype={self.source.dtype})"
-        )
+        size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
+        streamed = ", streamed" if self.origin else ""
+        return f"Representation({self.name!r}, {size}, dtype={self.source.dtype}{streamed})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
         # its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state = {"path": path, "name": self.name, "dtype": self.dtype, "order": self.order}
+        state["origin"] = self.origin
         return state | {"source": None if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path:
             self.source = open_array(self.path)
-        self._views, self._lock, self._carry = {}, threading.RLock(), None
+        self._views, self._lock = {}, threading.RLock()
+        self._carry = self.origin.views if self.origin else None
 
 
 def as_representation(data: Any, name: str = "") -> Representation:

@@ -18,7 +18,7 @@ from .leaving_out.products import ensd_without
 from .leaving_out.rotations import nbs_without, size_and_shape_without
 from .products import SHARED_DIMENSIONS
 
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
 
 
 @measure(
@@ -57,7 +57,7 @@ def nbs(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="harvey2024duality",
-    invariant_to={"orthogonal", "translation"},
+    invariant_to=SHAPE - {"isotropic_scaling"},
     uninformative=of_rotations,
     left_out=size_and_shape_without,
 )
@@ -116,7 +116,7 @@ def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tup
     """Both regular Gram matrices, in coordinates of the space that both representations span."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
     spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
-    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.shape[0], shrinkage) for p in points)
+    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.n_samples, shrinkage) for p in points)
     return a, b
 
 

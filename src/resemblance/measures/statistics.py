@@ -32,6 +32,8 @@ from .leaving_out.means import concentricity_difference_without, magnitude_diffe
     metric=True,
     reference="wang2020towards",
     invariant_to={"orthogonal", "isotropic_scaling"},
+    streams_with="directions",
+    version=2,
     left_out=concentricity_difference_without,
 )
 def concentricity_difference(x: Representation, y: Representation) -> Array:
@@ -56,7 +58,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="wang2020towards",
-    invariant_to={"orthogonal"},
+    invariant_to={"orthogonal", "sample_rotation"},
     left_out=magnitude_difference_without,
 )
 def magnitude_difference(x: Representation, y: Representation) -> Array:
@@ -195,7 +197,7 @@ def sliced_wasserstein(
     range=(0, 1),
     symmetric=True,
     reference="raju2026geometric",
-    invariant_to={"orthogonal", "translation", "isotropic_scaling"},
+    invariant_to={"orthogonal", "translation", "isotropic_scaling", "sample_rotation"},
 )
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     r"""Eigenspectrum similarity: the cosine of the lists of singular values, largest first.

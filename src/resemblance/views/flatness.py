@@ -25,21 +25,21 @@ def gram_flatness(x: Representation, kernel: GramKernel) -> float:
     1."""
     trace = scalar(gram_trace(x, kernel))
     energy = scalar(gram_energy(x, kernel))
-    return trace / math.sqrt((x.shape[0] - 1) * energy)
+    return trace / math.sqrt((x.n_samples - 1) * energy)
 
 
 @view
 def distance_flatness(x: Representation) -> float:
     """Flatness of the double-centred distances, whose trace is negative."""
     trace = scalar(x.xp.sum(x.xp.linalg.diagonal(double_centered_distances(x))))
-    return -trace / (math.sqrt(x.shape[0] - 1) * scalar(distance_deviation(x)))
+    return -trace / (math.sqrt(x.n_samples - 1) * scalar(distance_deviation(x)))
 
 
 @view
 def leading_flatness(x: Representation, k: int) -> float:
     """Flatness of the Gram matrix of the k leading principal components."""
     variance = decomposition(x).singular[:k] ** 2
-    return scalar(x.xp.sum(variance) / norm(variance)) / math.sqrt(x.shape[0] - 1)
+    return scalar(x.xp.sum(variance) / norm(variance)) / math.sqrt(x.n_samples - 1)
 
 
 @view
@@ -52,13 +52,13 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
     rotation, over all orders of samples.
     """
     points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
-    return _trace_of_root(points) / math.sqrt(x.shape[0] - 1)
+    return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
 
 
 @view
 def direction_flatness(x: Representation) -> float:
     """Flatness of the directions of the rows, not centred, among all n directions."""
-    return _trace_of_root(row_directions(x)) / x.shape[0]
+    return _trace_of_root(row_directions(x)) / x.n_samples
 
 
 @view
@@ -71,8 +71,10 @@ def dissimilarity_flatness(x: Representation, kind: str) -> float:
 @view
 def basis_sum(x: Representation) -> float:
     """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
-    sums = x.xp.sum(orthonormal_basis(x, centered=False), axis=0)
-    return scalar(x.xp.sum(sums**2))
+    basis = orthonormal_basis(x, centered=False)
+    sums = x.xp.sum(basis, axis=0)
+    # Points that stand for the samples of a stream are fewer, and each counts for several
+    return scalar(x.xp.sum(sums**2)) * (x.n_samples / basis.shape[0])
 
 
 def _trace_of_root(points: Array) -> float:

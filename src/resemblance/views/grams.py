@@ -131,7 +131,7 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
     if estimator == "features":
         squared = _between_features(x, squared)
     if scalar(squared) <= 1e-12 * scalar(product):
-        n, d = x.shape
+        n, d = x.n_samples, x.shape[1]
         few = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
         raise Undefined(f"cka: the {estimator} self-similarity is not positive ({few} are too few)")
     return squared**0.5
@@ -163,7 +163,8 @@ def estimated(
     if estimator == "biased":
         return product
     k, l = (gram_diagonal(r, kernel) for r in pair)
-    xp, n, diagonal = namespace(k), k.shape[0], inner(k, l)
+    n, diagonal = pair[0].n_samples, inner(k, l)
     if estimator == "lange":
         return product - diagonal
-    return product - diagonal * n / (n - 2) + xp.sum(k) * xp.sum(l) / ((n - 1) * (n - 2))
+    traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
+    return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))

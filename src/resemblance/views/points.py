@@ -80,6 +80,18 @@ def unit_rows(x: Representation) -> Array:
 
 
 @view
+def directed(x: Representation) -> Array:
+    """1 for every row that has a direction, 0 for a zero row, shape (n,)."""
+    return x.xp.astype(row_norms(x) > 0, x.array.dtype)
+
+
+@view
+def mean_direction(x: Representation) -> Array:
+    """Mean of the rows at unit length, shape (d,)."""
+    return x.xp.mean(unit_rows(x), axis=0)
+
+
+@view
 def row_directions(x: Representation) -> Array:
     """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
     return unit_rows(x) if not is_rotated(x) else _scaled_rows(preshape(x, centered=False))
