@@ -348,9 +348,8 @@ def measure(
         :class:`Product`: exact permutation moments), ``left_out`` (a function of the same
         arguments; the (n,) values without each sample), ``chance`` (a function of the same; the
         exact mean of the value over all orders of the samples, at no more than the cost of the
-        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples),
-        ``streams_with`` (what a stream accumulates for it besides products: the ``"squares"`` of
-        the rows, or their ``"directions"``).
+        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples). And
+        ``streams_with``: ``"squares"`` or ``"directions"``, what a stream adds up for it.
     """
     if "remarks" in claims:  # the old name
         message = "measure(remarks=...) is now measure(diagnostics=...)"

@@ -36,7 +36,7 @@ T = TypeVar("T")
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 
 
-class Origin(NamedTuple):
+class StreamOrigin(NamedTuple):
     """The samples of a stream, for which points stand that have the same centred inner products.
 
     ``stream`` is the same for representations that may be compared; ``power`` is that of the
@@ -98,7 +98,7 @@ class Representation:
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
-        self.origin: Origin | None = None
+        self.origin: StreamOrigin | None = None
         _check_shape(self)
 
     @property

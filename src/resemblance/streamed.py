@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, scalar, to_numpy
-from .representation import Origin, Representation, Undefined, title
+from .representation import Representation, StreamOrigin, Undefined, title
 from .views.points import column_norms
 from .views.spectra import components_for, decomposition, resolution
 
@@ -22,7 +22,7 @@ REMEDIES = {
 NEEDS = "or compare the samples themselves, at once, by rs.compare"
 
 
-def standing_for(points: Array, name: str, origin: Origin) -> Representation:
+def standing_for(points: Array, name: str, origin: StreamOrigin) -> Representation:
     """Return points that stand for the samples of a stream, as a representation of these."""
     x = Representation(points, name)
     x.origin, x._carry = origin, origin.views
@@ -34,6 +34,13 @@ def needs_of(measure: Any) -> str | None:
     empty text); None if the measure needs the samples."""
     needs: str | None = "" if JOINT in measure.invariant_to else measure.streams_with
     return needs
+
+
+def need_samples_at_hand(called: str, *representations: Representation) -> None:
+    """Raise :class:`~resemblance.Undefined` for points that stand for the samples of a stream."""
+    for x in representations:
+        if x.origin:
+            raise Undefined(f"{called} needs the samples, and {title(x)} is of a stream")
 
 
 def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
@@ -83,9 +90,7 @@ def conditioning_of_variance(
     return _recorded(x, y, lambda r: _leading(r, components_for(r, explained_variance)))
 
 
-def conditioning_of_components(
-    x: Representation, y: Representation, *, k: int
-) -> dict[str, float]:
+def conditioning_of_components(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
     """:func:`conditioning` of k components."""
     return _recorded(x, y, lambda r: _leading(r, k))
 

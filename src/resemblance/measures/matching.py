@@ -133,13 +133,7 @@ def _after_matching(x: Representation, y: Representation) -> Array:
     metric=True,
     reference="khosla2024soft",
     invariant_to={"permutation", "sample_rotation"},
-    changes=(
-        when(
-            {"units": "unit"},
-            invariant_to=COLUMNS,
-            range=(0, 2),
-        ),
-    ),
+    changes=(when({"units": "unit"}, invariant_to=COLUMNS, range=(0, 2)),),
 )
 def soft_matching(
     x: Representation, y: Representation, *, units: Literal["raw", "unit"] = "raw"

@@ -132,11 +132,7 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     invariant_to={"affine", "sample_rotation"},
     changes=(
         when({"squared": True}, metric=False, product=SQUARED_SMOOTHERS, chance=mean_of_smoothers),
-        when(
-            {"ridge": lambda ridge: ridge > 0},
-            invariant_to=SHAPE,
-            left_out=None,
-        ),
+        when({"ridge": lambda ridge: ridge > 0}, invariant_to=SHAPE, left_out=None),
     ),
     diagnostics=conditioning,
     uninformative=of_smoothers,

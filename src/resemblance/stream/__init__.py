@@ -1,6 +1,5 @@
 """Streams: one pass over any number of samples, and then the exact scores."""
 
-
 from .stream import Stream
 
 __all__ = ["Stream"]

@@ -1,4 +1,4 @@
-"""The file of a stream: a ``.npz`` archive of numbers and one JSON text, never of Python objects."""
+"""The file of a stream: a ``.npz`` archive of numbers and one JSON text, without Python objects."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def read_state(path: Path) -> Stored:
         about = json.loads(str(arrays.pop("about", "{}")))
         if not isinstance(about, dict) or about.get("kind") != KIND:
             raise ValueError("it is no stream, which Stream.save writes")
-        if about.get("version") != VERSION or not ABOUT <= set(about):
+        if about.get("version") != VERSION or not set(about) >= ABOUT:
             raise ValueError(f"its format is {about.get('version')}, and {VERSION} is read here")
     return Stored(about, arrays)

@@ -101,8 +101,8 @@ def rows_at_a_time(widths: Sequence[int], method: str) -> int:
     return max(count, 2 * columns) if method == "qr" else count
 
 
-class Rows:
-    """Rows that wait, so that what is added does not depend on the size of batches."""
+class WaitingRows:
+    """WaitingRows that wait, so that what is added does not depend on the size of batches."""
 
     def __init__(self, widths: Sequence[int], count: int, place: Array) -> None:
         self.place = place

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array, like, to_numpy
-from .rows import Rows, directions_of, first_shift, rows_at_a_time, shifted
-from .sums import Moments, Pair, ProductSums, Sums, TriangularFactor, checked, shifting
+from .rows import WaitingRows, directions_of, first_shift, rows_at_a_time, shifted
+from .sums import LayerMoments, Pair, ProductSums, Sums, TriangularFactor, checked, shifting
 
 KINDS = ("points", "directions")
 
@@ -35,7 +35,7 @@ class Shifted(NamedTuple):
         self.sums.merge(other.sums, [shifting(b - a) for a, b in zip(shifts, other.shifts)])  # type: ignore[arg-type]
         return Shifted(shifts, self.sums)
 
-    def moments(self, layers: Sequence[int], n: int) -> Moments:
+    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         """Return what is known of some layers, the means of the rows as they are."""
         known = self.sums.moments(layers, n)
         means = [self.shifts[i] + mean for i, mean in zip(layers, known.means)]
@@ -85,7 +85,7 @@ class State:
         kind: Any = ProductSums if method == "gram" else TriangularFactor
         self.n = 0
         self._widths = tuple(widths)
-        self._rows = Rows(widths, rows_at_a_time(widths, method), place)
+        self._rows = WaitingRows(widths, rows_at_a_time(widths, method), place)
         empty = (Shifted((), kind(widths, pairs, place)) for _ in range(1 + directions))
         self._sums = Closed(tuple(empty), np.zeros((len(widths), len(widths))))
 

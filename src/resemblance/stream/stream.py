@@ -88,7 +88,7 @@ class Stream:
         options = f"method={self.method!r}" + (", directions=True" if self.directions else "")
         return f"<Stream of {self.n_samples:,} samples: {shown or 'no layers yet'}; {options}>"
 
-    # --------------------------------------------------------------------------------------- samples
+    # -------------------------------------------------------------------------------------- samples
 
     def update(self, batch: Mapping[str, Any]) -> None:
         """Add a batch: by layer, an array (rows, features) of any library, the same rows in all.
@@ -114,7 +114,7 @@ class Stream:
             self._learn(other._facts)
             self._batches += other._batches
 
-    # ---------------------------------------------------------------------------------------- scores
+    # --------------------------------------------------------------------------------------- scores
 
     def representations(self, *layers: str) -> dict[str, Representation]:
         """Return the layers, by default all, as representations for measures that stream.
@@ -162,7 +162,7 @@ class Stream:
         by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
         return compared_in_pairs(by_pair, measures, about, options)
 
-    # ----------------------------------------------------------------------------------------- files
+    # ---------------------------------------------------------------------------------------- files
 
     def save(self, path: str | Path) -> None:
         """Write the state to a ``.npz`` file, completely or not at all."""
@@ -193,7 +193,7 @@ class Stream:
             raise ValueError(f"{path} is damaged: {error}") from error
         return stream
 
-    # --------------------------------------------------------------------------------------- checking
+    # ------------------------------------------------------------------------------------- checking
 
     def _begun(self, facts: Mapping[str, LayerFacts], place: Array) -> State:
         """Return the state; at first it is made for these layers."""

@@ -1,12 +1,13 @@
 """What a stream adds up: products of the columns of its layers, as sums or as a triangular factor.
 
-Row i of a layer enters as z_i = (1, x_i - a, |x_i - a|²) with a shift a. Both ways to add up give the same :class:`Moments`; both are merged by
-the linear map that changes the shift.
+Row i of a layer enters as z_i = (1, x_i - a, |x_i - a|²) with a shift a. Both ways to add up give
+the same :class:`LayerMoments`; both are merged by the linear map that changes the shift.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ FEWEST = 64  # columns for which the cut is made at least
 Pair = tuple[int, int]
 
 
-class Moments(NamedTuple):
+class LayerMoments(NamedTuple):
     """What a stream knows of some layers.
 
     ``means``: of each shifted layer, (d,). ``factors``: matrices (D, d) whose inner products are
@@ -69,7 +70,7 @@ class ProductSums:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the state as arrays by name."""
-        named = {}
+        named: dict[str, np.ndarray] = {}
         for (i, j), (total, lost) in self._sums.items():
             named |= {f"{i}.{j}.total": to_numpy(total), f"{i}.{j}.lost": to_numpy(lost)}
         return named
@@ -81,7 +82,7 @@ class ProductSums:
             new = [checked(arrays, name, tuple(total.shape)) for name in names]
             self._sums[i, j] = (like(new[0], total), like(new[1], lost))
 
-    def moments(self, layers: Sequence[int], n: int) -> Moments:
+    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         """Return what is known of some layers, each pair of which must be among the sums."""
         blocks = {(i, j): self._block(i, j) for i in layers for j in layers}
         means = [blocks[i, i][0, 1:-1] / n for i in layers]
@@ -96,7 +97,7 @@ class ProductSums:
         squares = [
             [a @ blocks[i, j] @ b for j, b in zip(layers, ends)] for i, a in zip(layers, ends)
         ]
-        return Moments(tuple(means), tuple(factors), np.array(squares))
+        return LayerMoments(tuple(means), tuple(factors), np.array(squares))
 
     def _block(self, i: int, j: int) -> np.ndarray:
         is_stored = (i, j) in self._sums
@@ -114,7 +115,7 @@ class TriangularFactor:
     def __init__(self, widths: Sequence[int], pairs: Sequence[Pair], place: Array) -> None:
         ends = np.cumsum([1, *widths])
         self._widths = tuple(widths)
-        self._ranges = [range(a, b) for a, b in zip(ends[:-1], ends[1:])]
+        self._ranges = [range(a, b) for a, b in pairwise(ends)]
         self._size = int(ends[-1]) + len(widths)
         self._factor: Array = like(np.zeros((0, self._size)), place)
 
@@ -157,7 +158,7 @@ class TriangularFactor:
         height = min(len(arrays.get("factor", ())), self._size)
         self._factor = like(checked(arrays, "factor", (height, self._size)), self._factor)
 
-    def moments(self, layers: Sequence[int], n: int) -> Moments:
+    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         """Return what is known of some layers."""
         stored = to_numpy(self._factor)
         factor = np.zeros((self._size, self._size))
@@ -168,7 +169,7 @@ class TriangularFactor:
         ends = zip(parts, map(_row_of_squares, means))
         squares = np.stack([part @ row for part, row in ends])
         points = tuple(part[1:used, 1:-1] for part in parts)
-        return Moments(tuple(means), points, squares @ squares.T)
+        return LayerMoments(tuple(means), points, squares @ squares.T)
 
 
 Sums = ProductSums | TriangularFactor

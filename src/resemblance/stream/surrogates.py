@@ -8,33 +8,35 @@ take the place of n samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import unwrap
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..representation import Origin, Representation, fingerprint
+from ..representation import Representation, StreamOrigin, fingerprint
 from ..streamed import standing_for
 from ..views.grams import gram_diagonal, gram_trace
 from ..views.points import centered, directed, mean, mean_direction, unit_rows
 from ..views.spectra import resolution
-from .sums import Moments
+from .sums import LayerMoments
 
 PLAIN = (mean, centered, resolution, fingerprint, unit_rows, mean_direction, directed)
 OF_KERNELS = (gram_diagonal, gram_trace)
 
 
-class KnownViews(NamedTuple):
+@dataclass(frozen=True)
+class KnownViews:
     """The views of a layer that the points would give otherwise than the samples, by name; those of
     Gram matrices by name and kernel."""
 
     plain: Mapping[str, Any]
     of_kernels: Mapping[tuple[str, str], Any]
 
-    def __call__(self, key: Hashable, compute: Callable[[Representation], Any]) -> Any:
+    def __call__(self, key: Any, compute: Callable[[Representation], Any]) -> Any:
         """Return a view by its key, or None where the points give it."""
-        function, parameters = key  # type: ignore[misc]
+        function, parameters = key
         name = next((v.__name__ for v in PLAIN if unwrap(v) is function), None)
         if name is not None:
             return self.plain.get(name)
@@ -58,7 +60,7 @@ class Facts(NamedTuple):
 
 
 def stand_ins(
-    names: Sequence[str], parts: Sequence[Moments], facts: Facts
+    names: Sequence[str], parts: Sequence[LayerMoments], facts: Facts
 ) -> dict[str, Representation]:
     """Return the layers as representations of points that stand for the samples.
 
@@ -69,17 +71,17 @@ def stand_ins(
     layers = {}
     for i, name in enumerate(names):
         views = KnownViews(plain[i], of_kernels[i])
-        origin = Origin(facts.stream, facts.n_samples, accumulated, facts.power, views)
+        origin = StreamOrigin(facts.stream, facts.n_samples, accumulated, facts.power, views)
         rows = _rows(points, i, facts.n_samples)
         layers[name] = standing_for(rows, name, origin)
     return layers
 
 
-def _plain(parts: Sequence[Moments], facts: Facts) -> list[dict[str, Any]]:
+def _plain(parts: Sequence[LayerMoments], facts: Facts) -> list[dict[str, Any]]:
     """Return the views without parameters, by layer."""
     points, layers = parts[0], []
     for i, (digest, relative) in enumerate(zip(facts.hashes, facts.resolutions)):
-        views = {"mean": points.means[i], "centered": _spread(points.factors[i])}
+        views: dict[str, Any] = {"mean": points.means[i], "centered": _spread(points.factors[i])}
         layers.append(views | {"fingerprint": digest, "resolution": relative})
     for directions in parts[1:]:
         both = _vectors_with(facts.counts)
@@ -89,7 +91,7 @@ def _plain(parts: Sequence[Moments], facts: Facts) -> list[dict[str, Any]]:
     return layers
 
 
-def _of_kernels(parts: Sequence[Moments]) -> list[dict[tuple[str, str], Any]]:
+def _of_kernels(parts: Sequence[LayerMoments]) -> list[dict[tuple[str, str], Any]]:
     """Return diagonal and trace of the centred Gram matrices, by layer; that of points in unit
     size."""
     layers: list[dict[tuple[str, str], Any]] = [{} for _ in parts[0].factors]
@@ -102,14 +104,14 @@ def _of_kernels(parts: Sequence[Moments]) -> list[dict[tuple[str, str], Any]]:
     return layers
 
 
-def _rows(known: Moments, layer: int, n: int) -> np.ndarray:
-    """Rows with the means and products of n samples, but fewer, so that each mean is larger."""
+def _rows(known: LayerMoments, layer: int, n: int) -> np.ndarray:
+    """WaitingRows with the means and products of n samples, but fewer, so that each mean is larger."""
     around = _spread(known.factors[layer])
     return around + known.means[layer] * math.sqrt(n / len(around))
 
 
 def _spread(factor: np.ndarray) -> np.ndarray:
-    """Rows with the same inner products of columns, one more, whose mean is 0.
+    """WaitingRows with the same inner products of columns, one more, whose mean is 0.
 
     They are H F for a matrix H whose columns are orthonormal, and orthogonal to the vector of ones.
     """

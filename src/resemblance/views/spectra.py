@@ -37,7 +37,9 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
-    tolerance = max(max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
+    tolerance = max(
+        max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered)
+    )
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
         raise Undefined(
