@@ -391,6 +391,73 @@ def test_what_needs_samples_refuses_streams(use):
         use(*streamed(related(n=100)).representations().values())
 
 
+# ------------------------------------------------------------------------------------------ models
+
+
+def networks():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+
+    def network():
+        return torch.nn.Sequential(
+            torch.nn.Conv2d(1, 6, 3), torch.nn.ReLU(inplace=True), torch.nn.Flatten(),
+            torch.nn.Linear(6 * 6 * 6, 10),
+        )  # fmt: skip
+
+    images = [(torch.randn(size, 1, 8, 8), torch.zeros(size)) for size in (30, 40, 17)]
+    return network(), network(), images
+
+
+@pytest.mark.parametrize("pool", [None, {"0": "flatten", "1": "max"}])
+def test_layers_of_running_models_are_those_of_a_subject(pool):
+    one, other, images = networks()
+    one.train()
+    layers = ["0", "1", "3"]
+    models = {"one": one, "other": other}
+    stream = rs.stream_from_model(models, images, layers, pool=pool, method="qr", progress=False)
+    subjects = [
+        rs.subject_from_model(m, images, layers, name=k, pool=pool, progress=False)
+        for k, m in models.items()
+    ]
+    assert one.training
+    assert stream.n_samples == 87
+    assert stream.layers == ("one/0", "one/1", "one/3", "other/0", "other/1", "other/3")
+    specs = ["cka[estimator=debiased]", "procrustes", "svcca"]
+    values = stream.compare(specs, progress=False)
+    direct = rs.compare(subjects, measures=specs, progress=False)
+    for spec in specs:
+        assert values[spec] == pytest.approx(direct[spec], rel=1e-5, abs=1e-6)
+
+
+def test_mistakes_with_models_are_those_of_subjects():
+    model, _, images = networks()
+    with pytest.raises(ValueError, match="no layer 'x'"):
+        rs.stream_from_model(model, images, "x", progress=False)
+    with pytest.raises(ValueError, match="gave no batch"):
+        rs.stream_from_model(model, [], progress=False)
+    with pytest.raises(ValueError, match="pool must be one of"):
+        rs.stream_from_model(model, images, pool="x", progress=False)
+
+
+@pytest.mark.parametrize("method", ["gram", "qr"])
+def test_sums_stay_where_an_accelerator_has_the_data(method, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    layers = related(n=6000)
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    monkeypatch.setattr("resemblance.stream.rows.on_processor", lambda array: False)
+    on_device = {k: torch.tensor(x, device=place) for k, x in layers.items()}
+    stream = streamed(on_device, size=500, method=method, directions=True)
+    for spec in ("cka", "cka[estimator=debiased]", "mean_cca", "aligned_cosine"):
+        assert_same(rs.get_measure(spec), layers, stream)
+    assert isinstance(stream._state._rows.waiting()[0], torch.Tensor)
+    stream.save(tmp_path / "s.npz")
+    here = streamed(layers, method=method, directions=True)
+    here.merge(rs.Stream.load(tmp_path / "s.npz"))
+    stream.merge(here)
+    assert stream.n_samples == 18_000
+    assert_same(rs.cka, layers, stream)
+
+
 # ------------------------------------------------------------------------------------------- files
 
 

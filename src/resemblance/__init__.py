@@ -26,7 +26,7 @@ from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
 from .sources.trials import from_conditions
 from .statistic import Statistic, statistic
-from .stream import Stream
+from .stream import Stream, stream_from_model
 from .subject import Subject
 from .views.recall import neighbour_recall
 
@@ -68,6 +68,7 @@ __all__ = [
     "samples_for",
     "stability",
     "statistic",
+    "stream_from_model",
     "subject_from_model",
     "view",
     "when",

@@ -102,7 +102,7 @@ def rows_at_a_time(widths: Sequence[int], method: str) -> int:
 
 
 class WaitingRows:
-    """WaitingRows that wait, so that what is added does not depend on the size of batches."""
+    """Rows that wait, so that what is added does not depend on the size of batches."""
 
     def __init__(self, widths: Sequence[int], count: int, place: Array) -> None:
         self.place = place

@@ -105,13 +105,13 @@ def _of_kernels(parts: Sequence[LayerMoments]) -> list[dict[tuple[str, str], Any
 
 
 def _rows(known: LayerMoments, layer: int, n: int) -> np.ndarray:
-    """WaitingRows with the means and products of n samples, but fewer, so that each mean is larger."""
+    """Rows with the means and products of n samples, but fewer, so that each mean is larger."""
     around = _spread(known.factors[layer])
     return around + known.means[layer] * math.sqrt(n / len(around))
 
 
 def _spread(factor: np.ndarray) -> np.ndarray:
-    """WaitingRows with the same inner products of columns, one more, whose mean is 0.
+    """Rows with the same inner products of columns, one more, whose mean is 0.
 
     They are H F for a matrix H whose columns are orthonormal, and orthogonal to the vector of ones.
     """
