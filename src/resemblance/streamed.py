@@ -19,6 +19,12 @@ REMEDIES = {
     "directions": "make the stream with directions=True",
     "squares": "update a stream of this version",
 }
+STREAMS = {  # by what they need: whether measures stream, in words
+    None: "no: it needs the samples",
+    "": "yes",
+    "squares": "yes",
+    "directions": "yes, with directions=True",
+}
 NEEDS = "or compare the samples themselves, at once, by rs.compare"
 
 
