@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import computed
 import conventions
 import inference_tables
-import numpy as np
+import stream_tables
 
 import resemblance as rs
 from resemblance.declared import INVARIANCES, implied
@@ -329,29 +329,8 @@ def chance_table() -> str:
 
 
 def stream_table() -> str:
-    """Return the measures that stream, with what the stream adds up for them."""
-    debiased = rs.cka.where(estimator="debiased")
-    cosine = rs.cka.where(kernel="cosine")
-    lange = rs.cka.where(estimator="lange")
-    needs = {
-        "": "products",
-        "squares": "products and squared lengths, kept by every stream",
-        "directions": "products of directions: ``directions=True``",
-    }
-    rows = []
-    for m in [*rs.list_measures(), debiased, lange, cosine]:
-        if needs_of(m) is not None:
-            whitens = "yes" if whitens_by_default(m) else ""
-            rows.append((link(m.name) + parameters(m), needs[needs_of(m)], whitens))
+    rows = [(link(m.name) + parameters(m), *row) for m, *row in stream_tables.stream_rows()]
     return table(("measure", "needs", "whitens"), rows) + "\n"
-
-
-def whitens_by_default(m: rs.Measure) -> bool:
-    """Say whether a stream records how rounding is magnified: seen on a small one."""
-    stream = rs.Stream("qr", directions=True)
-    x = np.random.default_rng(0).standard_normal((40, 6))
-    stream.update({"x": x[:, :3], "y": x[:, 2:]})
-    return bool(m.diagnostics(*stream.representations().values()))
 
 
 def inference_table() -> str:

@@ -27,32 +27,36 @@ STREAM = (
     "stream loader.py:batches --method qr --state all.npz",
 )
 
+Batches = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Files and folders as for compare, a layer each, or file.py:function (runs it), "
+        "which returns mappings from layers to arrays."
+    ),
+]
+Kind = Annotated[str, typer.Option(help="gram, or qr: slower, for measures that whiten.")]
+Directions = Annotated[
+    bool, typer.Option("--directions", help="Keep what measures of directions need, too.")
+]
+Parts = Annotated[
+    bool, typer.Option("--parts", help="Each input has the same layers, of other samples.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Samples read from files at a time.")]
+Kept = Annotated[Path | None, typer.Option(help="Keep the state in this .npz file.")]
 States = Annotated[
     list[Path] | None, typer.Option("--merge", help="A state of other samples (repeatable).")
 ]
 
 
 def stream_command(
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Files and folders as for compare, a layer each, or file.py:function (runs it), "
-            "which returns mappings from layers to arrays."
-        ),
-    ] = None,
+    inputs: Batches = None,
     measures: Measures = None,
-    method: Annotated[
-        str, typer.Option(help="gram, or qr: slower, for measures that whiten.")
-    ] = "gram",
-    directions: Annotated[
-        bool, typer.Option("--directions", help="Keep what measures of directions need, too.")
-    ] = False,
-    parts: Annotated[
-        bool, typer.Option("--parts", help="Each input has the same layers, of other samples.")
-    ] = False,
-    rows: Annotated[int, typer.Option(min=1, help="Samples read from files at a time.")] = 4096,
+    method: Kind = "gram",
+    directions: Directions = False,
+    parts: Parts = False,
+    rows: BatchSize = 4096,
     merge: States = None,
-    state: Annotated[Path | None, typer.Option(help="Keep the state in this .npz file.")] = None,
+    state: Kept = None,
     format: Format = None,
     output: Output = None,
     html: Page = None,
@@ -75,10 +79,7 @@ def stream_command(
         warnings.simplefilter("ignore", UserWarning)
     stream = _merged(states) if states else Stream(method, directions=directions)  # type: ignore[arg-type]
     progress = not quiet and sys.stderr.isatty()
-    batches, total = _batches(named, parts, rows)
-    with reporting(progress, total, "streaming") as count:
-        for batch in counted(batches, count):
-            stream.update(batch)
+    _read(stream, *_batches(named, parts, rows), progress)
     if state:
         stream.save(state)
     comparison = stream.compare(chosen, progress=progress)
@@ -88,6 +89,14 @@ def stream_command(
     if not quiet and (written := [str(path) for path in (output, html, state) if path]):
         print(f"wrote {', '.join(written)}", file=sys.stderr)
     return verdict(comparison, quiet)
+
+
+def _read(
+    stream: Stream, batches: Iterable[Mapping[str, Any]], total: int | None, progress: bool
+) -> None:
+    with reporting(progress, total, "streaming") as count:
+        for batch in counted(batches, count):
+            stream.update(batch)
 
 
 def _merged(states: Iterable[str]) -> Stream:
