@@ -369,6 +369,28 @@ def test_executors_give_the_same_bits():
     assert np.array_equal(here["procrustes"], there["procrustes"])
 
 
+@rs.measure(
+    label="Own",
+    family="alignment",
+    larger_is_more_similar=True,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="mine",
+    invariant_to={"sample_rotation", "orthogonal", "translation"},
+)
+def covariance(x: rs.Representation, y: rs.Representation) -> float:
+    """The size of the covariances of two representations."""
+    a, b = (r.array - r.array.mean(axis=0) for r in (x, y))
+    return float(np.linalg.norm(a.T @ b)) / x.n_samples
+
+
+def test_a_measure_of_ones_own_streams_where_it_claims_so():
+    layers = related(n=300)
+    assert_same(covariance, layers, streamed(layers))
+    names = {1: layers["a"], 2: layers["b"]}  # and names may be numbers
+    assert streamed(names).layers == ("1", "2")
+
+
 def test_streams_and_samples_do_not_mix():
     layers = related(n=100)
     a = streamed(layers).representations()["a"]

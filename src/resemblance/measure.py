@@ -220,9 +220,9 @@ class Measure:
 
     def is_in_blocks(self, *representations: Representation) -> bool:
         """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
-        if self.all_pairs is None or any(carries_gradient(r.source) for r in representations):
-            return False
-        return representations[0].n_samples > self.all_pairs.above
+        whole = any(r.origin or carries_gradient(r.source) for r in representations)
+        n = representations[0].shape[0]
+        return self.all_pairs is not None and not whole and n > self.all_pairs.above
 
     def caveat(self, x: Representation, y: Representation) -> str:
         """Return why the value says little of this pair, whatever the data; an empty string for

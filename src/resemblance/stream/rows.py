@@ -41,13 +41,14 @@ def received(
     where = f"Stream.update: batch {number}"
     if not isinstance(batch, Mapping) or not batch:
         raise ValueError(f"{where} must be a mapping from layers to arrays, {{layer: (b, d)}}")
-    if known and set(batch) != set(known):
-        change = ", ".join(map(repr, sorted(map(str, set(batch) ^ set(known)))))
+    named = {str(name): data for name, data in batch.items()}
+    if known and set(named) != set(known):
+        change = ", ".join(map(repr, sorted(set(named) ^ set(known))))
         raise ValueError(f"{where} has other layers than the first: {change}; give all in each")
     layers = {}
-    for name in known or batch:
+    for name in known or named:
         try:
-            layers[name] = Representation(batch[name], str(name))
+            layers[name] = Representation(named[name], name)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
     _check_sizes(where, layers, known)

@@ -203,20 +203,23 @@ def _added(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:
 def _root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
     """A matrix F with F' F the products, by Cholesky's method with pivots on columns of size 1.
 
-    A column whose variance is rounding of its sum of squares ``raw`` is constant.
+    A column whose variance is rounding of its sum of squares ``raw`` is constant. The products are
+    overwritten.
     """
     from scipy.linalg.lapack import dpstrf
 
-    variances = np.diag(products)
+    variances = np.diag(products).copy()
     varies = variances > 16 * EPSILON * raw
-    scale = np.where(varies, np.sqrt(np.where(varies, variances, 1.0)), 1.0)
-    scaled = np.where(np.outer(varies, varies), products / np.outer(scale, scale), 0.0)
-    upper, pivots, rank, _ = dpstrf(scaled, tol=CUT * max(FEWEST, len(scaled)))
-    upper = np.triu(upper)
+    scale = np.sqrt(np.where(varies, variances, 1.0))
+    products *= (varies / scale)[:, None]  # in place: there may be gigabytes
+    products *= varies / scale
+    tolerance = CUT * max(FEWEST, len(products))
+    upper, pivots, rank, _ = dpstrf(products.T, tol=tolerance, overwrite_a=True)
     upper[rank:] = 0
     factor = np.empty_like(upper)
-    factor[:, pivots - 1] = upper
-    return np.asarray(factor * scale)
+    factor[:, pivots - 1] = np.triu(upper)
+    factor *= scale
+    return factor
 
 
 def _triangle(rows: Array) -> Array:

@@ -74,7 +74,8 @@ def basis_sum(x: Representation) -> float:
     basis = orthonormal_basis(x, centered=False)
     sums = x.xp.sum(basis, axis=0)
     # Points that stand for the samples of a stream are fewer, and each counts for several
-    return scalar(x.xp.sum(sums**2)) * x.n_samples / int(basis.shape[0])
+    each = x.n_samples / int(basis.shape[0])
+    return scalar(x.xp.sum(sums**2)) * each
 
 
 def _trace_of_root(points: Array) -> float:
