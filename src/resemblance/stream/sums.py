@@ -219,7 +219,7 @@ def _root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
     factor = np.empty_like(upper)
     factor[:, pivots - 1] = np.triu(upper)
     factor *= scale
-    return factor
+    return np.asarray(factor)
 
 
 def _triangle(rows: Array) -> Array:
