@@ -45,9 +45,9 @@ LAYERS = [
     {"significance"},
     {"inputs"},
     {"representation"},
-    {"subject"},
+    {"subject", "joining"},
     {"views"},
-    {"caveat"},
+    {"caveat", "streamed"},
     {"declared", "faces"},
     {"roles"},
     {"measure", "statistic"},
@@ -61,6 +61,7 @@ LAYERS = [
     {"arguments"},
     {"scoring", "execution"},
     {"compare"},
+    {"stream"},
     {"inference"},
     {"grounding"},
     {"results"},
@@ -86,7 +87,7 @@ SOURCES_MAY_IMPORT = {
     "sources",
 }
 NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made it
-MAY_USE_SOURCES = {"suites", "cli", "stability"}
+MAY_USE_SOURCES = {"suites", "cli", "stability", "stream"}
 HEAVY = {
     "torch",
     "jax",

@@ -6,13 +6,12 @@ import hashlib
 import inspect
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -38,6 +37,21 @@ T = TypeVar("T")
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
+
+
+class StreamOrigin(NamedTuple):
+    """The samples of a stream, for which points stand that have the same centred inner products.
+
+    ``stream`` is the same for representations that may be compared; ``power`` is that of the
+    condition number by which whitening magnifies rounding. ``views`` returns what the points would
+    give otherwise than the samples.
+    """
+
+    stream: str
+    n_samples: int
+    accumulated: frozenset[str]
+    power: int
+    views: Carry
 
 
 class Undefined(ValueError):
@@ -88,6 +102,7 @@ class Representation:
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
+        self.origin: StreamOrigin | None = None
         _check_shape(self)
 
     @property
@@ -95,6 +110,11 @@ class Representation:
         """(n_samples, n_features)."""
         n, d = self.source.shape
         return int(n), int(d)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples; of points that stand for the samples of a stream, theirs."""
+        return self.origin.n_samples if self.origin else self.shape[0]
 
     @property
     def ids(self) -> tuple[Hashable, ...] | None:
@@ -127,24 +147,24 @@ class Representation:
             self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
 
     def __repr__(self) -> str:
-        n, d = self.shape
-        return (
-            f"Representation({self.name!r}, n_samples={n}, n_features={d}, "
-            f"dtype={self.source.dtype})"
-        )
+        size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
+        streamed = ", streamed" if self.origin else ""
+        return f"Representation({self.name!r}, {size}, dtype={self.source.dtype}{streamed})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
         # its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state = {"path": path, "name": self.name, "dtype": self.dtype, "order": self.order}
+        state["origin"] = self.origin
         return state | {"source": None if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path:
             self.source = open_array(self.path)
-        self._views, self._lock, self._carry = {}, threading.RLock(), None
+        self._views, self._lock = {}, threading.RLock()
+        self._carry = self.origin.views if self.origin else None
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
@@ -157,30 +177,6 @@ def without_gradient(x: Representation) -> Representation:
     if not carries_gradient(x.source):
         return x
     return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype)
-
-
-def join_samples(*representations: Any) -> tuple[Representation, ...]:
-    """Restrict representations or data frames to their common sample ids, ordered as in the first.
-
-    Raises ``ValueError`` when one has no ids or repeats one, or when no id is common to all.
-    """
-    inputs = [as_representation(data) for data in representations]
-    for r in inputs:
-        repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
-        if r.order is None or repeated:
-            problem = f"; {repeated[0]!r} occurs several times" if repeated else ""
-            raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
-    common = set.intersection(*(set(r.order or ()) for r in inputs))
-    order = [i for i in inputs[0].order or () if i in common]
-    if not order:
-        raise ValueError("join_samples: no sample id is common to all representations")
-    return tuple(_select(r, order) for r in inputs)
-
-
-def _select(x: Representation, ids: list[Hashable]) -> Representation:
-    row = {sample: i for i, sample in enumerate(x.order or ())}
-    rows = x.xp.asarray([row[i] for i in ids])
-    return Representation(x.xp.take(x.source, rows, axis=0), x.name, ids=ids, dtype=x.dtype)
 
 
 # -------------------------------------------------------------------------------------------- views

@@ -11,6 +11,12 @@ from ..arrays import Array, at_most_one, inner, namespace, singular_values, svd,
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation
+from ..streamed import (
+    conditioning,
+    conditioning_of_columns,
+    conditioning_of_components,
+    conditioning_of_variance,
+)
 from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy, principal_overlap
 from ..views.resi_code import resi_pwcca, resi_svcca_components
 from ..views.spectra import basis_coordinates, components_for, with_tied
@@ -19,7 +25,7 @@ from .expected import mean_of_column_spaces, mean_of_components, mean_of_spans
 from .leaving_out.spans import eigenspace_overlap_without, squared_cca_without
 from .products import LEADING_SPANS, SPANS, SPANS_OF_COLUMNS, UNCENTRED_SPANS
 
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
 
 
 @measure(
@@ -30,7 +36,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
     range=(0, 1),
     symmetric=True,
     reference="raghu2017svcca",
-    invariant_to={"affine"},
+    invariant_to={"affine", "sample_rotation"},
     min_samples=3,
     changes=(
         when({"divisor": "width"}, identity=False),
@@ -42,6 +48,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
         ),
         when({"aggregation": "mean_squared", "divisor": "width"}, product=SPANS_OF_COLUMNS),
     ),
+    diagnostics=conditioning,
     uninformative=of_spans,
 )
 def mean_cca(
@@ -84,10 +91,11 @@ def mean_cca(
     symmetric=True,
     reference="raghu2017svcca",
     version=3,
-    invariant_to={"orthogonal", "isotropic_scaling", "translation"},
+    invariant_to=SHAPE,
     min_samples=3,
     limits={"explained_variance": (0, 1)},
-    changes=(when({"truncation": "resi"}, invariant_to={"orthogonal", "translation"}),),
+    changes=(when({"truncation": "resi"}, invariant_to=SHAPE - {"isotropic_scaling"}),),
+    diagnostics=conditioning_of_variance,
     uninformative=of_leading_spans,
 )
 def svcca(
@@ -130,7 +138,7 @@ def svcca(
     range=(0, 1),
     symmetric=False,
     reference="morcos2018insights",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    invariant_to={"permutation", "isotropic_scaling", "translation", "sample_rotation"},
     min_samples=3,
     changes=(
         when({"weights": "symmetric"}, symmetric=True),
@@ -138,10 +146,11 @@ def svcca(
         when(
             {"directions": "resi"},
             symmetric=False,
-            invariant_to={"isotropic_scaling"},
+            invariant_to={"isotropic_scaling", "sample_rotation"},
             differentiable=False,
         ),
     ),
+    diagnostics=conditioning,
     uninformative=of_weighted_spans,
 )
 def pwcca(
@@ -197,6 +206,7 @@ def pwcca(
     reference="raju2026geometric",
     invariant_to=SHAPE,
     limits={"k": (1, np.inf)},
+    diagnostics=conditioning_of_components,
     uninformative=of_components,
     product=LEADING_SPANS,
     chance=mean_of_components,
@@ -232,8 +242,9 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     symmetric=True,
     reference="may2019downstream",
     rows_of_maps="positions",
-    invariant_to={"invertible_linear"},
+    invariant_to={"invertible_linear", "sample_rotation"},
     identity=False,
+    diagnostics=conditioning_of_columns,
     uninformative=of_column_spaces,
     product=UNCENTRED_SPANS,
     left_out=eigenspace_overlap_without,

@@ -29,7 +29,7 @@ from .leaving_out.products import ensd_without
 from .leaving_out.rotations import nbs_without, size_and_shape_without
 from .products import SHARED_DIMENSIONS
 
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
 
 
 @measure(
@@ -70,7 +70,7 @@ def nbs(x: Representation, y: Representation) -> Array:
     metric=True,
     reference="harvey2024duality",
     version=2,
-    invariant_to={"orthogonal", "translation"},
+    invariant_to=SHAPE - {"isotropic_scaling"},
     uninformative=of_rotations,
     left_out=size_and_shape_without,
 )
@@ -152,7 +152,7 @@ def _shared_ratios(x: Representation, y: Representation, shrinkage: float) -> Ar
     In coordinates of the basis of x, where its Gram matrix is diagonal, and of what the basis of y
     has beyond it.
     """
-    xp, n, overlap = x.xp, x.shape[0], basis_overlap(x, y)
+    xp, n, overlap = x.xp, x.n_samples, basis_overlap(x, y)
     s, t = decomposition(x).singular, decomposition(y).singular
     rest = xp.matrix_transpose(xp.linalg.cholesky(_beyond(overlap)))
     gram = _shrunk(xp.concat([overlap, rest], axis=0) * t[None, :], n, shrinkage)
@@ -166,7 +166,7 @@ def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tup
     """Both regular Gram matrices, in coordinates of the space that both representations span."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
     spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
-    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.shape[0], shrinkage) for p in points)
+    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.n_samples, shrinkage) for p in points)
     return a, b
 
 

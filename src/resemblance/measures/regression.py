@@ -10,6 +10,7 @@ from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespac
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation
+from ..streamed import conditioning
 from ..views.pairs import basis_overlap, explained_energy, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import decomposition
@@ -18,7 +19,7 @@ from .expected import mean_of_prediction, mean_of_smoothers
 from .leaving_out.spans import gulp_without, regression_without
 from .products import EXPLAINED, EXPLAINED_BACKWARDS, SMOOTHERS, SQUARED_SMOOTHERS
 
-RIGID = {"orthogonal", "translation"}
+SHAPE = {"orthogonal", "translation", "isotropic_scaling", "sample_rotation"}
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
 
 
@@ -30,8 +31,9 @@ RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the
     range=(0, 1),
     symmetric=False,
     reference="kornblith2019similarity",
-    invariant_to=RIGID | {"isotropic_scaling"},
+    invariant_to=SHAPE,
     changes=(when({"predict": "first"}, product=EXPLAINED_BACKWARDS),),
+    diagnostics=conditioning,
     uninformative=of_predictor,
     product=EXPLAINED,
     left_out=regression_without,
@@ -69,7 +71,7 @@ def linear_regression(
     range=(0, 1),
     symmetric=False,
     reference="schrimpf2018brainscore",
-    invariant_to=RIGID | {"isotropic_scaling"},
+    invariant_to=SHAPE - {"sample_rotation"},
     identity=False,
     differentiable=False,
 )
@@ -125,15 +127,12 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     limits={"ridge": (0, np.inf)},
     reference="boixadsera2022gulp",
     rows_of_maps="positions",
-    invariant_to={"affine"},
+    invariant_to={"affine", "sample_rotation"},
     changes=(
         when({"squared": True}, metric=False, product=SQUARED_SMOOTHERS, chance=mean_of_smoothers),
-        when(
-            {"ridge": lambda ridge: ridge > 0},
-            invariant_to=RIGID | {"isotropic_scaling"},
-            left_out=None,
-        ),
+        when({"ridge": lambda ridge: ridge > 0}, invariant_to=SHAPE, left_out=None),
     ),
+    diagnostics=conditioning,
     uninformative=of_smoothers,
     product=SMOOTHERS,
     left_out=gulp_without,

@@ -39,6 +39,13 @@ from .leaving_out.products import cka_without, distance_correlation_without
 from .products import ACTUAL_DISTANCES, DISSIMILARITIES, DISTANCES, GRAMS, SQUARED_DISTANCES
 
 RIGID = {"orthogonal", "translation"}
+SHAPE = RIGID | {"isotropic_scaling"}
+OF_SQUARES: dict[str, Any] = {"invariant_to": SHAPE, "streams_with": "squares"}
+OF_DISTANCES: dict[str, Any] = {
+    "invariant_to": SHAPE,
+    "streams_with": None,
+    "all_pairs": AllPairs(kernel_alignments, ABOVE),
+}
 
 
 @measure(
@@ -49,20 +56,25 @@ RIGID = {"orthogonal", "translation"}
     range=(0, 1),
     symmetric=True,
     reference="kornblith2019similarity",
-    invariant_to=RIGID | {"isotropic_scaling"},
+    invariant_to=RIGID | {"isotropic_scaling", "sample_rotation"},
     limits={"bandwidth": (1e-6, 1e6)},
     changes=(
         when({"kernel": "linear", "estimator": "biased"}, all_pairs=AllPairs(linear_alignments)),
-        when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
-        when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
-        when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
-        when({"kernel": "rbf"}, version=3, all_pairs=AllPairs(kernel_alignments, ABOVE)),
-        when({"kernel": "laplace"}, version=3, all_pairs=AllPairs(kernel_alignments, ABOVE)),
+        when({"estimator": "debiased"}, range=(-1, 1), min_samples=4, **OF_SQUARES),
+        when({"estimator": "lange"}, range=(-1, 1), min_samples=4, **OF_SQUARES),
+        when({"kernel": "rbf"}, **OF_DISTANCES),
+        when({"kernel": "laplace"}, **OF_DISTANCES),
+        when(
+            {"kernel": "cosine"},
+            invariant_to={"orthogonal", "isotropic_scaling"},
+            streams_with="directions",
+        ),
         when(
             {"estimator": "features"},
             range=(-np.inf, np.inf),
             min_samples=4,
             identity=False,
+            streams_with=None,
             invariant_to={"permutation", "isotropic_scaling", "translation"},
             product=None,
             left_out=None,

@@ -27,6 +27,7 @@ from .leaving_out.means import concentricity_difference_without, magnitude_diffe
     reference="wang2020towards",
     version=2,
     invariant_to={"orthogonal", "isotropic_scaling"},
+    streams_with="directions",
     left_out=concentricity_difference_without,
 )
 def concentricity_difference(x: Representation, y: Representation) -> Array:
@@ -52,7 +53,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
     metric=True,
     reference="wang2020towards",
     version=2,
-    invariant_to={"orthogonal"},
+    invariant_to={"orthogonal", "sample_rotation"},
     left_out=magnitude_difference_without,
 )
 def magnitude_difference(x: Representation, y: Representation) -> Array:
@@ -192,7 +193,7 @@ def sliced_wasserstein(
     range=(0, 1),
     symmetric=True,
     reference="raju2026geometric",
-    invariant_to={"orthogonal", "translation", "isotropic_scaling"},
+    invariant_to={"orthogonal", "translation", "isotropic_scaling", "sample_rotation"},
 )
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     r"""Eigenspectrum similarity: the cosine of the lists of singular values, largest first.

@@ -33,7 +33,7 @@ def gram_flatness(x: Representation, kernel: GramKernel) -> float:
     1."""
     trace = scalar(gram_trace(x, kernel))
     energy = scalar(gram_energy(x, kernel))
-    return trace / math.sqrt((x.shape[0] - 1) * energy)
+    return trace / math.sqrt((x.n_samples - 1) * energy)
 
 
 @view
@@ -49,7 +49,7 @@ def distance_flatness(x: Representation) -> float:
 def leading_flatness(x: Representation, k: int) -> float:
     """Flatness of the Gram matrix of the k leading principal components."""
     variance = decomposition(x).singular[:k] ** 2
-    return scalar(x.xp.sum(variance) / norm(variance)) / math.sqrt(x.shape[0] - 1)
+    return scalar(x.xp.sum(variance) / norm(variance)) / math.sqrt(x.n_samples - 1)
 
 
 @view
@@ -62,13 +62,13 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
     rotation, over all orders of samples.
     """
     points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
-    return _trace_of_root(points) / math.sqrt(x.shape[0] - 1)
+    return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
 
 
 @view
 def direction_flatness(x: Representation) -> float:
     """Flatness of the directions of the rows, not centred, among all n directions."""
-    return _trace_of_root(row_directions(x)) / x.shape[0]
+    return _trace_of_root(row_directions(x)) / x.n_samples
 
 
 @view
@@ -86,9 +86,12 @@ def dissimilarity_flatness(x: Representation, kind: str) -> float:
 def basis_sum(x: Representation) -> float:
     """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
     if has_accurate_inverse(x, full=True):
-        return x.shape[0] * scalar(norm(direction_lost(x)[0])) ** 2
-    sums = x.xp.sum(orthonormal_basis(x, centered=False), axis=0)
-    return scalar(x.xp.sum(sums**2))
+        return x.n_samples * scalar(norm(direction_lost(x)[0])) ** 2
+    basis = orthonormal_basis(x, centered=False)
+    sums = x.xp.sum(basis, axis=0)
+    # Points that stand for the samples of a stream are fewer, and each counts for several
+    each = x.n_samples / int(basis.shape[0])
+    return scalar(x.xp.sum(sums**2)) * each
 
 
 def _trace_of_root(points: Array) -> float:

@@ -143,7 +143,7 @@ def root_of_hsic(x: Representation, squared: Array, product: Array, estimator: E
     """Root of the estimate ``squared``, of which nothing but rounding may be left of ``product``:
     then ``Undefined`` is raised."""
     if scalar(squared) <= 1e-12 * scalar(product):
-        n, d = x.shape
+        n, d = x.n_samples, x.shape[1]
         few = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
         raise Undefined(f"cka: the {estimator} self-similarity is not positive ({few} are too few)")
     return squared**0.5
@@ -175,12 +175,15 @@ def estimated(
     if estimator == "biased":
         return product
     k, l = (gram_diagonal(r, kernel) for r in pair)
-    return without_diagonals(product, k, l, estimator)
+    traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
+    return without_diagonals(product, inner(k, l), traces, pair[0].n_samples, estimator)
 
 
-def without_diagonals(product: Array, k: Array, l: Array, estimator: Estimator) -> Array:
-    """The estimate of :func:`estimated`, other than ``"biased"``, from the diagonals of K and L."""
-    xp, n, diagonal = namespace(k), k.shape[0], inner(k, l)
+def without_diagonals(
+    product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
+) -> Array:
+    """The estimate of :func:`estimated`, other than ``"biased"``, from the inner product of the
+    diagonals of K and L and the product of their traces."""
     if estimator == "lange":
         return product - diagonal
-    return product - diagonal * n / (n - 2) + xp.sum(k) * xp.sum(l) / ((n - 1) * (n - 2))
+    return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))

@@ -44,10 +44,17 @@ def scaled(x: Representation) -> Scaled:
 
     The centred points are a view of their own: what needs only these needs one array less.
     """
+    if x.origin:  # rows that stand for those of a stream are fewer, so each has a larger mean
+        return Scaled(centered(x) / _divisor(norm(centered(x))), norm(centered(x)), mean(x))
     points, row = _without_mean(x)
     length = norm(points)
-    divisor = x.xp.where(length > 0, length, x.xp.ones_like(length))
-    return Scaled(reuse(x.xp.divide, points, divisor), length, row)
+    return Scaled(reuse(x.xp.divide, points, _divisor(length)), length, row)
+
+
+def _divisor(length: Array) -> Array:
+    """A length, or 1 in its place where it is 0."""
+    xp = namespace(length)
+    return xp.where(length > 0, length, xp.ones_like(length))
 
 
 def size(x: Representation) -> Array:
@@ -60,7 +67,7 @@ def offset(x: Representation) -> tuple[Array, Array]:
     """Size of the centred points, and mean row times the root of n, for points of unit norm as they
     are."""
     length = norm_of(x)
-    return size(x) / length, scaled(x).mean / length * x.shape[0] ** 0.5
+    return size(x) / length, scaled(x).mean / length * x.n_samples**0.5
 
 
 @view
@@ -110,6 +117,18 @@ def row_norms(x: Representation) -> Array:
 def unit_rows(x: Representation) -> Array:
     """Rows scaled to unit length, shape (n, d); a zero row stays zero."""
     return _scaled_rows(x.array)
+
+
+@view
+def directed(x: Representation) -> Array:
+    """1 for every row that has a direction, 0 for a zero row, shape (n,)."""
+    return x.xp.astype(row_norms(x) > 0, x.array.dtype)
+
+
+@view
+def mean_direction(x: Representation) -> Array:
+    """Mean of the rows at unit length, shape (d,)."""
+    return x.xp.mean(unit_rows(x), axis=0)
 
 
 @view

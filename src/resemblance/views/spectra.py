@@ -37,7 +37,9 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
-    tolerance = max(max(x.shape) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
+    tolerance = max(
+        max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered)
+    )
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
         raise Undefined(
@@ -60,11 +62,17 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     n x d independent errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is
     left as a margin.
     """
-    if not x.xp.isdtype(x.source.dtype, "real floating"):
-        return 0.0
-    (n, d), length = x.shape, scalar(norm_of(x))
+    n, d, length = x.n_samples, x.shape[1], scalar(norm_of(x))
     relative = length / scalar(size(x) if centered else norm_of(x))
-    return float(epsilon(x.source) * relative * (n**-0.5 + d**-0.5))
+    return float(resolution(x) * relative * (n**-0.5 + d**-0.5))
+
+
+@view
+def resolution(x: Representation) -> float:
+    """Relative distance between neighbouring numbers in the precision that the data came in; 0 for
+    integers."""
+    is_rounded = x.xp.isdtype(x.source.dtype, "real floating")
+    return float(epsilon(x.source)) if is_rounded else 0.0
 
 
 def need_derivative(singular: Array, what: str) -> None:

@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 
-from ..arrays import Array, detach, device, like, namespace, norm, scalar
+from ..arrays import Array, detach, device, inner, like, namespace, norm, scalar
 from ..representation import Representation, view
 from ..rng import generator
 from .distances import squared_distances_above
-from .points import centered, mean, preshape, size, unit_rows
+from .points import centered, mean, mean_direction, preshape, size, unit_rows
 from .spectra import decomposition
 
 
@@ -26,7 +26,7 @@ def concentricity(x: Representation) -> Array:
     """Mean cosine between the rows and the mean row."""
     length = magnitude(x)
     direction = mean(x) / x.xp.where(length > 0, length, x.xp.ones_like(length))
-    return x.xp.mean(unit_rows(x) @ direction)
+    return inner(mean_direction(x), direction)
 
 
 @view

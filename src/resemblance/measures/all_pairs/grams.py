@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...arrays import like, scalar
+from ...arrays import inner, like, namespace, scalar
 from ...faces import Scores
 from ...representation import Representation
 from ...views.grams import Estimator, GramKernel, Pairs, root_of_hsic, without_diagonals
@@ -53,4 +53,5 @@ def _estimated(
     if estimator == "biased":
         return product
     k, l = (kernel_diagonal(r, kernel) for r in (x, y))
-    return scalar(without_diagonals(like(product, k), k, l, estimator))
+    traces = namespace(k).sum(k) * namespace(l).sum(l)
+    return scalar(without_diagonals(like(product, k), inner(k, l), traces, x.shape[0], estimator))
