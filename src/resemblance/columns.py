@@ -117,8 +117,8 @@ class Matrix:
     """The scores of a measure between distinct data, which columns fill in.
 
     ``rows`` and ``columns`` are fingerprints, each of which counts once. A symmetric measure of one
-    list of data has each score in both places. An entry that has a value keeps it, and one that failed fails for good
-    unless memory was short.
+    list of data has each score in both places. An entry that has a value keeps it, and one that
+    failed fails for good unless memory was short.
     """
 
     def __init__(self, rows: Sequence[str], columns: Sequence[str], symmetric: bool):
