@@ -22,10 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 import computed
 import conventions
 import inference_tables
+import stream_tables
 
 import resemblance as rs
 from resemblance.declared import INVARIANCES, implied
 from resemblance.measure import FAMILIES
+from resemblance.streamed import STREAMS, needs_of
 
 FAMILY_TITLES = {
     "cca": "Canonical correlations",
@@ -43,6 +45,7 @@ INVARIANCE_TITLES = {
     "translation": "translation",
     "invertible_linear": "invertible linear map",
     "affine": "affine map",
+    "sample_rotation": "rotation of the samples of both that leaves the means",
 }
 KNOWN = {
     math.inf: "∞",
@@ -63,6 +66,7 @@ def main(folder: Path) -> None:
     pages["_conventions.rst"] = conventions_table()
     pages["_chance.rst"] = chance_table()
     pages["_inference.rst"] = inference_table()
+    pages["_streams.rst"] = stream_table()
     for name, text in pages.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:
@@ -118,6 +122,7 @@ def claims_table(m: rs.Measure) -> str:
             ", ".join(invariances(m.invariant_to)) or "none of the transformations below",
         ),
         ("changed by", ", ".join(invariances(set(INVARIANCES) - m.invariant_to)) or "none of them"),
+        ("of a stream", STREAMS[needs_of(m)]),
         ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
         ("deterministic", "yes" if m.deterministic else "no"),
         ("samples", f"at least {m.min_samples}"),
@@ -128,8 +133,8 @@ def claims_table(m: rs.Measure) -> str:
         ("reference", f":cite:t:`{m.reference}`"),
     ]
     text = (
-        "The transformations are of either argument alone. The test suite checks these claims in "
-        "both directions."
+        "The transformations are of either argument alone, but rotation of the samples is of both "
+        "together. The test suite checks these claims in both directions."
     )
     return f"{text}\n\n{table(None, rows)}"
 
@@ -231,7 +236,8 @@ does not claim it is changed by it.
 
 *Direction*: ↑ larger is more similar, ↓ smaller is more similar. *Unchanged by*: P permuted
 columns, R rotation, S isotropic scaling, T translation, L invertible linear map, of either
-representation alone. *Sym.*: symmetric. *Metric*: the triangle inequality holds.
+representation alone; Q a rotation of the samples of both that leaves the means, so that the measure
+:doc:`streams <../stream>`. *Sym.*: symmetric. *Metric*: the triangle inequality holds.
 *∇*: differentiable. *n*: fewest samples.
 
 Choose by what a comparison should ignore: :doc:`../choosing`. Where published codes disagree:
@@ -255,7 +261,7 @@ def index_family(family: str) -> str:
 
 def index_row(m: rs.Measure) -> tuple[str, ...]:
     letters = {"permutation": "P", "orthogonal": "R", "isotropic_scaling": "S", "translation": "T"}
-    letters["invertible_linear"] = "L"
+    letters |= {"invertible_linear": "L", "sample_rotation": "Q"}
     kept = " ".join(letter for name, letter in letters.items() if name in m.invariant_to)
     return (
         link(m.name),
@@ -320,6 +326,11 @@ def chance_table() -> str:
     head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
     body = [(link(m.name) + parameters(m), *(decimal(v) for v in values)) for m, values in rows]
     return table(head, body, numbers=True) + "\n"
+
+
+def stream_table() -> str:
+    rows = [(link(m.name) + parameters(m), *row) for m, *row in stream_tables.stream_rows()]
+    return table(("measure", "needs", "whitens"), rows) + "\n"
 
 
 def inference_table() -> str:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from resemblance.measure import Measure
-from resemblance.views import distances, heat
+from resemblance.views import distances, heat, rectangles
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -36,6 +36,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distances, "ROWS", 7)
     monkeypatch.setattr(distances, "GATHERED", 1)
     monkeypatch.setattr(heat, "COLUMNS", 7)
+    monkeypatch.setattr(rectangles, "ROWS", 5)
+    monkeypatch.setattr(rectangles, "COLUMNS", 7)
 
 
 @pytest.fixture(params=["", "small blocks"])

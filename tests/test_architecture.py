@@ -45,9 +45,9 @@ LAYERS = [
     {"significance"},
     {"inputs"},
     {"representation"},
-    {"subject", "packed_views"},
+    {"subject", "packed_views", "joining"},
     {"views"},
-    {"caveat"},
+    {"caveat", "streamed"},
     {"declared", "faces"},
     {"roles"},
     {"measure", "statistic"},
@@ -61,6 +61,7 @@ LAYERS = [
     {"arguments"},
     {"scoring", "execution"},
     {"compare"},
+    {"stream"},
     {"inference"},
     {"grounding"},
     {"results"},
@@ -86,9 +87,10 @@ SOURCES_MAY_IMPORT = {
     "sources",
 }
 NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made it
-MAY_USE_SOURCES = {"suites", "cli", "stability"}
+MAY_USE_SOURCES = {"suites", "cli", "stability", "stream"}
 HEAVY = {
     "torch",
+    "jax",
     "numba",
     "jinja2",
     "matplotlib",
@@ -102,7 +104,7 @@ HEAVY = {
     "pyarrow",
     "anndata",
 }
-COMPILED = {"_cone.py", "_radix.py", "compiled.py"}
+COMPILED = {"_cone.py", "_order.py", "_radix.py", "compiled.py"}
 HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers", "faiss"}
 
 

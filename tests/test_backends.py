@@ -4,6 +4,7 @@ gradients pass."""
 from __future__ import annotations
 
 from itertools import cycle
+from typing import Any
 
 import array_api_strict
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from conftest import for_few_samples
 
 import resemblance as rs
+from resemblance.arrays import on_processor, to_numpy
 from resemblance.measure import Measure
 from resemblance.views.points import centered
 from resemblance.views.spectra import decomposition
@@ -166,6 +168,134 @@ def test_the_dtype_of_the_data_is_part_of_what_results_are_kept_under(tmp_path):
         for kind in order:
             x, y = (found.rows.index(f"{kind} {side}") for side in "xy")
             assert found["mean_cca"][x, y] == pytest.approx(values[kind], rel=1e-12)
+
+
+# ------------------------------------------------------------------------------------- accelerators
+
+DEVICE = array_api_strict.Device("device1")
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Let arrays on ``DEVICE`` be out of the reach of NumPy, like those of CuPy: they are exported
+    only to whom asks for a copy on the CPU. The shapes of the copies."""
+    kind, shapes = type(STRICT), []
+    where, export = kind.__dlpack_device__, kind.__dlpack__
+
+    def device_of(self):
+        return (2, 0) if self.device == DEVICE else where(self)
+
+    def exported(self, **options):
+        if self.device == DEVICE and options.get("dl_device") != (1, 0):
+            raise BufferError("the values are on a device")
+        shapes.append(self.shape)
+        return export(self, **options)
+
+    monkeypatch.setattr(kind, "__dlpack_device__", device_of)
+    monkeypatch.setattr(kind, "__dlpack__", exported)
+    return shapes
+
+
+def on_device(data: np.ndarray, dtype: str = "float64") -> Any:
+    return array_api_strict.asarray(
+        data, dtype=getattr(array_api_strict, dtype), device=DEVICE, copy=True
+    )
+
+
+@pytest.mark.usefixtures("brought")
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_values_on_a_device_out_of_reach(measure):
+    for x, y in pairs(measure):
+        m = labelled(measure, len(x))
+        found = m(on_device(x), on_device(y))
+        assert (found.shape, found.dtype, found.device) == ((), array_api_strict.float64, DEVICE)
+        assert float(found) == pytest.approx(m(x, y), rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    "measure", [rs.cka, rs.distance_correlation, rs.rsa.where(compare="pearson")], ids=str
+)
+def test_what_stays_on_the_device(brought, measure):
+    """Checking for NaN, too, brings back two numbers and no array."""
+    measure(on_device(X), on_device(SQUARE[1]))
+    assert brought == []
+
+
+def test_what_is_not_finite_on_a_device_is_named(brought):
+    data = X.copy()
+    data[3, 2] = np.nan
+    with pytest.raises(rs.Undefined, match=r"1 NaN or infinite value.*row 3, column 2"):
+        rs.cka(on_device(data), on_device(X))
+    assert brought == [X.shape]
+
+
+class Elsewhere:
+    """What CuPy gives: an array that NumPy is refused, with a way of its own."""
+
+    def __init__(self, values: np.ndarray):
+        self.values, self.device = values, "<CUDA Device 0>"
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return array_api_strict
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError("the values are on a device")
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+    def get(self) -> np.ndarray:
+        return self.values
+
+
+def test_arrays_with_a_way_of_their_own_to_numpy():
+    assert not on_processor(Elsewhere(X))
+    assert np.array_equal(to_numpy(Elsewhere(X)), X)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_arrays_over_memory_that_is_read_only(measure):
+    for data in pairs(measure):
+        m, locked = labelled(measure, len(data[0])), data.copy()
+        locked.flags.writeable = False
+        x, y = (array_api_strict.asarray(a, copy=False) for a in locked)
+        assert float(m(x, y)) == pytest.approx(m(*data), rel=1e-10, abs=1e-10)
+
+
+KINDS = {
+    "an accelerator": (lambda dtype: on_device(X, dtype), ["float32", "float64", "int16"]),
+    "without double precision": (
+        lambda dtype: array_api_strict.asarray(
+            X.astype(dtype), device=array_api_strict.Device("no_float64")
+        ),
+        ["float32", "int16"],
+    ),
+    "torch": (
+        lambda dtype: torch.asarray(X).to(getattr(torch, dtype)),
+        ["bfloat16", "float16", "float32", "float64", "int16", "bool"],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "dtype"), [(place, dtype) for place, (_, dtypes) in KINDS.items() for dtype in dtypes]
+)
+def test_the_precision_reported_is_that_of_the_values(place, dtype):
+    x = rs.Representation(KINDS[place][0](dtype))
+    expected = "float64" if place == "torch" or dtype == "float64" else "float32"
+    assert (x.precision, str(x.array.dtype).rpartition(".")[2]) == (expected, expected)
+    result = rs.compare({"a": x.source, "b": x.source}, measures="cka", progress=False)
+    entry = result.provenance["rows"]["a"]
+    assert (entry["dtype"].rpartition(".")[2], entry["computed_in"]) == (dtype, expected)
+
+
+def test_double_precision_is_refused_where_there_is_none():
+    x = array_api_strict.ones((3, 2), device=array_api_strict.Device("no_float64"))
+    with pytest.raises(ValueError, match="cannot be computed in float64 where it is"):
+        rs.Representation(x, dtype="float64")
 
 
 # ---------------------------------------------------------------------------------------- gradients

@@ -11,7 +11,7 @@ import pytest
 from conftest import for_few_samples
 
 import resemblance as rs
-from resemblance.declared import INVARIANCES
+from resemblance.declared import INVARIANCES, JOINT_INVARIANCES
 from resemblance.measure import Measure
 
 # Claims hold where values mean little, too.
@@ -164,6 +164,36 @@ def test_invariant_exactly_where_claimed(m, invariance):
     )
 
 
+def jointly_transformed(
+    x: np.ndarray, y: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Apply one orthogonal map of the samples to both, which leaves the means as they are."""
+    n = len(x)
+    basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0]
+    mean, rest = basis[:, :1], basis[:, 1:]
+    turn = mean @ mean.T + rest @ orthogonal(n - 1, rng) @ rest.T
+    return turn @ x, turn @ y
+
+
+def joint_invariances(m: Measure) -> set[str]:
+    """What leaves the value unchanged when it is done to both sides alike, for every seed."""
+    unchanged = []
+    for seed in range(3):
+        pair = outputs_pair(m, seed)
+        before = m(*pair)
+        after = value_or_nan(m, *jointly_transformed(*pair, np.random.default_rng(seed)))
+        unchanged.append(abs(after - before) <= tolerance(m) * max(1, abs(before)))
+    return set(JOINT_INVARIANCES) if all(unchanged) else set()
+
+
+@every_measure
+def test_invariant_to_joint_maps_exactly_where_claimed(m):
+    if ("outputs", "probabilities") in m.parameters or m.name == "accuracy_difference":
+        assert not m.invariant_to & set(JOINT_INVARIANCES)  # it takes no rotated samples
+        return
+    assert joint_invariances(m) == m.invariant_to & set(JOINT_INVARIANCES)
+
+
 @every_measure
 def test_symmetric_exactly_where_claimed(m):
     values = [(m(x, y), m(y, x)) for x, y in (generic_pair(seed=s) for s in range(3))]
@@ -252,7 +282,9 @@ def test_claims_hold_for_every_combination_of_choices(m):
             m(*outputs_pair(m, 0))
         return
     assert is_symmetric(m) == m.symmetric
-    assert invariances(m) == m.invariant_to
+    assert invariances(m) == m.invariant_to - set(JOINT_INVARIANCES)
+    if ("outputs", "probabilities") not in m.parameters:
+        assert joint_invariances(m) == m.invariant_to & set(JOINT_INVARIANCES)
     (x, y), (low, high) = outputs_pair(m, 0), m.range
     assert all(low <= value_or_nan(m, *pair) <= high for pair in ((x, y), (y, x), (x, x)))
 

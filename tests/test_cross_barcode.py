@@ -425,12 +425,12 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
     )
     place = tmp_path / "file"
     place.write_text("")
-    for part in ("views", "statistics"):
+    for part in ("views", "significance"):
         (tmp_path / "resemblance" / part / "__pycache__").write_text("")
     code = (  # small functions of both modules, for all are made alike
         "import numpy as np; from resemblance.views._cone import no_vectors; "
-        "from resemblance.statistics._radix import mean_ranks; print(no_vectors(2, 64).shape[0] > "
-        "0, mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
+        "from resemblance.significance._radix import mean_ranks; print(no_vectors(2, 64).shape[0] "
+        "> 0, mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
     )
     environment = {
         "NUMBA_CACHE_DIR": "",

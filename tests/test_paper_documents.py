@@ -19,6 +19,7 @@ MEASURED = {
     "paper_costs.md",
     "evidence-costs.md",
     "inference-elsewhere.md",
+    "stream-costs.md",
     "validity-coverage.md",
     "validity-dependent.md",
     "validity-differences.md",

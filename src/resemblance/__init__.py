@@ -11,22 +11,17 @@ from .drift import Drift, DriftReport, drift
 from .faces import Product
 from .inference import Evidence, evidence, load_evidence
 from .inference.planning import samples_for
+from .joining import join_samples
 from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
-from .representation import (
-    Representation,
-    Undefined,
-    as_representation,
-    join_samples,
-    pair_view,
-    view,
-)
+from .representation import Representation, Undefined, as_representation, pair_view, view
 from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
 from .sources.trials import from_conditions
 from .statistic import Statistic, statistic
+from .stream import Stream, stream_from_model
 from .subject import Subject
 from .views.recall import neighbour_recall
 
@@ -41,6 +36,7 @@ __all__ = [
     "Product",
     "Representation",
     "Statistic",
+    "Stream",
     "Subject",
     "Undefined",
     "UninformativeWarning",
@@ -67,6 +63,7 @@ __all__ = [
     "samples_for",
     "stability",
     "statistic",
+    "stream_from_model",
     "subject_from_model",
     "view",
     "when",

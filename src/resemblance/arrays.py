@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import array_api_compat
@@ -32,21 +32,44 @@ def carries_gradient(array: Array) -> bool:
     """Say whether operations on this array are being recorded for differentiation."""
     if is_torch(array):
         return bool(array.requires_grad) and bool(sys.modules["torch"].is_grad_enabled())
-    return _is_jax(array) and isinstance(array, sys.modules["jax"].core.Tracer)
+    return _is_traced(array)
+
+
+def has_no_values(array: Array) -> bool:
+    """Say whether this only stands for an array, as inside ``jax.jit`` and ``jax.vmap``."""
+    return _is_traced(array) and _is_traced(detach(array))
+
+
+def is_spread(array: Array) -> bool:
+    """Say whether an array of JAX has its parts, or copies, on several devices."""
+    return _is_jax(array) and len(detach(array).devices()) > 1
+
+
+def _is_traced(array: Array) -> bool:
+    return "jax" in sys.modules and isinstance(array, sys.modules["jax"].core.Tracer)
 
 
 def _is_jax(array: Array) -> bool:
     return "jax" in sys.modules and array_api_compat.is_jax_array(array)
 
 
+def is_double(array: Array) -> bool:
+    """Say whether an array is stored in double precision."""
+    return str(array.dtype).rpartition(".")[2] == "float64"
+
+
 def has_float64(array: Array) -> bool:
-    """Say whether the library of an array has double precision: JAX only if it is enabled."""
-    return not _is_jax(array) or bool(sys.modules["jax"].config.jax_enable_x64)
+    """Say whether there is double precision where an array is: in JAX only if it is enabled."""
+    if _is_jax(array):
+        return bool(sys.modules["jax"].config.jax_enable_x64)
+    if is_double(array) or on_processor(array):
+        return True
+    return "float64" in namespace(array).__array_namespace_info__().dtypes(device=device(array))
 
 
 def detach(array: Array) -> Array:
     """Return the same values outside any gradient graph."""
-    if _is_jax(array):
+    if _is_traced(array):
         return sys.modules["jax"].lax.stop_gradient(array)
     return array.detach() if is_torch(array) else array
 
@@ -63,18 +86,35 @@ def device(array: Array) -> Any:
 
 def on_processor(array: Array) -> bool:
     """Say whether the values lie in the memory of the machine, not of an accelerator."""
+    if _is_jax(array):
+        return all(place.platform == "cpu" for place in detach(array).devices())
     return "cpu" in str(device(array)).lower()
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """Copy an array to NumPy: the one door through which an algorithm leaves the array API."""
+    """Copy an array to NumPy: the one door through which an algorithm leaves the array API.
+
+    What NumPy has no name for, such as bfloat16, becomes float32.
+    """
     if isinstance(array, np.ndarray):
         return array
-    if is_torch(array):
-        array = array.detach().cpu()
-        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
     array = detach(array)
-    return np.asarray(np.from_dlpack(array)) if hasattr(array, "__dlpack__") else np.asarray(array)
+    if is_torch(array):
+        array = array.cpu()
+        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
+    if _is_jax(array):
+        return np.asarray(array.astype("float32") if array.dtype.kind == "V" else array)
+    if not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    return np.asarray(np.from_dlpack(array) if on_processor(array) else _fetched(array))
+
+
+def _fetched(array: Array) -> np.ndarray:
+    """Copy from an accelerator, which NumPy cannot read: by CuPy's own way, or as the standard
+    asks a library to."""
+    if hasattr(array, "get"):
+        return np.asarray(array.get())
+    return np.from_dlpack(array, device="cpu")
 
 
 def like(values: np.ndarray | float, array: Array) -> Array:
@@ -105,6 +145,8 @@ def root(values: Array) -> Array:
 
     It is 0 for negative values, which are rounding errors.
     """
+    if isinstance(values, np.ndarray):  # the same, in fewer passes
+        return np.sqrt(np.maximum(values, 0))
     xp = namespace(values)
     positive = (values > 0) | xp.isnan(values)
     roots = xp.sqrt(xp.where(positive, values, xp.ones_like(values)))
@@ -117,13 +159,50 @@ def inner(a: Array, b: Array) -> Array:
     return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
 
 
+def reuse(function: Callable[..., Array], values: Array, other: Array) -> Array:
+    """Return ``function(values, other)``, in the memory of ``values``, which nobody else may use,
+    if its library can write there."""
+    if isinstance(values, np.ndarray):
+        return function(values, other, out=values)
+    return function(values, other)
+
+
 def norm(values: Array, axis: int | None = None) -> Array:
     """Return the Euclidean norm; dividing by the largest magnitude prevents over- and underflow."""
     xp = namespace(values)
+    squares = sum_of_squares(values, axis)
+    if has_safe_squares(squares):
+        return xp.sqrt(squares)
     largest = detach(xp.max(xp.abs(values), axis=axis, keepdims=True))
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))
     squares = xp.sum((values / scale) ** 2, axis=axis)
     return xp.reshape(scale, squares.shape) * root(squares)
+
+
+def sum_of_squares(values: Array, axis: int | None = None) -> Array:
+    """Return the sum of the squared entries, infinite where it overflows.
+
+    That of all entries is added up row by row, because BLAS splits long vectors among threads, and
+    the last digits would depend on their number.
+    """
+    xp = namespace(values)
+    with np.errstate(over="ignore", under="ignore"):
+        if axis == 0:
+            return xp.sum(values * values, axis=0)
+        rows = xp.vecdot(values, values)
+        return xp.sum(rows) if axis is None else rows
+
+
+def has_safe_squares(sums: Array) -> bool:
+    """Say whether in all sums of squares nothing overflowed, and nothing that counts underflowed.
+
+    Each of them is finite and positive then.
+    """
+    xp, limits = namespace(sums), namespace(sums).finfo(sums.dtype)
+    sums = detach(sums)
+    smallest, largest = (sums, sums) if sums.ndim == 0 else (xp.min(sums), xp.max(sums))
+    tiny = float(limits.smallest_normal) / float(limits.eps) ** 2
+    return tiny < scalar(smallest) and scalar(largest) <= float(limits.max)
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
@@ -160,6 +239,24 @@ def stacked(blocks: Iterable[Array], into: Array) -> Array:
         into[filled : filled + block.shape[0]] = block
         filled += block.shape[0]
     return into
+
+
+def minus(values: Array, amount: Array) -> Array:
+    """Return ``values - amount``, overwritten where they are NumPy's."""
+    return (
+        np.subtract(values, amount, out=values)
+        if isinstance(values, np.ndarray)
+        else (values - amount)
+    )
+
+
+def over(values: Array, divisor: Array) -> Array:
+    """Return ``values / divisor``, overwritten where they are NumPy's."""
+    return (
+        np.divide(values, divisor, out=values)
+        if isinstance(values, np.ndarray)
+        else (values / divisor)
+    )
 
 
 def scatter(values: Array, order: Array) -> Array:

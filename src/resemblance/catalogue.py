@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import measures, statistics
-from .declared import INVARIANCES, implied
+from .declared import INVARIANCES, JOINT_INVARIANCES, implied
 from .measure import FAMILIES, Measure
 from .statistic import STATISTIC_FAMILIES, Statistic
 from .suggestions import did_you_mean
@@ -23,10 +23,14 @@ def list_measures(
     """Return the measures of the catalogue, by family and name, that are of this family and have
     these invariances.
 
+    ``invariant_to="sample_rotation"``: those that :class:`resemblance.Stream` computes of any
+    number of samples.
+
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
     measures = sorted(_measures().values(), key=lambda m: (FAMILIES.index(m.family), m.name))
-    return _selected(measures, family, FAMILIES, invariant_to)
+    known = INVARIANCES + JOINT_INVARIANCES
+    return _selected(measures, family, FAMILIES, invariant_to, known)
 
 
 def list_statistics(
@@ -45,6 +49,7 @@ def _selected(
     family: str | None,
     families: Sequence[str],
     invariant_to: str | set[str] | None,
+    known: Sequence[str] = INVARIANCES,
 ) -> list[Entry]:
     """Return the measures or statistics of a family with all these invariances and what they
     imply."""
@@ -52,8 +57,8 @@ def _selected(
     if family is not None and family not in families:
         raise ValueError(f"no family {family!r}{did_you_mean(family, families)}")
     wanted = {invariant_to} if isinstance(invariant_to, str) else set(invariant_to or ())
-    for name in wanted - set(INVARIANCES):
-        raise ValueError(f"no invariance {name!r}{did_you_mean(name, INVARIANCES)}")
+    for name in wanted - set(known):
+        raise ValueError(f"no invariance {name!r}{did_you_mean(name, known)}")
     required = implied(wanted)
     return [e for e in entries if family in (None, e.family) and required <= e.invariant_to]
 

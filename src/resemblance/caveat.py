@@ -29,7 +29,7 @@ def caveat_of(
     """Return why a value says little about this pair, or an empty string, as for most pairs."""
     if x is y:
         return ""
-    (n, d), e = x.shape, y.shape[1]
+    n, d, e = x.n_samples, x.shape[1], y.shape[1]
     if n == 2 and invariant_to >= SHAPE:
         return "fixed by the number of samples: any two samples have the same shape"
     try:

@@ -116,14 +116,14 @@ def empty_matrix(rows: int, columns: int) -> np.ndarray:
 class Matrix:
     """The scores of a measure between distinct data, which columns fill in.
 
-    ``rows`` and ``columns`` are fingerprints. A symmetric measure of one list of data has each
-    score in both places. An entry that has a value keeps it, and one that failed fails for good
-    unless memory was short.
+    ``rows`` and ``columns`` are fingerprints, each of which counts once. A symmetric measure of one
+    list of data has each score in both places. An entry that has a value keeps it, and one that
+    failed fails for good unless memory was short.
     """
 
     def __init__(self, rows: Sequence[str], columns: Sequence[str], symmetric: bool):
-        self.rows = {fingerprint: i for i, fingerprint in enumerate(rows)}
-        self.columns = {fingerprint: j for j, fingerprint in enumerate(columns)}
+        self.rows = {fingerprint: i for i, fingerprint in enumerate(dict.fromkeys(rows))}
+        self.columns = {fingerprint: j for j, fingerprint in enumerate(dict.fromkeys(columns))}
         self.values = empty_matrix(len(self.rows), len(self.columns))
         self.numbers: dict[str, np.ndarray] = {}
         self.reasons: dict[tuple[int, int], str] = {}

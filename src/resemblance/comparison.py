@@ -339,7 +339,7 @@ def provenance_of(
     modules = {library(r.source) for r in [*rows, *columns]}
     return {
         **environment(modules),
-        "n_samples": rows[0].shape[0],
+        "n_samples": rows[0].n_samples,
         "rows": {r.name: _identity(r) for r in rows},
         "columns": {r.name: _identity(r) for r in columns},
     }

@@ -29,6 +29,8 @@ INVARIANCES = (
     "translation",
     "affine",
 )
+# of both arguments together: an orthogonal map of the samples that leaves the means as they are
+JOINT_INVARIANCES = ("sample_rotation",)
 SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 LONGEST = 8  # values that a specification spells out
@@ -160,7 +162,8 @@ def by_name(declared: Declared) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def invariance(names: Set[str]) -> str:
     """Return what leaves a value unchanged, in words."""
-    unchanged = [name.replace("_", " ") for name in INVARIANCES if name in names]
+    known = INVARIANCES + JOINT_INVARIANCES
+    unchanged = [name.replace("_", " ") for name in known if name in names]
     return f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed"
 
 
@@ -178,9 +181,10 @@ def _identity(declared: Any) -> tuple[Callable[..., Any], str]:
 def implied(invariances: Set[str]) -> frozenset[str]:
     """Close a set of invariances: affine contains linear and translation, linear contains
     orthogonal, and so on."""
-    unknown = set(invariances) - set(INVARIANCES)
+    known = INVARIANCES + JOINT_INVARIANCES
+    unknown = set(invariances) - set(known)
     if unknown:
-        raise ValueError(f"unknown invariances {sorted(unknown)}; known: {', '.join(INVARIANCES)}")
+        raise ValueError(f"unknown invariances {sorted(unknown)}; known: {', '.join(known)}")
     closed = set(invariances)
     if "affine" in closed or {"invertible_linear", "translation"} <= closed:
         closed |= {"affine", "invertible_linear", "translation"}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import array_api_compat
 import numpy as np
 
-from .arrays import Array, is_torch, namespace
+from .arrays import Array, has_no_values, is_spread, is_torch, namespace
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
@@ -240,6 +240,13 @@ def _problem(data: Any) -> str:
         return "is a sparse matrix, which is not supported: pass data.toarray()"
     if is_torch(data):
         return _problem_of_tensor(data)
+    if has_no_values(data):
+        return (
+            "has no values inside jax.jit, jax.vmap and jax.lax, and measures look at values; call "
+            "the measure outside, where jax.grad works, or by jax.pure_callback"
+        )
+    if is_spread(data):
+        return "is spread over several devices: pass jax.device_put(X, jax.devices()[0])"
     if hasattr(data, "obs_names") and hasattr(data, "obsm"):
         return (
             "is an AnnData; pass rs.Representation(adata.X, ids=adata.obs_names), or an array of "

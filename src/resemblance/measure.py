@@ -46,6 +46,7 @@ from .representation import (
     finite,
     without_gradient,
 )
+from .streamed import check_streamed
 
 Family = Literal[
     "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
@@ -101,6 +102,7 @@ class Measure:
     left_out: Callable[..., np.ndarray] | None = None
     chance: Callable[..., float] | None = None
     all_pairs: AllPairs | None = None
+    streams_with: Literal["squares", "directions"] | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -149,7 +151,9 @@ class Measure:
 
     def is_in_blocks(self, *representations: Representation) -> bool:
         """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
-        if self.all_pairs is None or any(carries_gradient(r.source) for r in representations):
+        if self.all_pairs is None or any(
+            r.origin or carries_gradient(r.source) for r in representations
+        ):
             return False
         above = self.all_pairs.above
         return above is not None and representations[0].shape[0] > above
@@ -205,7 +209,7 @@ class Measure:
             raise ValueError(
                 f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them"
             )
-        n, m = x.shape[0], y.shape[0]
+        n, m = x.n_samples, y.n_samples
         if n != m:
             hint = hint_of_counts(n, m) or transposition(x.shape, y.shape)
             raise ValueError(
@@ -221,6 +225,8 @@ class Measure:
         if n < self.min_samples:
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
         finite(x), finite(y)
+        if x.origin or y.origin:
+            check_streamed(self, x, y)
 
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
@@ -278,7 +284,8 @@ def measure(
         :class:`Product`: exact permutation moments), ``left_out`` (a function of the same
         arguments; the (n,) values without each sample), ``chance`` (a function of the same; the
         exact mean of the value over all orders of the samples, at no more than the cost of the
-        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples).
+        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples). And
+        ``streams_with``: ``"squares"`` or ``"directions"``, what a stream adds up for it.
     """
     if "remarks" in claims:  # the old name
         message = "measure(remarks=...) is now measure(diagnostics=...)"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -20,10 +20,13 @@ from .arrays import (
     carries_gradient,
     detach,
     has_float64,
+    has_safe_squares,
+    is_double,
     is_torch,
     namespace,
     on_processor,
     scalar,
+    sum_of_squares,
     to_numpy,
 )
 from .inputs import Order, array_file, check_order, open_array, receive
@@ -34,6 +37,21 @@ T = TypeVar("T")
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
+
+
+class StreamOrigin(NamedTuple):
+    """The samples of a stream, for which points stand that have the same centred inner products.
+
+    ``stream`` is the same for representations that may be compared; ``power`` is that of the
+    condition number by which whitening magnifies rounding. ``views`` returns what the points would
+    give otherwise than the samples.
+    """
+
+    stream: str
+    n_samples: int
+    accumulated: frozenset[str]
+    power: int
+    views: Carry
 
 
 class Undefined(ValueError):
@@ -76,13 +94,15 @@ class Representation:
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
         if dtype == "float64" and not has_float64(self.source):
             raise ValueError(
-                f"{title(self)}: JAX has no float64 until jax.config.update('jax_enable_x64', True)"
+                f"{title(self)} cannot be computed in float64 where it is; in JAX that needs "
+                "jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
         self.order: Order = labelled.order if ids is None else tuple(ids)
         self._views: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
+        self.origin: StreamOrigin | None = None
         _check_shape(self)
 
     @property
@@ -90,6 +110,11 @@ class Representation:
         """(n_samples, n_features)."""
         n, d = self.source.shape
         return int(n), int(d)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples; of points that stand for the samples of a stream, theirs."""
+        return self.origin.n_samples if self.origin else self.shape[0]
 
     @property
     def ids(self) -> tuple[Hashable, ...] | None:
@@ -122,24 +147,24 @@ class Representation:
             self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
 
     def __repr__(self) -> str:
-        n, d = self.shape
-        return (
-            f"Representation({self.name!r}, n_samples={n}, n_features={d}, "
-            f"dtype={self.source.dtype})"
-        )
+        size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
+        streamed = ", streamed" if self.origin else ""
+        return f"Representation({self.name!r}, {size}, dtype={self.source.dtype}{streamed})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
         # its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state = {"path": path, "name": self.name, "dtype": self.dtype, "order": self.order}
+        state["origin"] = self.origin
         return state | {"source": None if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path:
             self.source = open_array(self.path)
-        self._views, self._lock, self._carry = {}, threading.RLock(), None
+        self._views, self._lock = {}, threading.RLock()
+        self._carry = self.origin.views if self.origin else None
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
@@ -152,30 +177,6 @@ def without_gradient(x: Representation) -> Representation:
     if not carries_gradient(x.source):
         return x
     return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype)
-
-
-def join_samples(*representations: Any) -> tuple[Representation, ...]:
-    """Restrict representations or data frames to their common sample ids, ordered as in the first.
-
-    Raises ``ValueError`` when one has no ids or repeats one, or when no id is common to all.
-    """
-    inputs = [as_representation(data) for data in representations]
-    for r in inputs:
-        repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
-        if r.order is None or repeated:
-            problem = f"; {repeated[0]!r} occurs several times" if repeated else ""
-            raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
-    common = set.intersection(*(set(r.order or ()) for r in inputs))
-    order = [i for i in inputs[0].order or () if i in common]
-    if not order:
-        raise ValueError("join_samples: no sample id is common to all representations")
-    return tuple(_select(r, order) for r in inputs)
-
-
-def _select(x: Representation, ids: list[Hashable]) -> Representation:
-    row = {sample: i for i, sample in enumerate(x.order or ())}
-    rows = x.xp.asarray([row[i] for i in ids])
-    return Representation(x.xp.take(x.source, rows, axis=0), x.name, ids=ids, dtype=x.dtype)
 
 
 # -------------------------------------------------------------------------------------------- views
@@ -314,21 +315,28 @@ def fingerprint(x: Representation) -> str:
 def finite(x: Representation) -> bool:
     """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
 
-    Values so large that a sum over rows or columns could overflow are refused, too.
+    Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
+    come from the device, unless there is something to name.
     """
-    bad = to_numpy(~x.xp.isfinite(x.array))
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        raise Undefined(
-            f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, "
-            f"column {column}; leave those samples out or fill them in"
-        )
+    if has_safe_squares(sum_of_squares(x.array)):
+        return True
     largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
+    if not math.isfinite(largest):
+        raise Undefined(_not_finite(x))
     if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
         raise Undefined(
             f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it"
         )
     return True
+
+
+def _not_finite(x: Representation) -> str:
+    bad = to_numpy(~x.xp.isfinite(x.array))
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    return (
+        f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, "
+        f"column {column}; leave those samples out or fill them in"
+    )
 
 
 def title(x: Representation | str) -> str:
@@ -339,8 +347,8 @@ def title(x: Representation | str) -> str:
 
 def working_precision(array: Array) -> str:
     """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
-    is_double = str(array.dtype).rpartition(".")[2] == "float64"
-    return "float64" if is_double or (on_processor(array) and has_float64(array)) else "float32"
+    is_wide = (is_double(array) or on_processor(array)) and has_float64(array)
+    return "float64" if is_wide else "float32"
 
 
 def as_array(data: Any, name: str = "") -> Array:

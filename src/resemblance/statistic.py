@@ -29,6 +29,7 @@ from .declared import (
 from .modules import version_of
 from .representation import Representation, Undefined, finite
 from .roles import ROLES
+from .streamed import need_samples_at_hand
 from .suggestions import did_you_mean
 
 StatisticFamily = Literal[
@@ -107,6 +108,7 @@ class Statistic:
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
         if d < self.min_features:
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
+        need_samples_at_hand(str(self), x)
         finite(x)
         value = float(self.function(x, *prepared, **dict(self.parameters)))
         return float(in_range(value, self, "float64"))

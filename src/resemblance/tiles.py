@@ -169,7 +169,7 @@ def pair_bytes(measure: Measure, n: int, d: int, e: int, sharing: Sharing = "vie
     a lower bound of what the measure needs: computing a view may take more for a moment.
     """
     separate = sum(sum(views_used(measure, n, width, sharing).values()) for width in (d, e))
-    probe = _probe(measure, max(d, e) > n) if n >= measure.min_samples else None
+    probe = _probe_at(measure, n, max(d, e)) if n >= measure.min_samples else None
     if probe is None:
         return separate
     scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
@@ -187,7 +187,7 @@ def views_used(measure: Measure, n: int, d: int, sharing: Sharing = "views") -> 
     """
     if n < measure.min_samples:
         return {}
-    probe = _probe(measure, d > n)
+    probe = _probe_at(measure, n, d)
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
     plain = probe.scale(n, d)
@@ -232,16 +232,28 @@ class ProbeShapes(NamedTuple):
         return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
 
 
+def _probe_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
+    """Run a measure on small arrays in the way in which it is computed at (n, d)."""
+    above = measure.all_pairs.above if measure.all_pairs else None
+    return _probe(measure, d > n, above is not None and n > above)
+
+
 @lru_cache(maxsize=256)
-def _probe(measure: Measure, wide: bool) -> ProbeShapes | None:
-    """Run a measure on small arrays, wide or narrow; ``None`` if it does not run."""
+def _probe(measure: Measure, wide: bool, in_blocks: bool) -> ProbeShapes | None:
+    """Run a measure on small arrays, wide or narrow; ``None`` if it does not run.
+
+    ``in_blocks``: by its function of many pairs, not by the plain one.
+    """
     rows = max(23, measure.min_samples + 6)
     columns = rows + 8 if wide else 7
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:
         with comparing(x, y) as shared:
-            measure.evaluate(x, y)
+            if in_blocks and measure.all_pairs:
+                measure.all_pairs([x], [y])
+            else:
+                measure.evaluate(x, y)
     except Exception:  # whatever it raises here, the real data decide whether it fails
         return None
     owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE for z in noise}

@@ -16,6 +16,7 @@ from .errors import end_with, plain_warnings
 from .evidence import EVIDENCE, evidence_command
 from .joint import joint_command
 from .options import examples, flowing
+from .stream import STREAM, stream_command
 
 commands = typer.Typer(
     pretty_exceptions_enable=False,
@@ -68,6 +69,7 @@ def _prepare_streams() -> None:
 
 comparing.add_commands(commands)
 entries.add_commands(commands)
+commands.command("stream", epilog=examples(*STREAM))(stream_command)
 commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command(
     "drift",

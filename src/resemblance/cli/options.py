@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from ..catalogue import get_measures, parse_parameters
@@ -72,6 +73,18 @@ def own_measure(path: Path, name: str) -> Measure:
         raise ValueError(
             f"{name} in {path} is not a measure: decorate it with @resemblance.measure(...)"
         )
+    return value
+
+
+def own_function(text: str) -> Callable[..., Any]:
+    """Return a function from a user's FILE.py:NAME, which is run.
+
+    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
+    """
+    path, _, name = text.rpartition(":")
+    value = _defined(Path(path), name, "function", FunctionType)
+    if not callable(value):
+        raise ValueError(f"{name} in {path} is not a function")
     return value
 
 

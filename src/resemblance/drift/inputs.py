@@ -10,6 +10,7 @@ import numpy as np
 
 from ..representation import Representation, Undefined, as_representation, check_same_samples
 from ..roles import classes as checked_labels
+from ..streamed import need_samples_at_hand
 from ..suggestions import did_you_mean
 from .verdict import PURPOSES
 
@@ -69,6 +70,7 @@ def checked(
     Raises ``ValueError`` if they cannot be compared.
     """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
+    need_samples_at_hand("drift", x, y)
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
         raise ValueError(

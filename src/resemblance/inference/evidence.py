@@ -12,6 +12,7 @@ from ..compare import Request, compare_many
 from ..measure import Measure
 from ..progress import Progress, in_hundredths
 from ..significance.orders import DRAWS, Design, design_of
+from ..streamed import need_samples_at_hand
 from ..tiles import budget_of
 from .bench import Bench
 from .cells import EvidenceOrigin
@@ -101,6 +102,7 @@ def evidence(
     if not 0 < level < 1:
         raise ValueError(f"evidence: level must be between 0 and 1, such as 0.95; got {level}")
     sides = sides_of(representations, other)
+    need_samples_at_hand("evidence", *sides.all)
     chosen = select_measures(DEFAULT if measures is None else measures).measures
     layout = layout_of(sides)
     design = design_of(

@@ -17,6 +17,7 @@ from ..representation import (
     view,
     without_gradient,
 )
+from ..streamed import need_samples_at_hand
 from .graph_sums import POWERS, distinct_sums, expansion, mean_power
 
 Side = Literal["left", "right"]
@@ -234,6 +235,7 @@ def contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
     matrices, for labels that do not fit, and what the measure raises.
     """
     x, y = (without_gradient(as_representation(data)) for data in (x, y))
+    need_samples_at_hand("contributions", x, y)
     classes = np.asarray(labels)
     if classes.shape != (x.shape[0],):
         raise ValueError(

@@ -21,8 +21,9 @@ from ..arrays import (
     to_numpy,
 )
 from ..declared import when
-from ..measure import measure
+from ..measure import measure, no_diagnostics
 from ..representation import Representation, Undefined, title
+from ..streamed import conditioning
 from ..views.pairs import (
     cross_products,
     nuclear_norm,
@@ -30,12 +31,12 @@ from ..views.pairs import (
     rotated_residual,
     row_direction_products,
 )
-from ..views.points import row_norms, size
+from ..views.points import directed, size
 from ..views.spectra import need_derivative, partly_whitened
 from .chance import of_rotations, of_row_directions
 from .leaving_out.rotations import angular_shape_without, procrustes_without, size_and_shape_without
 
-RIGID = {"orthogonal", "translation"}
+RIGID = {"orthogonal", "translation", "sample_rotation"}
 
 
 @measure(
@@ -46,7 +47,8 @@ RIGID = {"orthogonal", "translation"}
     symmetric=True,
     reference="hamilton2016diachronic",
     invariant_to={"orthogonal", "isotropic_scaling"},
-    version=3,
+    version=4,
+    streams_with="directions",
     uninformative=of_row_directions,
 )
 def aligned_cosine(x: Representation, y: Representation) -> Array:
@@ -65,8 +67,7 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two
     unrelated representations with large means are similar under it.
     """
-    directed = (row_norms(x) > 0) & (row_norms(y) > 0)
-    count = int(to_numpy(directed).sum())
+    count = round(scalar(inner(directed(x), directed(y))))
     if count == 0:
         raise Undefined(
             "aligned_cosine: no sample has a direction (a non-zero row) in both representations"
@@ -89,7 +90,7 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
     if rank < s.shape[0]:
         free = rows - u @ (x.xp.matrix_transpose(u) @ rows)
         free = detach(free - (free @ x.xp.matrix_transpose(vt)) @ vt)
-        if scalar(norm(free)) > epsilon(free) ** 0.4 * x.shape[0]:
+        if scalar(norm(free)) > epsilon(free) ** 0.4 * x.n_samples:
             raise Undefined(
                 "aligned_cosine: rounding decides on the best rotation (scales too far apart, or "
                 "no overlap)"
@@ -105,6 +106,7 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="williams2021generalized",
+    version=2,
     invariant_to=RIGID | {"isotropic_scaling"},
     uninformative=of_rotations,
     left_out=angular_shape_without,
@@ -135,6 +137,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="ding2021grounding",
+    version=2,
     invariant_to=RIGID | {"isotropic_scaling"},
     changes=(when({"squared": True}, metric=False, range=(0, 2)),),
     uninformative=of_rotations,
@@ -167,6 +170,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
     symmetric=True,
     metric=True,
     reference="williams2021generalized",
+    version=2,
     invariant_to=RIGID,
     uninformative=of_rotations,
     left_out=size_and_shape_without,
@@ -193,7 +197,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
 @measure(
     label="Shape",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=False,
     range=(0, np.pi / 2),
     symmetric=True,
@@ -201,7 +205,11 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     reference="williams2021generalized",
     invariant_to=RIGID | {"isotropic_scaling"},
     limits={"alpha": (0, 1)},
-    changes=(when({"alpha": 0}, invariant_to={"affine"}),),
+    changes=(
+        when({"alpha": 0}, invariant_to={"affine", "sample_rotation"}),
+        when({"alpha": 1}, diagnostics=no_diagnostics),
+    ),
+    diagnostics=conditioning,
     uninformative=of_rotations,
 )
 def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:

@@ -11,6 +11,12 @@ from ..arrays import Array, at_most_one, inner, namespace, singular_values, svd,
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation
+from ..streamed import (
+    conditioning,
+    conditioning_of_columns,
+    conditioning_of_components,
+    conditioning_of_variance,
+)
 from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy, principal_overlap
 from ..views.resi_code import resi_pwcca, resi_svcca_components
 from ..views.spectra import basis_coordinates, components_for, with_tied
@@ -19,18 +25,18 @@ from .expected import mean_of_column_spaces, mean_of_components, mean_of_spans
 from .leaving_out.spans import eigenspace_overlap_without, squared_cca_without
 from .products import LEADING_SPANS, SPANS, SPANS_OF_COLUMNS, UNCENTRED_SPANS
 
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
 
 
 @measure(
     label="MeanCCA",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
     reference="raghu2017svcca",
-    invariant_to={"affine"},
+    invariant_to={"affine", "sample_rotation"},
     min_samples=3,
     changes=(
         when({"divisor": "width"}, identity=False),
@@ -42,6 +48,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
         ),
         when({"aggregation": "mean_squared", "divisor": "width"}, product=SPANS_OF_COLUMNS),
     ),
+    diagnostics=conditioning,
     uninformative=of_spans,
 )
 def mean_cca(
@@ -83,11 +90,12 @@ def mean_cca(
     range=(0, 1),
     symmetric=True,
     reference="raghu2017svcca",
-    version=2,
-    invariant_to={"orthogonal", "isotropic_scaling", "translation"},
+    version=3,
+    invariant_to=SHAPE,
     min_samples=3,
     limits={"explained_variance": (0, 1)},
-    changes=(when({"truncation": "resi"}, invariant_to={"orthogonal", "translation"}),),
+    changes=(when({"truncation": "resi"}, invariant_to=SHAPE - {"isotropic_scaling"}),),
+    diagnostics=conditioning_of_variance,
     uninformative=of_leading_spans,
 )
 def svcca(
@@ -125,12 +133,12 @@ def svcca(
 @measure(
     label="PWCCA",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=False,
     reference="morcos2018insights",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    invariant_to={"permutation", "isotropic_scaling", "translation", "sample_rotation"},
     min_samples=3,
     changes=(
         when({"weights": "symmetric"}, symmetric=True),
@@ -138,10 +146,11 @@ def svcca(
         when(
             {"directions": "resi"},
             symmetric=False,
-            invariant_to={"isotropic_scaling"},
+            invariant_to={"isotropic_scaling", "sample_rotation"},
             differentiable=False,
         ),
     ),
+    diagnostics=conditioning,
     uninformative=of_weighted_spans,
 )
 def pwcca(
@@ -190,13 +199,14 @@ def pwcca(
 @measure(
     label="SubspaceOv",
     family="cca",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
     reference="raju2026geometric",
     invariant_to=SHAPE,
     limits={"k": (1, np.inf)},
+    diagnostics=conditioning_of_components,
     uninformative=of_components,
     product=LEADING_SPANS,
     chance=mean_of_components,
@@ -226,14 +236,15 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 @measure(
     label="EOS",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
     reference="may2019downstream",
     rows_of_maps="positions",
-    invariant_to={"invertible_linear"},
+    invariant_to={"invertible_linear", "sample_rotation"},
     identity=False,
+    diagnostics=conditioning_of_columns,
     uninformative=of_column_spaces,
     product=UNCENTRED_SPANS,
     left_out=eigenspace_overlap_without,
@@ -264,24 +275,31 @@ def _weighted(x: Representation, y: Representation, unpaired: bool) -> Array:
     variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
     columns = basis_coordinates(x)
     projections = xp.matrix_transpose(variates) @ columns
-    alpha = xp.concat([_weights(projections[i:j, :]) for i, j in _tied(to_numpy(rho))])
+    alpha = _weights(projections, to_numpy(rho))
     total = xp.sum(alpha)
     if unpaired and variates.shape[0] > variates.shape[1]:
-        total = total + xp.sum(_weights(columns - variates @ projections))
+        total = total + xp.sum(xp.abs(_principal(columns - variates @ projections)))
     return xp.sum(alpha * rho) / total
 
 
-def _weights(projections: Array) -> Array:
-    """Weights of variates with the same correlation, from their principal directions among the
+def _weights(projections: Array, rho: np.ndarray) -> Array:
+    """Weights of variates, those of the same correlation from their principal directions among the
     columns."""
-    xp = namespace(projections)
-    if projections.shape[0] > 1:
-        _, s, vt = svd(projections)
-        projections = s[:, None] * vt
-    return xp.sum(xp.abs(projections), axis=1)
+    xp, parts, done = namespace(projections), [], 0
+    for start, stop in _tied(rho):
+        parts += [projections[done:start, :], _principal(projections[start:stop, :])]
+        done = stop
+    return xp.sum(xp.abs(xp.concat([*parts, projections[done:, :]])), axis=1)
+
+
+def _principal(projections: Array) -> Array:
+    """The projections on the principal directions of those of several variates."""
+    _, s, vt = svd(projections)
+    return s[:, None] * vt
 
 
 def _tied(rho: np.ndarray, gap: float = 1e-7) -> list[tuple[int, int]]:
-    """Ranges of correlations that are equal but for rounding."""
+    """Ranges of two or more correlations that are equal but for rounding."""
     ends = np.flatnonzero(rho[:-1] - rho[1:] > gap) + 1
-    return list(zip([0, *ends], [*ends, len(rho)]))
+    ranges = zip([0, *ends], [*ends, len(rho)])
+    return [(start, stop) for start, stop in ranges if stop - start > 1]

@@ -54,7 +54,7 @@ def near(n: int, share: float) -> str:
 def of_spans(x: Representation, y: Representation, **_: Any) -> str:
     """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
     - 1) of them."""
-    return "" if _narrow(x, y) else _filled(x.shape[0], x.shape[0] - 1, rank(x), rank(y))
+    return "" if _narrow(x, y) else _filled(x.n_samples, x.n_samples - 1, rank(x), rank(y))
 
 
 def of_weighted_spans(x: Representation, y: Representation, weights: str, directions: str) -> str:
@@ -63,7 +63,7 @@ def of_weighted_spans(x: Representation, y: Representation, weights: str, direct
     if directions != "all":
         return of_spans(x, y)
     partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
-    n, widest = x.shape[0], min(r.shape[1] for r in partners)
+    n, widest = x.n_samples, min(r.shape[1] for r in partners)
     return "" if widest < NEAR * (n - 1) else _filled(n, n - 1, min(map(rank, partners)))
 
 
@@ -74,21 +74,21 @@ def of_leading_spans(
     if truncation == "resi" or _narrow(x, y):
         return ""
     counts = (components_for(r, explained_variance=explained_variance) for r in (x, y))
-    return _filled(x.shape[0], x.shape[0] - 1, *counts)
+    return _filled(x.n_samples, x.n_samples - 1, *counts)
 
 
 def of_components(x: Representation, y: Representation, k: int) -> str:
     """Fixed when k and the columns of one side are n - 1 or more; near for 0.8 (n - 1)."""
-    if k < NEAR * (x.shape[0] - 1) or _narrow(x, y):
+    if k < NEAR * (x.n_samples - 1) or _narrow(x, y):
         return ""
-    return _filled(x.shape[0], x.shape[0] - 1, min(k, rank(x)), min(k, rank(y)))
+    return _filled(x.n_samples, x.n_samples - 1, min(k, rank(x)), min(k, rank(y)))
 
 
 def of_predictor(x: Representation, y: Representation, predict: str) -> str:
     """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
     them."""
     predictor = x if predict == "second" else y
-    return "" if _narrow(predictor) else _filled(x.shape[0], x.shape[0] - 1, rank(predictor))
+    return "" if _narrow(predictor) else _filled(x.n_samples, x.n_samples - 1, rank(predictor))
 
 
 def of_column_spaces(x: Representation, y: Representation) -> str:
@@ -96,13 +96,13 @@ def of_column_spaces(x: Representation, y: Representation) -> str:
     of them."""
     if _narrow(x, y):
         return ""
-    return _filled(x.shape[0], x.shape[0], *(rank(r, centered=False) for r in (x, y)))
+    return _filled(x.n_samples, x.n_samples, *(rank(r, centered=False) for r in (x, y)))
 
 
 def of_smoothers(x: Representation, y: Representation, ridge: float, **_: Any) -> str:
     """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
     with any ridge."""
-    n = x.shape[0]
+    n = x.n_samples
     if _narrow(x, y):
         return ""
     if not ridge and max(rank(x), rank(y)) == n - 1:
@@ -121,12 +121,12 @@ def of_grams(
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d; not debiased."""
-    if x.shape[0] == 2:
+    if x.n_samples == 2:
         return fixed(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and is_low(x, y)):
         return ""
     gram = GramKernel(kernel, bandwidth, pairs)
-    return near(x.shape[0], gram_flatness(x, gram) * gram_flatness(y, gram))
+    return near(x.n_samples, gram_flatness(x, gram) * gram_flatness(y, gram))
 
 
 def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
@@ -141,14 +141,14 @@ def of_leading_grams(x: Representation, y: Representation, explained_variance: f
     if is_low(x, y):
         return ""
     k = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
-    return near(x.shape[0], leading_flatness(x, k=k) * leading_flatness(y, k=k))
+    return near(x.n_samples, leading_flatness(x, k=k) * leading_flatness(y, k=k))
 
 
 def of_distances(x: Representation, y: Representation, squared: bool) -> str:
     """Near when the distances between samples are nearly equal, as for few samples of many
     features."""
     share = distance_flatness(x) * distance_flatness(y)
-    return near(x.shape[0], share if squared else math.sqrt(max(share, 0.0)))
+    return near(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
 
 
 def of_dissimilarities(x: Representation, y: Representation, rdm: str, compare: str) -> str:
@@ -157,7 +157,7 @@ def of_dissimilarities(x: Representation, y: Representation, rdm: str, compare: 
     if compare != "cosine":
         return ""
     return near(
-        x.shape[0], dissimilarity_flatness(x, kind=rdm) * dissimilarity_flatness(y, kind=rdm)
+        x.n_samples, dissimilarity_flatness(x, kind=rdm) * dissimilarity_flatness(y, kind=rdm)
     )
 
 
@@ -168,19 +168,19 @@ def of_rotations(x: Representation, y: Representation, alpha: float = 1.0, **_: 
         return of_spans(x, y)
     if is_low(x, y) or not all(scalar(size(r)) for r in (x, y)):
         return ""
-    return near(x.shape[0], root_flatness(x, alpha=alpha) * root_flatness(y, alpha=alpha))
+    return near(x.n_samples, root_flatness(x, alpha=alpha) * root_flatness(y, alpha=alpha))
 
 
 def of_row_directions(x: Representation, y: Representation) -> str:
     """Near when the rows of both sides point in nearly orthogonal directions, as for n below d."""
-    return "" if is_low(x, y) else near(x.shape[0], direction_flatness(x) * direction_flatness(y))
+    return "" if is_low(x, y) else near(x.n_samples, direction_flatness(x) * direction_flatness(y))
 
 
 def of_matched_columns(x: Representation, y: Representation, matching: str = "", **_: Any) -> str:
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
     thousand columns."""
     # One to one, the best are few.
-    n, columns = x.shape[0], min(x.shape[1], y.shape[1]) / (2 if matching else 1)
+    n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)
     if n > 64 or columns < 2:
         return ""
     if n == 2:
@@ -196,26 +196,26 @@ def of_neighbour_sets(
     x: Representation, y: Representation, k: int, corrected: bool = False, **_: Any
 ) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
-    share = k / (x.shape[0] - 1)
-    return "" if corrected else fixed(x.shape[0]) if share == 1 else near(x.shape[0], share)
+    share = k / (x.n_samples - 1)
+    return "" if corrected else fixed(x.n_samples) if share == 1 else near(x.n_samples, share)
 
 
 def of_neighbour_unions(x: Representation, y: Representation, k: int, **_: Any) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
-    share = k / (x.shape[0] - 1)
-    return fixed(x.shape[0]) if share == 1 else near(x.shape[0], share / (2 - share))
+    share = k / (x.n_samples - 1)
+    return fixed(x.n_samples) if share == 1 else near(x.n_samples, share / (2 - share))
 
 
 def of_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool, **_: Any) -> str:
     """Fixed when all other samples are neighbours (k = n - 1)."""
-    return fixed(x.shape[0]) if k == x.shape[0] - 1 and not corrected else ""
+    return fixed(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
 
 
 def of_returns(
     x: Representation, y: Representation, k: int, metric: Any, index: Any, **_: Any
 ) -> str:
     """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
-    n = x.shape[0]
+    n = x.n_samples
     if k == n - 1:
         return fixed(n)
     if n > k * k:
@@ -232,7 +232,7 @@ def of_profiles(x: Representation, y: Representation, k: int, of: str, index: An
     overall = [1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
     product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
     lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(near_by, overall)]
-    return near(x.shape[0], float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))
+    return near(x.n_samples, float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))
 
 
 def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: bool) -> str:
@@ -241,7 +241,7 @@ def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: 
     if rows == "unit" or not self_pairs:
         return ""
     alone = all(
-        scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.shape[0]) < 1e-6
+        scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.n_samples) < 1e-6
         for r in (x, y)
     )
     return (
@@ -260,11 +260,11 @@ def _filled(n: int, room: int, *dimensions: int) -> str:
 def _narrow(*sides: Representation) -> bool:
     """Say whether all sides have too few columns for one of them to span most of what the samples
     have."""
-    return max(r.shape[1] for r in sides) < NEAR * (sides[0].shape[0] - 1)
+    return max(r.shape[1] for r in sides) < NEAR * (sides[0].n_samples - 1)
 
 
 def is_low(x: Representation, y: Representation) -> bool:
     """Say whether both sides together have too few columns for a product of two flatnesses to come
     near 1."""
-    room = x.shape[0] - 1
+    room = x.n_samples - 1
     return math.sqrt(min(x.shape[1], room) * min(y.shape[1], room)) < NEAR * room

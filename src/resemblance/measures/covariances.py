@@ -5,12 +5,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, detach, device, inner, namespace, norm
+from ..arrays import (
+    Array,
+    at_most_one,
+    carries_gradient,
+    detach,
+    device,
+    epsilon,
+    inner,
+    namespace,
+    norm,
+    scalar,
+)
 from ..measure import measure
 from ..representation import Representation
-from ..views.pairs import cross_products, nuclear_norm, principal_overlap
+from ..views.pairs import basis_overlap, cross_products, nuclear_norm, principal_overlap
 from ..views.points import preshape
-from ..views.spectra import components_for, decomposition, energy, with_tied
+from ..views.spectra import components_for, decomposition, energy, smallest_singular, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
 from .expected import mean_of_leading_grams, mean_of_shared_dimensions
@@ -18,7 +29,7 @@ from .leaving_out.products import ensd_without
 from .leaving_out.rotations import nbs_without, size_and_shape_without
 from .products import SHARED_DIMENSIONS
 
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
 
 
 @measure(
@@ -28,6 +39,7 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
     range=(0, 1),
     symmetric=True,
     reference="tang2020similarity",
+    version=2,
     invariant_to=SHAPE,
     uninformative=of_rotations,
     left_out=nbs_without,
@@ -57,7 +69,8 @@ def nbs(x: Representation, y: Representation) -> Array:
     symmetric=True,
     metric=True,
     reference="harvey2024duality",
-    invariant_to={"orthogonal", "translation"},
+    version=2,
+    invariant_to=SHAPE - {"isotropic_scaling"},
     uninformative=of_rotations,
     left_out=size_and_shape_without,
 )
@@ -87,6 +100,7 @@ def bures(x: Representation, y: Representation) -> Array:
     metric=True,
     reference="shahbazi2021using",
     invariant_to=SHAPE,
+    version=2,
     limits={"shrinkage": (1e-6, 1)},
     uninformative=of_shrunk_grams,
 )
@@ -101,39 +115,80 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
 
     with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e). It is the root of the summed
     squared logarithms of the generalised eigenvalues, computed in the space that both
-    representations span: O(n (d + e)^2) time, no n x n matrix when d + e < n. Raises ``Undefined``
-    for a constant representation.
+    representations span: O((d + e)^3) time besides the two decompositions and one product, no n x n
+    matrix when d, e < n. Raises ``Undefined`` for a constant representation.
 
     Reference: Shahbazi et al. 2021. A centred Gram matrix is singular and the distance of two
     singular ones infinite, so some regularisation is part of any use, and values depend on it; this
     one makes the mean eigenvalue 1 first.
     """
-    a, b = _shrunk_grams(x, y, shrinkage)
-    return norm(_log_eigenvalues(a, b))
+    if _share_directions(x, y):
+        a, b = _shrunk_grams(x, y, shrinkage)
+        ratios = _ratios(a, b), _ratios(b, a)
+    else:
+        ratios = _shared_ratios(x, y, shrinkage), _shared_ratios(y, x, shrinkage)
+    return norm(_logarithms(*ratios))
+
+
+def _share_directions(x: Representation, y: Representation) -> bool:
+    """Say whether some direction of one lies so near the other that 1 - its squared cosine has no
+    digits, or would have no derivative; also where one varies too little to have directions."""
+    if any(carries_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
+        return True
+    beyond = _beyond(basis_overlap(x, y))
+    smallest = namespace(beyond).linalg.eigvalsh(beyond)[0]
+    return bool(scalar(smallest) < epsilon(beyond) ** 0.4)
+
+
+def _beyond(overlap: Array) -> Array:
+    """Products I - P' P of what the basis of y has beyond that of x, whose overlap is P."""
+    xp = namespace(overlap)
+    return _identity(overlap, overlap.shape[1]) - xp.matrix_transpose(overlap) @ overlap
+
+
+def _shared_ratios(x: Representation, y: Representation, shrinkage: float) -> Array:
+    """Generalised eigenvalues of the regular Gram matrix of y against that of x, ascending.
+
+    In coordinates of the basis of x, where its Gram matrix is diagonal, and of what the basis of y
+    has beyond it.
+    """
+    xp, n, overlap = x.xp, x.n_samples, basis_overlap(x, y)
+    s, t = decomposition(x).singular, decomposition(y).singular
+    rest = xp.matrix_transpose(xp.linalg.cholesky(_beyond(overlap)))
+    gram = _shrunk(xp.concat([overlap, rest], axis=0) * t[None, :], n, shrinkage)
+    diagonal = xp.concat([(1 - shrinkage) * n * s**2, xp.zeros_like(t)]) + shrinkage
+    scale = diagonal**-0.5
+    ratios: Array = xp.linalg.eigvalsh(scale[:, None] * gram * scale[None, :])
+    return ratios
 
 
 def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tuple[Array, Array]:
     """Both regular Gram matrices, in coordinates of the space that both representations span."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
     spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
-    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.shape[0], shrinkage) for p in points)
+    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.n_samples, shrinkage) for p in points)
     return a, b
 
 
 def _shrunk(points: Array, n: int, shrinkage: float) -> Array:
     """(1 - shrinkage) n P P^T + shrinkage I: the Gram matrix in the coordinates of the points."""
-    xp = namespace(points)
-    identity = xp.eye(points.shape[0], dtype=points.dtype, device=device(points))
-    return (1 - shrinkage) * n * (points @ xp.matrix_transpose(points)) + shrinkage * identity
+    gram = points @ namespace(points).matrix_transpose(points)
+    return (1 - shrinkage) * n * gram + shrinkage * _identity(points, points.shape[0])
 
 
-def _log_eigenvalues(a: Array, b: Array) -> Array:
-    """Logarithms of the generalised eigenvalues of b against a.
+def _identity(like: Array, size: int) -> Array:
+    return namespace(like).eye(size, dtype=like.dtype, device=device(like))
 
-    Of an eigenvalue and its reciprocal, an eigenvalue of a against b, only the larger is accurate.
+
+def _logarithms(ratios: Array, others: Array) -> Array:
+    """Logarithms of the generalised eigenvalues, from those of either matrix against the other,
+    ascending.
+
+    Of an eigenvalue and its reciprocal, an eigenvalue of the other pair, only the larger is
+    accurate.
     """
-    xp = namespace(a, b)
-    up, down = _ratios(a, b), xp.flip(_ratios(b, a), axis=0)
+    xp = namespace(ratios, others)
+    up, down = ratios, xp.flip(others, axis=0)
     larger = ~(up <= 1)  # NaN stays NaN
     one = xp.ones_like(up)
     return xp.log(xp.where(larger, up, one)) - xp.log(xp.where(larger, one, down))
@@ -155,6 +210,7 @@ def _ratios(a: Array, b: Array) -> Array:
     range=(0, np.inf),
     symmetric=True,
     reference="giaffar2024effective",
+    version=2,
     invariant_to=SHAPE,
     identity=False,
     uninformative=of_grams,
@@ -186,7 +242,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 @measure(
     label="PWCKA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,

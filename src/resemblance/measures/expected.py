@@ -76,7 +76,7 @@ def mean_of_grams(
     pairs: Pairs,
 ) -> float:
     """tr K tr L / (n - 1), over the norms, for centred Gram matrices K and L; 0 if debiased."""
-    n, gram = x.shape[0], GramKernel(kernel, bandwidth, pairs)
+    n, gram = x.n_samples, GramKernel(kernel, bandwidth, pairs)
     if estimator == "biased":
         return gram_flatness(x, gram) * gram_flatness(y, gram)
     if estimator != "lange":
@@ -88,7 +88,7 @@ def mean_of_grams(
 
 def mean_of_shared_dimensions(x: Representation, y: Representation) -> float:
     """The product of both participation ratios over n - 1."""
-    return 1 / ((x.shape[0] - 1) * scalar(energy(x) ** 2 * energy(y) ** 2))
+    return 1 / ((x.n_samples - 1) * scalar(energy(x) ** 2 * energy(y) ** 2))
 
 
 def mean_of_leading_grams(x: Representation, y: Representation, explained_variance: float) -> float:
@@ -115,22 +115,22 @@ def mean_of_spans(x: Representation, y: Representation, divisor: str, **_: Any) 
     """Squared canonical correlations sum to rank X rank Y / (n - 1)."""
     ranks = rank(x), rank(y)
     count = min(ranks) if divisor == "rank" else min(x.shape[1], y.shape[1])
-    return ranks[0] * ranks[1] / (x.shape[0] - 1) / count
+    return ranks[0] * ranks[1] / (x.n_samples - 1) / count
 
 
 def mean_of_components(x: Representation, y: Representation, k: int) -> float:
     """The smaller of both numbers of components over n - 1."""
-    return min(with_tied(r, count=k) for r in (x, y)) / (x.shape[0] - 1)
+    return min(with_tied(r, count=k) for r in (x, y)) / (x.n_samples - 1)
 
 
 def mean_of_prediction(x: Representation, y: Representation, predict: str) -> float:
     """The rank of the predictor over n - 1."""
-    return rank(x if predict == "second" else y) / (x.shape[0] - 1)
+    return rank(x if predict == "second" else y) / (x.n_samples - 1)
 
 
 def mean_of_column_spaces(x: Representation, y: Representation) -> float:
     """tr P tr Q / n + off P off Q / (n (n - 1)) for projections P and Q on the column spaces."""
-    n, ranks = x.shape[0], [rank(r, centered=False) for r in (x, y)]
+    n, ranks = x.n_samples, [rank(r, centered=False) for r in (x, y)]
     off = [basis_sum(r) - dimensions for r, dimensions in zip((x, y), ranks)]
     shared = ranks[0] * ranks[1] / n + off[0] * off[1] / (n * (n - 1))
     return shared / max(x.shape[1], y.shape[1])
@@ -139,7 +139,7 @@ def mean_of_column_spaces(x: Representation, y: Representation) -> float:
 def mean_of_smoothers(x: Representation, y: Representation, ridge: float, **_: Any) -> float:
     """tr P² + tr Q² - 2 tr P tr Q / (n - 1) for the smoothers P and Q of ridge regression."""
     a, b = (_smoother(r, ridge) for r in (x, y))
-    shared = 2 * scalar(x.xp.sum(a) * x.xp.sum(b)) / (x.shape[0] - 1)
+    shared = 2 * scalar(x.xp.sum(a) * x.xp.sum(b)) / (x.n_samples - 1)
     return max(0.0, smoother_energy(x, ridge) + smoother_energy(y, ridge) - shared)
 
 
@@ -173,7 +173,7 @@ def mean_of_fuzzy_kernels(
         return 0.0
     search = NeighbourSearch(k, metric, index)
     a, b = (fuzzy_size(r, search, symmetrize=symmetrize, diagonal=diagonal) for r in (x, y))
-    return product_of_traces(a, b, x.shape[0])
+    return product_of_traces(a, b, x.n_samples)
 
 
 def mean_of_local_kernels(
@@ -182,7 +182,7 @@ def mean_of_local_kernels(
     """tr(KH) tr(LH) / (n - 1) over the norms."""
     code, search = variant == "code", NeighbourSearch(k, "euclidean", index)
     a, b = (local_rbf_size(r, search, squared=code, diagonal=code) for r in (x, y))
-    return product_of_traces(a, b, x.shape[0])
+    return product_of_traces(a, b, x.n_samples)
 
 
 def product_of_traces(a: KernelSize, b: KernelSize, n: int) -> float:
@@ -194,7 +194,7 @@ def mean_of_masked_kernels(
     x: Representation, y: Representation, k: int, kernel: Kernel, estimator: str, index: Index
 ) -> float:
     """The product of the sums of both masked kernels over n (n - 1), over the norms."""
-    n, search = x.shape[0], NeighbourSearch(k, affinity(kernel), index)
+    n, search = x.n_samples, NeighbourSearch(k, affinity(kernel), index)
     graphs = [kernel_graph(r, search, kernel=kernel, centered=True) for r in (x, y)]
     a, b = (float(g.sum()) / float(np.linalg.norm(g.data)) for g in graphs)
     return a * b / (n * (n - 1))
@@ -209,7 +209,7 @@ def mean_share_of_neighbours(
     """k / (n - 1), over what ties allow; 0 if above chance."""
     if corrected:
         return 0.0
-    return k / (x.shape[0] - 1) / attainable(mean_share, x, y, NeighbourSearch(k, metric, index))
+    return k / (x.n_samples - 1) / attainable(mean_share, x, y, NeighbourSearch(k, metric, index))
 
 
 def mean_of_returns(
@@ -223,7 +223,7 @@ def mean_of_returns(
 def chance_of_return(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     """Mean probability that a step to k of the other samples, drawn without order, and a step to a
     neighbour return."""
-    near, n = nearest(x, k=k, metric=metric, index=index), x.shape[0]
+    near, n = nearest(x, k=k, metric=metric, index=index), x.n_samples
     entries = spread(near, np.ones((n, k))).T.tocoo()
     missed = mean_product(1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k))
     return float(np.mean(1 - missed))
@@ -239,7 +239,7 @@ def mean_of_unions(
     search = NeighbourSearch(k, metric, index)
     if any(nearest(r, *search).ties.crowded.any() for r in (x, y)):
         raise Undefined("jaccard: no closed form of chance where samples tie for the last places")
-    shared, probability = _shared(x.shape[0], k)
+    shared, probability = _shared(x.n_samples, k)
     return float(probability @ (shared / (2 * k - shared)))
 
 
@@ -252,7 +252,7 @@ def mean_of_rankings(
     ``Undefined`` where neighbours are equally near.
     """
     _need_order(x, y, NeighbourSearch(k, metric, index), "rank_similarity")
-    shared, probability = _shared(x.shape[0], k)
+    shared, probability = _shared(x.n_samples, k)
     rank_of = np.arange(1, k + 1)
     total = sum(float(np.sum(2 / ((1 + abs(r - rank_of)) * (r + rank_of)))) for r in rank_of)
     harmonic = np.concatenate([[1.0], np.cumsum(1 / rank_of)])
@@ -269,9 +269,9 @@ def mean_of_orders(
     24 entries by chance.
     """
     _need_order(x, y, NeighbourSearch(k, metric, index), "lcs_knn")
-    shared, probability = _shared(x.shape[0], k)
+    shared, probability = _shared(x.n_samples, k)
     if probability[shared > LONGEST].sum() > NEGLIGIBLE:
-        raise Undefined(f"lcs_knn: chance is not computed where k={k} of {x.shape[0]} samples")
+        raise Undefined(f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples")
     possible = (shared <= LONGEST) & (probability > NEGLIGIBLE / LONGEST)
     lengths = [_longest_increasing(int(m)) for m in shared[possible]]
     return float(probability[possible] @ np.array(lengths)) / k
@@ -330,5 +330,5 @@ def predictions(x: Representation) -> Array:
 def mean_of_predictions(x: Representation, y: Representation) -> float:
     """The probability that predictions for two samples, drawn one by one, differ."""
     classes = (to_numpy(predictions(r)) for r in (x, y))
-    p, q = (np.bincount(c, minlength=x.shape[1]) / x.shape[0] for c in classes)
+    p, q = (np.bincount(c, minlength=x.shape[1]) / x.n_samples for c in classes)
     return float(1 - p @ q)

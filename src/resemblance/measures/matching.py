@@ -29,16 +29,18 @@ from ..views.points import centered, column_norms, comparable_columns, norm_of, 
 from .alignment import with_sizes
 from .chance import of_matched_columns
 
+COLUMNS = {"permutation", "isotropic_scaling", "translation", "sample_rotation"}
+
 
 @measure(
     label="HardCorr",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
     reference="li2015convergent",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    invariant_to=COLUMNS,
     identity=False,
     uninformative=of_matched_columns,
 )
@@ -66,12 +68,12 @@ def hard_correlation_match(
 @measure(
     label="SoftCorr",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
     reference="li2015convergent",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
+    invariant_to=COLUMNS,
     identity=False,
     uninformative=of_matched_columns,
 )
@@ -99,9 +101,9 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
     range=(0, np.inf),
     symmetric=True,
     metric=True,
-    version=2,
+    version=3,
     reference="williams2021generalized",
-    invariant_to={"permutation"},
+    invariant_to={"permutation", "sample_rotation"},
 )
 def permutation_procrustes(x: Representation, y: Representation) -> Array:
     r"""Permutation Procrustes distance: how far two representations are apart after the best
@@ -136,20 +138,14 @@ def _after_matching(x: Representation, y: Representation) -> Array:
 @measure(
     label="SoftMatch",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
     metric=True,
     reference="khosla2024soft",
-    invariant_to={"permutation"},
-    changes=(
-        when(
-            {"units": "unit"},
-            invariant_to={"permutation", "isotropic_scaling", "translation"},
-            range=(0, 2),
-        ),
-    ),
+    invariant_to={"permutation", "sample_rotation"},
+    changes=(when({"units": "unit"}, invariant_to=COLUMNS, range=(0, 2)),),
 )
 def soft_matching(
     x: Representation, y: Representation, *, units: Literal["raw", "unit"] = "raw"

@@ -10,28 +10,30 @@ from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespac
 from ..declared import when
 from ..measure import measure
 from ..representation import Representation
-from ..views.pairs import basis_overlap, principal_overlap
+from ..streamed import conditioning
+from ..views.pairs import basis_overlap, explained_energy, principal_overlap
 from ..views.points import preshape
-from ..views.spectra import decomposition, orthonormal_basis
+from ..views.spectra import decomposition
 from .chance import of_predictor, of_smoothers
 from .expected import mean_of_prediction, mean_of_smoothers
 from .leaving_out.spans import gulp_without, regression_without
 from .products import EXPLAINED, EXPLAINED_BACKWARDS, SMOOTHERS, SQUARED_SMOOTHERS
 
-RIGID = {"orthogonal", "translation"}
+SHAPE = {"orthogonal", "translation", "isotropic_scaling", "sample_rotation"}
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
 
 
 @measure(
     label="LinReg",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=False,
     reference="kornblith2019similarity",
-    invariant_to=RIGID | {"isotropic_scaling"},
+    invariant_to=SHAPE,
     changes=(when({"predict": "first"}, product=EXPLAINED_BACKWARDS),),
+    diagnostics=conditioning,
     uninformative=of_predictor,
     product=EXPLAINED,
     left_out=regression_without,
@@ -58,20 +60,18 @@ def linear_regression(
     """
     if predict == "first":
         x, y = y, x
-    explained = x.xp.matrix_transpose(orthonormal_basis(x)) @ preshape(y)  # |Y| = 1 in unit size
-    value = inner(explained, explained)
-    return at_most_one(value)
+    return at_most_one(explained_energy(x, y))  # |Y| = 1 in unit size
 
 
 @measure(
     label="LinPred",
     family="alignment",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=False,
     reference="schrimpf2018brainscore",
-    invariant_to=RIGID | {"isotropic_scaling"},
+    invariant_to=SHAPE - {"sample_rotation"},
     identity=False,
     differentiable=False,
 )
@@ -122,20 +122,17 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
-    version=2,
+    version=3,
     metric=True,
     limits={"ridge": (0, np.inf)},
     reference="boixadsera2022gulp",
     rows_of_maps="positions",
-    invariant_to={"affine"},
+    invariant_to={"affine", "sample_rotation"},
     changes=(
         when({"squared": True}, metric=False, product=SQUARED_SMOOTHERS, chance=mean_of_smoothers),
-        when(
-            {"ridge": lambda ridge: ridge > 0},
-            invariant_to=RIGID | {"isotropic_scaling"},
-            left_out=None,
-        ),
+        when({"ridge": lambda ridge: ridge > 0}, invariant_to=SHAPE, left_out=None),
     ),
+    diagnostics=conditioning,
     uninformative=of_smoothers,
     product=SMOOTHERS,
     left_out=gulp_without,

@@ -14,17 +14,24 @@ from ..measure import measure
 from ..representation import Representation
 from ..rng import generator
 from ..views.distances import (
+    GATHERED,
+    deviation_norm,
     distance_deviation,
-    distance_norm,
+    distance_deviations,
     distances,
-    double_centered_distances,
+    double_centred_inner,
+    mean_distance,
     rdm_vector,
     row_blocks,
 )
 from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.pairs import hsic
 from ..views.points import size
+from ..views.rectangles import ABOVE
 from .all_pairs.alignments import linear_alignments
+from .all_pairs.dissimilarities import dissimilarity_correlations, rank_error
+from .all_pairs.distances import distance_correlations, rsm_norm_differences
+from .all_pairs.grams import kernel_alignments
 from .chance import of_dissimilarities, of_distances, of_grams
 from .expected import mean_of_dissimilarities, mean_of_distances, mean_of_grams, zero
 from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
@@ -32,31 +39,46 @@ from .leaving_out.products import cka_without, distance_correlation_without
 from .products import ACTUAL_DISTANCES, DISSIMILARITIES, DISTANCES, GRAMS, SQUARED_DISTANCES
 
 RIGID = {"orthogonal", "translation"}
+SHAPE = RIGID | {"isotropic_scaling"}
+OF_SQUARES: dict[str, Any] = {"invariant_to": SHAPE, "streams_with": "squares"}
+OF_DISTANCES: dict[str, Any] = {
+    "invariant_to": SHAPE,
+    "streams_with": None,
+    "all_pairs": AllPairs(kernel_alignments, ABOVE),
+}
 
 
 @measure(
     label="CKA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
     reference="kornblith2019similarity",
-    invariant_to=RIGID | {"isotropic_scaling"},
+    invariant_to=RIGID | {"isotropic_scaling", "sample_rotation"},
     limits={"bandwidth": (1e-6, 1e6)},
     changes=(
         when({"kernel": "linear", "estimator": "biased"}, all_pairs=AllPairs(linear_alignments)),
-        when({"estimator": "debiased"}, range=(-1, 1), min_samples=4),
-        when({"estimator": "lange"}, range=(-1, 1), min_samples=4),
-        when({"kernel": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
+        when({"estimator": "debiased"}, range=(-1, 1), min_samples=4, **OF_SQUARES),
+        when({"estimator": "lange"}, range=(-1, 1), min_samples=4, **OF_SQUARES),
+        when({"kernel": "rbf"}, **OF_DISTANCES),
+        when({"kernel": "laplace"}, **OF_DISTANCES),
+        when(
+            {"kernel": "cosine"},
+            invariant_to={"orthogonal", "isotropic_scaling"},
+            streams_with="directions",
+        ),
         when(
             {"estimator": "features"},
             range=(-np.inf, np.inf),
             min_samples=4,
             identity=False,
+            streams_with=None,
             invariant_to={"permutation", "isotropic_scaling", "translation"},
             product=None,
             left_out=None,
+            all_pairs=None,
         ),
     ),
     uninformative=of_grams,
@@ -103,8 +125,10 @@ def cka(
     itself, and changes when the features are rotated.
 
     X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for linear and cosine kernels when
-    d, e <= n. Raises ``Undefined`` for a constant representation, or when an estimate of a
-    self-similarity is not positive, and ``ValueError`` for ``"features"`` with another kernel.
+    d, e <= n; for the others O(n^2 d) time, one n x n matrix per representation, and none for more
+    than 4096 samples: then the matrices are computed again, piece by piece, in four passes. Raises
+    ``Undefined`` for a constant representation, or when an estimate of a self-similarity is not
+    positive, and ``ValueError`` for ``"features"`` with another kernel.
 
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the
     median *distance* between different samples. ``pairs="all"`` takes the median of all n²
@@ -127,7 +151,7 @@ def cka(
 @measure(
     label="DistCorr",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(0, 1),
     symmetric=True,
@@ -137,6 +161,7 @@ def cka(
     uninformative=of_distances,
     product=DISTANCES,
     left_out=distance_correlation_without,
+    all_pairs=AllPairs(distance_correlations, ABOVE),
 )
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
@@ -146,14 +171,14 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
     X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this
     (biased) sample version is well above 0 for independent data in many dimensions.
-    ``squared=True`` leaves out the root. O(n^2 d) time, one n x n matrix per representation. Raises
-    ``Undefined`` for a constant representation.
+    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none
+    for more than 4096 samples, in two passes over the pairs. Raises ``Undefined`` for a constant
+    representation.
 
     Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes
     the root, like ours.
     """
-    product = inner(double_centered_distances(x), double_centered_distances(y))
-    value = product / (distance_deviation(x) * distance_deviation(y))
+    value = double_centred_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
     value = at_most_one(at_least_zero(value))  # non-negative but for rounding
     return value if squared else root(value)
 
@@ -161,7 +186,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 @measure(
     label="RSA",
     family="similarity_matrix",
-    version=2,
+    version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
@@ -181,6 +206,8 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     product=DISSIMILARITIES,
     left_out=rsa_without,
     chance=zero,
+    all_pairs=AllPairs(dissimilarity_correlations, ABOVE),
+    diagnostics=rank_error,
 )
 def rsa(
     x: Representation,
@@ -205,6 +232,11 @@ def rsa(
     n)) time, n^2/2 numbers per representation. Raises ``Undefined`` when all dissimilarities of a
     representation are equal.
 
+    For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact. For
+    ``"spearman"`` 2^18 bins have a rank each, and for ``"kendall"`` pairs in the same one of 2048
+    bins are left out; results record as ``rank_error`` how far the value can be from the exact one.
+    Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4.
+
     Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the
     features unless it is the same for all of them, so it is not translation invariant, although it
     is listed as such in places.
@@ -223,6 +255,7 @@ def rsa(
 @measure(
     label="RSMDiff",
     family="similarity_matrix",
+    version=2,
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
@@ -232,6 +265,7 @@ def rsa(
     changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
     product=ACTUAL_DISTANCES,
     left_out=rsm_norm_without,
+    all_pairs=AllPairs(rsm_norm_differences, ABOVE),
 )
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
@@ -243,9 +277,10 @@ def rsm_norm_difference(
     ``norm="frobenius"`` is the root of the summed squares over all n x n entries; ``"spectral"``
     the largest absolute eigenvalue, which is what the ReSi code computes.
 
-    X is (n, d), Y is (n, e). In the units of the activations and growing with n. One n x n matrix
-    per representation. Defined for all finite data (a constant representation has no distances). A
-    metric between distance matrices.
+    X is (n, d), Y is (n, e). In the units of the activations and growing with n. O(n^2 d) time,
+    n^2/2 numbers per representation, n^2 for ``"spectral"``; none for more than 4096 samples, in
+    one pass over the pairs, or about twenty for the spectral norm. Defined for all finite data (a
+    constant representation has no distances). A metric between distance matrices.
 
     Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of
     distances.
@@ -265,16 +300,21 @@ def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, n
         return _largest_eigenvalue(
             _difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
         )
-    p, q = a * distance_norm(x), b * distance_norm(y)
-    product = a * b * inner(distances(x), distances(y))
-    squared = (p - q) ** 2 + 2 * (p * q - product)
+    pairs = distance_deviations(x).shape[0]
+    means = a * mean_distance(x) - b * mean_distance(y)
+    return root(2 * (_deviations_apart(x, y, a, b) + pairs * means**2))
+
+
+def _deviations_apart(x: Representation, y: Representation, a: Array, b: Array) -> Array:
+    """Squared norm of a d - b e for the deviations d and e of distances from their mean."""
+    d, e = distance_deviations(x), distance_deviations(y)
+    p, q = a * deviation_norm(x), b * deviation_norm(y)
+    squared = (p - q) ** 2 + 2 * (p * q - a * b * inner(d, e))
     if scalar(squared) > 1e-6 * scalar(p * q):
-        return root(squared)
+        return squared
     # The formula above cancels for nearly equal matrices.
-    blocks = (
-        a * distances(x)[i:j, :] - b * distances(y)[i:j, :] for i, j in row_blocks(x.shape[0])
-    )
-    return root(sum(inner(block, block) for block in blocks))
+    blocks = (a * d[i:j] - b * e[i:j] for i, j in row_blocks(d.shape[0], GATHERED))
+    return sum(inner(block, block) for block in blocks)
 
 
 def _difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
@@ -286,7 +326,10 @@ def _difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
 
 
 def _distance_norm(x: Representation, norm: str) -> Array:
-    return distance_norm(x) if norm == "frobenius" else _largest_eigenvalue(to_numpy(distances(x)))
+    if norm == "spectral":
+        return _largest_eigenvalue(to_numpy(distances(x)))
+    pairs = distance_deviations(x).shape[0]
+    return root(2 * (deviation_norm(x) ** 2 + pairs * mean_distance(x) ** 2))
 
 
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:

@@ -11,6 +11,7 @@ from ..declared import INVARIANCES, choices_of
 from ..extras import install_hint, packages_of
 from ..measure import Measure
 from ..statistic import Statistic
+from ..streamed import STREAMS, needs_of
 from .terminal import bounds, plain_table
 
 WIDTH = 79
@@ -130,6 +131,7 @@ def claims_table(measure: Measure) -> Any:
         else "not always the most similar value",
         "unchanged by": _words(invariant),
         "changed by": _words(others),
+        "of a stream": STREAMS[needs_of(measure)],
         "differentiable": _yes(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
         "in closed form": _exact(measure),

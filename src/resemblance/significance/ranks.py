@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from importlib.util import find_spec
+
 import numpy as np
 
 from ..arrays import Array, assign, device, namespace, scatter
 
+COMPILED = 500_000  # values from which on compiled code pays for being loaded
 
-def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
+
+def average_ranks(vector: Array, rounding: float = 0.0, compiled: int = COMPILED) -> Array:
     """Ranks from 1 to n of the values of a vector of any array library; equal values, with no more
-    than ``rounding`` between neighbours, share their mean rank."""
+    than ``rounding`` between neighbours, share their mean rank.
+
+    From ``compiled`` values on, NumPy arrays in double precision are ranked by compiled code where
+    numba is installed, several times as fast, with the same result.
+    """
+    if _is_for_compiled(vector, compiled):
+        ranks = _compiled_ranks(vector, rounding)
+        if len(ranks):
+            return ranks
     xp = namespace(vector)
     order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order
     ordered = xp.take(vector, order)
@@ -21,6 +34,23 @@ def average_ranks(vector: Array, rounding: float = 0.0) -> Array:
     return scatter(ranks, order)
 
 
+def _is_for_compiled(vector: Array, compiled: int) -> bool:
+    is_known = isinstance(vector, np.ndarray) and vector.dtype == np.float64
+    if not is_known or not compiled <= vector.shape[0] < 2**32:
+        return False
+    return find_spec("numba") is not None
+
+
+def _compiled_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
+    """Ranks by a radix sort; none, of shape (0,), where that is no gain."""
+    low, high = float(vector.min()), float(vector.max())
+    if not 0 < high - low < math.inf:
+        return np.empty(0)
+    from ._radix import mean_ranks
+
+    return np.asarray(mean_ranks(vector, low, high, rounding))
+
+
 def _with_means_of_ties(ranks: Array, new: Array) -> Array:
     """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a
     group begins."""
@@ -30,7 +60,7 @@ def _with_means_of_ties(ranks: Array, new: Array) -> Array:
     tied = xp.nonzero(~(begins & ends))[0]  # usually few: only they are worked on
     begins, ends, values = (xp.take(part, tied) for part in (begins, ends, ranks))
     means = (values[begins] + values[ends]) / 2
-    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, xp.int64)) - 1))
+    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, tied.dtype)) - 1))
 
 
 def ranks_of_rows(values: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ Pool = str | Mapping[str, str] | None
 class BatchResult(NamedTuple):
     """The rows of a batch by (layer, number of its call), in order of execution, and its logits."""
 
-    rows: dict[tuple[str, int], np.ndarray]
+    rows: dict[tuple[str, int], Any]
     logits: np.ndarray | None
 
 
@@ -112,6 +112,46 @@ def subject_from_model(
     return Subject(name or type(model).__name__, representations, logits, dict(traits or {}))
 
 
+def layers_by_batch(
+    models: Mapping[str, Any],
+    loader: Iterable[Any],
+    layers: str | Sequence[str] | None,
+    pool: Pool,
+    samples: str | None,
+    progress: Progress,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all layers of models for each batch, as tensors where the models are.
+
+    The parameters, and what is raised, are those of :func:`subject_from_model`. A layer of a model
+    with a name is called ``name/layer``.
+    """
+    torch = need("torch")
+    names = (layers,) if isinstance(layers, str) else layers and tuple(layers)
+    _check_pool(pool)
+    _check_loader(torch, loader)
+    modules = {name: watched_modules(model, names) for name, model in models.items()}
+    total = len(loader) if isinstance(loader, Sized) else None
+    with ExitStack() as stack:
+        devices = {n: stack.enter_context(_evaluating(torch, m)) for n, m in models.items()}
+        count = stack.enter_context(reporting(progress, total, "running the model"))
+        for raw in counted(loader, count):
+            rows: dict[str, Any] = {}
+            for name, model in models.items():
+                batch = batch_of(torch, raw, devices[name], inputs_of(model), samples)
+                result = _run(model, batch, modules[name], names is None, pool, False, _tensor_of)
+                called = _titled(result.rows)
+                check_called(
+                    names, pool if isinstance(pool, Mapping) else (), modules[name], called
+                )
+                rows |= {f"{name}/{title}" if name else title: r for title, r in called.items()}
+            yield rows
+
+
+def _titled(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
+    several = {layer for layer, call in rows if call > 1}
+    return {f"{k}#{call}" if k in several else k: array for (k, call), array in rows.items()}
+
+
 # ----------------------------------------------------------------------------------------- checking
 
 
@@ -170,14 +210,21 @@ def _evaluating(torch: Any, model: Any) -> Iterator[Any]:
 
 
 def _run(
-    model: Any, batch: Batch, modules: Mapping[str, Any], lenient: bool, pool: Pool, outputs: bool
+    model: Any,
+    batch: Batch,
+    modules: Mapping[str, Any],
+    lenient: bool,
+    pool: Pool,
+    outputs: bool,
+    convert: Callable[[Any], Any] | None = None,
 ) -> BatchResult:
     """Call the model once and return the rows of the watched modules.
 
-    ``lenient``: leave out a result that is not one tensor with a row per sample.
+    ``lenient``: leave out a result that is not one tensor with a row per sample. ``convert``: how a
+    tensor becomes an array, by default one of NumPy.
     """
     calls: Counter[str] = Counter()
-    rows: dict[tuple[str, int], np.ndarray] = {}
+    rows: dict[tuple[str, int], Any] = {}
 
     def watch(layer: str) -> Callable[..., None]:
         def hook(module: Any, arguments: Any, result: Any) -> None:
@@ -186,7 +233,7 @@ def _run(
             calls[layer] += 1
             word = _word(pool, layer, calls[layer])
             # Pooled, or copied, at once: the next module may work in place
-            rows[layer, calls[layer]] = _rows(_tensor(result), layer, word, batch)
+            rows[layer, calls[layer]] = _rows(_tensor(result), layer, word, batch, convert)
 
         return hook
 
@@ -214,7 +261,9 @@ def _tensor(result: Any) -> Any:
 # --------------------------------------------------------------------------------------------- rows
 
 
-def _rows(tensor: Any, layer: str, word: str, batch: Batch) -> np.ndarray:
+def _rows(
+    tensor: Any, layer: str, word: str, batch: Batch, convert: Callable[[Any], Any] | None
+) -> Any:
     """Return the tensor of a layer as one row per sample, (n, d)."""
     if not (hasattr(tensor, "is_floating_point") and tensor.is_floating_point() and tensor.ndim):
         raise ValueError(
@@ -226,9 +275,10 @@ def _rows(tensor: Any, layer: str, word: str, batch: Batch) -> np.ndarray:
         raise ValueError(
             f"layer {layer!r} returns {shape}, not one row for each of {batch.samples}; {counts}"
         )
-    array = _numpy(tensor)
+    array = (convert or _numpy)(tensor)
     try:
-        return _pooled(array, word, batch.mask).astype(array.dtype)
+        pooled = _pooled(array, word, batch.mask)
+        return pooled.astype(array.dtype) if isinstance(array, np.ndarray) else pooled.clone()
     except ValueError as error:
         raise ValueError(f"layer {layer!r}: {error}") from error
 
@@ -239,16 +289,16 @@ def _word(pool: Pool, layer: str, call: int) -> str:
     return pool.get(f"{layer}#{call}", pool.get(layer, "mean"))
 
 
-def _pooled(array: np.ndarray, word: str, mask: np.ndarray | None) -> np.ndarray:
+def _pooled(array: Any, word: str, mask: np.ndarray | None) -> Any:
     pool: Any = (TOKEN_POOLS if array.ndim == 3 else MAP_POOLS).get(word, "mean")
     if array.ndim == 3:
-        return np.asarray(from_tokens(array, pool=pool, mask=mask).source)
+        return from_tokens(array, pool=pool, mask=mask).source
     if array.ndim == 4:
-        return np.asarray(from_maps(array, pool=pool).source)
+        return from_maps(array, pool=pool).source
     if array.ndim > 4 and word != "flatten":
         raise ValueError(
-            f'shape {array.shape} is neither tokens nor maps; pool it with "flatten", or leave '
-            f"it out"
+            f'shape {tuple(array.shape)} is neither tokens nor maps; pool it with "flatten", or '
+            "leave it out"
         )
     return array.reshape(len(array), -1)
 
@@ -257,6 +307,12 @@ def _numpy(tensor: Any) -> np.ndarray:
     """Return the values on the CPU; half precisions, some unknown to NumPy, become float32."""
     tensor = tensor.detach().cpu()
     return np.asarray((tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy())
+
+
+def _tensor_of(tensor: Any) -> Any:
+    """Return the values where they are, those of half precisions as float32."""
+    tensor = tensor.detach()
+    return tensor if tensor.dtype.itemsize >= 4 else tensor.float()
 
 
 def _logits(result: Any, samples: int) -> np.ndarray | None:

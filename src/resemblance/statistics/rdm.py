@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..views.distances import squared_distance_block, squared_lengths
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
-COMPILED = 100_000  # values from which on compiled code pays for being loaded
+COMPILED = 100_000  # values from which on compiled code pays for being loaded, many times over
 
 
 def rows(x: Representation) -> np.ndarray:
@@ -112,13 +111,9 @@ def correlation(a: np.ndarray, b: np.ndarray, compare: Compare) -> float:
 def ranks(vector: np.ndarray) -> np.ndarray:
     """Ranks from 1 to n; values that differ by no more than rounding errors share their mean rank.
 
-    Large vectors are ranked in compiled code where numba is installed, with the same result.
+    Many are ranked over and over, so that compiled code pays early for being loaded.
     """
     low, high = float(vector.min()), float(vector.max())
     span = high - low
     rounding = min(16 * np.finfo(float).eps * max(abs(low), abs(high)), 1e-3 * span / len(vector))
-    if span > 0 and len(vector) >= COMPILED and find_spec("numba") is not None:
-        from ._radix import mean_ranks
-
-        return np.asarray(mean_ranks(vector, low, high, rounding))
-    return np.asarray(average_ranks(vector, rounding))
+    return np.asarray(average_ranks(vector, rounding, compiled=COMPILED))

@@ -116,51 +116,20 @@ def add(words: Words, a: int, b: int, out: int) -> None:
         words[out, k] = words[a, k] ^ words[b, k]
 
 
-# -------------------------------------------------------------------------------------------- order
-
-
-@compiled
-def merge(first: Floats, second: Floats, by_first: Ints, by_second: Ints) -> Ints:
-    """Positions in ascending order of the smaller of two values, from the order of either."""
-    order = np.empty(len(first), np.int32)
-    i = j = size = 0
-    while size < len(order):
-        # A position is due in the order of its smaller value, and passed over in the other.
-        if j == len(order) or (i < len(order) and first[by_first[i]] <= second[by_second[j]]):
-            p, i = by_first[i], i + 1
-            is_due = first[p] <= second[p]
-        else:
-            p, j = by_second[j], j + 1
-            is_due = second[p] < first[p]
-        order[size] = p
-        size += is_due
-    return order
-
-
-@compiled
-def later(m: Floats, w: Floats, by_w: Ints, radius: float, place: Ints) -> Ints:
-    """Places of the edges with m < w <= radius, in order of w."""
-    places = np.empty(len(by_w), np.int32)
-    size = 0
-    for p in by_w:
-        if w[p] > radius:
-            break
-        places[size] = place[p]
-        size += w[p] > m[p]
-    return places[:size].copy()
-
-
 # -------------------------------------------------------------------------------------------- links
 
 # Rows of a search: points not reached yet; points reached whose neighbours were not.
 UNSEEN, SEEN = 0, 1
+# Words per row for up to 512 points. Where ``wide``, the number of words, is None, it is this one,
+# which the compiler knows: it makes of each loop over words a few operations on whole rows.
+FEW = 8
 
 
 @compiled
-def common_neighbours(adjacency: Words, i: int, j: int, search: Words) -> bool:
+def common_neighbours(adjacency: Words, i: int, j: int, search: Words, wide: int | None) -> bool:
     """Make the common neighbours of i and j the unseen points; say whether there are any."""
     some = NOTHING
-    for k in range(adjacency.shape[1]):
+    for k in range(FEW if wide is None else wide):
         common = adjacency[i, k] & adjacency[j, k]
         search[UNSEEN, k] = common
         some |= common
@@ -168,20 +137,21 @@ def common_neighbours(adjacency: Words, i: int, j: int, search: Words) -> bool:
 
 
 @compiled
-def see_neighbours(adjacency: Words, point: int, search: Words) -> bool:
+def see_neighbours(adjacency: Words, point: int, search: Words, wide: int | None) -> bool:
     """Move the unseen neighbours of a point to the seen points; say whether unseen points are
     left."""
     left = NOTHING
-    for k in range(adjacency.shape[1]):
+    for k in range(FEW if wide is None else wide):
         new = adjacency[point, k] & search[UNSEEN, k]
+        rest = search[UNSEEN, k] & ~new
         search[SEEN, k] |= new
-        search[UNSEEN, k] &= ~new
-        left |= search[UNSEEN, k]
+        search[UNSEEN, k] = rest
+        left |= rest
     return bool(left != NOTHING)
 
 
 @compiled
-def see_component(adjacency: Words, point: int, search: Words) -> bool:
+def see_component(adjacency: Words, point: int, search: Words, wide: int | None) -> bool:
     """Remove from the unseen points the component of one of them; say whether unseen points are
     left.
 
@@ -189,8 +159,9 @@ def see_component(adjacency: Words, point: int, search: Words) -> bool:
     it visits them all.
     """
     flip(search, UNSEEN, point)
-    search[SEEN, :] = NOTHING
-    while see_neighbours(adjacency, point, search):
+    for k in range(FEW if wide is None else wide):
+        search[SEEN, k] = NOTHING
+    while see_neighbours(adjacency, point, search, wide):
         point = first_bit(search, SEEN)
         if point < 0:
             return True
@@ -198,7 +169,6 @@ def see_component(adjacency: Words, point: int, search: Words) -> bool:
     return False
 
 
-@compiled
 def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
     """One point of each component of the link of each edge, at the moment the edge enters; fills
     ``starts``.
@@ -206,7 +176,14 @@ def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
     The two make up ``Links``. They are not returned as one because a compiled function that returns
     a tuple crashes Python when it is interrupted.
     """
-    adjacency = np.zeros((n, (n + 63) // 64), np.uint64)
+    words = (n + 63) // 64
+    return components(n, edges, starts, None if words <= FEW else words)
+
+
+@compiled
+def components(n: int, edges: Edges, starts: Ints, wide: int | None) -> Ints:
+    """:func:`link_components`, with rows of ``wide`` words."""
+    adjacency = np.zeros((n, FEW if wide is None else wide), np.uint64)
     search = np.empty((2, adjacency.shape[1]), np.uint64)
     points = np.empty(2 * len(edges.first) + n, np.int32)
     size = starts[0] = 0
@@ -214,10 +191,10 @@ def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
         i, j = edges.first[e], edges.second[e]
         if size + n > len(points):
             points = np.concatenate((points, np.empty_like(points)))
-        unseen = common_neighbours(adjacency, i, j, search)
+        unseen = common_neighbours(adjacency, i, j, search, wide)
         while unseen:
             points[size] = first_bit(search, UNSEEN)
-            unseen = see_component(adjacency, points[size], search)
+            unseen = see_component(adjacency, points[size], search, wide)
             size += 1
         starts[e + 1] = size
         flip(adjacency, i, j)

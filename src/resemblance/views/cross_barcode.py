@@ -30,7 +30,9 @@ class SortedEdges:
     @cached_property
     def order(self) -> np.ndarray:
         # The order among equal lengths is free, as it changes bars of length zero only.
-        return np.argsort(self.lengths).astype(np.int32)
+        from ._order import ascending
+
+        return np.asarray(ascending(self.lengths))
 
 
 def cross_barcode_totals(w1: np.ndarray, w2: np.ndarray) -> tuple[float, float]:
@@ -115,8 +117,10 @@ def _totals(barcodes: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
 def _barcodes(
     cone: ModuleType, n: int, first: SortedEdges, second: SortedEdges
 ) -> tuple[np.ndarray, np.ndarray]:
+    from ._order import later, merge
+
     lengths = np.minimum(first.lengths, second.lengths)
-    order = cone.merge(first.lengths, second.lengths, first.order, second.order)
+    order = merge(first.lengths, second.lengths, first.order, second.order)
     m = lengths.take(order)
     size = np.searchsorted(m, max(first.radius, second.radius), side="right")
     order, m = order[:size], m[:size]
@@ -127,7 +131,7 @@ def _barcodes(
     place[order] = np.arange(size)
     bars = []
     for w in (first, second):
-        by_w = cone.later(lengths, w.lengths, w.order, w.radius, place)
+        by_w = later(lengths, w.lengths, w.order, w.radius, place)
         below = np.searchsorted(m, w.radius, side="right")
         ours = w.lengths.take(order[:below])
         bars.append(_sorted(cone.barcode(n, edges, links, m[:below], ours, by_w)))

@@ -8,8 +8,11 @@ memory, and the numbers do not depend on how much memory there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from ..arrays import Array, device, epsilon, inner, namespace, root, scalar, stacked
+import numpy as np
+
+from ..arrays import Array, device, epsilon, inner, minus, namespace, over, root, scalar, stacked
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
 from .points import preshape, standardized_rows, unit_rows
@@ -46,16 +49,45 @@ def squared_lengths(points: Array) -> Array:
     return namespace(points).sum(points * points, axis=1)
 
 
-def squared_distance_block(points: Array, squares: Array, start: int, stop: int) -> Array:
-    """The block of :func:`squared_distance_blocks` of rows start..stop.
+def squared_distance_block(
+    points: Array, squares: Array, start: int, stop: int, first: int = 0
+) -> Array:
+    """The block of :func:`squared_distance_blocks` of rows start..stop, from column ``first`` on.
 
     ``squares`` are the :func:`squared_lengths` of all rows.
     """
     xp = namespace(points)
-    both = squares[start:stop, None] + squares[None, :]
-    block = both - 2 * (points[start:stop, :] @ xp.matrix_transpose(points))
+    both = squares[start:stop, None] + squares[None, first:]
+    # Scaled by a power of two, whose products are exact, before they are summed.
+    products = (-2 * points[start:stop, :]) @ xp.matrix_transpose(points[first:, :])
+    rounding = max(4, points.shape[1] ** 0.5) * epsilon(points)  # of sums of so many products
+    if isinstance(points, np.ndarray):  # the same, in its place
+        products += both
+        both *= rounding
+        np.copyto(products, 0, where=products <= both)
+        return products
+    block = both + products
     # NaN stays NaN.
-    return xp.where(block <= 4 * epsilon(points) * both, xp.zeros_like(block), block)
+    return xp.where(block <= rounding * both, xp.zeros_like(block), block)
+
+
+def squared_distances_above(points: Array) -> Iterator[Array]:
+    """Yield the squared distances of each block of rows to all later rows, row by row, one vector
+    a block: half the work of :func:`squared_distance_blocks`."""
+    squares = squared_lengths(points)
+    return (
+        above(squared_distance_block(points, squares, i, j, i))
+        for i, j in row_blocks(points.shape[0])
+    )
+
+
+def above(block: Array) -> Array:
+    """Entries above the diagonal, row by row, of rows of a matrix from the first one's diagonal
+    on."""
+    if isinstance(block, np.ndarray):
+        return np.concatenate([row[i:] for i, row in enumerate(block, 1)])
+    row, column = (namespace(block).arange(k, device=device(block)) for k in block.shape)
+    return block[column[None, :] > row[:, None]]
 
 
 def distance_matrix(points: Array) -> Array:
@@ -86,17 +118,90 @@ def double_centered(a: Array) -> Array:
     return stacked((a[i:j, :] - means[i:j, None] - rest for i, j in row_blocks(a.shape[0])), a)
 
 
+# ------------------------------------------------------------------------ distances of all pairs
+
+
+class CentredPairs(NamedTuple):
+    """Distances between n samples, of each pair once, and their mean."""
+
+    deviations: Array  # (n (n - 1) / 2,): minus the mean, row by row above the diagonal
+    sums: Array  # (n,): of the deviations of all pairs of a sample
+    mean: Array  # 0-d
+
+
+def centred_distances(x: Representation) -> CentredPairs:
+    """The Euclidean distances between the samples of the pre-shape."""
+    return CentredPairs(distance_deviations(x), deviation_sums(x), mean_distance(x))
+
+
+@view
+def distance_deviations(x: Representation) -> Array:
+    """The distances of all pairs minus their mean, shape (n (n - 1) / 2,)."""
+    return _distances_of_pairs(x).deviations
+
+
+@view
+def deviation_sums(x: Representation) -> Array:
+    """Sums of :func:`distance_deviations` over the pairs of each sample, shape (n,)."""
+    return _distances_of_pairs(x).sums
+
+
+@view
+def mean_distance(x: Representation) -> Array:
+    """Mean distance between two samples of the pre-shape, a 0-d array."""
+    return _distances_of_pairs(x).mean
+
+
+@view
+def _distances_of_pairs(x: Representation) -> CentredPairs:
+    """What the three views above are parts of: each can be carried to another order of samples."""
+    points, sums = preshape(x), x.xp.zeros_like(x.array[:, 0])
+    n, squares, totals = x.shape[0], squared_lengths(points), [sums]
+
+    def pieces() -> Iterator[Array]:
+        for start, stop in row_blocks(n):
+            block = root(squared_distance_block(points, squares, start, stop, start))
+            totals[0] = totals[0] + _sums_of_pairs(block, sums[:start])
+            yield above(block)
+
+    length = n * (n - 1) // 2
+    vector = stacked(pieces(), x.xp.empty(length, dtype=points.dtype, device=device(points)))
+    mean = x.xp.sum(totals[0]) / (2 * length)
+    return CentredPairs(minus(vector, mean), totals[0] - (n - 1) * mean, mean)
+
+
+def _sums_of_pairs(block: Array, before: Array) -> Array:
+    """Sums, over both samples of a pair, of entries above the diagonal; ``before``: zeros for the
+    samples before the block."""
+    xp, height = namespace(block), block.shape[0]
+    square, rest = xp.triu(block[:, :height], k=1), block[:, height:]
+    rows = xp.sum(square, axis=0) + xp.sum(square, axis=1) + xp.sum(rest, axis=1)
+    return xp.concat([before, rows, xp.sum(rest, axis=0)])
+
+
+def double_centred_inner(x: Representation, y: Representation) -> Array:
+    r"""Inner product of the double-centred distances of two representations, without these.
+
+    .. math:: 2 \sum_{i<j} a_{ij} b_{ij} - \tfrac{2}{n} \sum_i a_i b_i + (n - 1) \bar{d} \bar{e}
+
+    for distances d, e with mean :math:`\bar{d}`, :math:`\bar{e}`, deviations a, b from it and
+    their sums :math:`a_i`, :math:`b_i`: H (d + a) H with d off a zero diagonal is H a H - d H.
+    """
+    (a, a_sums, d), (b, b_sums, e) = centred_distances(x), centred_distances(y)
+    n = x.shape[0]
+    return 2 * inner(a, b) - 2 / n * inner(a_sums, b_sums) + (n - 1) * d * e
+
+
 @view
 def distance_deviation(x: Representation) -> Array:
     """Frobenius norm of the double-centred distances (n times the distance standard deviation)."""
-    a = double_centered_distances(x)
-    return inner(a, a) ** 0.5
+    return double_centred_inner(x, x) ** 0.5
 
 
 @view
-def distance_norm(x: Representation) -> Array:
-    """Frobenius norm of the distance matrix."""
-    a = distances(x)
+def deviation_norm(x: Representation) -> Array:
+    """Norm of the vector of :func:`distance_deviations`."""
+    a = distance_deviations(x)
     return inner(a, a) ** 0.5
 
 
@@ -111,9 +216,9 @@ def rdm(x: Representation, kind: str) -> Array:
     dissimilarity 1 to all others.
     """
     rows, n = _dissimilarity(x, kind), x.shape[0]
-    index = x.xp.arange(n, device=device(x.array))
-    above = (rows(i, j)[index[None, :] > index[i:j, None]] for i, j in row_blocks(n))
-    return stacked(above, x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array)))
+    pieces = (above(rows(i, j)) for i, j in row_blocks(n))
+    into = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array))
+    return stacked(pieces, into)
 
 
 @view
@@ -140,15 +245,16 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     if compare == "kendall":
         return vector
     if compare != "cosine":
-        vector = vector - x.xp.mean(vector)
-    return vector / inner(vector, vector) ** 0.5
+        vector = minus(vector, x.xp.mean(vector))
+    return over(vector, inner(vector, vector) ** 0.5)
 
 
 def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:
-    """Return the function that gives rows start..stop of the dissimilarity matrix."""
+    """Return the function that gives rows start..stop of the dissimilarity matrix, from column
+    ``start`` on."""
     if kind in ("sqeuclidean", "euclidean"):
         points, form = preshape(x), root if kind == "euclidean" else lambda block: block
         squares = squared_lengths(points)
-        return lambda start, stop: form(squared_distance_block(points, squares, start, stop))
+        return lambda start, stop: form(squared_distance_block(points, squares, start, stop, start))
     rows = unit_rows(x) if kind == "cosine" else standardized_rows(x)
-    return lambda start, stop: 1 - rows[start:stop, :] @ x.xp.matrix_transpose(rows)
+    return lambda start, stop: 1 - rows[start:stop, :] @ x.xp.matrix_transpose(rows[start:, :])

@@ -13,10 +13,18 @@ import math
 
 from ..arrays import Array, namespace, norm, root, scalar
 from ..representation import Representation, view
-from .distances import distance_deviation, double_centered_distances, rdm_vector
+from .distances import distance_deviation, mean_distance, rdm_vector
 from .grams import GramKernel, gram_energy, gram_trace
+from .passes import dissimilarity_spread, distance_margins
 from .points import preshape, row_directions
-from .spectra import decomposition, orthonormal_basis, partly_whitened
+from .rectangles import is_large
+from .spectra import (
+    decomposition,
+    direction_lost,
+    has_accurate_inverse,
+    orthonormal_basis,
+    partly_whitened,
+)
 
 
 @view
@@ -25,21 +33,23 @@ def gram_flatness(x: Representation, kernel: GramKernel) -> float:
     1."""
     trace = scalar(gram_trace(x, kernel))
     energy = scalar(gram_energy(x, kernel))
-    return trace / math.sqrt((x.shape[0] - 1) * energy)
+    return trace / math.sqrt((x.n_samples - 1) * energy)
 
 
 @view
 def distance_flatness(x: Representation) -> float:
-    """Flatness of the double-centred distances, whose trace is negative."""
-    trace = scalar(x.xp.sum(x.xp.linalg.diagonal(double_centered_distances(x))))
-    return -trace / (math.sqrt(x.shape[0] - 1) * scalar(distance_deviation(x)))
+    """Flatness of the double-centred distances, whose trace is 1 - n times the mean distance."""
+    if is_large(x):
+        n, (_, mean, energy) = x.shape[0], distance_margins(x)
+        return n * mean / math.sqrt((n - 1) * energy)
+    return math.sqrt(x.shape[0] - 1) * scalar(mean_distance(x)) / scalar(distance_deviation(x))
 
 
 @view
 def leading_flatness(x: Representation, k: int) -> float:
     """Flatness of the Gram matrix of the k leading principal components."""
     variance = decomposition(x).singular[:k] ** 2
-    return scalar(x.xp.sum(variance) / norm(variance)) / math.sqrt(x.shape[0] - 1)
+    return scalar(x.xp.sum(variance) / norm(variance)) / math.sqrt(x.n_samples - 1)
 
 
 @view
@@ -52,18 +62,22 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
     rotation, over all orders of samples.
     """
     points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
-    return _trace_of_root(points) / math.sqrt(x.shape[0] - 1)
+    return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
 
 
 @view
 def direction_flatness(x: Representation) -> float:
     """Flatness of the directions of the rows, not centred, among all n directions."""
-    return _trace_of_root(row_directions(x)) / x.shape[0]
+    return _trace_of_root(row_directions(x)) / x.n_samples
 
 
 @view
 def dissimilarity_flatness(x: Representation, kind: str) -> float:
     """Cosine of the dissimilarities between samples with dissimilarities that are all equal."""
+    if is_large(x):
+        spread = dissimilarity_spread(x, kind=kind)
+        n = x.shape[0]
+        return spread.mean / math.sqrt(spread.squares / (n * (n - 1)) + spread.mean**2)
     vector = rdm_vector(x, kind=kind, compare="cosine")
     return scalar(x.xp.sum(vector)) / math.sqrt(vector.shape[0])
 
@@ -71,8 +85,13 @@ def dissimilarity_flatness(x: Representation, kind: str) -> float:
 @view
 def basis_sum(x: Representation) -> float:
     """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
-    sums = x.xp.sum(orthonormal_basis(x, centered=False), axis=0)
-    return scalar(x.xp.sum(sums**2))
+    if has_accurate_inverse(x, full=True):
+        return x.n_samples * scalar(norm(direction_lost(x)[0])) ** 2
+    basis = orthonormal_basis(x, centered=False)
+    sums = x.xp.sum(basis, axis=0)
+    # Points that stand for the samples of a stream are fewer, and each counts for several
+    each = x.n_samples / int(basis.shape[0])
+    return scalar(x.xp.sum(sums**2)) * each
 
 
 def _trace_of_root(points: Array) -> float:

@@ -22,7 +22,9 @@ from ..arrays import (
 )
 from ..representation import Representation, Undefined, title, view
 from .distances import double_centered, rdm, squared_distance_blocks
+from .passes import kernel_diagonal, kernel_margins
 from .points import preshape, row_directions, unit
+from .rectangles import is_large
 from .spectra import energy
 
 Pairs = Literal["distinct", "all"]
@@ -98,6 +100,8 @@ def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     if kernel.name in ("linear", "cosine"):
         points = preshape(x) if kernel.name == "linear" else centered_directions(x)
         return x.xp.sum(points**2, axis=1)
+    if is_large(x):
+        return kernel_diagonal(x, kernel)
     return x.xp.linalg.diagonal(distance_gram(x, kernel))
 
 
@@ -115,6 +119,8 @@ def gram_energy(x: Representation, kernel: GramKernel) -> Array:
     if kernel.name == "cosine":
         points = centered_directions(x)
         gram = x.xp.matrix_transpose(points) @ points
+    elif is_large(x):
+        return like(kernel_margins(x, kernel).energy, x.array)
     else:
         gram = distance_gram(x, kernel)
     return inner(gram, gram)
@@ -130,8 +136,14 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
     squared = estimated(product, (x, x), kernel, estimator)
     if estimator == "features":
         squared = _between_features(x, squared)
+    return root_of_hsic(x, squared, product, estimator)
+
+
+def root_of_hsic(x: Representation, squared: Array, product: Array, estimator: Estimator) -> Array:
+    """Root of the estimate ``squared``, of which nothing but rounding may be left of ``product``:
+    then ``Undefined`` is raised."""
     if scalar(squared) <= 1e-12 * scalar(product):
-        n, d = x.shape
+        n, d = x.n_samples, x.shape[1]
         few = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
         raise Undefined(f"cka: the {estimator} self-similarity is not positive ({few} are too few)")
     return squared**0.5
@@ -163,7 +175,15 @@ def estimated(
     if estimator == "biased":
         return product
     k, l = (gram_diagonal(r, kernel) for r in pair)
-    xp, n, diagonal = namespace(k), k.shape[0], inner(k, l)
+    traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
+    return without_diagonals(product, inner(k, l), traces, pair[0].n_samples, estimator)
+
+
+def without_diagonals(
+    product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
+) -> Array:
+    """The estimate of :func:`estimated`, other than ``"biased"``, from the inner product of the
+    diagonals of K and L and the product of their traces."""
     if estimator == "lange":
         return product - diagonal
-    return product - diagonal * n / (n - 2) + xp.sum(k) * xp.sum(l) / ((n - 1) * (n - 2))
+    return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))

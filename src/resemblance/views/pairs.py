@@ -22,8 +22,15 @@ from ..arrays import (
 )
 from ..representation import Representation, pair_view, title
 from .grams import Estimator, GramKernel, centered_directions, distance_gram, estimated
-from .points import column_norms, is_rotated, preshape, row_directions, size, unit
-from .spectra import need_derivative, orthonormal_basis, principal_directions
+from .points import column_norms, is_rotated, offset, preshape, row_directions, size, unit
+from .spectra import (
+    decomposition,
+    direction_lost,
+    has_accurate_inverse,
+    need_derivative,
+    orthonormal_basis,
+    principal_directions,
+)
 
 
 def _transpose(matrix: Array) -> Array:
@@ -38,6 +45,10 @@ def _same(value: Array) -> Array:
 def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Inner products between the columns of both, each representation in unit size, shape (d_x,
     d_y)."""
+    if not centered and all(scalar(size(r)) > 0 for r in (x, y)):
+        # Those of the centred points, which other measures need, too, and those of the mean rows.
+        (a, m), (b, k) = offset(x), offset(y)
+        return feature_products(x, y) * (a * b) + m[:, None] * k[None, :]
     return _transpose(unit(x, centered=centered)) @ unit(y, centered=centered)
 
 
@@ -106,8 +117,37 @@ def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array
 def overlap_energy(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Squared Frobenius norm of the basis overlap: the sum of the squared canonical
     correlations."""
+    if not centered and all(has_accurate_inverse(r, full=True) for r in (x, y)):
+        return _overlap_with_means(x, y)
     overlap = basis_overlap(x, y, centered=centered)
     return inner(overlap, overlap)
+
+
+def _overlap_with_means(x: Representation, y: Representation) -> Array:
+    """The overlap of the columns as they are, from that of the centred ones and the constant.
+
+    Of these d + 1 directions the columns span all but one: each side loses one.
+    """
+    overlap = basis_overlap(x, y)
+    (u, a), (v, b) = direction_lost(x), direction_lost(y)
+    to_right, to_left = _transpose(overlap) @ u, overlap @ v
+    both = inner(u, to_left) + a * b
+    lost = inner(to_right, to_right) + a * a + inner(to_left, to_left) + b * b
+    return inner(overlap, overlap) + 1 - lost + both * both
+
+
+def explained_energy(x: Representation, y: Representation) -> Array:
+    """Squared Frobenius norm of what the columns of x span of the pre-shape of y.
+
+    Where the inverse singular values of x cost no digits, from the cross products, which other
+    measures need, too.
+    """
+    if has_accurate_inverse(x):
+        parts = decomposition(x)
+        explained = (parts.directions @ cross_products(x, y)) / parts.singular[:, None]
+    else:
+        explained = _transpose(orthonormal_basis(x)) @ preshape(y)
+    return inner(explained, explained)
 
 
 @pair_view(swap=_same)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..arrays import Array, detach, namespace, norm, scalar
+from typing import NamedTuple
+
+from ..arrays import Array, detach, namespace, norm, reuse, scalar
 from ..representation import Representation, Undefined, title, view
 
 
@@ -17,17 +19,55 @@ def mean(x: Representation) -> Array:
 @view
 def centered(x: Representation) -> Array:
     """Rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
-    shifted = x.array - detach(x.array[:1, :])
-    return shifted - x.xp.mean(shifted, axis=0, keepdims=True)
+    return _without_mean(x)[0]
 
 
-_centered = centered  # the name that a parameter ``centered`` leaves free
+def _without_mean(x: Representation) -> tuple[Array, Array]:
+    """Rows minus the mean row, and the mean row."""
+    first = detach(x.array[:1, :])
+    shifted = x.array - first
+    row = x.xp.mean(shifted, axis=0, keepdims=True)
+    return reuse(x.xp.subtract, shifted, row), (row + first)[0, :]
+
+
+class Scaled(NamedTuple):
+    """Centred points in unit size, the size that they had, and the mean row that they lost."""
+
+    points: Array
+    size: Array
+    mean: Array
 
 
 @view
+def scaled(x: Representation) -> Scaled:
+    """Centred points in unit size; where their size is 0, so are they.
+
+    The centred points are a view of their own: what needs only these needs one array less.
+    """
+    if x.origin:  # rows that stand for those of a stream are fewer, so each has a larger mean
+        return Scaled(centered(x) / _divisor(norm(centered(x))), norm(centered(x)), mean(x))
+    points, row = _without_mean(x)
+    length = norm(points)
+    return Scaled(reuse(x.xp.divide, points, _divisor(length)), length, row)
+
+
+def _divisor(length: Array) -> Array:
+    """A length, or 1 in its place where it is 0."""
+    xp = namespace(length)
+    return xp.where(length > 0, length, xp.ones_like(length))
+
+
 def size(x: Representation) -> Array:
     """Frobenius norm of the centred points (Kendall's centroid size)."""
-    return norm(centered(x))
+    return scaled(x).size
+
+
+@view
+def offset(x: Representation) -> tuple[Array, Array]:
+    """Size of the centred points, and mean row times the root of n, for points of unit norm as they
+    are."""
+    length = norm_of(x)
+    return size(x) / length, scaled(x).mean / length * x.n_samples**0.5
 
 
 @view
@@ -40,11 +80,11 @@ def norm_of(x: Representation) -> Array:
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
-    points, length = (_centered(x), size(x)) if centered else (x.array, norm_of(x))
+    length = size(x) if centered else norm_of(x)
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
         raise Undefined(f"{title(x)} {what}: it has no shape to compare")
-    return points / length
+    return scaled(x).points if centered else x.array / length
 
 
 @view
@@ -80,6 +120,18 @@ def unit_rows(x: Representation) -> Array:
 
 
 @view
+def directed(x: Representation) -> Array:
+    """1 for every row that has a direction, 0 for a zero row, shape (n,)."""
+    return x.xp.astype(row_norms(x) > 0, x.array.dtype)
+
+
+@view
+def mean_direction(x: Representation) -> Array:
+    """Mean of the rows at unit length, shape (d,)."""
+    return x.xp.mean(unit_rows(x), axis=0)
+
+
+@view
 def row_directions(x: Representation) -> Array:
     """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
     return unit_rows(x) if not is_rotated(x) else _scaled_rows(preshape(x, centered=False))
@@ -109,4 +161,4 @@ def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Arr
 @view
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""
-    return norm(centered(x), axis=0)
+    return norm(scaled(x).points, axis=0) * size(x)

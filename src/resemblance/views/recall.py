@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..representation import Representation, as_representation, finite, view
+from ..representation import Representation, Undefined, as_representation, finite, title, view
 from ..rng import generator
 from .distances import row_blocks
 from .neighbours import Index, neighbours
@@ -48,6 +48,8 @@ def neighbour_recall(
     if not isinstance(k, int | np.integer) or isinstance(k, bool):
         raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
+    if x.origin:
+        raise Undefined(f"neighbour_recall needs the samples, and {title(x)} is of a stream")
     finite(x)
     return recall(x, k=k, metric=metric, index=index)
 

@@ -52,7 +52,7 @@ def uncentered_coordinates(x: Representation) -> np.ndarray:
     """Uncentred columns in an orthonormal basis of the centred columns and the constant, shape (r +
     1, d)."""
     return np.vstack(
-        [to_numpy(basis_coordinates(x)), np.sqrt(x.shape[0]) * to_numpy(mean(x) / size(x))]
+        [to_numpy(basis_coordinates(x)), np.sqrt(x.n_samples) * to_numpy(mean(x) / size(x))]
     )
 
 
@@ -63,7 +63,7 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
     products. The SVD is of the same d x e matrix: its signs, which the added mean makes matter, are
     LAPACK's as they are there.
     """
-    (n, d), e = x.shape, y.shape[1]
+    n, d, e = x.n_samples, x.shape[1], y.shape[1]
     if n <= d or d > e:
         raise Undefined(
             f"pwcca[directions=resi] needs d < n and d <= e; got X {x.shape} and Y {y.shape}"
@@ -80,4 +80,4 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
 
 def _covariance(x: Representation) -> np.ndarray:
     product = to_numpy(x.xp.matrix_transpose(unit(x)) @ unit(x))
-    return product / (x.shape[0] - 1)
+    return product / (x.n_samples - 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Array, carries_gradient, detach, epsilon, inner, norm, scalar, svd, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .points import norm_of, preshape, size, unit
+from .points import is_rotated, norm_of, offset, preshape, size, unit
 
 
 class Decomposition(NamedTuple):
@@ -37,7 +37,9 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
-    tolerance = max(max(x.shape) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered))
+    tolerance = max(
+        max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered)
+    )
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
         raise Undefined(
@@ -60,11 +62,17 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     n x d independent errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is
     left as a margin.
     """
-    if not x.xp.isdtype(x.source.dtype, "real floating"):
-        return 0.0
-    (n, d), length = x.shape, scalar(norm_of(x))
+    n, d, length = x.n_samples, x.shape[1], scalar(norm_of(x))
     relative = length / scalar(size(x) if centered else norm_of(x))
-    return float(epsilon(x.source) * relative * (n**-0.5 + d**-0.5))
+    return float(resolution(x) * relative * (n**-0.5 + d**-0.5))
+
+
+@view
+def resolution(x: Representation) -> float:
+    """Relative distance between neighbouring numbers in the precision that the data came in; 0 for
+    integers."""
+    is_rounded = x.xp.isdtype(x.source.dtype, "real floating")
+    return float(epsilon(x.source)) if is_rounded else 0.0
 
 
 def need_derivative(singular: Array, what: str) -> None:
@@ -115,7 +123,48 @@ def basis_coordinates(x: Representation) -> Array:
 
 def rank(x: Representation, centered: bool = True) -> int:
     """Numerical rank, by the rule of :func:`decomposition`."""
+    if not centered and has_accurate_inverse(x, full=True):
+        return x.shape[1]  # the mean row takes no direction away from columns that are independent
     return int(decomposition(x, centered=centered).singular.shape[0])
+
+
+def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
+    """Say whether products with inverse singular values keep twelve digits; with ``full``, only of
+    points that span as many directions as they have columns, but fewer than n.
+
+    It is left to others where gradients pass, and where there is no decomposition.
+    """
+    if carries_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
+        return False
+    smallest = smallest_singular(x)
+    least = epsilon(x.array) ** 0.25
+    if full:
+        relative = smallest * scalar(size(x) / norm_of(x))
+        return bool(min(smallest, relative) > least and rank(x) == x.shape[1])
+    return bool(smallest > least)
+
+
+@view
+def smallest_singular(x: Representation) -> float:
+    """The smallest singular value of the decomposition; 0 where there is none."""
+    try:
+        return scalar(decomposition(x).singular[-1])
+    except Undefined:
+        return 0.0
+
+
+@view
+def direction_lost(x: Representation) -> tuple[Array, Array]:
+    """The unit vector that the columns do not span, as they are, of the span of the centred ones
+    and the constant: its coordinates in the basis of the former, and that of the latter.
+
+    With U S V' the decomposition and m the mean row, the columns are U S V' + 1 m'.
+    """
+    parts = decomposition(x)
+    scale, row = offset(x)
+    along = (parts.directions @ row) / (parts.singular * scale)
+    length = (1 + inner(along, along)) ** 0.5
+    return -along / length, 1 / length
 
 
 @view

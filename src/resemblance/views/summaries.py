@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 
-from ..arrays import Array, detach, device, like, namespace, norm, scalar, to_numpy
+from ..arrays import Array, detach, device, inner, like, namespace, norm, scalar
 from ..representation import Representation, view
 from ..rng import generator
-from .distances import distance_matrix, row_blocks, squared_distance_blocks
-from .points import centered, mean, norm_of, preshape, size, unit_rows
+from .distances import squared_distances_above
+from .points import centered, mean, mean_direction, preshape, size, unit_rows
 from .spectra import decomposition
 
 
@@ -26,7 +26,7 @@ def concentricity(x: Representation) -> Array:
     """Mean cosine between the rows and the mean row."""
     length = magnitude(x)
     direction = mean(x) / x.xp.where(length > 0, length, x.xp.ones_like(length))
-    return x.xp.mean(unit_rows(x) @ direction)
+    return inner(mean_direction(x), direction)
 
 
 @view
@@ -37,15 +37,12 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     """
     xp, n = x.xp, x.shape[0]
     points, scale = (unit_rows(x), 2.0) if unit else _raw_points(x)
-    index = xp.arange(n, device=device(points))
-    parts = []
-    for (start, stop), block in zip(row_blocks(n), squared_distance_blocks(points)):
-        exponent = -scale * block
-        if not self_pairs:
-            itself = index[None, :] == index[start:stop, None]
-            exponent = xp.where(itself, xp.full_like(exponent, -math.inf), exponent)
-        parts.append(_log_sum_exp(exponent))
-    return _log_sum_exp(xp.stack(parts)) - math.log(n * n if self_pairs else n * (n - 1))
+    blocks = (part for part in squared_distances_above(points) if part.shape[0])
+    parts = [_log_sum_exp(-scale * part) for part in blocks]
+    total = _log_sum_exp(xp.stack(parts)) + math.log(2)  # each pair once
+    if self_pairs:
+        total = _log_sum_exp(xp.stack([total, xp.full_like(total, math.log(n))]))
+    return total - math.log(n * n if self_pairs else n * (n - 1))
 
 
 def _raw_points(x: Representation) -> tuple[Array, Array]:
@@ -75,18 +72,6 @@ def sorted_projections(x: Representation, width: int, projections: int, seed: in
     drawn = generator(seed, "directions", width).standard_normal((width, projections))
     unit = drawn / np.linalg.norm(drawn, axis=0)
     return x.xp.sort(x.array @ like(unit[: x.shape[1]], x.array), axis=0)
-
-
-def pooled_distances(x: Representation, y: Representation) -> np.ndarray:
-    """Euclidean distances between the samples of both, x first, in units of the larger one, shape
-    (2n, 2n).
-
-    The narrower one is padded with zero columns. Computed by NumPy.
-    """
-    width = max(x.shape[1], y.shape[1])
-    scale = max(scalar(norm_of(r)) for r in (x, y)) or 1.0
-    padded = (np.pad(to_numpy(r.array) / scale, ((0, 0), (0, width - r.shape[1]))) for r in (x, y))
-    return np.asarray(distance_matrix(np.concatenate(list(padded))))
 
 
 @view

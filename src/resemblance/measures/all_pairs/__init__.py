@@ -1,1 +1,8 @@
-"""Many pairs of representations computed together."""
+"""Values of measures for many pairs together, with nothing of shape (n, n) in memory.
+
+Each function here is the claim ``all_pairs`` of some measures: a function of the representations of
+the rows, those of the columns, and the parameters. It visits small rectangles of the matrices of
+all pairs of samples. Of each rectangle it computes the entries once for every representation, and
+then what every pair needs of them, so besides numbers for each sample it takes about a megabyte per
+representation, for any number of samples.
+"""

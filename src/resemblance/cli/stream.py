@@ -1,0 +1,141 @@
+"""The command that compares layers of any number of samples, batch by batch."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..progress import counted, reporting
+from ..report import write_page
+from ..report.output import emit
+from ..sources.files import read_files
+from ..stream import Stream
+from .comparing import Format, Measures, Output, Page, Quiet, verdict
+from .options import check_choice, check_targets, choose_format, chosen_measures, own_function
+
+STREAM = (
+    "stream layers/ -m cka,procrustes",
+    "stream monday/ tuesday/ --parts --state days.npz",
+    "stream --merge rank0.npz --merge rank1.npz -m mean_cca -o values.csv",
+    "stream loader.py:batches --method qr --state all.npz",
+)
+
+Batches = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Files and folders as for compare, a layer each, or file.py:function (runs it), "
+        "which returns mappings from layers to arrays."
+    ),
+]
+Kind = Annotated[str, typer.Option(help="gram, or qr: slower, for measures that whiten.")]
+Directions = Annotated[
+    bool, typer.Option("--directions", help="Keep what measures of directions need, too.")
+]
+Parts = Annotated[
+    bool, typer.Option("--parts", help="Each input has the same layers, of other samples.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Samples read from files at a time.")]
+Kept = Annotated[Path | None, typer.Option(help="Keep the state in this .npz file.")]
+States = Annotated[
+    list[Path] | None, typer.Option("--merge", help="A state of other samples (repeatable).")
+]
+
+
+def stream_command(
+    inputs: Batches = None,
+    measures: Measures = None,
+    method: Kind = "gram",
+    directions: Directions = False,
+    parts: Parts = False,
+    rows: BatchSize = 4096,
+    merge: States = None,
+    state: Kept = None,
+    format: Format = None,
+    output: Output = None,
+    html: Page = None,
+    quiet: Quiet = False,
+) -> int:
+    """Compare layers of any number of samples, of which only sums are kept.
+
+    Samples are read in batches; states of workers are merged. The values are those of all samples
+    at once. Measures that need the samples have none: resemblance measures --invariant-to
+    sample_rotation lists the others.
+    """
+    kind, named = choose_format(format, output), list(inputs or ())
+    check_choice("method", method, ("gram", "qr"))
+    states = list(map(str, merge or ()))
+    check_targets(kind, [*named, *states], output, html, state)
+    if not named and not states:
+        raise ValueError("nothing to stream: give files, folders, or states by --merge")
+    chosen = chosen_measures(measures)
+    if quiet:
+        warnings.simplefilter("ignore", UserWarning)
+    stream = _merged(states) if states else Stream(method, directions=directions)  # type: ignore[arg-type]
+    progress = not quiet and sys.stderr.isatty()
+    _read(stream, *_batches(named, parts, rows), progress)
+    if state:
+        stream.save(state)
+    comparison = stream.compare(chosen, progress=progress)
+    emit(comparison, kind, output)
+    if html:
+        write_page(comparison, html)
+    if not quiet and (written := [str(path) for path in (output, html, state) if path]):
+        print(f"wrote {', '.join(written)}", file=sys.stderr)
+    return verdict(comparison, quiet)
+
+
+def _read(
+    stream: Stream, batches: Iterable[Mapping[str, Any]], total: int | None, progress: bool
+) -> None:
+    with reporting(progress, total, "streaming") as count:
+        for batch in counted(batches, count):
+            stream.update(batch)
+
+
+def _merged(states: Iterable[str]) -> Stream:
+    streams = map(Stream.load, states)
+    first = next(iter(streams))
+    for other in streams:
+        first.merge(other)
+    return first
+
+
+def _batches(
+    inputs: list[str], parts: bool, rows: int
+) -> tuple[Iterable[Mapping[str, Any]], int | None]:
+    """Return the batches in files or from a user's function, and how many if that is known."""
+    functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]
+    if functions and len(inputs) > 1:
+        raise ValueError(f"{functions[0]} gives all layers; leave out the other inputs")
+    if functions:
+        batches: Iterable[Mapping[str, Any]] = own_function(functions[0])()
+        return batches, None
+    groups = [[text] for text in inputs] if parts else [inputs] * bool(inputs)
+    layers = [read_files(group) for group in groups]
+    sizes = list(map(_common_size, layers))
+    blocks = (_blocks(part, n, rows) for part, n in zip(layers, sizes))
+    return chain.from_iterable(blocks), sum(-(-n // rows) for n in sizes)
+
+
+def _common_size(layers: Mapping[str, Any]) -> int:
+    sizes = {name: int(r.shape[0]) for name, r in layers.items()}
+    (first, n), *others = list(sizes.items())
+    for name, size in others:
+        if size != n:
+            raise ValueError(
+                f"{first!r} has {n} samples and {name!r} has {size}; give layers of the same "
+                "samples, or --parts"
+            )
+    return n
+
+
+def _blocks(layers: Mapping[str, Any], n: int, rows: int) -> Iterator[dict[str, Any]]:
+    for start in range(0, n, rows):
+        yield {name: r.source[start : start + rows] for name, r in layers.items()}

@@ -1,0 +1,85 @@
+"""Compiled kernels of :func:`.ranks.average_ranks`, for millions of values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..compiled import compiled
+
+# A key has the step of a value, of 2^32 from the lowest to the highest, above its position.
+STEPS = 2.0**32 - 2
+POSITION, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+BITS, DIGIT = np.uint64(11), np.uint64(2047)
+MOVES = 8  # per value, up to which values of the same step are sorted by insertion
+
+
+@compiled
+def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
+    """Ranks from 1 to n of fewer than 2^32 values from ``low`` to ``high``, low < high.
+
+    Neighbours within ``rounding`` share their mean rank. No ranks, of shape (0,), where so many
+    values crowd together that another way is faster.
+    """
+    n, scale = len(vector), STEPS / (high - low)
+    keys = _by_steps(vector, low, scale)
+    if not _is_finished(vector, keys):
+        return np.empty(0)
+    ranks, near, start = np.empty(n), np.uint64(min(rounding * scale, STEPS) + 2), 0
+    for stop in range(1, n + 1):
+        # Only of steps so near each other that values may tie, the values are looked at.
+        if stop < n and (keys[stop] >> HALF) - (keys[stop - 1] >> HALF) <= near:
+            gap = vector[keys[stop] & POSITION] - vector[keys[stop - 1] & POSITION]
+            if not gap > rounding:
+                continue
+        for i in range(start, stop):
+            ranks[keys[i] & POSITION] = (start + 1 + stop) / 2
+        start = stop
+    return ranks
+
+
+@compiled
+def _by_steps(vector: np.ndarray, low: float, scale: float) -> np.ndarray:
+    """Keys in the order of the steps, those of the same step by position: three passes of a radix
+    sort, the lowest digit first."""
+    n = len(vector)
+    keys, other, counts = (
+        np.empty(n, np.uint64),
+        np.empty(n, np.uint64),
+        np.zeros((3, 2048), np.int64),
+    )
+    for i in range(n):
+        step = np.uint64(np.int64((vector[i] - low) * scale))
+        keys[i] = step << HALF | np.uint64(i)
+        counts[0, step & DIGIT] += 1
+        counts[1, (step >> BITS) & DIGIT] += 1
+        counts[2, step >> (BITS + BITS)] += 1
+    for place in range(3):
+        shift, begin = HALF + np.uint64(place) * BITS, 0
+        for digit in range(2048):
+            begin, counts[place, digit] = begin + counts[place, digit], begin
+        for i in range(n):
+            at = (keys[i] >> shift) & DIGIT
+            other[counts[place, at]] = keys[i]
+            counts[place, at] += 1
+        keys, other = other, keys
+    return keys
+
+
+@compiled
+def _is_finished(vector: np.ndarray, keys: np.ndarray) -> bool:
+    """Sort keys of the same step by their values, unless too many would have to move too far."""
+    moves = MOVES * len(keys)
+    for i in range(1, len(keys)):
+        key, j = keys[i], i
+        while (
+            j > 0
+            and keys[j - 1] >> HALF == key >> HALF
+            and (vector[keys[j - 1] & POSITION] > vector[key & POSITION])
+        ):
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+        moves -= i - j
+        if moves < 0:
+            return False
+    return True

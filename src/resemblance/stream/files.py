@@ -1,0 +1,55 @@
+"""The file of a stream: a ``.npz`` archive of numbers and one JSON text, without Python objects."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..inputs import explained
+
+KIND, VERSION = "resemblance stream", 1
+ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches"}
+
+
+class Stored(NamedTuple):
+    """What a file says of a stream, and its arrays."""
+
+    about: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+def write_state(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write a file, completely or not at all: under another name first, which is then changed."""
+    header = json.dumps({"kind": KIND, "version": VERSION, **about})
+    partial = path.with_name(f".partial-{path.name}-{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, about=np.array(header), **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_state(path: Path) -> Stored:
+    """Read a file of :func:`write_state`; ``ValueError``, naming it, for any other."""
+    if not path.is_file():
+        raise ValueError(f"no stream at {path}")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is no stream: Stream.save writes a .npz file")
+    with explained(str(path)):
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        about = json.loads(str(arrays.pop("about", "{}")))
+        if not isinstance(about, dict) or about.get("kind") != KIND:
+            raise ValueError("it is no stream, which Stream.save writes")
+        if about.get("version") != VERSION or not set(about) >= ABOUT:
+            raise ValueError(f"its format is {about.get('version')}, and {VERSION} is read here")
+    return Stored(about, arrays)

@@ -1,0 +1,161 @@
+"""The rows of a stream: batches checked, and collected until they are many enough to be added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
+from ..representation import Representation, Undefined, finite
+from ..views.points import directed, unit_rows
+from ..views.spectra import resolution
+
+LARGEST = 1e60  # the fourth power of larger values overflows
+SMALLEST = 1e-60  # and that of smaller ones underflows
+FEWEST, MOST = 256, 4096  # rows that are added at a time
+NUMBERS = 2**22  # of the rows that are added at a time, if these are not too few
+
+
+class LayerFacts(NamedTuple):
+    """The width of a layer, the coarsest precision that its data came in, by name and by the
+    distance between neighbouring numbers, and its largest magnitude."""
+
+    width: int
+    dtype: str
+    resolution: float
+    largest: float
+
+
+def joined_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
+    """Return the facts of the samples of both."""
+    coarser = max(one, other, key=lambda facts: facts.resolution)
+    return coarser._replace(largest=max(one.largest, other.largest))
+
+
+def received(
+    batch: Mapping[str, Any], number: int, known: Mapping[str, LayerFacts]
+) -> dict[str, Representation]:
+    """Return the layers of a batch in the order of the first; ``ValueError`` if they do not fit."""
+    where = f"Stream.update: batch {number}"
+    if not isinstance(batch, Mapping) or not batch:
+        raise ValueError(f"{where} must be a mapping from layers to arrays, {{layer: (b, d)}}")
+    named = {str(name): data for name, data in batch.items()}
+    if known and set(named) != set(known):
+        change = ", ".join(map(repr, sorted(set(named) ^ set(known))))
+        raise ValueError(f"{where} has other layers than the first: {change}; give all in each")
+    layers = {}
+    for name in known or named:
+        try:
+            layers[name] = Representation(named[name], name)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+    _check_sizes(where, layers, known)
+    return layers
+
+
+def _check_sizes(
+    where: str, layers: Mapping[str, Representation], known: Mapping[str, LayerFacts]
+) -> None:
+    first = next(iter(layers))
+    for name, r in layers.items():
+        n, d = r.shape
+        if name in known and d != known[name].width:
+            raise ValueError(f"{where}: layer {name!r} has {d} features, not {known[name].width}")
+        if n != layers[first].shape[0]:
+            rows = f"layer {name!r} has {n} rows and {first!r} has {layers[first].shape[0]}"
+            raise ValueError(f"{where}: {rows}; they must be the same samples")
+
+
+def facts_of(r: Representation, number: int) -> LayerFacts:
+    """Return the facts of a layer of a batch; ``ValueError`` for values that cannot be added."""
+    xp, kind = r.xp, str(r.source.dtype).rpartition(".")[2]
+    is_floating = xp.isdtype(r.source.dtype, "real floating")
+    largest = scalar(xp.max(xp.abs(r.source if is_floating else r.array)))
+    if not largest <= LARGEST:  # NaN is not, either
+        try:
+            finite(r)
+        except Undefined as error:
+            raise ValueError(f"Stream.update: batch {number}: {error}") from error
+        raise ValueError(
+            f"Stream.update: batch {number}: layer {r.name!r} has values up to {largest:.3g}, "
+            "whose fourth powers overflow; rescale it in all batches"
+        )
+    return LayerFacts(r.shape[1], kind, resolution(r), largest)
+
+
+def place_of(source: Array) -> Array:
+    """Return an empty float64 array where a stream of such arrays keeps its sums.
+
+    That is the device of PyTorch tensors, if it has float64, and NumPy for all others.
+    """
+    if not is_torch(source) or on_processor(source) or "mps" in str(device(source)):
+        return np.zeros(0)
+    return source.detach().new_zeros(0, dtype=namespace(source).float64)
+
+
+def rows_at_a_time(widths: Sequence[int], method: str) -> int:
+    """Return how many rows are added together: enough for the products to outweigh the sums."""
+    columns = sum(widths)
+    count = max(FEWEST, min(MOST, NUMBERS // columns))
+    return max(count, 2 * columns) if method == "qr" else count
+
+
+class WaitingRows:
+    """Rows that wait, so that what is added does not depend on the size of batches."""
+
+    def __init__(self, widths: Sequence[int], count: int, place: Array) -> None:
+        self.place = place
+        self.filled = 0
+        self._arrays = [_empty(place, count, width) for width in widths]
+
+    def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
+        """Take in rows, and call ``add`` with all of each layer whenever they are enough."""
+        moved = [source if is_torch(self.place) else to_numpy(source) for source in sources]
+        start, n, count = 0, moved[0].shape[0], self._arrays[0].shape[0]
+        while start < n:
+            stop = min(n, start + count - self.filled)
+            for array, source in zip(self._arrays, moved):
+                array[self.filled : self.filled + stop - start] = _on(source, start, stop, array)
+            self.filled, start = self.filled + stop - start, stop
+            if self.filled == count:
+                self.filled = 0
+                add(self._arrays)
+
+    def waiting(self) -> list[Array]:
+        """Return the rows of each layer that wait."""
+        return [array[: self.filled] for array in self._arrays]
+
+
+def _empty(place: Array, count: int, width: int) -> Array:
+    xp = namespace(place)
+    return xp.empty((count, width), dtype=xp.float64, device=device(place))
+
+
+def _on(source: Array, start: int, stop: int, array: Array) -> Array:
+    if not is_torch(array):
+        return source[start:stop]
+    part = source[start:stop] if is_torch(source) else to_numpy(source[start:stop])
+    return namespace(array).as_tensor(part, device=device(array))
+
+
+def first_shift(rows: Array) -> np.ndarray:
+    """Return the mean of some rows, exactly the value of columns that are constant in them."""
+    first = rows[:1]
+    return to_numpy(first[0] + namespace(rows).mean(rows - first, axis=0))
+
+
+def shifted(rows: Array, shift: Array) -> Array:
+    """Return (1, x - shift, |x - shift|²) for every row."""
+    xp, points = namespace(rows), rows - shift
+    ones = xp.ones((rows.shape[0], 1), dtype=points.dtype, device=device(points))
+    return xp.concat([ones, points, xp.sum(points**2, axis=1, keepdims=True)], axis=1)
+
+
+def directions_of(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:
+    """Return the rows of every layer at unit length, and for each two layers how many rows have a
+    direction, not zero, in both."""
+    layers = [Representation(block) for block in rows]
+    has_direction = np.stack([to_numpy(directed(r)) for r in layers])
+    return list(map(unit_rows, layers)), has_direction @ has_direction.T

@@ -1,0 +1,255 @@
+"""A stream: layers seen batch by batch, of which sums remain that give the exact scores."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..arrays import Array, detach
+from ..comparison import Comparison
+from ..measure import Measure
+from ..representation import Representation
+from ..suggestions import did_you_mean
+from .comparing import compared, compared_in_pairs
+from .files import read_state, write_state
+from .rows import SMALLEST, LayerFacts, facts_of, joined_facts, place_of, received
+from .state import State
+from .sums import Pair
+from .surrogates import Facts, stand_ins
+
+Method = Literal["gram", "qr"]
+
+
+class Stream:
+    """Layers seen batch by batch, in memory that does not grow with the number of samples.
+
+    .. math:: \\sum_i z_i z_i^\\top, \\qquad z_i = (1,\\; x_i - a,\\; \\lVert x_i - a \\rVert^2,\\;
+        y_i - b,\\; \\lVert y_i - b \\rVert^2, \\ldots)
+
+    These sums, with fixed shifts a, b, decide every measure that is invariant to
+    ``sample_rotation``, and debiased linear CKA. Their values are those of all samples at once, but
+    for rounding. Batches may have any size, and streams of other samples, seen elsewhere, are
+    merged.
+
+    Parameters
+    ----------
+    method : ``"gram"`` adds up the products, in compensated sums. Whitening magnifies their
+        rounding by the square of the condition number of a layer; where that makes an error above
+        1e-4 there is no value. ``"qr"`` keeps the triangular factor of all columns instead, at
+        three to four times the cost: whitening then magnifies rounding by the condition number.
+    pairs : the pairs of layers that will be compared; by default all. Only the products of these
+        are kept, which saves memory where there are many layers. Not with ``"qr"``.
+    directions : keep also the products of the rows at unit length, at twice the cost, for measures
+        of directions: ``aligned_cosine``, ``concentricity_difference`` and CKA of the cosine
+        kernel.
+
+    The state takes about 8 D² bytes for D columns in all, twice that with ``directions``, and a few
+    thousand rows that wait to be added together. Sums are in float64, on the device of the first
+    batch if that has float64. A stream is not safe for use by several threads at once.
+    """
+
+    def __init__(
+        self,
+        method: Method = "gram",
+        *,
+        pairs: Iterable[tuple[str, str]] | None = None,
+        directions: bool = False,
+    ):
+        if method not in get_args(Method):
+            raise ValueError(f"Stream: method must be 'gram' or 'qr'; got {method!r}")
+        self.method: Method = method
+        self.pairs = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
+        self.directions = bool(directions)
+        if self.pairs is not None and (method == "qr" or not self.pairs):
+            problem = "method='qr' keeps all pairs" if self.pairs else "pairs is empty"
+            raise ValueError(f"Stream: {problem}; leave pairs out, or take method='gram'")
+        self._facts: dict[str, LayerFacts] = {}
+        self._batches = 0
+        self._state: State | None = None  # from the first batch on
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples so far."""
+        return self._state.n if self._state else 0
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers; none before the first batch."""
+        return tuple(self._facts)
+
+    def __repr__(self) -> str:
+        sizes = [f"{name} ({facts.width})" for name, facts in self._facts.items()]
+        shown = ", ".join(sizes[:6]) + (f" and {len(sizes) - 6} more" if len(sizes) > 6 else "")
+        options = f"method={self.method!r}" + (", directions=True" if self.directions else "")
+        return f"<Stream of {self.n_samples:,} samples: {shown or 'no layers yet'}; {options}>"
+
+    # -------------------------------------------------------------------------------------- samples
+
+    def update(self, batch: Mapping[str, Any]) -> None:
+        """Add a batch: by layer, an array (rows, features) of any library, the same rows in all.
+
+        Raises ``ValueError``, and adds nothing, for other layers or widths than before, for layers
+        with different numbers of rows, without rows, and for NaN or infinite values.
+        """
+        layers = received(batch, self._batches, self._facts)
+        facts = {name: facts_of(r, self._batches) for name, r in layers.items()}
+        sources = [detach(r.source) for r in layers.values()]
+        self._begun(facts, place_of(sources[0])).take(sources)
+        self._learn(facts)
+        self._batches += 1
+
+    def merge(self, other: Stream) -> None:
+        """Add the samples of another stream, which stays as it is.
+
+        Raises ``ValueError``, and adds nothing, if its layers, method, pairs or directions differ.
+        """
+        self._check_alike(other)
+        if other._state is not None:
+            self._begun(other._facts, np.zeros(0)).merge(other._state)
+            self._learn(other._facts)
+            self._batches += other._batches
+
+    # --------------------------------------------------------------------------------------- scores
+
+    def representations(self, *layers: str) -> dict[str, Representation]:
+        """Return the layers, by default all, as representations for measures that stream.
+
+        They hold D + 1 points for D columns, with the means and the inner products of the samples:
+        ``rs.cka(*stream.representations("a", "b").values())``. Only those of one call can be
+        compared with each other. Raises ``ValueError`` for a stream with fewer than two samples,
+        for a layer that does not exist, and for a pair of layers whose products are not kept.
+        """
+        names, n = self._checked_names(layers), self.n_samples
+        if self._state is None or n < 2:
+            raise ValueError(f"Stream: {n} samples are too few; update it with at least 2")
+        positions, closed = [self.layers.index(name) for name in names], self._state.closed()
+        parts, digest = [part.moments(positions, n) for part in closed.parts], closed.digest()
+        facts = Facts(
+            f"{digest} {' '.join(names)}" if self.pairs else digest,
+            n,
+            closed.parts[0].sums.power,
+            [hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32] for name in names],
+            [self._facts[name].resolution for name in names],
+            closed.counts[np.ix_(positions, positions)],
+        )
+        return stand_ins(names, parts, facts)
+
+    def compare(
+        self, measures: Iterable[str | Measure] | str | Measure | None = None, **options: Any
+    ) -> Comparison:
+        """Compare all layers, or the pairs of the stream, by measures that stream.
+
+        Without ``measures``: those of ``preset("default")`` that this stream can compute. Other
+        ``options`` are those of :func:`resemblance.compare`. A pair that a measure cannot handle,
+        or a measure that needs the samples, is NaN with a reason. Of a measure that whitens, the
+        diagnostic ``conditioning`` is the error that rounding makes. The provenance says that the
+        values were streamed, of how many samples and batches.
+        """
+        about = {
+            "method": self.method,
+            "directions": self.directions,
+            "n_samples": self.n_samples,
+            "batches": self._batches,
+            "dtypes": {name: facts.dtype for name, facts in self._facts.items()},
+        }
+        if self.pairs is None:
+            return compared(self.representations(), measures, about, options)
+        by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
+        return compared_in_pairs(by_pair, measures, about, options)
+
+    # ---------------------------------------------------------------------------------------- files
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a ``.npz`` file, completely or not at all."""
+        about = {
+            "method": self.method,
+            "pairs": self.pairs,
+            "directions": self.directions,
+            "layers": [[name, *facts] for name, facts in self._facts.items()],
+            "n_samples": self.n_samples,
+            "batches": self._batches,
+        }
+        write_state(Path(path), about, self._state.arrays() if self._state else {})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Stream:
+        """Return the stream in a file of :meth:`save`, which goes on where it was.
+
+        Raises ``ValueError`` for a file that does not exist, is no stream, or is damaged.
+        """
+        about, arrays = read_state(Path(path))
+        try:
+            stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
+            facts = {name: LayerFacts(*values) for name, *values in about["layers"]}
+            if facts:
+                stream._begun(facts, np.zeros(0)).restore(arrays, int(about["n_samples"]))
+            stream._batches = int(about["batches"])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
+        return stream
+
+    # ------------------------------------------------------------------------------------- checking
+
+    def _begun(self, facts: Mapping[str, LayerFacts], place: Array) -> State:
+        """Return the state; at first it is made for these layers."""
+        if self._state is None:
+            widths, pairs = [f.width for f in facts.values()], self._positions(list(facts))
+            self._state = State(widths, pairs, self.method, self.directions, place)
+            self._facts = dict(facts)
+        return self._state
+
+    def _learn(self, facts: Mapping[str, LayerFacts]) -> None:
+        self._facts = {n: joined_facts(known, facts[n]) for n, known in self._facts.items()}
+
+    def _positions(self, names: Sequence[str]) -> list[Pair]:
+        """Return the positions of the layers of each pair whose products are kept, and of each
+        layer with itself."""
+        if self.pairs is None:
+            return list(combinations_with_replacement(range(len(names)), 2))
+        for name in dict.fromkeys(name for pair in self.pairs for name in pair):
+            if name not in names:
+                raise ValueError(f"Stream: pairs has {name!r}{did_you_mean(name, names)}")
+        pairs = [(names.index(a), names.index(b)) for a, b in self.pairs]
+        ordered = [(min(pair), max(pair)) for pair in pairs]
+        return list(dict.fromkeys([*((i, i) for i in range(len(names))), *ordered]))
+
+    def _check_alike(self, other: Stream) -> None:
+        """Raise ``ValueError`` for a stream of another kind or of other layers."""
+        if not isinstance(other, Stream) or other is self:
+            what = "another Stream, not itself" if other is self else "a Stream"
+            raise ValueError(f"Stream.merge takes {what}; got {other!r}")
+        for what in ("method", "pairs", "directions"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            if mine != theirs:
+                raise ValueError(
+                    f"Stream.merge: {what}={mine!r} here and {theirs!r} there; make both alike"
+                )
+        widths = [{n: f.width for n, f in s._facts.items()} for s in (self, other)]
+        if all(widths) and list(widths[0].items()) != list(widths[1].items()):
+            raise ValueError(
+                f"Stream.merge: layers {widths[0]} here and {widths[1]} there; give both the same "
+                "layers, in one order"
+            )
+
+    def _checked_names(self, layers: Sequence[str]) -> tuple[str, ...]:
+        """Return the layers asked for, by default all; they exist, and their products are kept."""
+        names = layers or self.layers
+        for name in names:
+            if name not in self._facts:
+                raise ValueError(f"Stream: no layer {name!r}{did_you_mean(name, self.layers)}")
+            if 0 < self._facts[name].largest < SMALLEST:
+                raise ValueError(f"Stream: layer {name!r} is too small to be squared; rescale it")
+        kept_pairs = set(self._positions(self.layers))
+        for a, b in combinations_with_replacement(names, 2):
+            i, j = sorted((self.layers.index(a), self.layers.index(b)))
+            if (i, j) not in kept_pairs:
+                raise ValueError(
+                    f"Stream: the products of {a!r} and {b!r} are not kept; add them to pairs, or "
+                    "ask for layers of one pair: representations(a, b)"
+                )
+        return tuple(names)

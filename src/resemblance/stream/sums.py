@@ -1,0 +1,238 @@
+"""What a stream adds up: products of the columns of its layers, as sums or as a triangular factor.
+
+Row i of a layer enters as z_i = (1, x_i - a, |x_i - a|²) with a shift a. Both ways to add up give
+the same :class:`LayerMoments`; both are merged by the linear map that changes the shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, is_torch, like, namespace, to_numpy
+
+EPSILON = float(np.finfo(np.float64).eps)
+CUT = 4 * EPSILON  # per column: smaller shares of a variance are rounding
+FEWEST = 64  # columns for which the cut is made at least
+
+Pair = tuple[int, int]
+
+
+class LayerMoments(NamedTuple):
+    """What a stream knows of some layers.
+
+    ``means``: of each shifted layer, (d,). ``factors``: matrices (D, d) whose inner products are
+    those of the centred columns. ``squares``: for two layers the sum of the products of the squared
+    lengths of their centred rows.
+    """
+
+    means: tuple[np.ndarray, ...]
+    factors: tuple[np.ndarray, ...]
+    squares: np.ndarray
+
+
+class ProductSums:
+    """Sums of the products of all columns, of chosen pairs of layers, compensated for rounding."""
+
+    power = 2  # of the condition number, by which whitening magnifies rounding
+
+    def __init__(self, widths: Sequence[int], pairs: Sequence[Pair], place: Array) -> None:
+        self._widths = tuple(widths)
+        self._sums: dict[Pair, tuple[Array, Array]] = {}
+        for i, j in pairs:
+            zeros = np.zeros((2, widths[i] + 2, widths[j] + 2))
+            self._sums[i, j] = (like(zeros[0], place), like(zeros[1], place))
+
+    def add(self, rows: Sequence[Array]) -> None:
+        """Add the products of some rows (n, d + 2) of every layer."""
+        for (i, j), (total, lost) in self._sums.items():
+            product = namespace(total).matrix_transpose(rows[i]) @ rows[j]
+            self._sums[i, j] = _added(total, lost, product)
+
+    def merge(self, other: ProductSums, maps: Sequence[np.ndarray]) -> None:
+        """Add the sums of another stream, whose rows these maps bring to the shift of this one."""
+        for (i, j), (total, lost) in self._sums.items():
+            left, right = like(maps[i], total), like(maps[j], total)
+            xp = namespace(total)
+            for part in other._sums[i, j]:
+                moved = left @ like(to_numpy(part), total) @ xp.matrix_transpose(right)
+                total, lost = _added(total, lost, moved)
+            self._sums[i, j] = total, lost
+
+    def copy(self) -> ProductSums:
+        """Return the same sums, to which others may be added."""
+        twin = ProductSums(self._widths, (), np.zeros(0))
+        twin._sums = dict(self._sums)  # adding puts new arrays into the place of old ones
+        return twin
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as arrays by name."""
+        named: dict[str, np.ndarray] = {}
+        for (i, j), (total, lost) in self._sums.items():
+            named |= {f"{i}.{j}.total": to_numpy(total), f"{i}.{j}.lost": to_numpy(lost)}
+        return named
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take the state from arrays by name."""
+        for (i, j), (total, lost) in self._sums.items():
+            names = (f"{i}.{j}.total", f"{i}.{j}.lost")
+            new = [checked(arrays, name, tuple(total.shape)) for name in names]
+            self._sums[i, j] = (like(new[0], total), like(new[1], lost))
+
+    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
+        """Return what is known of some layers, each pair of which must be among the sums."""
+        blocks = {(i, j): self._block(i, j) for i in layers for j in layers}
+        means = [blocks[i, i][0, 1:-1] / n for i in layers]
+        rows = []
+        for i, mean in zip(layers, means):
+            rows.append([_centred(blocks[i, j], mean, m, n) for j, m in zip(layers, means)])
+        products = np.block(rows)
+        raw = np.concatenate([np.diag(blocks[i, i])[1:-1] for i in layers])
+        widths = np.cumsum([len(mean) for mean in means])[:-1]
+        factors = np.split(_root(products, raw), widths, axis=1)
+        ends = list(map(_row_of_squares, means))
+        squares = [
+            [a @ blocks[i, j] @ b for j, b in zip(layers, ends)] for i, a in zip(layers, ends)
+        ]
+        return LayerMoments(tuple(means), tuple(factors), np.array(squares))
+
+    def _block(self, i: int, j: int) -> np.ndarray:
+        is_stored = (i, j) in self._sums
+        total, lost = self._sums[(i, j) if is_stored else (j, i)]
+        block = to_numpy(total + lost)
+        return block if is_stored else block.T
+
+
+class TriangularFactor:
+    """The triangular factor R of all columns: its inner products are their products, and it keeps
+    twice as many digits as these."""
+
+    power = 1
+
+    def __init__(self, widths: Sequence[int], pairs: Sequence[Pair], place: Array) -> None:
+        ends = np.cumsum([1, *widths])
+        self._widths = tuple(widths)
+        self._ranges = [range(a, b) for a, b in pairwise(ends)]
+        self._size = int(ends[-1]) + len(widths)
+        self._factor: Array = like(np.zeros((0, self._size)), place)
+
+    def columns(self, layer: int) -> np.ndarray:
+        """Return the columns (1, x - a, |x - a|²) of a layer."""
+        squares = self._size - len(self._widths) + layer
+        return np.array([0, *self._ranges[layer], squares])
+
+    def add(self, rows: Sequence[Array]) -> None:
+        """Add some rows (n, d + 2) of every layer."""
+        xp = namespace(self._factor)
+        points = [block[:, 1:-1] for block in rows]
+        squares = [block[:, -1:] for block in rows]
+        joined = xp.concat([rows[0][:, :1], *points, *squares], axis=1)
+        self._factor = _triangle(xp.concat([self._factor, joined], axis=0))
+
+    def merge(self, other: TriangularFactor, maps: Sequence[np.ndarray]) -> None:
+        """Add the factor of another stream, whose rows these maps bring to the shift of this
+        one."""
+        factor = to_numpy(other._factor).copy()
+        moved = factor.copy()
+        for layer, to_shift in enumerate(maps):
+            columns = self.columns(layer)
+            moved[:, columns] = factor[:, columns] @ to_shift.T
+        new = like(moved, self._factor)
+        self._factor = _triangle(namespace(new).concat([self._factor, new], axis=0))
+
+    def copy(self) -> TriangularFactor:
+        """Return the same factor, to which rows may be added."""
+        twin = TriangularFactor(self._widths, (), np.zeros(0))
+        twin._factor = self._factor
+        return twin
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as arrays by name."""
+        return {"factor": to_numpy(self._factor)}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take the state from arrays by name."""
+        height = min(len(arrays.get("factor", ())), self._size)
+        self._factor = like(checked(arrays, "factor", (height, self._size)), self._factor)
+
+    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
+        """Return what is known of some layers."""
+        stored = to_numpy(self._factor)
+        factor = np.zeros((self._size, self._size))
+        factor[: len(stored)] = stored
+        parts = [factor[:, self.columns(layer)] for layer in layers]
+        means = [part[0, 1:-1] / factor[0, 0] for part in parts]
+        used = 1 + sum(self._widths)  # the rows after them hold only the columns of squares
+        ends = zip(parts, map(_row_of_squares, means))
+        squares = np.stack([part @ row for part, row in ends])
+        points = tuple(part[1:used, 1:-1] for part in parts)
+        return LayerMoments(tuple(means), points, squares @ squares.T)
+
+
+Sums = ProductSums | TriangularFactor
+
+
+def shifting(shift: np.ndarray) -> np.ndarray:
+    """Return the map from (1, z, |z|²) to (1, z + shift, |z + shift|²), shape (d + 2, d + 2)."""
+    change = np.eye(len(shift) + 2)
+    change[1:-1, 0] = shift
+    change[-1, 1:-1] = 2 * shift
+    change[-1, 0] = shift @ shift
+    return change
+
+
+def _row_of_squares(mean: np.ndarray) -> np.ndarray:
+    """The functional of (1, z, |z|²) that is |z - mean|²."""
+    return np.array([mean @ mean, *(-2 * mean), 1.0])
+
+
+def _centred(block: np.ndarray, x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
+    return np.asarray(block[1:-1, 1:-1] - n * np.outer(x, y))
+
+
+def _added(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:
+    """A sum, and the sum of what rounding took from it (Knuth's two-sum)."""
+    new = total + more
+    part = new - total
+    return new, lost + ((total - (new - part)) + (more - part))
+
+
+def _root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """A matrix F with F' F the products, by Cholesky's method with pivots on columns of size 1.
+
+    A column whose variance is rounding of its sum of squares ``raw`` is constant. The products are
+    overwritten.
+    """
+    from scipy.linalg.lapack import dpstrf
+
+    variances = np.diag(products).copy()
+    varies = variances > 16 * EPSILON * raw
+    scale = np.sqrt(np.where(varies, variances, 1.0))
+    products *= (varies / scale)[:, None]  # in place: there may be gigabytes
+    products *= varies / scale
+    tolerance = CUT * max(FEWEST, len(products))
+    upper, pivots, rank, _ = dpstrf(products.T, tol=tolerance, overwrite_a=True)
+    upper[rank:] = 0
+    factor = np.empty_like(upper)
+    factor[:, pivots - 1] = np.triu(upper)
+    factor *= scale
+    return np.asarray(factor)
+
+
+def _triangle(rows: Array) -> Array:
+    if is_torch(rows):
+        return namespace(rows).linalg.qr(rows, mode="r")[1]
+    return np.linalg.qr(rows, mode="r")
+
+
+def checked(arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array by name; ``ValueError`` if it is missing, or not of this shape and finite."""
+    array: Any = arrays.get(name)
+    if array is None or array.shape != shape or array.dtype != np.float64:
+        raise ValueError(f"the entry {name!r} is missing or of another shape than {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"the entry {name!r} holds NaN or infinite values")
+    return np.asarray(array)

@@ -1,0 +1,148 @@
+"""What a measure can be computed of when the samples have passed: whether it streams, and how many
+digits whitening leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, scalar, to_numpy
+from .representation import Representation, StreamOrigin, Undefined, title
+from .views.points import column_norms
+from .views.spectra import components_for, decomposition, resolution
+
+JOINT = "sample_rotation"  # the claim of a measure that sums of products decide
+LIMIT = 1e-4  # relative error of whitening from which there is no value
+EPSILON = float(np.finfo(np.float64).eps)
+REMEDIES = {
+    "directions": "make the stream with directions=True",
+    "squares": "update a stream of this version",
+}
+STREAMS = {  # by what they need: whether measures stream, in words
+    None: "no: it needs the samples",
+    "": "yes",
+    "squares": "yes",
+    "directions": "yes, with directions=True",
+}
+NEEDS = "or compare the samples themselves, at once, by rs.compare"
+
+
+def standing_for(points: Array, name: str, origin: StreamOrigin) -> Representation:
+    """Return points that stand for the samples of a stream, as a representation of these."""
+    x = Representation(points, name)
+    x.origin, x._carry = origin, origin.views
+    return x
+
+
+def needs_of(measure: Any) -> str | None:
+    """Return what a stream accumulates for a measure besides products, which may be nothing (an
+    empty text); None if the measure needs the samples."""
+    needs: str | None = "" if JOINT in measure.invariant_to else measure.streams_with
+    return needs
+
+
+def need_samples_at_hand(called: str, *representations: Representation) -> None:
+    """Raise :class:`~resemblance.Undefined` for points that stand for the samples of a stream."""
+    for x in representations:
+        if x.origin:
+            raise Undefined(f"{called} needs the samples, and {title(x)} is of a stream")
+
+
+def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
+    """Raise where a measure has no value of a stream, or too few digits.
+
+    ``Undefined`` for a measure that needs the samples or what was not accumulated, and for one that
+    whitens more than its digits allow; ``ValueError`` for representations of two streams.
+    """
+    if x.origin is None or y.origin is None or x.origin.stream != y.origin.stream:
+        raise ValueError(
+            f"{measure}: {title(x)} and {title(y)} are not of one stream, so their products are "
+            "unknown; update one stream with both layers in each batch"
+        )
+    needs = needs_of(measure)
+    if needs is None:
+        raise Undefined(
+            f"{measure} needs the samples, which a stream does not keep; take one of "
+            f"rs.list_measures(invariant_to={JOINT!r}), {NEEDS}"
+        )
+    if needs and needs not in x.origin.accumulated:
+        raise Undefined(f"{measure} needs the {needs} of the rows; {REMEDIES[needs]}")
+    measure.diagnostics(x, y)  # raises where whitening leaves too few digits
+
+
+# -------------------------------------------------------------------------------------- whitening
+
+
+def conditioning(
+    x: Representation, y: Representation, *, ridge: float = 0.0, **_: Any
+) -> dict[str, float]:
+    """Relative error of whitening in streams; nothing for samples at hand.
+
+    Raises ``Undefined`` above 1e-4.
+    """
+    return _recorded(x, y, lambda r: _loss(r, decomposition(r).singular, ridge))
+
+
+def conditioning_of_columns(x: Representation, y: Representation, **_: Any) -> dict[str, float]:
+    """:func:`conditioning` of columns that are not centred."""
+    return _recorded(x, y, lambda r: _loss(r, decomposition(r, centered=False).singular))
+
+
+def conditioning_of_variance(
+    x: Representation, y: Representation, *, explained_variance: float, **_: Any
+) -> dict[str, float]:
+    """:func:`conditioning` of the components with this fraction of the variance."""
+    return _recorded(x, y, lambda r: _leading(r, components_for(r, explained_variance)))
+
+
+def conditioning_of_components(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
+    """:func:`conditioning` of k components."""
+    return _recorded(x, y, lambda r: _leading(r, k))
+
+
+def _recorded(x: Representation, y: Representation, loss: Any) -> dict[str, float]:
+    if x.origin is None or y.origin is None:
+        return {}
+    error, worst = max((loss(r), title(r)) for r in (x, y))
+    if error > LIMIT:
+        raise Undefined(
+            f"whitening {worst} would leave an error of {min(error, 1.0):.0e}, for the smallest of "
+            f"its directions are lost in rounding; {_remedy(x.origin.power)}"
+        )
+    return {"conditioning": error}
+
+
+def _remedy(power: int) -> str:
+    if power == 2:
+        return "make the stream with method='qr', or take fewer features"
+    return "take fewer features"
+
+
+def _leading(x: Representation, count: int) -> float:
+    singular = decomposition(x).singular
+    if count >= singular.shape[0]:
+        return _loss(x, singular)
+    return _magnified(x, scalar(singular[0] / singular[count - 1]))
+
+
+def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
+    """Rounding, magnified by the condition number of the directions that are kept.
+
+    Sums of squares do not tell a direction that does not vary from one below the root of machine
+    epsilon, unless the data themselves are coarser than that or the column is constant.
+    """
+    values = to_numpy(singular)
+    smallest = float(np.hypot(values[-1], ridge**0.5))
+    power = x.origin.power if x.origin else 1
+    if power == 2 and len(values) < _varying(x) and resolution(x) < EPSILON**0.5:
+        smallest = min(smallest, (EPSILON + ridge) ** 0.5)
+    return _magnified(x, float(values[0]) / smallest)
+
+
+def _magnified(x: Representation, condition: float) -> float:
+    return EPSILON * condition ** (x.origin.power if x.origin else 1)
+
+
+def _varying(x: Representation) -> int:
+    return int(np.count_nonzero(to_numpy(column_norms(x))))

@@ -1,0 +1,157 @@
+"""Ranks of the dissimilarities of many samples, from how many of them are in each of many bins."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import epsilon, to_numpy
+from ..representation import Representation, view
+from .passes import Spread, dissimilarity_spread
+from .rectangles import (
+    Entries,
+    Rectangle,
+    diagonal_of,
+    dissimilar_points,
+    dissimilarities_of,
+    rectangles,
+    without_diagonal,
+)
+
+BINS = 2**18
+CELLS = 2**12  # of equal width, in which bins are dense where dissimilarities are
+SAMPLE = 1024  # samples that tell where dissimilarities are
+MARGIN = (3 - math.sqrt(5)) / 2  # of a cell; irrational, so that no plain number is at an edge
+CROWDED = 64  # times the mean number of a bin, above which it is asked whether all are equal
+
+
+class RankBins(NamedTuple):
+    """The mean rank of the dissimilarities in each bin, centred, over the number of pairs.
+
+    ``low`` and ``scale`` bring values to cells, ``base`` and ``slope`` numbers of cells to bins.
+    ``counts`` are of ordered pairs. In bins that are ``tied`` all values are equal but for
+    rounding.
+    """
+
+    low: float
+    scale: float
+    base: np.ndarray
+    slope: np.ndarray
+    counts: np.ndarray
+    ranks: np.ndarray
+    tied: np.ndarray
+
+    def at(self, block: np.ndarray) -> np.ndarray:
+        """Return the bin of each value of an array, which is overwritten."""
+        block -= self.low
+        block *= self.scale
+        cells = block.astype(np.int64)
+        block *= self.slope[cells]
+        block += self.base[cells]
+        return np.asarray(block.astype(np.int64))
+
+    @property
+    def energy(self) -> float:
+        """Sum of the squared mean ranks of all ordered pairs."""
+        return float(self.counts @ self.ranks**2)
+
+    @property
+    def error(self) -> float:
+        r"""Angle between the vector of the mean ranks and that of the ranks, at most.
+
+        With ranks r of L pairs and the mean :math:`\hat r` of each bin, :math:`r - \hat r` sums to
+        zero in every bin, so it is orthogonal to :math:`\hat r`, and the angle is
+        :math:`\arctan (\lVert r - \hat r \rVert / \lVert \hat r \rVert)`. Of m ranks in a bin the
+        squared deviations are at most those of m consecutive numbers, :math:`(m^3 - m) / 12`, and 0
+        if all are tied.
+        """
+        m = np.where(self.tied, 0, self.counts / 2)
+        pairs = float(self.counts.sum()) / 2
+        inside = float(np.maximum(m**3 - m, 0).sum()) / 12 / pairs**2
+        return math.atan2(math.sqrt(2 * inside), math.sqrt(self.energy))
+
+
+@view
+def rank_bins(x: Representation, kind: str) -> RankBins:
+    """Bins of the dissimilarities of a kind, from one pass after that for their ends, and from
+    another one for data with many ties."""
+    spread, entries = dissimilarity_spread(x, kind), _on_processor(x, kind)
+    bins = _edges(x, kind, spread)
+    counts = np.zeros(BINS, dtype=np.int64)
+    for at in rectangles(x.shape[0]):
+        places = bins.at(entries(at))
+        counts += at.weight * np.bincount(places.reshape(-1), minlength=BINS)
+    counts[bins.at(np.array([spread.low]))] -= x.shape[0]  # the diagonal
+    bins = bins._replace(counts=counts, ranks=_mean_ranks(counts))
+    return bins._replace(tied=_tied(bins, entries, spread, x))
+
+
+def rank_entries(x: Representation, kind: str) -> Entries:
+    """Mean ranks of the bins of the dissimilarities, 0 on the diagonal (leaves the array API)."""
+    entries, bins = _on_processor(x, kind), rank_bins(x, kind)
+
+    def ranks(at: Rectangle) -> np.ndarray:
+        block = bins.ranks[bins.at(entries(at))]
+        return np.asarray(without_diagonal(block) if at.is_square else block)
+
+    return ranks
+
+
+def label_entries(x: Representation, kind: str, labels: np.ndarray) -> Entries:
+    """A label of each bin for the dissimilarities in it (leaves the array API)."""
+    entries, bins = _on_processor(x, kind), rank_bins(x, kind)
+    return lambda at: labels[bins.at(entries(at))]
+
+
+def _on_processor(x: Representation, kind: str) -> Entries:
+    """Return the dissimilarities as float64 of NumPy, the smallest on the diagonal."""
+    entries = dissimilarities_of(dissimilar_points(x, kind), kind)
+    low = dissimilarity_spread(x, kind).low
+
+    def on_processor(at: Rectangle) -> np.ndarray:
+        block = entries(at)
+        block = without_diagonal(block, low) if at.is_square else block
+        return np.require(to_numpy(block), np.float64, ["W"])  # that of JAX is read-only
+
+    return on_processor
+
+
+def _edges(x: Representation, kind: str, spread: Spread) -> RankBins:
+    """Return bins that are narrow where the dissimilarities of some samples are dense."""
+    scale = (CELLS - 2) / (spread.high - spread.low)
+    points = to_numpy(dissimilar_points(x, kind))
+    points = points[:: -(-len(points) // SAMPLE)].astype(np.float64, copy=False)
+    whole = slice(0, len(points))
+    block = dissimilarities_of(points, kind)(Rectangle(whole, whole))
+    values = np.clip(block[~diagonal_of(block)], spread.low, spread.high)
+    low = spread.low - MARGIN / scale
+    shares = np.bincount(((values - low) * scale).astype(np.int64), minlength=CELLS)
+    widths = 1 + np.floor((BINS - CELLS) * (shares / max(1, len(values))))
+    base = np.cumsum(widths) - widths - widths * np.arange(CELLS)
+    unknown = np.empty(0)
+    return RankBins(low, scale, base, widths, unknown, unknown, unknown)
+
+
+def _mean_ranks(counts: np.ndarray) -> np.ndarray:
+    """Mean rank of each bin among all pairs, less the mean of all ranks, over their number."""
+    total = counts.sum()
+    return np.asarray((2 * np.cumsum(counts) - counts - total) / (2 * total))
+
+
+def _tied(bins: RankBins, entries: Entries, spread: Spread, x: Representation) -> np.ndarray:
+    """Say of each bin whether it has more than one value, and all of them are equal but for
+    rounding; of bins with few values only where all have few."""
+    pairs = bins.counts.sum() / 2
+    crowded = bins.counts / 2 > max(1.0, CROWDED * pairs / BINS)
+    lows, highs = np.full(BINS, np.inf), np.full(BINS, -np.inf)
+    for at in rectangles(x.shape[0]) if crowded.any() else ():
+        block = entries(at)
+        places = bins.at(block.copy())
+        chosen = crowded[places]
+        np.minimum.at(lows, places[chosen], block[chosen])
+        np.maximum.at(highs, places[chosen], block[chosen])
+    eps, reach = epsilon(x.array), spread.high - spread.low
+    rounding = min(16 * eps * spread.high, 1e-3 * reach / pairs)
+    return np.asarray(crowded & (np.where(crowded, highs - lows, np.inf) <= rounding))

@@ -1,0 +1,365 @@
+"""Measures of many pairs in blocks of samples: equal to the plain functions, without their
+matrices."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+from conftest import small_blocks
+
+import resemblance as rs
+from resemblance import arrays
+from resemblance.measure import Measure
+from resemblance.measures.all_pairs import concordance, spectral
+from resemblance.measures.all_pairs.grid import grid_of
+from resemblance.representation import Representation, Undefined, comparing
+from resemblance.views import passes, rank_bins, rectangles
+
+
+def variants() -> list[Measure]:
+    """Every measure of the catalogue, with all values of its choices, that is computed in blocks
+    for many samples."""
+    blocked = []
+    for m in rs.list_measures():
+        choices = m.choices | ({"squared": (False, True)} if "squared" in m.defaults else {})
+        for values in itertools.product(*choices.values()):
+            variant = m.where(**dict(zip(choices, values)))
+            if variant.all_pairs and variant.all_pairs.above is not None:
+                blocked.append(variant)
+    return blocked
+
+
+BLOCKED = variants()
+
+
+def latent(n: int, *widths: int, noise: float = 0.1) -> list[np.ndarray]:
+    """Non-linear views of one latent space."""
+    rng = np.random.default_rng(n)
+    points = rng.standard_normal((n, 4))
+    return [
+        np.tanh(points @ rng.standard_normal((4, d))) + noise * rng.standard_normal((n, d))
+        for d in widths
+    ]
+
+
+def data(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two representations of a kind."""
+    rng = np.random.default_rng(1)
+    x, y = latent(45, 6, 9)
+    match kind:
+        case "wide":
+            return tuple(latent(20, 50, 70))  # type: ignore[return-value]
+        case "ties":
+            return rng.integers(2, size=(45, 5)) + 0.0, rng.integers(2, size=(45, 7)) + 0.0
+        case "duplicates":
+            return x[np.arange(45) // 3], y[np.arange(45) // 3]
+        case "nearly equal":
+            return x, x * (1 + 1e-6 * rng.standard_normal(x.shape))
+        case "outlier":
+            return np.concatenate([x[:-1], 1e4 * x[-1:]]), y
+        case "offset":
+            return x + 100, y - 50
+        case "huge and tiny":
+            return 1e100 * x, 1e-100 * y
+        case "few":
+            return x[:5], y[:5]
+        case "one column":
+            return x[:, :1], y
+        case "constant":
+            return np.ones((45, 3)), y
+        case "both constant":
+            return np.ones((45, 3)), np.ones((45, 3))
+        case "one cluster":
+            return np.repeat(x[:2], [40, 5], axis=0), y
+    return x, y
+
+
+KINDS = (
+    "usual", "wide", "ties", "duplicates", "nearly equal", "outlier", "offset", "huge and tiny",
+    "few", "one column", "constant", "both constant", "one cluster",
+)  # fmt: skip
+
+
+def plain(m: Measure, x: Representation, y: Representation) -> float:
+    """The value, or the reason why there is none, from the plain function."""
+    with comparing(x, y):
+        return float(m.function(x, y, **dict(m.parameters)))
+
+
+def outcome(function, *args) -> tuple[object, str]:
+    """What a function returns, and the reason where it is undefined."""
+    try:
+        return function(*args), ""
+    except Undefined as error:
+        return None, str(error)
+
+
+def pair(kind: str) -> tuple[Representation, Representation]:
+    x, y = data(kind)
+    return Representation(x, "X"), Representation(y, "Y")
+
+
+def test_the_measures_with_matrices_of_all_pairs_are_here():
+    names = {m.name for m in BLOCKED}
+    assert {"distance_correlation", "rsm_norm_difference", "rsa", "cka"} <= names
+    assert len(BLOCKED) == 2 + 2 + 16 + 12
+    assert all(m.all_pairs.above == rectangles.ABOVE for m in BLOCKED)
+    assert not rs.cka.where(kernel="cosine").is_in_blocks(Representation(np.ones((5000, 1))))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("m", BLOCKED, ids=str)
+def test_values_are_those_of_the_plain_function(m, kind, monkeypatch):
+    expected, reason = outcome(plain, m, *pair(kind))
+    small_blocks(monkeypatch)
+    scores, blocked_reason = outcome(m.all_pairs, *([r] for r in pair(kind)))
+    assert blocked_reason == reason
+    if reason:
+        return
+    (value,) = scores.values.ravel()
+    bound = scores.diagnostics.get("rank_error", np.zeros((1, 1)))[0, 0]
+    assert value == pytest.approx(expected, rel=1e-10, abs=1e-10 + bound)
+    assert bound < 0.01 or kind in ("few", "one cluster", "outlier") or "kendall" in m.spec
+
+
+@pytest.mark.parametrize("m", BLOCKED, ids=str)
+def test_values_do_not_depend_on_other_pairs(m, monkeypatch):
+    monkeypatch.setattr(concordance, "BINS", 64)
+    x, y, z, w = (Representation(a) for a in latent(40, 6, 9, 50, 6))
+    table = m.all_pairs([x, y, z], [y, w])
+    square = m.all_pairs([x, y, z, w], [x, y, z, w])
+    assert (square.values == square.values.T).all()
+    for (i, a), (j, b) in itertools.product(enumerate([x, y, z]), enumerate([y, w])):
+        alone = m.all_pairs([Representation(a.source)], [Representation(b.source)])
+        if a is not b:  # one array, or two that are equal
+            assert alone.values[0, 0] == table.values[i, j]
+        assert table.values[i, j] == square.values[i, [1, 3][j]]
+        for name, numbers in table.diagnostics.items():
+            assert alone.diagnostics[name][0, 0] == numbers[i, j]
+
+
+@pytest.mark.parametrize("m", BLOCKED, ids=str)
+def test_a_representation_is_most_similar_to_itself(m):
+    x = Representation(latent(40, 6)[0])
+    most_similar = 1.0 if m.larger_is_more_similar else 0.0
+    assert m.all_pairs([x], [x]).values[0, 0] == pytest.approx(most_similar, abs=1e-12)
+
+
+@pytest.mark.parametrize("m", BLOCKED, ids=str)
+def test_tensors_and_single_precision(m, monkeypatch):
+    monkeypatch.setattr(concordance, "BINS", 64)
+    x, y = latent(40, 6, 9)
+    expected = m.all_pairs([Representation(x)], [Representation(y)]).values[0, 0]
+    tensors = [[Representation(torch.tensor(a))] for a in (x, y)]
+    assert m.all_pairs(*tensors).values[0, 0] == pytest.approx(expected, abs=1e-10, rel=1e-10)
+    single = [[Representation(a.astype("float32"), dtype="float32")] for a in (x, y)]
+    assert m.all_pairs(*single).values[0, 0] == pytest.approx(expected, rel=2e-4)
+
+
+@pytest.mark.parametrize("m", BLOCKED, ids=str)
+def test_arrays_of_other_libraries(m, monkeypatch):
+    def read_only(array):
+        copied = arrays.to_numpy(array).copy()
+        copied.flags.writeable = False
+        return copied
+
+    monkeypatch.setattr(concordance, "BINS", 64)
+    x, y = latent(40, 6, 9)
+    expected = m.all_pairs([Representation(x)], [Representation(y)])
+    for module in (passes, rank_bins, spectral):
+        monkeypatch.setattr(module, "to_numpy", read_only)
+    strict = [[Representation(array_api_strict.asarray(a))] for a in (x, y)]
+    assert m.all_pairs(*strict).values[0, 0] == pytest.approx(expected.values[0, 0], rel=1e-12)
+
+
+def test_inputs_are_not_changed(monkeypatch):
+    monkeypatch.setattr(concordance, "BINS", 64)
+    x, y = latent(40, 6, 9)
+    for a in (x, y):
+        a.flags.writeable = False
+    for m in BLOCKED:
+        m.all_pairs([Representation(x)], [Representation(y)])
+
+
+# ------------------------------------------------------------------------------------ many samples
+
+MANY = 4200
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["distance_correlation", "rsm_norm_difference", "rsa[compare=pearson]", "cka[kernel=rbf]"],
+)
+def test_many_samples_need_no_matrix_of_all_pairs(spec):
+    x, y = latent(MANY, 3, 4)
+    m = rs.get_measure(spec)
+    rs.compare({"x": x[:50]}, {"y": y[:50]}, measures=[m], progress=False)
+    tracemalloc.start()
+    result = rs.compare({"x": x}, {"y": y}, measures=[m], progress=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * MANY**2 / 4
+    value = result[m].item()
+    assert value == m.evaluate(Representation(x), Representation(y))
+    assert value == pytest.approx(plain(m, Representation(x), Representation(y)), rel=1e-10)
+
+
+def test_the_bound_of_ranks_is_recorded_of_many_samples():
+    x, y = latent(MANY, 3, 4)
+    (record,) = rs.compare({"x": x}, {"y": y}, measures=["rsa"], progress=False).records()
+    assert 0 < record["rank_error"] < 1e-4
+    (few,) = rs.compare({"x": x[:99]}, {"y": y[:99]}, measures=["rsa"], progress=False).records()
+    assert "rank_error" not in few
+
+
+def test_caveats_and_chance_of_many_samples_need_no_matrix(monkeypatch):
+    x, y = (Representation(a) for a in latent(200, 60, 70))
+    measures = [rs.get_measure(s) for s in ("distance_correlation", "rsa[compare=cosine]")]
+    measures += [rs.cka.where(kernel="rbf"), rs.cka.where(kernel="laplace", estimator="lange")]
+    measures.append(rs.distance_correlation.where(squared=True))
+    expected = [(m.caveat(x, y), m.chance and m.chance(x, y)) for m in measures]
+    assert any(caveat for caveat, _ in expected)
+    monkeypatch.setattr(rectangles, "ABOVE", 100)
+    x, y = (Representation(r.source) for r in (x, y))
+    for m, (caveat, chance) in zip(measures, expected):
+        assert m.caveat(x, y) == caveat
+        if m.chance:
+            assert m.chance(x, y) == pytest.approx(chance, rel=1e-10)
+    assert max(np.size(part) for part in leaves(x) + leaves(y)) <= 200 * 70
+
+
+def leaves(x: Representation) -> list[np.ndarray]:
+    """The arrays of all views."""
+    values = [v if isinstance(v, tuple) else (v,) for v in x.views.values()]
+    return [np.asarray(part) for parts in values for part in parts if not isinstance(part, str)]
+
+
+# --------------------------------------------------------------------------------- selected places
+
+
+@pytest.mark.parametrize("count", [1, 2, 999, 1000])
+@pytest.mark.parametrize("kind", ["normal", "ties", "zeros", "equal", "clusters", "outlier"])
+def test_the_middle_is_selected_in_passes(count, kind, monkeypatch):
+    rng = np.random.default_rng(count)
+    values = {
+        "normal": np.abs(rng.standard_normal(count)),
+        "ties": rng.integers(3, size=count) / 3,
+        "zeros": rng.standard_normal(count).clip(0.5) - 0.5,
+        "equal": np.full(count, 0.1),
+        "clusters": rng.integers(2, size=count) + 1e-12 * rng.random(count),
+        "outlier": np.append(rng.random(count - 1), 1e9),
+    }[kind]
+    monkeypatch.setattr(passes, "COLLECTED", 20)
+    monkeypatch.setattr(passes, "PARTS", 8)
+    middle = (count - 1) // 2, count // 2
+    selected = passes.at_places(lambda: iter(np.split(values, [count // 3])), count, middle, 2e9)
+    scale = 4 * np.finfo(float).eps * 2e9  # equal but for rounding
+    assert selected.mean() == pytest.approx(np.median(values), abs=scale)
+    top = values.max() or 1.0
+    selected = passes.at_places(lambda: iter([values]), count, middle, top)
+    assert selected.mean() == pytest.approx(np.median(values), abs=4 * np.finfo(float).eps * top)
+
+
+@pytest.mark.parametrize("pairs", ["distinct", "all"])
+@pytest.mark.parametrize("n", [2, 3, 4, 40])
+def test_the_median_distance_is_that_of_all(n, pairs, monkeypatch):
+    from resemblance.views.grams import median_distance
+
+    x = latent(n, 5)[0]
+    expected = median_distance(Representation(x), pairs)
+    monkeypatch.setattr(passes, "COLLECTED", 20)
+    selected = passes.middle_distance(Representation(x), pairs)
+    assert selected == pytest.approx(float(expected), rel=1e-14)
+
+
+# ------------------------------------------------------------------------------------------- ranks
+
+
+@pytest.mark.parametrize("shape", ["normal", "heavy tails", "two clusters", "integers"])
+def test_few_bins_have_a_bound_that_holds(shape, monkeypatch):
+    for name, number in (("BINS", 64), ("CELLS", 16), ("SAMPLE", 10)):
+        monkeypatch.setattr(rank_bins, name, number)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((30, 4))
+        if shape == "heavy tails":
+            x = rng.standard_cauchy((30, 4))
+        elif shape == "two clusters":
+            x[:15] += 100
+        elif shape == "integers":
+            x = rng.integers(3, size=(30, 4)) + 0.0
+        y = x + 0.3 * rng.standard_normal(x.shape)
+        for kind in ("euclidean", "cosine"):
+            m = rs.rsa.where(rdm=kind)
+            scores = m.all_pairs([Representation(x)], [Representation(y)])
+            bound = scores.diagnostics["rank_error"][0, 0]
+            error = abs(scores.values[0, 0] - plain(m, Representation(x), Representation(y)))
+            assert 0 < error <= bound
+            assert bound < 1.5
+
+
+def test_ranks_of_ties_are_exact():
+    x, y = pair("ties")
+    for kind in ("euclidean", "cosine"):
+        m = rs.rsa.where(rdm=kind)
+        scores = m.all_pairs([x], [y])
+        assert scores.values[0, 0] == pytest.approx(plain(m, x, y), abs=1e-12)
+        assert scores.diagnostics["rank_error"][0, 0] == 0
+
+
+# --------------------------------------------------------------------------------- eigenvalues, MMD
+
+
+@pytest.mark.parametrize("kind", ["random", "positive", "opposite", "low rank", "zero"])
+def test_the_largest_eigenvalue_is_that_of_the_matrix(kind):
+    rng = np.random.default_rng(0)
+    n = 60
+    q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    spectrum = {
+        "random": rng.standard_normal(n),
+        "positive": np.linspace(0, 1, n),
+        "opposite": np.append(np.linspace(-0.5, 0.5, n - 2), [-1, 1]),
+        "low rank": np.append(np.zeros(n - 2), [-3, 2]),
+        "zero": np.zeros(n),
+    }[kind]
+    matrix = (q * spectrum) @ q.T
+    matrix = (matrix + matrix.T) / 2
+    none = np.zeros((n, n))
+    x, y = (Representation(np.ones((n, 1))) for _ in range(2))
+    entries = [lambda at, m=m: m[at.rows, at.columns].copy() for m in (matrix, none)]
+    values = spectral.largest_eigenvalues(entries, grid_of([x], [y]), np.ones(1), np.ones(1))
+    assert values == pytest.approx([np.abs(spectrum).max()], rel=1e-12)
+
+
+def mmd_of_matrix(x: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
+    """The formula, from the matrix of all distances."""
+    width = max(x.shape[1], y.shape[1])
+    both = np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (x, y)])
+    distances = np.linalg.norm(both[:, None] - both[None], axis=2)
+    n = len(x)
+    sigma = bandwidth * np.median(distances[np.triu_indices(2 * n, 1)])
+    kernel = np.exp(-((distances / sigma) ** 2) / 2)
+    within = kernel[:n, :n].sum() + kernel[n:, n:].sum() - 2 * n
+    return float(np.sqrt(max(0, within / (n * (n - 1)) - 2 * kernel[:n, n:].mean())))
+
+
+@pytest.mark.usefixtures("any_blocks")
+@pytest.mark.parametrize("kind", ["usual", "wide", "ties", "duplicates", "outlier", "few"])
+def test_mmd_is_that_of_the_matrix(kind, monkeypatch):
+    monkeypatch.setattr(passes, "COLLECTED", 100)
+    x, y = data(kind)
+    y = y + 0.5
+    assert rs.mmd(x, y, bandwidth=0.7) == pytest.approx(mmd_of_matrix(x, y, 0.7), abs=1e-8)
+    tensors = torch.tensor(x), torch.tensor(y)
+    assert float(rs.mmd(*tensors, bandwidth=0.7)) == rs.mmd(x, y, bandwidth=0.7)
+
+
+def test_mmd_needs_a_median():
+    x = np.zeros((20, 2))
+    with pytest.raises(Undefined, match="the kernel has no width"):
+        rs.mmd(x, x + np.eye(20, 2))
