@@ -15,7 +15,7 @@ import numpy as np
 from .measure import Measure
 from .representation import Representation
 from .spill import Files, Shared, bytes_of_views, folders_for, lent_views, private_folders
-from .workers import Call, has_processes, workers_of
+from .workers import Call, has_processes, is_local_cluster, workers_of
 
 Measures = tuple[Measure, ...]
 
@@ -108,14 +108,15 @@ def lending(
     """Yield what lends views to the workers of an executor; None if they compute their own.
 
     ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
-    this machine, or that of temporary files, for the processes of a pool. ``memory`` is the budget
+    this machine, or that of temporary files, for the processes of a pool or of a Dask cluster on this
+    machine. ``memory`` is the budget
     of each worker for views.
     """
     if isinstance(executor, ThreadPoolExecutor):
         yield Threads(memory * workers_of(executor))
     elif executor is None or spill is False:
         yield None
-    elif isinstance(spill, str | Path) or has_processes(executor):
+    elif isinstance(spill, str | Path) or has_processes(executor) or is_local_cluster(executor):
         with private_folders(folders_for(spill)) as room:
             yield Files(room)
     else:

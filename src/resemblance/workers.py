@@ -95,6 +95,12 @@ def shares_files(executor: object) -> bool:
     return has_processes(executor) or isinstance(executor, ThreadPoolExecutor)
 
 
+def is_local_cluster(executor: object) -> bool:
+    """Say whether the workers of an executor are those of a Dask cluster on this machine alone."""
+    cluster = getattr(getattr(executor, "_client", None), "cluster", None)
+    return type(cluster).__name__ == "LocalCluster"  # Dask's, which need not be installed
+
+
 def has_processes(executor: object) -> bool:
     """Say whether the workers of an executor are processes of a pool of Python's own."""
     return isinstance(executor, ProcessPoolExecutor | WorkerPool)
