@@ -108,9 +108,8 @@ def lending(
     """Yield what lends views to the workers of an executor; None if they compute their own.
 
     ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
-    this machine, or that of temporary files, for the processes of a pool or of a Dask cluster on this
-    machine. ``memory`` is the budget
-    of each worker for views.
+    this machine, or that of temporary files, for the processes of a pool or of a Dask cluster on
+    this machine. ``memory`` is the budget of each worker for views.
     """
     if isinstance(executor, ThreadPoolExecutor):
         yield Threads(memory * workers_of(executor))
