@@ -61,6 +61,7 @@ LAYERS = [
     {"arguments"},
     {"scoring", "execution"},
     {"compare"},
+    {"costs", "tallies", "forecast"},
     {"inference"},
     {"grounding"},
     {"results"},

@@ -9,6 +9,7 @@ from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
 from .faces import Product
+from .forecast import Forecast, plan
 from .inference import Evidence, evidence, load_evidence
 from .inference.planning import samples_for
 from .measure import Measure, measure
@@ -37,6 +38,7 @@ __all__ = [
     "Drift",
     "DriftReport",
     "Evidence",
+    "Forecast",
     "Measure",
     "Product",
     "Representation",
@@ -62,6 +64,7 @@ __all__ = [
     "measure",
     "neighbour_recall",
     "pair_view",
+    "plan",
     "preset",
     "read_subjects",
     "samples_for",
