@@ -62,6 +62,7 @@ LAYERS = [
     {"scoring", "execution"},
     {"compare"},
     {"stream"},
+    {"costs", "tallies", "forecast"},
     {"inference"},
     {"grounding"},
     {"results"},

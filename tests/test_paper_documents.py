@@ -18,6 +18,9 @@ DOCS = ROOT / "docs"
 MEASURED = {
     "paper_costs.md",
     "evidence-costs.md",
+    "how-big-checks.md",
+    "how-big-families.md",
+    "how-big-measures.md",
     "inference-elsewhere.md",
     "stream-costs.md",
     "validity-coverage.md",

@@ -9,6 +9,7 @@ from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
 from .faces import Product
+from .forecast import Forecast, plan
 from .inference import Evidence, evidence, load_evidence
 from .inference.planning import samples_for
 from .joining import join_samples
@@ -32,6 +33,7 @@ __all__ = [
     "Drift",
     "DriftReport",
     "Evidence",
+    "Forecast",
     "Measure",
     "Product",
     "Representation",
@@ -58,6 +60,7 @@ __all__ = [
     "measure",
     "neighbour_recall",
     "pair_view",
+    "plan",
     "preset",
     "read_subjects",
     "samples_for",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,9 @@ from ..catalogue import list_measures
 from ..compare import compare
 from ..comparison import Comparison
 from ..extras import NEEDS, check
+from ..forecast import Forecast, plan
 from ..report import write_page
+from ..report.of_forecast import emit_forecast
 from ..report.output import deliver, emit, show
 from ..store import Store
 from ..tiles import parse_bytes
@@ -34,10 +37,12 @@ DEMO: dict[bool, dict[str, int]] = {
     False: {},
     True: {"seeds": 2, "epochs": 12, "images": 200},
 }  # by --small
+LONG = 60  # seconds of work that are announced
 COMPARE = (
     "compare layer1.npy layer2.npy -m cka,procrustes",
     'compare run1/ run2/ -m "cka[estimator=debiased]" -o values.csv --html page.html',
     'compare layers.npz -m "default,mine.py:my_measure[power=2]" --save run.comparison',
+    "compare layers.npz --plan",
 )
 MEASURES = ("measures --family cca", "measures --invariant-to orthogonal")
 EXPLAIN = ("explain cka", 'explain "cka[estimator=debiased]"', "explain feature_split")
@@ -85,6 +90,9 @@ Jobs = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option(help="Computes on the Dask cluster of this address, not here.")
 ]
+Planned = Annotated[
+    bool, typer.Option("--plan", help="Say how long it will take and how much memory; no more.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
 
 
@@ -98,29 +106,31 @@ def compare_command(
     memory: Memory = "half",
     jobs: Jobs = None,
     scheduler: Scheduler = None,
+    planned: Planned = False,
     quiet: Quiet = False,
 ) -> int:
     """Compare representations (samples, features) of the same samples by many measures.
 
     The results go to standard output, the progress to standard error.
     """
-    from ..sources.files import read_files
-
     kind = choose_format(format, output)
     check_targets(kind, inputs, output, html, save)
     parse_bytes(memory)
     chosen = chosen_measures(measures)
-    check_inputs(inputs)
-    representations = read_files(inputs)
-    if len(representations) < 2:
-        raise ValueError(f"two representations are needed for a comparison; {inputs[0]} is one")
+    representations = _read(inputs)
     progress = not quiet and sys.stderr.isatty()
-    options: dict[str, Any] = {"memory": memory, "progress": progress, "save": save}
+    work: dict[str, Any] = {"measures": chosen, "memory": memory, "save": save}
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
     try:
         with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
-            comparison = compare(representations, measures=chosen, executor=executor, **options)
+            if planned or progress:
+                forecast = plan(representations, executor=executor, **work)
+                if planned:
+                    emit_forecast(forecast, kind, output)
+                    return 0
+                announce(forecast)
+            comparison = compare(representations, executor=executor, progress=progress, **work)
         _write(comparison, kind, output, html)
     except KeyboardInterrupt:
         return interrupted(save)
@@ -215,6 +225,17 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
     )
 
 
+def _read(inputs: list[str]) -> Mapping[str, Any]:
+    """Return the representations in files; ``ValueError`` for fewer than two."""
+    from ..sources.files import read_files
+
+    check_inputs(inputs)
+    representations = read_files(inputs)
+    if len(representations) < 2:
+        raise ValueError(f"two representations are needed for a comparison; {inputs[0]} is one")
+    return representations
+
+
 def _write(comparison: Comparison, kind: str, output: Path | None, html: Path | None) -> None:
     emit(comparison, kind, output)
     if html:
@@ -237,6 +258,12 @@ def verdict(comparison: Comparison, quiet: bool) -> int:
     total = len(comparison.measures) * len(comparison.rows) * len(comparison.columns)
     many, reason = sum(group.values for group in failed), failed[0].reason
     return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
+
+
+def announce(forecast: Forecast) -> None:
+    """Say on standard error what a long comparison will take."""
+    if forecast.seconds > LONG:
+        print(f"{forecast.line}; --plan says more", file=sys.stderr)
 
 
 def interrupted(save: Path | None, results: str = "results") -> int:
