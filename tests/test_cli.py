@@ -831,10 +831,10 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
 
 
 def test_a_warning_is_one_plain_line(folder):
-    words = ("compare", "a.npy", "b.npy", "-m", "distance_correlation", "--memory", "10kB")
+    words = ("compare", "a.npy", "b.npy", "-m", "distance_correlation", "--memory", "5kB")
     out, err = process(*words).communicate(timeout=60)
     assert "distance_correlation" in out
-    text = r"memory='10kB' is less than one pair takes \(distance_correlation .* kB\); .*"
+    text = r"memory='5kB' is less than one pair takes \(distance_correlation .* kB\); .*"
     assert re.fullmatch(rf"warning: compare: {text}\n", err)
     assert process(*words, "--quiet").communicate(timeout=60)[1] == ""
 

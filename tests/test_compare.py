@@ -370,10 +370,10 @@ def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp
 
 def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
     with pytest.warns(
-        UserWarning, match=r"memory='20 kB' is less .*\(distance_correlation \d+\.?\d* kB\); it is"
+        UserWarning, match=r"memory='15 kB' is less .*\(distance_correlation \d+\.?\d* kB\); it is"
     ):
         result = rs.compare(
-            reps, measures=["procrustes", "distance_correlation"], memory="20 kB", progress=False
+            reps, measures=["procrustes", "distance_correlation"], memory="15 kB", progress=False
         )
     assert np.array_equal(result["distance_correlation"], plain["distance_correlation"])
 
