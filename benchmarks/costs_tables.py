@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from resemblance.measure import FAMILIES, Measure
 from resemblance.tiles import in_units, pair_bytes
 
 GENERATED = Path(__file__).parents[1] / "docs" / "_generated"
+LARGE = Path(__file__).with_name("memory_50000.csv")
 MADE = "<!-- made by benchmarks/costs.py; change the code, not this file -->"
 
 
@@ -111,6 +113,21 @@ def of_checks(checks: Iterable[Sequence[object]]) -> str:
     return grid(["comparison", "measures", "predicted", "measured"], lines)
 
 
+def of_large() -> str:
+    """Return what each measure takes for one pair of 50,000 samples, alone in a process."""
+    with LARGE.open() as stream:
+        rows = sorted(csv.DictReader(stream), key=lambda row: row["measure"])
+    lines = [
+        [
+            f"`{row['measure']}`",
+            row["failure"] or f"{float(row['cpu_seconds']):.1f}",
+            f"{int(row['peak_bytes'] or 0) / 1e9:.2f}",
+        ]
+        for row in rows
+    ]
+    return grid(["measure", "CPU seconds", "peak memory of the process, GB"], lines)
+
+
 def write() -> None:
     """Write the tables."""
     table, stored = cost_table(), json.loads(MEASURED.read_text("utf-8"))
@@ -122,6 +139,7 @@ def write() -> None:
             of_measures(table),
         ),
         "checks": (f"{about}.", of_checks(stored["checks"])),
+        "large": (f"{about}: one pair of 50,000 x 64.", of_large()),
     }
     for name, (words, text) in tables.items():
         path = GENERATED / f"how-big-{name}.md"

@@ -21,6 +21,7 @@ MEASURED = {
     "evidence-costs.md",
     "how-big-checks.md",
     "how-big-families.md",
+    "how-big-large.md",
     "how-big-measures.md",
     "inference-elsewhere.md",
     "stream-costs.md",
