@@ -75,3 +75,17 @@ def test_files_folders_parts_states_and_functions_give_the_same(folder, capsys):
 def test_mistakes_are_one_line(folder, capsys, arguments, message, code):
     assert run(["stream", *arguments]) == code
     assert message in capsys.readouterr().err
+
+
+def test_compare_streams_with_the_defaults_of_the_command(folder, capsys):
+    arguments = ["all", "-m", "cka,procrustes", "--format", "csv"]
+    assert run(["stream", *arguments]) == 0
+    expected = capsys.readouterr().out
+    assert run(["compare", "--stream", *arguments]) == 0
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize("option", [["--save", "r.db"], ["--jobs", "2"], ["--plan"]])
+def test_compare_refuses_what_streams_do_not_have(folder, capsys, option):
+    assert run(["compare", "--stream", "all", *option]) == 2
+    assert f"{option[0]} does not go with --stream" in capsys.readouterr().err

@@ -93,6 +93,10 @@ Scheduler = Annotated[
 Planned = Annotated[
     bool, typer.Option("--plan", help="Say how long it will take and how much memory; no more.")
 ]
+Streamed = Annotated[
+    bool,
+    typer.Option("--stream", help="Read samples in batches and keep sums: resemblance stream."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
 
 
@@ -107,12 +111,16 @@ def compare_command(
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     planned: Planned = False,
+    streamed: Streamed = False,
     quiet: Quiet = False,
 ) -> int:
     """Compare representations (samples, features) of the same samples by many measures.
 
     The results go to standard output, the progress to standard error.
     """
+    if streamed:
+        refused = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
+        return _stream(inputs, measures, refused, (format, output, html, quiet))
     kind = choose_format(format, output)
     check_targets(kind, inputs, output, html, save)
     parse_bytes(memory)
@@ -124,19 +132,42 @@ def compare_command(
         warnings.simplefilter("ignore", UserWarning)
     try:
         with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
-            if planned or progress:
-                forecast = plan(representations, executor=executor, **work)
-                if planned:
-                    emit_forecast(forecast, kind, output)
-                    return 0
-                announce(forecast)
+            if planned:
+                emit_forecast(plan(representations, executor=executor, **work), kind, output)
+                return 0
+            if progress:
+                announce(plan(representations, executor=executor, **work))
             comparison = compare(representations, executor=executor, progress=progress, **work)
         _write(comparison, kind, output, html)
     except KeyboardInterrupt:
         return interrupted(save)
-    if not quiet and (written := [str(path) for path in (output, html, save) if path]):
-        print(f"wrote {', '.join(written)}", file=sys.stderr)
+    if not quiet:
+        tell_written(output, html, save)
     return verdict(comparison, quiet)
+
+
+def tell_written(*paths: Path | None) -> None:
+    """Say which files were written."""
+    if written := [str(path) for path in paths if path]:
+        print(f"wrote {', '.join(written)}", file=sys.stderr)
+
+
+def _stream(
+    inputs: list[str],
+    measures: list[str] | None,
+    refused: dict[str, Any],
+    shown: tuple[str | None, Path | None, Path | None, bool],
+) -> int:
+    """Do what the command ``stream`` does; ``ValueError`` for an option that it does not have."""
+    from .stream import stream_command
+
+    if present := [name for name, value in refused.items() if value]:
+        raise ValueError(
+            f"{present[0]} does not go with --stream, which reads everything once; `resemblance "
+            "stream` has options to keep the sums, and to merge those of workers"
+        )
+    kind, output, html, quiet = shown
+    return stream_command(inputs, measures, format=kind, output=output, html=html, quiet=quiet)
 
 
 def measures_command(

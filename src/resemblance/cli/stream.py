@@ -17,7 +17,7 @@ from ..report import write_page
 from ..report.output import emit
 from ..sources.files import read_files
 from ..stream import Stream
-from .comparing import Format, Measures, Output, Page, Quiet, verdict
+from .comparing import Format, Measures, Output, Page, Quiet, tell_written, verdict
 from .options import check_choice, check_targets, choose_format, chosen_measures, own_function
 
 STREAM = (
@@ -86,8 +86,8 @@ def stream_command(
     emit(comparison, kind, output)
     if html:
         write_page(comparison, html)
-    if not quiet and (written := [str(path) for path in (output, html, state) if path]):
-        print(f"wrote {', '.join(written)}", file=sys.stderr)
+    if not quiet:
+        tell_written(output, html, state)
     return verdict(comparison, quiet)
 
 
