@@ -42,8 +42,8 @@ def rsm_norm_differences(
     """Norms of the differences of the distances of many pairs.
 
     Frobenius norms take one pass, and another one for nearly equal distances. Spectral norms take
-    one for each step of the Lanczos process, about ten. O(n^2 d) time for each representation and
-    O(n^2) for each pair, O(n d) memory.
+    one for each step of the Lanczos process, ten to twenty. O(n^2 d) time for each representation
+    and O(n^2) for each pair, O(n d) memory.
     """
     grid = grid_of(xs, ys)
     a, b = grid.ends([scalar(size(r)) for r in grid.representations])
