@@ -60,6 +60,9 @@ def data(kind: str) -> tuple[np.ndarray, np.ndarray]:
             return x[np.arange(45) // 3], y[np.arange(45) // 3]
         case "nearly equal":
             return x, x * (1 + 1e-6 * rng.standard_normal(x.shape))
+        case "turned":
+            (x,) = latent(300, 6)
+            return x, x @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
         case "outlier":
             return np.concatenate([x[:-1], 1e4 * x[-1:]]), y
         case "offset":
@@ -81,7 +84,7 @@ def data(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 KINDS = (
     "usual", "wide", "ties", "duplicates", "nearly equal", "outlier", "offset", "huge and tiny",
-    "few", "one column", "constant", "both constant", "one cluster",
+    "few", "one column", "constant", "both constant", "one cluster", "turned",
 )  # fmt: skip
 
 

@@ -210,8 +210,9 @@ def test_cka_of_other_kernels_by_its_definition(kernel, shape, rng):
     )
 
 
-def test_cosine_cka_needs_two_directions(rng):
-    x, y = np.outer(rng.uniform(1, 2, 30), rng.standard_normal(7)), rng.standard_normal((30, 7))
+@pytest.mark.parametrize("n", [30, 3000])
+def test_cosine_cka_needs_two_directions(n, rng):
+    x, y = np.outer(rng.uniform(1, 2, n), rng.standard_normal(7)), rng.standard_normal((n, 7))
     with pytest.raises(
         rs.Undefined, match="all samples of representation 'X' have the same direction"
     ):

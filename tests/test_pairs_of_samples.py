@@ -93,3 +93,9 @@ def test_values_that_have_no_span_have_ranks():
     assert np.array_equal(average_ranks(np.ones(5), compiled=1), np.full(5, 3.0))
     infinite = np.array([np.inf, 0.0, -np.inf])
     assert np.array_equal(average_ranks(infinite, compiled=1), [3, 2, 1])
+
+
+@pytest.mark.parametrize("reach", [1e-310, 5e-324, 1.5e308])
+def test_a_span_as_small_or_large_as_numbers_can_have_is_no_obstacle(reach):
+    values = np.random.default_rng(3).random(1000) * reach
+    assert np.array_equal(average_ranks(values, compiled=1), rankdata(values))

@@ -181,6 +181,27 @@ def test_the_state_does_not_grow_with_the_samples(tmp_path):
 # ------------------------------------------------------------------------------- kinds of data
 
 
+@pytest.mark.parametrize("spec", ["subspace_overlap[k=2]", "svcca[explained_variance=0.9999985]"])
+def test_components_that_rounding_takes_for_each_other_have_no_value(spec):
+    """Five components are tied, so all count; sums of squares see differences of 1e-10 of them."""
+    m, rng = rs.get_measure(spec), np.random.default_rng(0)
+    basis = rng.standard_normal((800, 6))
+    basis = np.linalg.qr(basis - basis.mean(axis=0))[0] * [1, *5 * [1e-3]]
+    x = basis @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    layers = {"a": x, "b": rng.standard_normal((800, 4))}
+    with pytest.raises(rs.Undefined, match=r"which are larger; .*method='qr'"):
+        m(*streamed(layers).representations().values())
+    assert_same(m, layers, streamed(layers, method="qr"))
+
+
+def test_what_shrinkage_leaves_of_rounding_is_recorded():
+    stream = streamed(related(condition=1e7))
+    for shrinkage, low, high in ((0.1, 1e-13, 1e-10), (1e-6, 1e-9, 1e-6)):
+        m = rs.riemannian.where(shrinkage=shrinkage)
+        assert_same(m, related(condition=1e7), stream, tolerance=high)
+        assert low < m.diagnostics(*stream.representations().values())["conditioning"] < high
+
+
 @pytest.mark.parametrize("method", ["gram", "qr"])
 def test_float32_is_cut_where_all_samples_at_once_are(method):
     rng = np.random.default_rng(0)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, scalar, to_numpy
+from .arrays import Array, to_numpy
 from .representation import Representation, StreamOrigin, Undefined, title
 from .views.points import column_norms
-from .views.spectra import components_for, decomposition, resolution
+from .views.resi_code import resi_svcca_components
+from .views.spectra import components_for, decomposition, resolution, with_tied
 
 JOINT = "sample_rotation"  # the claim of a measure that sums of products decide
 LIMIT = 1e-4  # relative error of whitening from which there is no value
@@ -77,7 +78,8 @@ def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
 def conditioning(
     x: Representation, y: Representation, *, ridge: float = 0.0, **_: Any
 ) -> dict[str, float]:
-    """Relative error of whitening in streams; nothing for samples at hand.
+    """Relative error of whitening in streams, of Gram matrices plus a multiple ``ridge`` of the
+    identity, where their trace is 1; nothing for samples at hand.
 
     Raises ``Undefined`` above 1e-4.
     """
@@ -89,11 +91,20 @@ def conditioning_of_columns(x: Representation, y: Representation, **_: Any) -> d
     return _recorded(x, y, lambda r: _loss(r, decomposition(r, centered=False).singular))
 
 
+def conditioning_of_shrinkage(
+    x: Representation, y: Representation, *, shrinkage: float
+) -> dict[str, float]:
+    """:func:`conditioning` of Gram matrices of mean eigenvalue 1 - shrinkage, plus shrinkage."""
+    ridge = shrinkage / max(1 - shrinkage, EPSILON) / x.n_samples
+    return conditioning(x, y, ridge=ridge)
+
+
 def conditioning_of_variance(
-    x: Representation, y: Representation, *, explained_variance: float, **_: Any
+    x: Representation, y: Representation, *, explained_variance: float, truncation: str
 ) -> dict[str, float]:
     """:func:`conditioning` of the components with this fraction of the variance."""
-    return _recorded(x, y, lambda r: _leading(r, components_for(r, explained_variance)))
+    count = components_for if truncation == "variance" else resi_svcca_components
+    return _recorded(x, y, lambda r: _leading(r, count(r, explained_variance=explained_variance)))
 
 
 def conditioning_of_components(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
@@ -107,8 +118,8 @@ def _recorded(x: Representation, y: Representation, loss: Any) -> dict[str, floa
     error, worst = max((loss(r), title(r)) for r in (x, y))
     if error > LIMIT:
         raise Undefined(
-            f"whitening {worst} would leave an error of {min(error, 1.0):.0e}, for the smallest of "
-            f"its directions are lost in rounding; {_remedy(x.origin.power)}"
+            f"whitening {worst} would leave an error of {min(error, 1.0):.0e}, for rounding hides "
+            f"the smallest of its directions, or which are larger; {_remedy(x.origin.power)}"
         )
     return {"conditioning": error}
 
@@ -120,10 +131,14 @@ def _remedy(power: int) -> str:
 
 
 def _leading(x: Representation, count: int) -> float:
-    singular = decomposition(x).singular
-    if count >= singular.shape[0]:
+    """Rounding, magnified by how near the last of the leading components, with those that are tied
+    with it, is to the first that is left out: it turns these into each other."""
+    singular, power = to_numpy(decomposition(x).singular), _power(x)
+    kept = with_tied(x, count=count)
+    if kept == len(singular):
         return _loss(x, singular)
-    return _magnified(x, scalar(singular[0] / singular[count - 1]))
+    shares = (singular / singular[0]) ** power
+    return EPSILON / float(shares[kept - 1] - shares[kept])
 
 
 def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
@@ -134,14 +149,13 @@ def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
     """
     values = to_numpy(singular)
     smallest = float(np.hypot(values[-1], ridge**0.5))
-    power = x.origin.power if x.origin else 1
-    if power == 2 and len(values) < _varying(x) and resolution(x) < EPSILON**0.5:
+    if _power(x) == 2 and len(values) < _varying(x) and resolution(x) < EPSILON**0.5:
         smallest = min(smallest, (EPSILON + ridge) ** 0.5)
-    return _magnified(x, float(values[0]) / smallest)
+    return float(EPSILON * (values[0] / smallest) ** _power(x))
 
 
-def _magnified(x: Representation, condition: float) -> float:
-    return EPSILON * condition ** (x.origin.power if x.origin else 1)
+def _power(x: Representation) -> int:
+    return x.origin.power if x.origin else 1
 
 
 def _varying(x: Representation) -> int:

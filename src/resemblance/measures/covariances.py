@@ -19,6 +19,7 @@ from ..arrays import (
 )
 from ..measure import measure
 from ..representation import Representation
+from ..streamed import conditioning_of_shrinkage
 from ..views.pairs import basis_overlap, cross_products, nuclear_norm, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import components_for, decomposition, energy, smallest_singular, with_tied
@@ -102,6 +103,7 @@ def bures(x: Representation, y: Representation) -> Array:
     invariant_to=SHAPE,
     version=2,
     limits={"shrinkage": (1e-6, 1)},
+    diagnostics=conditioning_of_shrinkage,
     uninformative=of_shrunk_grams,
 )
 def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) -> Array:

@@ -279,7 +279,7 @@ def rsm_norm_difference(
 
     X is (n, d), Y is (n, e). In the units of the activations and growing with n. O(n^2 d) time,
     n^2/2 numbers per representation, n^2 for ``"spectral"``; none for more than 4096 samples, in
-    one pass over the pairs, or about twenty for the spectral norm. Defined for all finite data (a
+    one pass over the pairs, or ten to twenty for the spectral norm. Defined for all finite data (a
     constant representation has no distances). A metric between distance matrices.
 
     Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of

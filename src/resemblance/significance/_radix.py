@@ -1,4 +1,4 @@
-"""Compiled kernels of :func:`.ranks.average_ranks`, for millions of values."""
+"""A radix sort of millions of values, and their ranks: compiled kernels."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> 
     Neighbours within ``rounding`` share their mean rank. No ranks, of shape (0,), where so many
     values crowd together that another way is faster.
     """
-    n, scale = len(vector), STEPS / (high - low)
-    keys = _by_steps(vector, low, scale)
+    n, reach = len(vector), high - low
+    keys = by_steps(vector, low, reach)
     if not _is_finished(vector, keys):
         return np.empty(0)
-    ranks, near, start = np.empty(n), np.uint64(min(rounding * scale, STEPS) + 2), 0
+    ranks, near, start = np.empty(n), np.uint64(min(rounding / reach, 1.0) * STEPS + 2), 0
     for stop in range(1, n + 1):
         # Only of steps so near each other that values may tie, the values are looked at.
         if stop < n and (keys[stop] >> HALF) - (keys[stop - 1] >> HALF) <= near:
@@ -38,9 +38,12 @@ def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> 
 
 
 @compiled
-def _by_steps(vector: np.ndarray, low: float, scale: float) -> np.ndarray:
+def by_steps(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
     """Keys in the order of the steps, those of the same step by position: three passes of a radix
-    sort, the lowest digit first."""
+    sort, the lowest digit first.
+
+    Values are from ``low`` to ``low + reach``, and the lower half of a key is the position.
+    """
     n = len(vector)
     keys, other, counts = (
         np.empty(n, np.uint64),
@@ -48,7 +51,8 @@ def _by_steps(vector: np.ndarray, low: float, scale: float) -> np.ndarray:
         np.zeros((3, 2048), np.int64),
     )
     for i in range(n):
-        step = np.uint64(np.int64((vector[i] - low) * scale))
+        # The quotient first, as the steps in a reach below 1e-299 are more than a number can be
+        step = np.uint64(np.int64((vector[i] - low) / reach * STEPS))
         keys[i] = step << HALF | np.uint64(i)
         counts[0, step & DIGIT] += 1
         counts[1, (step >> BITS) & DIGIT] += 1

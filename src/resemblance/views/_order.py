@@ -7,54 +7,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..compiled import compiled
+from ..significance._radix import by_steps
 
 Ints: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
-Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
-
-STEPS = 2.0**32 - 1  # the range of values in steps, which are what a key has of a value
-HALF, BITS, DIGIT = np.uint64(32), np.uint64(11), np.uint64(2047)
-POSITION = np.uint64(0xFFFFFFFF)
 
 
 def ascending(values: Floats) -> Ints:
     """Positions of values, none of them negative, in ascending order; that of equal values is
     free."""
-    order = by_steps(values, float(values.max(initial=0)) or 1.0)
+    keys = by_steps(values, 0.0, float(values.max(initial=0)) or 1.0)
+    order = keys.astype(np.uint32).view(np.int32)  # the lower half is the position
     due = values.take(order)
     if (due[1:] < due[:-1]).any():  # a few are less than a step apart, or crowds
         order = order.take(np.argsort(due, kind="stable"))
     return order
-
-
-@compiled
-def by_steps(values: Floats, largest: float) -> Ints:
-    """Positions in ascending order of the values in steps, a 2^32-th of the largest: a radix sort
-    of three digits.
-
-    A key is the number of steps and, in its lower half, the position.
-    """
-    n = len(values)
-    keys, other = np.empty(n, np.uint64), np.empty(n, np.uint64)
-    ends = np.zeros((3, 2048), np.int64)
-    for i in range(n):
-        step = np.uint64(values[i] / largest * STEPS)
-        keys[i] = step << HALF | np.uint64(i)
-        for k in range(3):
-            ends[k, (step >> (np.uint64(k) * BITS)) & DIGIT] += 1
-    for k in range(3):
-        move_by_digit(keys, other, HALF + np.uint64(k) * BITS, np.cumsum(ends[k]) - ends[k])
-        keys, other = other, keys
-    return (keys & POSITION).astype(np.int32)
-
-
-@compiled
-def move_by_digit(keys: Words, sorted_keys: Words, shift: np.uint64, starts: Ints) -> None:
-    """Sort keys by one digit, in their order where it is the same."""
-    for key in keys:
-        digit = (key >> shift) & DIGIT
-        sorted_keys[starts[digit]] = key
-        starts[digit] += 1
 
 
 @compiled

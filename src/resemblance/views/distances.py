@@ -49,6 +49,11 @@ def squared_lengths(points: Array) -> Array:
     return namespace(points).sum(points * points, axis=1)
 
 
+def rounding_of_squares(points: Array) -> float:
+    """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
+    return max(4.0, points.shape[1] ** 0.5) * epsilon(points)  # sums of so many products
+
+
 def squared_distance_block(
     points: Array, squares: Array, start: int, stop: int, first: int = 0
 ) -> Array:
@@ -60,7 +65,7 @@ def squared_distance_block(
     both = squares[start:stop, None] + squares[None, first:]
     # Scaled by a power of two, whose products are exact, before they are summed.
     products = (-2 * points[start:stop, :]) @ xp.matrix_transpose(points[first:, :])
-    rounding = max(4, points.shape[1] ** 0.5) * epsilon(points)  # of sums of so many products
+    rounding = rounding_of_squares(points)
     if isinstance(points, np.ndarray):  # the same, in its place
         products += both
         both *= rounding

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import (
     Array,
     carries_gradient,
+    detach,
     device,
     epsilon,
     inner,
@@ -86,8 +87,9 @@ def centered_directions(x: Representation) -> Array:
     """Rows at unit length minus their mean, never wider than n: their inner products are the
     centred cosines."""
     rows = row_directions(x)
-    centered = rows - x.xp.mean(rows, axis=0, keepdims=True)
-    if scalar(norm(centered)) <= 16 * epsilon(rows) * rows.shape[0] ** 0.5:
+    shifted = rows - detach(rows[:1, :])  # a mean of many equal numbers is not exactly that number
+    centered = shifted - x.xp.mean(shifted, axis=0, keepdims=True)
+    if scalar(norm(centered)) <= 16 * epsilon(rows) * x.n_samples**0.5:
         raise Undefined(
             f"all samples of {title(x)} have the same direction: their cosines do not differ"
         )

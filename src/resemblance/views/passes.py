@@ -83,8 +83,8 @@ def distance_margins(x: Representation) -> Margins:
     return margins_of(distances_of(preshape(x)), x.shape[0])
 
 
-def centred_distances(x: Representation) -> Entries:
-    """Double-centred distances between the samples of the pre-shape."""
+def centred_distance_entries(x: Representation) -> Entries:
+    """Entries of the double-centred distances between the samples of the pre-shape."""
     points = preshape(x)
     return double_centred(distances_of(points), distance_margins(x), points)
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, device, epsilon, inner, namespace, scalar
+from ..arrays import Array, carries_gradient, device, inner, namespace, scalar
 from ..representation import Representation, view
-from .distances import squared_lengths
+from .distances import rounding_of_squares, squared_lengths
 from .points import preshape, standardized_rows, unit_rows
 
 ABOVE = 4096  # samples; a matrix of all pairs of more is not stored
@@ -76,7 +76,7 @@ def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
 
     Distances below the rounding error of the products are zero, as in :mod:`.distances`.
     """
-    xp, eps = namespace(points), 4 * epsilon(points)
+    xp, rounding = namespace(points), rounding_of_squares(points)
     targets = points if others is None else others
     squares, lengths = squared_lengths(points), squared_lengths(targets)
     largest, transposed = scalar(xp.max(squares) + xp.max(lengths)), xp.matrix_transpose(targets)
@@ -86,9 +86,9 @@ def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
         block = (-2 * points[at.rows, :]) @ transposed[:, at.columns]
         block += both
         on_diagonal = others is None and at.is_square
-        if not on_diagonal and scalar(xp.min(block)) > eps * largest:
+        if not on_diagonal and scalar(xp.min(block)) > rounding * largest:
             return block
-        block = xp.where(block <= eps * both, xp.zeros_like(block), block)
+        block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
         return without_diagonal(block) if on_diagonal else block
 
     return entries

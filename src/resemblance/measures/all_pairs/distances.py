@@ -9,7 +9,7 @@ import numpy as np
 from ...arrays import inner, scalar
 from ...faces import Scores
 from ...representation import Representation
-from ...views.passes import centred_distances, distance_margins
+from ...views.passes import centred_distance_entries, distance_margins
 from ...views.points import preshape, size
 from ...views.rectangles import Entries, ExactSum, distances_of, products, rectangles
 from .grid import PairGrid, grid_of
@@ -29,7 +29,7 @@ def distance_correlations(
     """
     grid = grid_of(xs, ys)
     energies = [distance_margins(r).energy for r in grid.representations]
-    matrices = [centred_distances(r) for r in grid.representations]
+    matrices = [centred_distance_entries(r) for r in grid.representations]
     a, b = grid.ends(energies)
     values = products(matrices, grid.pairs, grid.samples) / (np.sqrt(a) * np.sqrt(b))
     values = np.clip(values, 0, 1)
@@ -42,8 +42,8 @@ def rsm_norm_differences(
     """Norms of the differences of the distances of many pairs.
 
     Frobenius norms take one pass, and another one for nearly equal distances. Spectral norms take
-    one for each step of the Lanczos process, about ten. O(n^2 d) time for each representation and
-    O(n^2) for each pair, O(n d) memory.
+    one for each step of the Lanczos process, ten to twenty. O(n^2 d) time for each representation
+    and O(n^2) for each pair, O(n d) memory.
     """
     grid = grid_of(xs, ys)
     a, b = grid.ends([scalar(size(r)) for r in grid.representations])
