@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -104,13 +106,22 @@ def _numbers(name: str, scores: Sequence[Scored]) -> np.ndarray:
 
 
 def empty_matrix(rows: int, columns: int) -> np.ndarray:
-    """Return a matrix of NaN; a large one is in a temporary file that nobody else sees."""
-    if 8 * rows * columns <= LARGE:
-        return np.full((rows, columns), np.nan)
-    with tempfile.TemporaryFile(prefix="resemblance-") as file:  # the map keeps it until it ends
-        matrix: np.ndarray = np.memmap(file, dtype=np.float64, mode="w+", shape=(rows, columns))
-    matrix[:] = np.nan
-    return matrix
+    """Return a matrix of NaN; a large one is in a temporary file that nobody else sees.
+
+    It is in memory where the disk has no room: a map of a file that cannot grow ends the process.
+    """
+    size = 8 * rows * columns
+    if size > LARGE:
+        with (
+            suppress(OSError),
+            tempfile.TemporaryFile(prefix="resemblance-") as file,  # the map keeps it
+        ):
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            matrix: np.ndarray = np.memmap(file, dtype=np.float64, mode="r+", shape=(rows, columns))
+            matrix[:] = np.nan
+            return matrix
+    return np.full((rows, columns), np.nan)
 
 
 class Matrix:
