@@ -8,7 +8,7 @@ from .compare import compare
 from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
-from .faces import Product
+from .faces import AllPairs, Product, Scores
 from .inference import Evidence, evidence, load_evidence
 from .inference.planning import samples_for
 from .joining import join_samples
@@ -28,6 +28,7 @@ from .views.recall import neighbour_recall
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllPairs",
     "Comparison",
     "Drift",
     "DriftReport",
@@ -35,6 +36,7 @@ __all__ = [
     "Measure",
     "Product",
     "Representation",
+    "Scores",
     "Statistic",
     "Stream",
     "Subject",

@@ -55,6 +55,8 @@ def _is_jax(array: Array) -> bool:
 
 def is_double(array: Array) -> bool:
     """Say whether an array is stored in double precision."""
+    if isinstance(array, np.ndarray):  # this is asked for each pair, and texts take long
+        return bool(array.dtype == np.float64)
     return str(array.dtype).rpartition(".")[2] == "float64"
 
 

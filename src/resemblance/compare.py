@@ -80,9 +80,9 @@ def compare(
         computes only the missing results: after an interruption, or for more measures and
         representations.
     spill : where the tasks of an executor find views, which are then computed once. Default: the
-        memory that threads share; for the processes of a pool of Python's own and a
+        memory that threads share; for the processes of a pool of Python's own, and for a
         ``LocalCluster`` of Dask, files in the memory of this machine, or among its temporary files
-        where that is full; the memory of a Dask cluster of other machines. A folder that all
+        if there is more room; the memory of a Dask cluster of other machines. A folder that all
         workers see serves any executor; its files are removed in the end. False, and by default
         with other executors: each task computes its own. Tensors are not shared between processes.
 
