@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 import zlib
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -39,6 +41,18 @@ def many() -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def compared(many):
     return rs.compare(many, measures=["cka", "procrustes"], progress=False)
+
+
+def fork_pool():
+    return ProcessPoolExecutor(2, get_context("fork"))
+
+
+def spawn_pool():
+    return ProcessPoolExecutor(2, get_context("spawn"))
+
+
+def threads():
+    return ThreadPoolExecutor(2)
 
 
 def test_a_symmetric_matrix_has_each_score_twice():
@@ -95,6 +109,17 @@ def test_large_matrices_are_in_files_that_nobody_sees(monkeypatch, tmp_path):
     assert np.isfinite(small["cka"]).all()
 
 
+def test_a_large_matrix_is_in_memory_where_the_disk_is_full(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(columns, "LARGE", 100)
+    monkeypatch.setattr(columns.os, "posix_fallocate", full)
+    matrix = columns.empty_matrix(20, 30)
+    assert not isinstance(matrix, np.memmap)
+    assert np.isnan(matrix).all()
+
+
 # ----------------------------------------------------------------------------------------- in files
 
 
@@ -127,6 +152,19 @@ def test_a_tile_in_a_file_is_not_computed_again(many, compared, tmp_path):
     distinct = len(many) - 1  # two have the same data
     assert seen[-1] == (distinct * (distinct + 1) // 2 - before,) * 2
     assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
+
+
+@pytest.mark.parametrize("executor", [fork_pool, spawn_pool, threads])
+def test_workers_write_a_tile_once_and_leave_one_file(executor, many, compared, tmp_path):
+    path = tmp_path / "run.db"
+    with executor() as pool:
+        found = rs.compare(many, measures="cka", executor=pool, tile=30, save=path, progress=False)
+        assert list(tmp_path.iterdir()) == [path]
+    assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
+    distinct = len(many) - 1
+    with Store(path, read_only=True) as store:
+        assert any(column.size >= PACKED for column in store.columns())
+        assert store.count() == distinct * (distinct + 1) // 2
 
 
 @pytest.mark.parametrize("entries", [3, PACKED + 5])

@@ -13,6 +13,7 @@ import time
 import tracemalloc
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -414,6 +415,33 @@ def test_a_killed_worker_costs_its_task_and_not_the_run(reps, plain, tmp_path, s
         result = rs.compare(reps, executor=pool, tile=1, spill=spill, progress=kill)
     assert victims
     assert same(plain, result)
+
+
+@rs.measure(
+    label="DyingOnce",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="nobody2026nothing",
+)
+def dying_once(x, y):
+    """Dying once: what kills the process that first computes views for others."""
+    died = Path(os.environ["DIED"])
+    if x is y and not died.exists():
+        died.touch()
+        os._exit(9)
+    return float(np.abs(x.array.sum() - y.array.sum()))
+
+
+def test_a_worker_killed_while_it_computes_views_costs_no_task(reps, tmp_path, monkeypatch):
+    monkeypatch.setenv("DIED", str(tmp_path / "died"))
+    with (
+        ProcessPoolExecutor(2, get_context("fork")) as pool,
+        pytest.warns(UserWarning, match="to be done again: .*views of"),
+    ):
+        result = rs.compare(reps, measures=dying_once, executor=pool, tile=2, progress=False)
+    assert same(rs.compare(reps, measures=dying_once, progress=False), result)
 
 
 @rs.measure(

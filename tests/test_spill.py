@@ -135,6 +135,22 @@ def test_a_full_disk_costs_time_only(x, tmp_path, monkeypatch):
     assert not loan.file.exists()
 
 
+def test_a_disk_that_fills_up_before_the_array_is_written_costs_time_only(
+    arrays, tmp_path, monkeypatch
+):
+    def full(path, array):
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    expected = rs.compare(arrays, measures="cka", progress=False)
+    with monkeypatch.context() as patch, fork_pool() as pool:
+        patch.setattr(spill.np, "save", full)
+        options = {"executor": pool, "tile": 2, "spill": tmp_path, "progress": False}
+        result = rs.compare(arrays, measures="cka", **options)
+    np.testing.assert_array_equal(result["cka"], expected["cka"])
+    assert not list(tmp_path.iterdir())
+
+
 def test_tensors_and_views_of_other_libraries_are_not_lent(x, tmp_path):
     import torch
 

@@ -8,7 +8,7 @@ from .compare import compare
 from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
-from .faces import Product
+from .faces import AllPairs, Product, Scores
 from .forecast import Forecast, plan
 from .inference import Evidence, evidence, load_evidence
 from .inference.planning import samples_for
@@ -29,6 +29,7 @@ from .views.recall import neighbour_recall
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllPairs",
     "Comparison",
     "Drift",
     "DriftReport",
@@ -37,6 +38,7 @@ __all__ = [
     "Measure",
     "Product",
     "Representation",
+    "Scores",
     "Statistic",
     "Stream",
     "Subject",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -104,13 +106,22 @@ def _numbers(name: str, scores: Sequence[Scored]) -> np.ndarray:
 
 
 def empty_matrix(rows: int, columns: int) -> np.ndarray:
-    """Return a matrix of NaN; a large one is in a temporary file that nobody else sees."""
-    if 8 * rows * columns <= LARGE:
-        return np.full((rows, columns), np.nan)
-    with tempfile.TemporaryFile(prefix="resemblance-") as file:  # the map keeps it until it ends
-        matrix: np.ndarray = np.memmap(file, dtype=np.float64, mode="w+", shape=(rows, columns))
-    matrix[:] = np.nan
-    return matrix
+    """Return a matrix of NaN; a large one is in a temporary file that nobody else sees.
+
+    It is in memory where the disk has no room: a map of a file that cannot grow ends the process.
+    """
+    size = 8 * rows * columns
+    if size > LARGE:
+        with (
+            suppress(OSError),
+            tempfile.TemporaryFile(prefix="resemblance-") as file,  # the map keeps it
+        ):
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            matrix: np.ndarray = np.memmap(file, dtype=np.float64, mode="r+", shape=(rows, columns))
+            matrix[:] = np.nan
+            return matrix
+    return np.full((rows, columns), np.nan)
 
 
 class Matrix:
@@ -130,6 +141,7 @@ class Matrix:
         self.caveats: dict[tuple[int, int], str] = {}
         self.seconds = 0.0
         self._symmetric = symmetric
+        self._last: tuple[tuple[str, ...], np.ndarray, np.ndarray] | None = None
 
     def put(self, column: Column) -> None:
         """Take in the entries of a column that are about these data."""
@@ -141,8 +153,8 @@ class Matrix:
 
     def _put(self, column: Column, x: np.ndarray, y: np.ndarray) -> int:
         """Take in entries in these places; return their number."""
-        i = _positions(self.rows, column.data)[x]
-        j = _positions(self.columns, column.data)[y]
+        rows, columns = self._places(column.data)
+        i, j = rows[x], columns[y]
         entries = np.flatnonzero((i >= 0) & (j >= 0))
         entries = entries[np.isnan(self.values[i[entries], j[entries]])]
         if self.reasons:
@@ -159,6 +171,13 @@ class Matrix:
             self.numbers[name][i, j] = numbers[entries]
         self._put_words(column, entries, i, j)
         return len(entries)
+
+    def _places(self, data: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the row and the column of each of these data, -1 for none; many columns in turn
+        have the same."""
+        if self._last is None or self._last[0] is not data:
+            self._last = data, _positions(self.rows, data), _positions(self.columns, data)
+        return self._last[1:]
 
     def _put_words(self, column: Column, entries: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
         for texts, of in ((column.reasons, self.reasons), (column.caveats, self.caveats)):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -203,9 +202,9 @@ def _outline(request: Request) -> Outline:
 
 def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparison, ...]:
     outlines = list(map(_outline, requests))
-    with ExitStack() as stack:
-        save = settings.save if outlines else None
-        store = stack.enter_context(Store(save)) if save is not None else None
+    save = settings.save if outlines else None
+    with ExitStack() as file, ExitStack() as stack:
+        store = file.enter_context(Store(save)) if save is not None else None
         _read(store, outlines)
         if store:
             store.describe(outlines[-1].description)
@@ -218,18 +217,33 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         advance = stack.enter_context(reporting(settings.progress, plan.total, "comparing"))
         if plan.total:
             advance(0)  # says how much there is before the first of it is done
+        _take(plan.hopeless, outlines, store, advance)
+        if keep:  # a process that is forked with the file open would not let go of it
+            file.close()
+            store = None
         # closed before what is lent is removed
         scores = stack.enter_context(
             closing(run_tasks(plan.streams, settings.executor, lender, save))
         )
-        for batch in filter(None, chain([plan.hopeless], scores)):
-            for column in batch:
-                for outline in outlines:
-                    outline.put(column)
-            if store:
-                store.put(batch)
-            advance(sum(column.size for column in batch))
+        for batch in scores:
+            _take(batch, outlines, store, advance)
     return tuple(outline.comparison() for outline in outlines)
+
+
+def _take(
+    batch: list[Column],
+    outlines: Iterable[Outline],
+    store: Store | None,
+    advance: Callable[[int], None],
+) -> None:
+    """Take in scores, and write them unless the workers do."""
+    for column in batch:
+        for outline in outlines:
+            outline.put(column)
+    if store and batch:
+        store.put(batch)
+    if batch:
+        advance(sum(column.size for column in batch))
 
 
 class RunPlan(NamedTuple):

@@ -187,14 +187,19 @@ class Loans:
             return
         loans, uses = [], [Use(x, task.measures) for x in task.representations]
         for use in uses:
-            self._users[use.key] += 1
             self._current[use.key] = use
             loan, before = lender.lend(*use)
             loans.append(loan)
-            yield from before
-        call = self._make(task, loans)
+            for call in before:
+                yield self._counted(call, [use])
+        yield self._counted(self._make(task, loans), uses)
+
+    def _counted(self, call: Call, uses: list[Use]) -> Call:
+        """Return a call after taking note of what it needs until it is carried out, which may be
+        late if its worker is lost."""
         self._uses[id(call)] = call, uses  # call, so that no other gets its id
-        yield call
+        self._users.update(use.key for use in uses)
+        return call
 
     def _end_if_unused(self, use: Use) -> None:
         if self._lender is None or self._users[use.key] > 0:

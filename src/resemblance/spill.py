@@ -175,7 +175,11 @@ class Files:
         if folder is None or not isinstance(x.source, np.ndarray):
             return x, []
         file = folder / f"{next(self._numbers)}.views"
-        loan = FileLoan(self._on_file(x, file), measures, file)
+        try:
+            loan = FileLoan(self._on_file(x, file), measures, file)
+        except OSError:  # the disk is full by now: it travels itself
+            self._room[folder] = 0
+            return x, []
         self._lent[key] = FileOfViews(loan, folder, size)
         self._room[folder] -= size
         self._uses[id(x)] += 1
@@ -204,7 +208,11 @@ class Files:
             if x.path is None:
                 on_file = copy(x)
                 on_file.path = beside.with_suffix(".npy")
-                np.save(on_file.path, x.source)
+                try:
+                    np.save(on_file.path, x.source)
+                except OSError:
+                    on_file.path.unlink(missing_ok=True)
+                    raise
             self._files[id(x)] = x, on_file  # x, so that no other gets its id
         return self._files[id(x)][1]
 

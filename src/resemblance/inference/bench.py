@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..execution import check_travel, results_of
+from ..locks import has_locks
 from ..measure import Measure
 from ..store import Store, Vector, VectorKey
 from ..workers import Call, shares_files, single_threaded, workers_of
@@ -64,8 +65,9 @@ class Bench:
     def run(self, tasks: Sequence[Task], weight: float) -> None:
         """Carry out tasks, which count for ``weight`` together."""
         steps = sum(map(_size, tasks)) or 1
-        with Store(self.save) if self.save else nullcontext() as store:
-            for batch in self._finished(tasks, store):
+        keep = self._keep()
+        with Store(self.save) if self.save and not keep else nullcontext() as store:
+            for batch in self._finished(tasks, keep):
                 for vector in batch:
                     self.vectors[vector[:6]] = vector
                 if store:
@@ -74,12 +76,16 @@ class Bench:
         if not tasks:
             self.tick(weight)
 
-    def _finished(self, tasks: Sequence[Task], store: Store | None) -> Iterator[list[Vector]]:
+    def _keep(self) -> Path | None:
+        """Return the file if workers write it themselves; it is closed here then."""
+        if self.save is None or self.executor is None or not shares_files(self.executor):
+            return None
+        return self.save if has_locks(self.save.parent) else None
+
+    def _finished(self, tasks: Sequence[Task], keep: Path | None) -> Iterator[list[Vector]]:
         if self.executor is None:
             return _here(tasks)
         check_travel({m for task in tasks for m in task.measures}, self.executor)
-        workers_write = store and store.is_shared and shares_files(self.executor)
-        keep = store.path if store and workers_write else None
         calls = [Call(title_of(task), run_vectors, (task, keep)) for task in tasks]
         results = results_of(calls, self.executor, self.save, "evidence")
         return (vectors for _, vectors in results)
