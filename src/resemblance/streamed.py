@@ -134,11 +134,11 @@ def _leading(x: Representation, count: int) -> float:
     """Rounding, magnified by how near the last of the leading components, with those that are tied
     with it, is to the first that is left out: it turns these into each other."""
     singular, power = to_numpy(decomposition(x).singular), _power(x)
-    kept = with_tied(x, count=count)
-    if kept == len(singular):
+    count = with_tied(x, count=count)
+    if count == len(singular):
         return _loss(x, singular)
     shares = (singular / singular[0]) ** power
-    return EPSILON / float(shares[kept - 1] - shares[kept])
+    return EPSILON / float(shares[count - 1] - shares[count])
 
 
 def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:

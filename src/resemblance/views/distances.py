@@ -7,6 +7,7 @@ memory, and the numbers do not depend on how much memory there is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ def squared_lengths(points: Array) -> Array:
 
 def rounding_of_squares(points: Array) -> float:
     """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
-    return max(4.0, points.shape[1] ** 0.5) * epsilon(points)  # sums of so many products
+    return max(4.0, math.sqrt(points.shape[1])) * epsilon(points)  # sums of so many products
 
 
 def squared_distance_block(

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import scalar, to_numpy
+from ..arrays import norm, scalar, to_numpy
 from ..representation import Representation
 from .passes import at_places, numbers_between, numbers_of
-from .points import norm_of
 from .rectangles import (
     Entries,
     ExactSum,
@@ -44,8 +43,9 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
     The narrower one is padded with zero columns.
     """
     width = max(x.shape[1], y.shape[1])
-    scale = max(scalar(norm_of(r)) for r in (x, y)) or 1.0
-    a, b = (np.pad(to_numpy(r.array) / scale, ((0, 0), (0, width - r.shape[1]))) for r in (x, y))
+    arrays = [to_numpy(r.array) for r in (x, y)]  # norms of other libraries have other last digits
+    scale = max(scalar(norm(array)) for array in arrays) or 1.0
+    a, b = (np.pad(array / scale, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
     longest = max(float((points * points).sum(axis=1).max()) for points in (a, b))
     within = squared_distances_of(a), squared_distances_of(b)
     top = 4 * longest + np.finfo(float).tiny
