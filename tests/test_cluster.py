@@ -179,13 +179,20 @@ def test_evidence_on_a_cluster_is_the_same(client, tmp_path, rng):
             np.testing.assert_array_equal(here.low(measure), other.low(measure))
 
 
-def test_views_are_lent_in_the_memory_of_a_cluster(client, rng, tmp_path):
+@pytest.fixture
+def elsewhere(client, monkeypatch):
+    """The client of a cluster that is taken for one of other machines."""
+    monkeypatch.setattr("resemblance.lending.is_local_cluster", lambda executor: False)
+    return client
+
+
+def test_views_are_lent_in_the_memory_of_a_cluster(elsewhere, rng, tmp_path):
     arrays = {str(i): rng.standard_normal((40, 6)) for i in range(5)}
     arrays["wide"] = rng.standard_normal((40, 50))
     measures = [m for m in rs.preset("default") if m.name != "rtd"]
     here = rs.compare(arrays, measures=measures)
     for spill in (None, False, tmp_path):
-        executor = Recorded(client.get_executor())
+        executor = Recorded(elsewhere.get_executor())
         there = rs.compare(arrays, measures=measures, executor=executor, tile=2, spill=spill)
         futures = [f for arguments in executor.submitted for f in arguments if is_future(f)]
         assert len({f.key for f in futures}) == (len(arrays) if spill is None else 0)
@@ -209,10 +216,10 @@ class Recorded:
         return self._executor.submit(function, *arguments, **options)
 
 
-def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(client, rng):
+def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(elsewhere, rng):
     arrays = {str(i): rng.standard_normal((200, 20)) for i in range(6)}
-    killer = Killer(lambda: with_work(client))
-    executor = client.get_executor()
+    killer = Killer(lambda: with_work(elsewhere))
+    executor = elsewhere.get_executor()
     there = rs.compare(arrays, measures=["cka", "rsa"], executor=executor, tile=1, progress=killer)
     assert killer.killed
     here = rs.compare(arrays, measures=["cka", "rsa"])
