@@ -18,14 +18,16 @@ copyright = "2026, the resemblance developers"
 version = release = resemblance.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
+    "sphinx_design",
+    "sphinx_copybutton",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
     "sphinxcontrib.bibtex",
 ]
 exclude_patterns = ["_build", "measures/_*", "_generated"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -57,7 +57,7 @@ LAYERS = [
     {"store", "tiles", "machine"},
     {"failures", "plan", "spill", "lending"},
     {"comparison", "recording"},
-    {"assembly"},
+    {"assembly", "arrangements"},
     {"arguments"},
     {"scoring", "execution"},
     {"compare"},

@@ -15,21 +15,26 @@ EXTRA = {
     "distributed": "scale",
     "faiss": "neighbours",
     "jinja2": "report",
+    "matplotlib": "plot",
+    "matplotlib.pyplot": "plot",
     "numba": "topology",
     "pandas": "frames",
-    "PIL.Image": "resi",
-    "PIL.ImageEnhance": "resi",
-    "PIL.ImageOps": "resi",
+    "PIL.Image": "models",
+    "PIL.ImageEnhance": "models",
+    "PIL.ImageOps": "models",
     "pyarrow": "frames",
-    "safetensors": "resi",
+    "safetensors": "models",
     "torch": "torch",
-    "torch_geometric.datasets": "resi",
-    "torch_geometric.nn": "resi",
-    "torch_geometric.utils": "resi",
-    "transformers": "resi",
+    "torch_geometric.datasets": "models",
+    "torch_geometric.nn": "models",
+    "torch_geometric.utils": "models",
+    "transformers": "models",
     "xarray": "frames",
 }
-CONTAINED = {"resi": ("torch", "topology", "report", "frames")}  # extras that another includes
+CONTAINED = {  # extras that another includes
+    "models": ("torch", "report"),
+    "resi": ("models", "torch", "topology", "report", "frames"),
+}
 INSTALLED_AS = {"PIL": "pillow", "faiss": "faiss-cpu", "torch_geometric": "torch-geometric"}
 NEEDS = "needs an optional dependency"  # the start of the reason why a measure was left out
 
