@@ -60,6 +60,7 @@ LAYERS = [
     {"assembly", "arrangements"},
     {"arguments"},
     {"scoring", "execution"},
+    {"outline"},
     {"compare"},
     {"stream"},
     {"costs", "tallies", "forecast"},
