@@ -77,6 +77,7 @@ SOURCES_MAY_IMPORT = {
     "arrays",
     "rng",
     "extras",
+    "modules",
     "progress",
     "documents",
     "sidecars",
