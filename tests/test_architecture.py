@@ -78,6 +78,7 @@ SOURCES_MAY_IMPORT = {
     "arrays",
     "rng",
     "extras",
+    "modules",
     "progress",
     "documents",
     "sidecars",
