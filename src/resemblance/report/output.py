@@ -21,7 +21,7 @@ from ..inference.result import Evidence
 from ..results.result import Result
 from ..results.sections import Table
 from ..texts import printable
-from .tables import USUAL_WIDTH, TextTable, fold, measured, render
+from .tables import USUAL_WIDTH, TextLine, TextTable, fold, measured, render
 
 RESULT_COLUMNS = (
     "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
@@ -310,15 +310,20 @@ def _lines(part: Any, width: int | None) -> Iterator[Any]:
     from rich.text import Text
 
     if isinstance(part, TextTable):
-        for line in render(part, width):
-            text = Text(line.text, style="bold" if line.is_heading else "")
-            for start, end, tone in line.marks:
-                text.stylize(TONES[tone], start, end)
-            yield text
+        yield from map(_styled, render(part, width))
         return
     style = part.style if isinstance(part, Text) else ""
     for line in printable(str(part), keep="\n").split("\n"):
         yield from (Text(text, style=style) for text in _folded(line, width))
+
+
+def _styled(line: TextLine) -> Any:
+    from rich.text import Text
+
+    text = Text(line.text, style="bold" if line.is_heading else "")
+    for start, end, tone in line.marks:
+        text.stylize(TONES[tone], start, end)
+    return text
 
 
 def _folded(line: str, width: int | None) -> list[str]:

@@ -219,9 +219,7 @@ def plain_table(
     See :class:`resemblance.report.tables.TextTable`.
     """
     cells = tuple(tuple(row) for row in rows)
-    return TextTable(
-        tuple(header), cells, frozenset(right), header_row, as_blocks, tuple(tones)
-    )
+    return TextTable(tuple(header), cells, frozenset(right), header_row, as_blocks, tuple(tones))
 
 
 def _title(comparison: Comparison, info: MeasureInfo) -> str:
