@@ -53,6 +53,7 @@ LAYERS = [
     {"measure", "statistic"},
     {"measures", "statistics"},
     {"catalogue"},
+    {"citations"},
     {"stability"},
     {"store", "tiles", "machine"},
     {"failures", "plan", "spill", "lending"},

@@ -12,7 +12,14 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import headline_lines, leading_tables
 from ..suites.joint import joint
+from .opening import Opened, show_page
 from .options import check_targets, choose_format, warn_of_trial
+
+JOINT = (
+    "joint resi sensitivity manifolds stability",
+    "joint resi manifolds -o ranks.csv",
+    "joint resi manifolds --html ranks.html --open",
+)
 
 
 def joint_command(
@@ -26,6 +33,7 @@ def joint_command(
         Path | None, typer.Option("--output", "-o", help="Write the ranking here, not out.")
     ] = None,
     html: Annotated[Path, typer.Option(help="Write the page here.")] = Path("joint.html"),
+    opened: Opened = False,
 ) -> None:
     """Rank the measures that several suites share, and judge the conclusions of their papers.
 
@@ -42,3 +50,4 @@ def joint_command(
         print(f"Open {html.resolve()}")
     else:
         emit(ranking, kind, output)
+    show_page(html, opened)

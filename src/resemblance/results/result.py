@@ -149,15 +149,19 @@ class Result:
         """Return everything as JSON can hold it."""
         return {**{name: encode(part) for name, part in vars(self).items()}, "format": FORMAT}
 
+    def text(self) -> str:
+        """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
+        document = self.document()
+        for section in document["sections"]:
+            _as_json(section, f"section {section['name']!r}")
+        return _as_json(document, "the result")
+
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, atomically.
 
         Raises ``ValueError`` for a number that is NaN or infinite.
         """
-        document = self.document()
-        for section in document["sections"]:
-            _as_json(section, f"section {section['name']!r}")
-        write_atomically(Path(path), _as_json(document, "the result"))
+        write_atomically(Path(path), self.text())
 
 
 class Former(NamedTuple):

@@ -6,8 +6,8 @@ import importlib.util
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ..extras import check, need
 from ..inputs import explained, open_array
 from ..representation import Representation
 from ..texts import encodable
+from .layouts import from_maps, from_tokens
 
 SUFFIXES = (".npy", ".npz")  # what is read from folders
 READABLE = (*SUFFIXES, ".parquet", ".safetensors")
@@ -35,6 +36,7 @@ ALIASES = {
     ".txt": ".csv",
     ".hdf5": ".h5", ".mat": ".h5",
 }  # fmt: skip
+POOLING: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_maps}  # by axes
 
 
 class StoredArray(NamedTuple):
@@ -46,7 +48,7 @@ class StoredArray(NamedTuple):
     key: str | None = None
 
 
-def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
+def read_files(paths: Iterable[str | Path], *, pool: str = "") -> dict[str, Representation]:
     """Return the representations in files and folders, by name, in the order given.
 
     A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An
@@ -57,18 +59,28 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
     those that would be used twice become the path as it was given. Files with Python objects are
     refused, because reading them would run code.
 
+    ``pool``: how arrays of tokens, (n, tokens, d), or of maps, (n, channels, height, width), become
+    (n, d), as by :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`.
+
     Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features)
     numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
-    size.
+    size. Raises it, too, for a ``pool`` when no array has tokens or maps.
     """
     arrays = [array for path in paths for array in _arrays_at(Path(path))]
     uses = Counter(array.name for array in arrays)
     representations: dict[str, Representation] = {}
+    pooled = 0
     for array in arrays:
         name = encodable(array.name if uses[array.name] == 1 else array.longer)
         if name in representations:
             raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
-        representations[name] = _read(array, name)
+        representations[name], is_pooled = _read(array, name, pool)
+        pooled += is_pooled
+    if pool and not pooled:
+        raise ValueError(
+            f"pool={pool!r} has nothing to pool: all arrays are (n_samples, n_features); leave it "
+            "out"
+        )
     return representations
 
 
@@ -116,20 +128,31 @@ def _archive_keys(path: Path) -> list[str]:
         raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
 
 
-def _read(array: StoredArray, name: str) -> Representation:
+def _read(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
+    """Return the representation of an array, and whether it was pooled."""
+    key, is_archive = array.key, array.path.suffix == ".npz"
+    where = str(array.path) if key is None else f"{array.path}, array {key!r},"
+    with explained(where) if is_archive or array.path.suffix == ".parquet" else nullcontext():
+        data = _content(array)
+        axes = open_array(data).ndim if isinstance(data, Path) else data.ndim
+        if not pool or axes not in POOLING:
+            return Representation(data, name), False
+    with explained(where):
+        return POOLING[axes](data, pool=pool, name=name), True
+
+
+def _content(array: StoredArray) -> Any:
+    """Return what is in a file, or the path of a ``.npy`` file, which stays on disk."""
     path, key = array.path, array.key
     if path.suffix == ".parquet":
         check("pyarrow")
-        with explained(str(path)):
-            table = need("pandas").read_parquet(path)
-        return Representation(table, name)
+        return need("pandas").read_parquet(path)
     if key is None:
-        return Representation(readable(path), name)
-    if path.suffix == ".safetensors":
-        with _tensors(path) as file:
-            return Representation(to_numpy(file.get_tensor(key)), name)
-    with explained(f"{path}, array {key!r},"):
-        return Representation(_from_archive(path, key), name)
+        return readable(path)
+    if path.suffix == ".npz":
+        return _from_archive(path, key)
+    with _tensors(path) as file:
+        return to_numpy(file.get_tensor(key))
 
 
 def readable(path: Path) -> Path:
