@@ -44,13 +44,12 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookN
 
 
 def stripped(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return the notebook without what differs from run to run: times and versions."""
+    """Return the notebook without what differs from run to run: times, versions, warnings."""
     notebook.metadata = nbformat.from_dict(KERNEL)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.metadata.pop("execution", None)
-            for output in cell.outputs:
-                output.pop("metadata", None) if output.output_type == "stream" else None
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return notebook
 
 
