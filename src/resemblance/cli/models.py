@@ -102,8 +102,9 @@ def models_command(
         raise ValueError("two models are needed for a comparison; name another one")
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
-    options = {"layers": layers or "blocks", "pool": pool, "batch_size": batch_size}
-    options |= {"device": device, "progress": not quiet and sys.stderr.isatty()}
+    options: dict[str, Any] = {"layers": layers or "blocks", "pool": pool}
+    options |= {"batch_size": batch_size, "device": device}
+    options["progress"] = not quiet and sys.stderr.isatty()
     try:
         samples = load_samples(_resolved(data), column=column, limit=limit)
         comparison, _ = _compared(models, samples, chosen, save, options)
