@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..watched import watched_modules
+from .watched import watched_modules
 
 LISTS = ("ModuleList", "Sequential", "ModuleDict")
 SHARE = 0.5  # of all modules that are inside the blocks, at least
