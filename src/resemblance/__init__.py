@@ -1,6 +1,6 @@
 """Compare neural-network representations by measures with proven claims, all pairs at once."""
 
-from . import stability
+from . import plot, stability
 from .assembly import load
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
 from .caveat import UninformativeWarning
@@ -63,6 +63,7 @@ __all__ = [
     "neighbour_recall",
     "pair_view",
     "plan",
+    "plot",
     "preset",
     "read_subjects",
     "samples_for",
