@@ -55,7 +55,7 @@ LAYERS = [
     {"catalogue"},
     {"citations"},
     {"stability"},
-    {"store", "tiles", "machine"},
+    {"store", "tiles", "machine", "provenance"},
     {"failures", "plan", "spill", "lending"},
     {"comparison", "recording"},
     {"assembly", "arrangements"},
