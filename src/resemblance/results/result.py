@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_finite, check_types, read_document, write_atomically
-from ..notebook import card
+from ..notebook import card, drawn, picture
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
@@ -70,7 +70,12 @@ class Result:
         return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
 
     def _repr_html_(self) -> str:
-        return card("Result", self._facts())
+        return card("Result", self._facts()) + picture(self)
+
+    def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
+        """Draw where the measures are, "ranks" or "box", by :mod:`resemblance.plot`; return the
+        axes (extra ``plot``)."""
+        return drawn(self, kind=kind, **options)
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
