@@ -107,12 +107,12 @@ def models_command(
     options["progress"] = not quiet and sys.stderr.isatty()
     try:
         samples = load_samples(_resolved(data), column=column, limit=limit)
-        comparison, _ = _compared(models, samples, chosen, save, options)
+        comparison, sure = _compared(models, samples, chosen, save, options)
     except KeyboardInterrupt:
         return _interrupted(save)
     emit(comparison, kind, output)
     if html:
-        write_page(comparison, html)
+        write_page(comparison, html, evidence=sure)
     finish((output, html, save), html if opened else None, quiet)
     return verdict(comparison, quiet)
 
