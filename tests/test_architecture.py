@@ -55,7 +55,7 @@ LAYERS = [
     {"catalogue"},
     {"citations"},
     {"stability"},
-    {"store", "tiles", "machine"},
+    {"store", "tiles", "machine", "provenance"},
     {"failures", "plan", "spill", "lending"},
     {"comparison", "recording"},
     {"assembly", "arrangements"},
@@ -65,6 +65,7 @@ LAYERS = [
     {"compare"},
     {"stream"},
     {"costs", "tallies", "forecast"},
+    {"models"},
     {"inference"},
     {"grounding"},
     {"results"},
@@ -89,9 +90,10 @@ SOURCES_MAY_IMPORT = {
     "representation",
     "subject",
     "sources",
+    "locks",
 }
 NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made it
-MAY_USE_SOURCES = {"suites", "cli", "stability", "stream"}
+MAY_USE_SOURCES = {"suites", "cli", "stability", "stream", "models"}
 HEAVY = {
     "torch",
     "jax",

@@ -21,6 +21,7 @@ from ..results.result import Result
 from ..sources.published import Portion
 from ..subject import Recipe
 from ..suites import load_result
+from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
@@ -40,6 +41,7 @@ from .options import (
 )
 from .parameters import COMMON, GPU, OPEN, option, parameters_of, study_argument, with_parameters
 from .progress import bars
+from .typed import typed_command
 
 
 def _no_options() -> dict[str, object]:
@@ -191,7 +193,8 @@ def _carry_out(
         with where as (executor, trainer), bars(quiet) as progress:
             more = {"trainer": trainer} if trainer else {}
             result = suite.run(study, executor=executor, progress=progress, **more, **options)
-        page = write_page(result, study / "index.html")
+        record_run(study, typed_command(words["context"]))
+        page = write_page(result, study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: what is done is kept in {study}; the same command continues from there",

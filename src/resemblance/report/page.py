@@ -6,6 +6,7 @@ import base64
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def write_page(
     introduction: str = "",
     facts: Mapping[str, str] | None = None,
     stretch: bool = False,
+    provenance: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a result, a comparison or an evidence to one HTML file and return its path.
 
@@ -72,6 +74,7 @@ def write_page(
     facts : names and values to show at the top, such as accuracies.
     stretch : let the colours of every map of a comparison span its values instead of the range of
         its measure; the maps say so.
+    provenance : names and values to add to how it was made, such as the command and the date.
 
     Needs the extra ``report``.
     """
@@ -79,6 +82,7 @@ def write_page(
         result = result_of(result, stretch=stretch)
     elif isinstance(result, Evidence):
         result = result_of_evidence(result, stretch=stretch)
+    result = replace(result, provenance={**result.provenance, **(provenance or {})})
     heading = title or result.title or f"The {result.suite} suite"
     content = _content(result, facts or {})
     html = _template().render(title=heading, introduction=introduction, **content)
@@ -109,7 +113,7 @@ def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
         "data": data.document,
         "frames": data.frames,
         "document": packed(result),
-        "command": COMMANDS.get(result.suite, f"resemblance {result.suite} run"),
+        "command": result.provenance.get("command") or made_by(result.suite),
     }
 
 
@@ -121,6 +125,11 @@ def packed(result: Result) -> str:
     except ValueError:
         return ""
     return base64.b64encode(zlib.compress(document.encode(), 9)).decode()
+
+
+def made_by(suite: str) -> str:
+    """Return the command that makes a result of this suite."""
+    return COMMANDS.get(suite, f"resemblance {suite} run")
 
 
 def _verdicts(result: Result) -> dict[str, Any]:
