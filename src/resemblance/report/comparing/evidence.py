@@ -31,10 +31,8 @@ SCORES = ("value", "{level} interval", "chance", "above chance", "p")
 
 def evidence_sections(shown: Shown) -> Iterator[Section]:
     """Yield the tables of an evidence; nothing without one."""
-    evidence, known = (
-        shown.evidence,
-        [shown.readings[m.spec] for m in shown.measures if shown.readings],
-    )
+    evidence = shown.evidence
+    known = [shown.readings[m.spec] for m in shown.measures if m.spec in shown.readings]
     if evidence is None:
         return
     if is_one_pair(known):

@@ -81,7 +81,8 @@ def _of_measure(shown: Shown, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]
     """Yield the map of the values of a measure, then that of what is above chance."""
     value = value_map(shown, info)
     yield VALUE, value
-    if shown.evidence is not None and has_most_similar(info):
+    is_known = info.spec in shown.readings
+    if shown.evidence is not None and is_known and has_most_similar(info):
         above = above_map(shown.evidence, info, shown.stretch)
         yield (
             ABOVE,

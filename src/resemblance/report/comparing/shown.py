@@ -51,8 +51,9 @@ class Shown(NamedTuple):
 
     def chance(self, info: MeasureInfo) -> np.ndarray:
         """Return the chance of each pair: of the evidence, or in closed form; NaN if unknown."""
-        known = chance_of(self.comparison, info.spec)
-        return known if self.evidence is None else self.evidence.chance(info.spec)
+        if self.evidence is None or info.spec not in self.readings:
+            return chance_of(self.comparison, info.spec)
+        return self.evidence.chance(info.spec)
 
     def score(self, info: MeasureInfo, i: int, j: int) -> str:
         """Write the value of a pair, with its interval where the evidence has one."""
@@ -74,17 +75,16 @@ def shown_of(
     """Return what a page shows of a comparison.
 
     Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
-    evidence on other representations or other measures.
+    evidence of other representations, or without the measure that leads.
     """
-    if evidence is not None:
-        _check(comparison, evidence)
     leading = comparison.info(measure) if measure is not None else _leading(comparison)
+    if evidence is not None:
+        _check(comparison, evidence, leading)
     known = {} if evidence is None else {r.info.spec: r for r in readings(evidence)}
     return Shown(comparison, leading, evidence, known, stretch)
 
 
-def _check(comparison: Comparison, evidence: Evidence) -> None:
-    missing = {m.spec for m in comparison.measures} - {m.spec for m in evidence.measures}
+def _check(comparison: Comparison, evidence: Evidence, leading: MeasureInfo) -> None:
     sides = (comparison.rows, comparison.columns)
     if sides != (evidence.rows, evidence.columns):
         raise ValueError(
@@ -92,10 +92,10 @@ def _check(comparison: Comparison, evidence: Evidence) -> None:
             f"representations, not of the {len(sides[0])} x {len(sides[1])} of the comparison; "
             "give both of the same representations in the same order"
         )
-    if missing:
+    if leading.spec not in {m.spec for m in evidence.measures}:
         raise ValueError(
-            f"write_page: the evidence has nothing of {', '.join(sorted(missing))}; compute it "
-            "for all measures of the comparison"
+            f"write_page: {leading.spec} leads the page, and the evidence has nothing of it; "
+            "compute it for that measure, or pass measure= with one that the evidence has"
         )
 
 
