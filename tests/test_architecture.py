@@ -53,16 +53,19 @@ LAYERS = [
     {"measure", "statistic"},
     {"measures", "statistics"},
     {"catalogue"},
+    {"citations"},
     {"stability"},
-    {"store", "tiles", "machine"},
+    {"store", "tiles", "machine", "provenance"},
     {"failures", "plan", "spill", "lending"},
     {"comparison", "recording"},
     {"assembly", "arrangements"},
     {"arguments"},
     {"scoring", "execution"},
+    {"outline"},
     {"compare"},
     {"stream"},
     {"costs", "tallies", "forecast"},
+    {"models"},
     {"inference"},
     {"grounding"},
     {"results"},
@@ -78,6 +81,7 @@ SOURCES_MAY_IMPORT = {
     "arrays",
     "rng",
     "extras",
+    "modules",
     "progress",
     "documents",
     "sidecars",
@@ -87,9 +91,10 @@ SOURCES_MAY_IMPORT = {
     "representation",
     "subject",
     "sources",
+    "locks",
 }
 NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made it
-MAY_USE_SOURCES = {"suites", "cli", "stability", "stream"}
+MAY_USE_SOURCES = {"suites", "cli", "stability", "stream", "models"}
 HEAVY = {
     "torch",
     "jax",
