@@ -48,9 +48,11 @@ def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         small_blocks(monkeypatch)
 
 
-def on_terminal(act: Callable[[], object], columns: int, name: str = "stdout") -> str:
+def on_terminal(
+    act: Callable[[], object], columns: int, name: str = "stdout", terminal: str = "dumb"
+) -> str:
     """What is printed to a terminal of so many columns while ``act`` runs, on standard output or
-    standard error."""
+    standard error; the usual ``terminal`` has no colours."""
     import fcntl  # not on Windows
     import pty
     import termios
@@ -62,7 +64,7 @@ def on_terminal(act: Callable[[], object], columns: int, name: str = "stdout") -
     reader.start()
     with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
         patch.setattr(sys, name, stream)
-        patch.setenv("TERM", "dumb")
+        patch.setenv("TERM", terminal)
         act()
     reader.join()
     os.close(master)

@@ -12,7 +12,7 @@ from conftest import on_terminal
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import comparing
+from resemblance.cli import demo
 from resemblance.sources.trained import digits as source
 
 torch = pytest.importorskip("torch")
@@ -102,7 +102,7 @@ def test_without_pytorch_the_extra_is_named(monkeypatch):
 
 def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(source, "digits", partial(source.digits, **(TINY | {"images": 60})))
-    monkeypatch.setattr(comparing, "DEMO", {False: {}, True: {}})
+    monkeypatch.setattr(demo, "DEMO", {False: {}, True: {}})
     assert cli.run(["demo", "--output", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out
     assert "seed 0: " in out
@@ -112,9 +112,7 @@ def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, mo
     assert all(m.label in text for m in rs.preset("default"))
 
     computed = []
-    monkeypatch.setattr(
-        comparing, "compare", lambda *args, **named: watched(computed, *args, **named)
-    )
+    monkeypatch.setattr(demo, "compare", lambda *args, **named: watched(computed, *args, **named))
     assert cli.run(["demo", "--output", str(tmp_path / "demo"), "--small"]) == 0
     assert computed == []
     assert rs.load(tmp_path / "demo" / "comparison.db").rows[0] == "seed 0/conv1"
@@ -126,11 +124,9 @@ def test_training_shows_its_progress(tmp_path, monkeypatch):
     source.digits(**small, progress=lambda *state: told.append(state))
     assert told == [("training", done, 6) for done in range(1, 7)]
     monkeypatch.setattr(source, "digits", partial(source.digits, **small))
-    monkeypatch.setattr(comparing, "DEMO", {False: {}, True: {}})
+    monkeypatch.setattr(demo, "DEMO", {False: {}, True: {}})
     monkeypatch.setattr(
-        cli.comparing,
-        "compare",
-        lambda *args, **named: rs.compare(*args, **(named | {"progress": False})),
+        demo, "compare", lambda *args, **named: rs.compare(*args, **(named | {"progress": False}))
     )
     shown = on_terminal(lambda: cli.run(["demo", "--output", str(tmp_path)]), 80, "stderr")
     assert re.search(r"training .* 6/6 ", shown)

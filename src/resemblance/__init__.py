@@ -1,6 +1,6 @@
 """Compare neural-network representations by measures with proven claims, all pairs at once."""
 
-from . import stability
+from . import plot, stability
 from .assembly import load
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
 from .caveat import UninformativeWarning
@@ -16,7 +16,10 @@ from .joining import join_samples
 from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
+from .models import compare_models
 from .representation import Representation, Undefined, as_representation, pair_view, view
+from .sources.extraction import extract_features
+from .sources.features import open_features
 from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
@@ -46,8 +49,10 @@ __all__ = [
     "UninformativeWarning",
     "as_representation",
     "compare",
+    "compare_models",
     "drift",
     "evidence",
+    "extract_features",
     "from_conditions",
     "from_maps",
     "from_tokens",
@@ -62,7 +67,9 @@ __all__ = [
     "measure",
     "neighbour_recall",
     "pair_view",
+    "open_features",
     "plan",
+    "plot",
     "preset",
     "read_subjects",
     "samples_for",

@@ -11,10 +11,13 @@ import typer
 
 from .. import __version__
 from . import comparing, entries
-from .drift import drift_command
+from .cite import CITE, cite_command
+from .demo import CALLS, demo_command
+from .drift import DRIFT, drift_command
 from .errors import end_with, plain_warnings
 from .evidence import EVIDENCE, evidence_command
-from .joint import joint_command
+from .joint import JOINT, joint_command
+from .models import MODELS, models_command
 from .options import examples, flowing
 from .stream import STREAM, stream_command
 
@@ -69,20 +72,13 @@ def _prepare_streams() -> None:
 
 comparing.add_commands(commands)
 entries.add_commands(commands)
+commands.command("models", epilog=examples(*MODELS))(models_command)
 commands.command("stream", epilog=examples(*STREAM))(stream_command)
 commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
-commands.command(
-    "drift",
-    epilog=examples(
-        "drift old.npy new.npy", "drift old.npy new.npy --labels y.npy --html drift.html"
-    ),
-)(drift_command)
-commands.command(
-    "joint",
-    epilog=examples(
-        "joint resi sensitivity manifolds stability", "joint resi manifolds -o ranks.csv"
-    ),
-)(joint_command)
+commands.command("drift", epilog=examples(*DRIFT))(drift_command)
+commands.command("joint", epilog=examples(*JOINT))(joint_command)
+commands.command("cite", epilog=examples(*CITE))(cite_command)
+commands.command("demo", epilog=examples(*CALLS))(demo_command)
 
 
 for _command in commands.registered_commands:

@@ -1,8 +1,9 @@
-"""The commands that compare representations, list and explain measures, and give a demo."""
+"""The commands that compare representations, and list and explain measures."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import typer
 from ..catalogue import list_measures
 from ..compare import compare
 from ..comparison import Comparison
-from ..extras import NEEDS, check
+from ..extras import NEEDS
 from ..forecast import Forecast, plan
 from ..report import write_page
 from ..report.of_forecast import emit_forecast
@@ -23,6 +24,7 @@ from ..store import Store
 from ..tiles import parse_bytes
 from .errors import complain
 from .executors import executors
+from .opening import Opened, check_opened, finish
 from .options import (
     check_choice,
     check_inputs,
@@ -31,17 +33,14 @@ from .options import (
     chosen_measures,
     examples,
 )
-from .progress import bars
 
-DEMO: dict[bool, dict[str, int]] = {
-    False: {},
-    True: {"seeds": 2, "epochs": 12, "images": 200},
-}  # by --small
+OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 LONG = 60  # seconds of work that are announced
 COMPARE = (
     "compare layer1.npy layer2.npy -m cka,procrustes",
     'compare run1/ run2/ -m "cka[estimator=debiased]" -o values.csv --html page.html',
     'compare layers.npz -m "default,mine.py:my_measure[power=2]" --save run.comparison',
+    "compare tokens1.npy tokens2.npy --pool mean --html page.html --open",
     "compare layers.npz --plan",
 )
 MEASURES = ("measures --family cca", "measures --invariant-to orthogonal")
@@ -54,7 +53,6 @@ def add_commands(commands: typer.Typer) -> None:
         ("compare", compare_command, COMPARE),
         ("measures", measures_command, MEASURES),
         ("explain", explain_command, EXPLAIN),
-        ("demo", demo_command, ("demo --small", "demo -o layers")),
     ):
         commands.command(name, epilog=examples(*calls))(command)
 
@@ -63,6 +61,14 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         help=".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files."
+    ),
+]
+Pool = Annotated[
+    str,
+    typer.Option(
+        help="Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
+        "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, "
+        "max, flatten or positions."
     ),
 ]
 Measures = Annotated[
@@ -103,9 +109,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no mess
 def compare_command(
     inputs: Inputs,
     measures: Measures = None,
+    pool: Pool = "",
     format: Format = None,
     output: Output = None,
     html: Page = None,
+    opened: Opened = False,
     save: Save = None,
     memory: Memory = "half",
     jobs: Jobs = None,
@@ -118,45 +126,46 @@ def compare_command(
 
     The results go to standard output, the progress to standard error.
     """
+    check_opened(opened, html)
     if streamed:
         refused = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
-        return _stream(inputs, measures, refused, (format, output, html, quiet))
+        refused["--pool"] = pool
+        return _stream(inputs, measures, refused, (format, output, html, opened, quiet))
     kind = choose_format(format, output)
     check_targets(kind, inputs, output, html, save)
     parse_bytes(memory)
-    chosen = chosen_measures(measures)
-    representations = _read(inputs)
-    progress = not quiet and sys.stderr.isatty()
-    work: dict[str, Any] = {"measures": chosen, "memory": memory, "save": save}
+    work: dict[str, Any] = {"measures": chosen_measures(measures), "memory": memory, "save": save}
+    representations = _read(inputs, pool)
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
     try:
         with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
+            work["executor"] = executor
             if planned:
-                emit_forecast(plan(representations, executor=executor, **work), kind, output)
+                emit_forecast(plan(representations, **work), kind, output)
                 return 0
-            if progress:
-                announce(plan(representations, executor=executor, **work))
-            comparison = compare(representations, executor=executor, progress=progress, **work)
+            comparison = _compared(representations, work, not quiet and sys.stderr.isatty())
         _write(comparison, kind, output, html)
     except KeyboardInterrupt:
         return interrupted(save)
-    if not quiet:
-        tell_written(output, html, save)
+    finish((output, html, save), html if opened else None, quiet)
     return verdict(comparison, quiet)
 
 
-def tell_written(*paths: Path | None) -> None:
-    """Say which files were written."""
-    if written := [str(path) for path in paths if path]:
-        print(f"wrote {', '.join(written)}", file=sys.stderr)
+def _compared(
+    representations: Mapping[str, Any], work: dict[str, Any], progress: bool
+) -> Comparison:
+    """Compare; on a terminal with progress, and with an estimate before long work."""
+    if progress:
+        announce(plan(representations, **work))
+    return compare(representations, progress=progress, **work)
 
 
 def _stream(
     inputs: list[str],
     measures: list[str] | None,
     refused: dict[str, Any],
-    shown: tuple[str | None, Path | None, Path | None, bool],
+    shown: tuple[str | None, Path | None, Path | None, bool, bool],
 ) -> int:
     """Do what the command ``stream`` does; ``ValueError`` for an option that it does not have."""
     from .stream import stream_command
@@ -166,8 +175,10 @@ def _stream(
             f"{present[0]} does not go with --stream, which reads everything once; `resemblance "
             "stream` has options to keep the sums, and to merge those of workers"
         )
-    kind, output, html, quiet = shown
-    return stream_command(inputs, measures, format=kind, output=output, html=html, quiet=quiet)
+    kind, output, html, opened, quiet = shown
+    return stream_command(
+        inputs, measures, format=kind, output=output, html=html, opened=opened, quiet=quiet
+    )
 
 
 def measures_command(
@@ -202,69 +213,29 @@ def explain_command(
         show(explain(entry))
 
 
-def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
-        "layers"
-    ),
-    small: Annotated[
-        bool, typer.Option("--small", help="Fewer networks, images and epochs.")
-    ] = False,
-) -> int:
-    """Train small networks on digits, compare all their layers, and write a page."""
-    from ..report.terminal import summary_table
-    from ..sources.trained.digits import digits
-
-    for package in ("torch", "jinja2"):
-        check(package)
-    output.mkdir(parents=True, exist_ok=True)
-    database, page = output / "comparison.db", output / "index.html"
-    try:
-        print("training small convolutional networks on handwritten digits", file=sys.stderr)
-        with bars(not sys.stderr.isatty()) as progress:
-            networks = digits(**DEMO[small], progress=progress)
-        comparison = compare(networks.representations, save=database, progress=sys.stderr.isatty())
-    except KeyboardInterrupt:
-        return interrupted(database if database.exists() else None)
-    accuracies = {
-        name: f"{share:.1%} of the test images right" for name, share in networks.accuracies.items()
-    }
-    show([*(f"{name}: {text}" for name, text in accuracies.items()), summary_table(comparison)])
-    write_demo_page(comparison, page, accuracies)
-    print(f"Open {page.resolve()}\nAll values: {database} (resemblance.load reads it)")
-    return 0
-
-
 # ------------------------------------------------------------------------------ writing the results
 
 
-def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, str]) -> None:
-    """Write the page of the demonstration, with a sentence on how to read it."""
-    introduction = (
-        "Small convolutional networks learned to read handwritten digits from different random "
-        "starts; one learned labels that had been shuffled. How to read the maps: a dark diagonal "
-        "inside the block of two networks means that the same layer of both sees the images "
-        "alike. Networks that learned to read have it with each other. With the one that could "
-        "not, it fades after the first layer and is gone at the output. Measures differ in how "
-        "clearly they show this."
-    )
-    write_page(
-        comparison,
-        path,
-        title="Layers of networks that read digits",
-        introduction=introduction,
-        facts=accuracies,
-    )
-
-
-def _read(inputs: list[str]) -> Mapping[str, Any]:
+def _read(inputs: list[str], pool: str) -> Mapping[str, Any]:
     """Return the representations in files; ``ValueError`` for fewer than two."""
-    from ..sources.files import read_files
-
     check_inputs(inputs)
-    representations = read_files(inputs)
+    representations = read_inputs(inputs, pool)
     if len(representations) < 2:
         raise ValueError(f"two representations are needed for a comparison; {inputs[0]} is one")
     return representations
+
+
+def read_inputs(inputs: list[str], pool: str) -> dict[str, Any]:
+    """Return the representations in files; a refusal names --pool where pooling would help."""
+    from ..sources.files import read_files
+
+    try:
+        return dict(read_files(inputs, pool=pool))
+    except ValueError as error:
+        text = OF_PYTHON.sub("--pool mean", str(error)).replace("pool=", "--pool ")
+        if text == str(error):
+            raise
+        raise ValueError(text) from error
 
 
 def _write(comparison: Comparison, kind: str, output: Path | None, html: Path | None) -> None:

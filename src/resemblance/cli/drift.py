@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -14,13 +12,21 @@ import typer
 
 from ..drift import DriftReport, drift, drift_result
 from ..drift.kinds import WORDS, brief
-from ..drift.sections import bounds, document, outcome, samples_used, status, unassessed
+from ..drift.sections import bounds, document, outcome, samples_used, status, tone, unassessed
 from ..drift.verdict import PURPOSES, Purpose
-from ..report.output import deliver, deliver_tables
+from ..report.output import deliver, deliver_tables, toned
 from ..report.terminal import plain_table
 from ..representation import Representation
 from ..texts import encodable
+from .opening import Opened, check_opened, finish
 from .options import check_choice, check_targets, choose_format
+from .typed import run_provenance
+
+DRIFT = (
+    "drift old.npy new.npy",
+    "drift old.npy new.npy --for head --labels classes.npy --html drift.html --open",
+    "drift old.npy new.npy --threshold 0.05 -o drift.json --quiet",
+)
 
 For = Annotated[
     str,
@@ -71,14 +77,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no mess
 
 
 def drift_command(
-    context: typer.Context,
     reference: Reference,
     current: Current,
+    context: typer.Context,
     purpose: For = "index",
     threshold: Threshold = "calibrated",
     tolerance: Tolerance = 0.05,
     labels: Labels = None,
     html: Page = None,
+    opened: Opened = False,
     format: Format = None,
     output: Output = None,
     samples: Samples = 1000,
@@ -94,6 +101,7 @@ def drift_command(
     vectors cannot be compared. Drifts are averages: a few samples that changed may pass. Rows in
     another order never do.
     """
+    check_opened(opened, html)
     format = choose_format(format, output, ("table", "json"))
     check_choice("for", purpose, tuple(PURPOSES))
     files = [str(path) for path in (reference, current, labels) if path is not None]
@@ -113,27 +121,14 @@ def drift_command(
     )
     report = replace(report, provenance=_provenance(report, reference, current, context))
     _write(report, format, output, html)
-    if not quiet and (written := [str(path) for path in (output, html) if path]):
-        print(f"wrote {', '.join(written)}", file=sys.stderr)
+    finish((output, html), html if opened else None, quiet)
     return int(report.drifted)
-
-
-def _command(context: typer.Context) -> str:
-    """Return the command line without options that have their defaults."""
-    words = context.command_path.split()
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if parameter.param_type_name == "argument":
-            words.append(str(value))
-        elif value != parameter.get_default(context):
-            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
-    return encodable(shlex.join(words))
 
 
 def _provenance(
     report: DriftReport, reference: Path, current: Path, context: typer.Context
 ) -> dict[str, Any]:
-    """Return the provenance with the command, the date and the files as passed.
+    """Return the provenance with the command, the date, the machine and the files as passed.
 
     Arrays from archives have no path of their own.
     """
@@ -142,8 +137,7 @@ def _provenance(
         side: report.provenance[side] | {"file": encodable(str(file))}
         for side, file in files.items()
     }
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return report.provenance | sides | {"command": _command(context), "date": date}
+    return report.provenance | sides | run_provenance(context)
 
 
 def _read(path: Path) -> Representation:
@@ -211,14 +205,24 @@ def _tables(report: DriftReport) -> list[Any]:
     kinds = [(status(f), WORDS[f.kind], f.said) for f in report.findings if f.assessed]
     missing = [f"Not assessed: {unassessed(report)}."] if unassessed(report) else []
     columns = ("side", "test", "value", "95 % interval", "threshold", "result")
+    results = [(i, 5, _tone(row[5])) for i, row in enumerate(drifts) if _tone(row[5])]
+    happened = [(i, 0, "warning") for i, row in enumerate(kinds) if row[0] != "no"]
+    words = ("happened", "kind of change", "what the data show")
     return [
-        plain_table(columns, drifts, right=(2, 3, 4)),
+        plain_table(columns, drifts, right=(2, 3, 4), tones=results),
         "",
-        plain_table(("happened", "kind of change", "what the data show"), kinds),
+        plain_table(words, kinds, tones=happened),
         "",
         *missing,
         samples_used(report),
         *report.lines,
-        report.verdict,
+        toned(report.verdict, tone(report)),
         *_hint(report),
     ]
+
+
+def _tone(outcome: str) -> str:
+    """Return the tone of what a drift amounts to: none where it does not exceed its threshold."""
+    if outcome.startswith("drift"):
+        return "bad"
+    return "warning" if outcome.startswith("changed") else ""

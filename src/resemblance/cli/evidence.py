@@ -23,14 +23,17 @@ from .comparing import (
     Memory,
     Output,
     Page,
+    Pool,
     Quiet,
     Save,
     Scheduler,
     interrupted,
+    read_inputs,
     verdict,
 )
 from .executors import executors
 from .labels import check_count, read_labels
+from .opening import Opened, check_opened, finish
 from .options import check_inputs, check_targets, choose_format, chosen_measures
 
 EVIDENCE = (
@@ -75,6 +78,7 @@ def evidence_command(
     inputs: Inputs,
     measures: Measures = None,
     against: Against = None,
+    pool: Pool = "",
     within: Within = None,
     blocks: Blocks = None,
     series: Series = False,
@@ -84,6 +88,7 @@ def evidence_command(
     format: Format = None,
     output: Output = None,
     html: Page = None,
+    opened: Opened = False,
     save: Save = None,
     memory: Memory = "half",
     jobs: Jobs = None,
@@ -96,6 +101,7 @@ def evidence_command(
     --blocks or --series which samples do not change places freely. The results go to standard
     output, the progress to standard error.
     """
+    check_opened(opened, html)
     kind, columns = choose_format(format, output), list(against or ())
     files = [*inputs, *columns, *(str(path) for path in (within, blocks) if path)]
     check_targets(kind, files, output, html, save)
@@ -103,24 +109,25 @@ def evidence_command(
     options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
     parse_bytes(memory)
     options |= {"memory": memory, "measures": chosen_measures(measures)}
-    sides = _representations(inputs, columns)
+    sides = _representations(inputs, columns, pool)
     n = next(iter(sides[0].values())).shape[0]
     for option, path in (("within", within), ("blocks", blocks)):
         options[option] = labels = read_labels(path, f"--{option}")
         check_count(labels, n, path, f"--{option}")
     options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
-    return _carry_out(sides, options, (jobs, scheduler), (kind, output, html), quiet)
+    target = (kind, output, html, html if opened else None)
+    return _carry_out(sides, options, (jobs, scheduler), target, quiet)
 
 
 def _carry_out(
     sides: list[Any],
     options: dict[str, Any],
     where: tuple[int | None, str | None],
-    target: tuple[str, Path | None, Path | None],
+    target: tuple[str, Path | None, Path | None, Path | None],
     quiet: bool,
 ) -> int:
     """Compute the evidence and write it; return the exit code of the command."""
-    (jobs, scheduler), (kind, output, html), save = where, target, options["save"]
+    (jobs, scheduler), (kind, output, html, page), save = where, target, options["save"]
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
     try:
@@ -131,8 +138,7 @@ def _carry_out(
             write_page(result, html)
     except KeyboardInterrupt:
         return interrupted(save, "values, and what was drawn so far,")
-    if not quiet and (written := [str(path) for path in (output, html, save) if path]):
-        print(f"wrote {', '.join(written)}", file=sys.stderr)
+    finish((output, html, save), page, quiet)
     return verdict(result.comparison, quiet)
 
 
@@ -155,14 +161,12 @@ def _check_design(level: float, series: bool, within: Path | None, blocks: Path 
         raise ValueError(f"--series shifts all samples together; leave out {other}")
 
 
-def _representations(inputs: list[str], against: list[str]) -> list[Any]:
+def _representations(inputs: list[str], against: list[str], pool: str) -> list[Any]:
     """Return the rows and, if there are others, the columns."""
-    from ..sources.files import read_files
-
     check_inputs([*inputs, *against])
-    rows = read_files(inputs)
+    rows = read_inputs(inputs, pool)
     if against:
-        return [rows, read_files(against)]
+        return [rows, read_inputs(against, pool)]
     if len(rows) < 2:
         raise ValueError(
             f"two representations are needed; {inputs[0]} is one; name the other one, too, or give "

@@ -12,10 +12,19 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import headline_lines, leading_tables
 from ..suites.joint import joint
+from .opening import Opened, show_page
 from .options import check_targets, choose_format, warn_of_trial
+from .typed import run_provenance
+
+JOINT = (
+    "joint resi sensitivity manifolds stability",
+    "joint resi manifolds -o ranks.csv",
+    "joint resi manifolds --html ranks.html --open",
+)
 
 
 def joint_command(
+    context: typer.Context,
     studies: Annotated[
         list[Path], typer.Argument(help="Folders of studies, each of another suite.")
     ],
@@ -26,6 +35,7 @@ def joint_command(
         Path | None, typer.Option("--output", "-o", help="Write the ranking here, not out.")
     ] = None,
     html: Annotated[Path, typer.Option(help="Write the page here.")] = Path("joint.html"),
+    opened: Opened = False,
 ) -> None:
     """Rank the measures that several suites share, and judge the conclusions of their papers.
 
@@ -35,10 +45,11 @@ def joint_command(
     check_targets(kind, (), output, html, None)
     check("jinja2")
     ranking = joint(studies)
-    write_page(ranking, html)
+    write_page(ranking, html, provenance=run_provenance(context))
     warn_of_trial(ranking.is_trial, kind)
     if kind == "table" and output is None:
         show([*headline_lines(ranking), *leading_tables(ranking)])
         print(f"Open {html.resolve()}")
     else:
         emit(ranking, kind, output)
+    show_page(html, opened)

@@ -17,7 +17,8 @@ from ..report import write_page
 from ..report.output import emit
 from ..sources.files import read_files
 from ..stream import Stream
-from .comparing import Format, Measures, Output, Page, Quiet, tell_written, verdict
+from .comparing import Format, Measures, Output, Page, Quiet, verdict
+from .opening import Opened, check_opened, finish
 from .options import check_choice, check_targets, choose_format, chosen_measures, own_function
 
 STREAM = (
@@ -60,6 +61,7 @@ def stream_command(
     format: Format = None,
     output: Output = None,
     html: Page = None,
+    opened: Opened = False,
     quiet: Quiet = False,
 ) -> int:
     """Compare layers of any number of samples, of which only sums are kept.
@@ -68,6 +70,7 @@ def stream_command(
     at once. Measures that need the samples have none: resemblance measures --invariant-to
     sample_rotation lists the others.
     """
+    check_opened(opened, html)
     kind, named = choose_format(format, output), list(inputs or ())
     check_choice("method", method, ("gram", "qr"))
     states = list(map(str, merge or ()))
@@ -86,8 +89,7 @@ def stream_command(
     emit(comparison, kind, output)
     if html:
         write_page(comparison, html)
-    if not quiet:
-        tell_written(output, html, state)
+    finish((output, html, state), html if opened else None, quiet)
     return verdict(comparison, quiet)
 
 

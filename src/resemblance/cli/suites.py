@@ -21,11 +21,13 @@ from ..results.result import Result
 from ..sources.published import Portion
 from ..subject import Recipe
 from ..suites import load_result
+from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
 from .errors import complain
 from .executors import executors
+from .opening import show_page
 from .options import (
     check_choice,
     check_page,
@@ -37,8 +39,9 @@ from .options import (
     warn_of_trial,
     with_own_measures,
 )
-from .parameters import COMMON, GPU, option, parameters_of, study_argument, with_parameters
+from .parameters import COMMON, GPU, OPEN, option, parameters_of, study_argument, with_parameters
 from .progress import bars
+from .typed import typed_command
 
 
 def _no_options() -> dict[str, object]:
@@ -140,7 +143,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
             help = f"{what} (repeatable): {', '.join(names)}."
             parameters += [option(name, list[str] | None, help)]
     parameters += [p for p in options if p.default is not Parameter.empty]
-    return [*parameters, *COMMON, *(GPU if suite.trains else ())]
+    return [*parameters, OPEN, *COMMON, *(GPU if suite.trains else ())]
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
@@ -190,7 +193,8 @@ def _carry_out(
         with where as (executor, trainer), bars(quiet) as progress:
             more = {"trainer": trainer} if trainer else {}
             result = suite.run(study, executor=executor, progress=progress, **more, **options)
-        page = write_page(result, study / "index.html")
+        record_run(study, typed_command(words["context"]))
+        page = write_page(result, study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: what is done is kept in {study}; the same command continues from there",
@@ -203,6 +207,7 @@ def _carry_out(
         _warn_of_claims(options.get("claims"), result)
         show(result_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
+    show_page(page, words["opened"])
     return _not_trained(result)
 
 
@@ -300,11 +305,13 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
         check_page(output)
         check_targets("html", (), None, output, None)
         result = result_of(suite, study, **{p.name: words[p.name] for p in parameters})
-        print(f"Open {write_page(result, output or study / 'index.html').resolve()}")
+        page = write_page(result, output or study / "index.html")
+        print(f"Open {page.resolve()}")
+        show_page(page, words["opened"])
 
     help = "Default: index.html in the study."
     output = option("output", Path | None, help, "--output", "-o")
-    return with_parameters(command, study_argument(suite.name), output, *parameters)
+    return with_parameters(command, study_argument(suite.name), output, OPEN, *parameters)
 
 
 def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:

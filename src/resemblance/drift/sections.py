@@ -49,7 +49,7 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
                 f"{min(100 * report.unexplained, 100):.1f} %"
             ),
         },
-        tone=_tone(report),
+        tone=tone(report),
     )
 
 
@@ -61,7 +61,8 @@ def document(report: DriftReport) -> dict[str, Any]:
     return report.to_dict() | drift_result(report).document()
 
 
-def _tone(report: DriftReport) -> str:
+def tone(report: DriftReport) -> str:
+    """Return "bad" for drift, "warning" for changes that do not count, else "good"."""
     sides = (report.geometry, report.coordinates, report.index)
     if report.drifted:
         return "bad"

@@ -50,7 +50,14 @@ def _pairs(evidence: Evidence, known: Sequence[Readings]) -> Any:
         for of, places in zip(known, map(places_of, known))
         for pair in of.pairs
     ]
-    return plain_table(header, rows, right=range(3, 8 + has_several))
+    column = 7 + has_several  # of the p-value that decides
+    known_pairs = [pair for of in known for pair in of.pairs]
+    tones = [
+        (i, column, "good" if pair.is_beyond else "warning")
+        for i, pair in enumerate(known_pairs)
+        if pair.is_tested
+    ]
+    return plain_table(header, rows, right=range(3, 8 + has_several), tones=tones)
 
 
 def _furthest(evidence: Evidence, known: Sequence[Readings]) -> Any:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from typing import Any
 
+from ..citations import url_of
 from ..declared import INVARIANCES, choices_of
 from ..extras import install_hint, packages_of
 from ..measure import Measure
@@ -51,6 +52,8 @@ def explain(measure: Measure | Statistic) -> list[Any]:
     ]
     if measure.defaults:
         shown += [parameter_table(measure)]
+    if address := url_of(measure.reference):
+        shown += [f"Paper: {address}", f"BibTeX: resemblance cite {measure.name}"]
     return shown
 
 

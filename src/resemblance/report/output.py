@@ -21,14 +21,14 @@ from ..inference.result import Evidence
 from ..results.result import Result
 from ..results.sections import Table
 from ..texts import printable
-from .tables import TextTable, fold, measured, render
+from .tables import USUAL_WIDTH, TextLine, TextTable, fold, measured, render
 
 RESULT_COLUMNS = (
     "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
     "note", "trial",
 )  # fmt: skip
 FORMATS = ("table", "json", "csv", "parquet")
-USUAL_WIDTH = 80  # of a terminal that does not say how wide it is
+TONES = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of verdicts
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
 
@@ -266,8 +266,9 @@ def _harmless(value: Any) -> Any:
 def show(parts: Sequence[Any], target: Any = None) -> None:
     """Print texts and tables, by default to standard output.
 
-    On a terminal they are as wide as it is (``COLUMNS`` counts); elsewhere every row is one line
-    that can be searched for. Control characters, such as a file name may have, are written as
+    On a terminal they are as wide as it is (``COLUMNS`` counts), and verdicts are coloured unless
+    ``NO_COLOR`` is set; elsewhere every row is one line that can be searched for, without colours
+    unless ``FORCE_COLOR`` is set. Control characters, such as a file name may have, are written as
     escapes.
     """
     from rich.console import Console
@@ -281,6 +282,13 @@ def show(parts: Sequence[Any], target: Any = None) -> None:
             if line.plain or before != "":  # two empty lines are one
                 console.print(line, soft_wrap=True)
             before = line.plain
+
+
+def toned(text: str, tone: str) -> Any:
+    """Return a text in the colour of a tone, "good", "warning" or "bad"."""
+    from rich.text import Text
+
+    return Text(text, style=TONES[tone])
 
 
 def _width(stream: Any) -> int | None:
@@ -302,13 +310,20 @@ def _lines(part: Any, width: int | None) -> Iterator[Any]:
     from rich.text import Text
 
     if isinstance(part, TextTable):
-        yield from (
-            Text(line.text, style="bold" if line.is_heading else "") for line in render(part, width)
-        )
+        yield from map(_styled, render(part, width))
         return
     style = part.style if isinstance(part, Text) else ""
     for line in printable(str(part), keep="\n").split("\n"):
         yield from (Text(text, style=style) for text in _folded(line, width))
+
+
+def _styled(line: TextLine) -> Any:
+    from rich.text import Text
+
+    text = Text(line.text, style="bold" if line.is_heading else "")
+    for start, end, tone in line.marks:
+        text.stylize(TONES[tone], start, end)
+    return text
 
 
 def _folded(line: str, width: int | None) -> list[str]:

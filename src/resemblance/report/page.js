@@ -245,6 +245,15 @@
     });
     figure.addEventListener("pointerleave", () => { readout.textContent = ""; });
   }
+  const unfold = () => {  // a link into something closed opens it
+    const asked = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = asked && asked.closest("details:not([open])");
+    if (!folded) return;
+    folded.open = true;
+    asked.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
   addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
   follow();
   root.dataset.ready = "yes";

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..results.claims import NO_DATA, Claim
+from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
 from ..results.headlines import size_words
 from ..results.result import Result
 from ..results.sections import Table
@@ -14,6 +14,8 @@ from .cells import TableCell, grid
 from .numbers import count
 from .tables import TextTable
 from .terminal import plain_table
+
+TONES = {REPRODUCED: "good", PARTLY: "warning", CONTRADICTED: "warning", NOT: "bad"}  # of verdicts
 
 
 def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
@@ -93,13 +95,11 @@ def _choice(table: Table, column: int, name: str) -> str:
 
 def claim_table(result: Result) -> TextTable:
     """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
-    rows = [
-        (c.number, c.verdict, c.claim, c.theirs, c.ours)
-        for c in result.claims
-        if c.verdict != NO_DATA
-    ]
+    judged = [c for c in result.claims if c.verdict != NO_DATA]
+    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in judged]
     header = ("claim", "verdict", "what is claimed", "the paper", "this run")
-    return plain_table(header, rows, as_blocks=True)
+    tones = [(i, 1, TONES[c.verdict]) for i, c in enumerate(judged) if c.verdict in TONES]
+    return plain_table(header, rows, as_blocks=True, tones=tones)
 
 
 def without_data(claims: Iterable[Claim]) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, zip_longest
 from typing import NamedTuple
 
 from ..texts import printable
 
+USUAL_WIDTH = 80  # of a terminal that does not report its width
 INDENT, GAP, NARROW_GAPS = 1, 3, (2, 1)  # spaces before a table and between its columns
 
 
@@ -16,7 +17,7 @@ class TextTable(NamedTuple):
 
     What does not fit a terminal is folded between words, then cut into parts that repeat the first
     column. With ``as_blocks`` each row becomes a block of lines instead, as suits rows of
-    sentences.
+    sentences. ``tones``: cells that a terminal colours, as (row, column, tone).
     """
 
     header: tuple[str, ...]
@@ -24,13 +25,15 @@ class TextTable(NamedTuple):
     right: frozenset[int] = frozenset()  # columns of numbers, which are never folded
     has_header: bool = True
     as_blocks: bool = False
+    tones: tuple[tuple[int, int, str], ...] = ()
 
 
 class TextLine(NamedTuple):
-    """A line of a table as it is printed."""
+    """A line of a table as it is printed; ``marks``: its coloured parts, as (start, end, tone)."""
 
     text: str
     is_heading: bool = False
+    marks: tuple[tuple[int, int, str], ...] = ()
 
 
 def render(table: TextTable, width: int | None = None) -> Iterator[TextLine]:
@@ -124,15 +127,25 @@ def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
 
 def _grid(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[TextLine]:
     if table.has_header:
-        yield from (TextLine(text, True) for text in _row(table.header, widths, gap, table.right))
+        header = _row(table.header, widths, gap, table.right, {})
+        yield from (line._replace(is_heading=True) for line in header)
         yield TextLine(" " * INDENT + "─" * (sum(widths) + gap * (len(widths) - 1)))
-    for row in table.rows:
-        yield from map(TextLine, _row(row, widths, gap, table.right))
+    for i, row in enumerate(table.rows):
+        yield from _row(row, widths, gap, table.right, _tones_of(table, i))
+
+
+def _tones_of(table: TextTable, row: int) -> dict[int, str]:
+    """Return the tones of a row by their columns."""
+    return {column: tone for i, column, tone in table.tones if i == row}
 
 
 def _row(
-    cells: Sequence[str], widths: Sequence[int], gap: int, right: Iterable[int]
-) -> Iterator[str]:
+    cells: Sequence[str],
+    widths: Sequence[int],
+    gap: int,
+    right: Iterable[int],
+    tones: Mapping[int, str],
+) -> Iterator[TextLine]:
     columns = [
         [cell] if measured(cell) <= width else fold(cell, width)
         for cell, width in zip(cells, widths)
@@ -143,7 +156,18 @@ def _row(
             space + part if i in right else part + space
             for i, (part, space) in enumerate(zip(parts, spaces))
         ]
-        yield (" " * INDENT + (" " * gap).join(padded)).rstrip()
+        yield TextLine(
+            (" " * INDENT + (" " * gap).join(padded)).rstrip(), marks=_marks(padded, gap, tones)
+        )
+
+
+def _marks(
+    padded: Sequence[str], gap: int, tones: Mapping[int, str]
+) -> tuple[tuple[int, int, str], ...]:
+    """Return where the coloured cells of a line begin and end, in characters."""
+    starts = accumulate((len(cell) + gap for cell in padded), initial=INDENT)
+    places = [(start, start + len(cell)) for start, cell in zip(starts, padded)]
+    return tuple((*places[column], tone) for column, tone in tones.items())
 
 
 def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
@@ -154,8 +178,7 @@ def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
     for position, row in enumerate(table.rows):
         if position:
             yield TextLine("")
-        start = " " * INDENT + row[0]
-        yield TextLine(start + " " * (indent - measured(start)) + row[1], True)
+        yield _heading(row, indent, _tones_of(table, position))
         for name, cell in zip(names, row[2:]):
             lines = fold(cell, max(width - indent - side, 1)) if cell else []
             for i, part in enumerate(lines):
@@ -163,10 +186,20 @@ def _blocks(table: TextTable, width: int) -> Iterator[TextLine]:
                 yield TextLine(" " * indent + head + " " * (side - measured(head)) + part)
 
 
+def _heading(row: Sequence[str], indent: int, tones: Mapping[int, str]) -> TextLine:
+    """Return the first line of a block: the first two cells, the second coloured by its tone."""
+    start = " " * INDENT + row[0]
+    start += " " * (indent - measured(start))
+    marks = ((len(start), len(start) + len(row[1]), tones[1]),) if 1 in tones else ()
+    return TextLine(start + row[1], True, marks)
+
+
 def _only(table: TextTable, columns: Sequence[int]) -> TextTable:
     header, *rows = (tuple(row[i] for i in columns) for row in (table.header, *table.rows))
-    right = frozenset(position for position, i in enumerate(columns) if i in table.right)
-    return table._replace(header=header, rows=tuple(rows), right=right)
+    places = {i: position for position, i in enumerate(columns)}
+    right = frozenset(places[i] for i in table.right if i in places)
+    tones = tuple((row, places[i], tone) for row, i, tone in table.tones if i in places)
+    return table._replace(header=header, rows=tuple(rows), right=right, tones=tones)
 
 
 def _parts(table: TextTable, width: int) -> Iterator[TextLine]:

@@ -13,7 +13,7 @@ from ..declared import INVARIANCES
 from ..measure import Measure
 from .data import chance_words, extremes, is_square, summary
 from .numbers import number, span
-from .tables import TextTable
+from .tables import GAP, INDENT, USUAL_WIDTH, TextTable, measured
 
 MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
 NUMERIC = {"smallest", "median", "largest", "chance", "failed"}
@@ -84,15 +84,22 @@ def pair_table(comparison: Comparison) -> Any:
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
     """Return the matrix of one measure.
 
-    The columns are numbered like the rows when all pairs were compared.
+    The columns of a square are numbered like the rows where its names are too long for a terminal.
     """
-    square = is_square(comparison)
-    numbers = [str(j + 1) for j in range(len(comparison.columns))]
-    header = ["", *(numbers if square else comparison.columns)]
-    names = [f"{i + 1} {name}" if square else name for i, name in enumerate(comparison.rows)]
+    rows, columns = list(comparison.rows), list(comparison.columns)
     shown = without_rounding(comparison.values[info.spec], info)
-    rows = [(name, *map(_value, values)) for name, values in zip(names, shown)]
-    return plain_table(header, rows, right=range(1, len(header)))
+    cells = [list(map(_value, values)) for values in shown]
+    if is_square(comparison) and _matrix_width(rows, cells) > USUAL_WIDTH:
+        columns = [str(j) for j in range(1, len(columns) + 1)]
+        rows = [f"{number} {name}" for number, name in zip(columns, rows)]
+    lines = [(name, *line) for name, line in zip(rows, cells)]
+    return plain_table(["", *columns], lines, right=range(1, len(columns) + 1))
+
+
+def _matrix_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
+    """Return how wide the matrix of a square is with a name above each column."""
+    columns = [max(map(measured, column)) for column in zip(names, *cells)]
+    return INDENT + max(map(measured, names)) + sum(GAP + width for width in columns)
 
 
 def summary_table(comparison: Comparison) -> Any:
@@ -205,14 +212,14 @@ def plain_table(
     right: Iterable[int] = (),
     header_row: bool = True,
     as_blocks: bool = False,
+    tones: Iterable[tuple[int, int, str]] = (),
 ) -> TextTable:
     """Return a table with one line below its header.
 
     See :class:`resemblance.report.tables.TextTable`.
     """
-    return TextTable(
-        tuple(header), tuple(tuple(row) for row in rows), frozenset(right), header_row, as_blocks
-    )
+    cells = tuple(tuple(row) for row in rows)
+    return TextTable(tuple(header), cells, frozenset(right), header_row, as_blocks, tuple(tones))
 
 
 def _title(comparison: Comparison, info: MeasureInfo) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_finite, check_types, read_document, write_atomically
-from ..notebook import card
+from ..notebook import card, drawn, picture
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
@@ -70,7 +70,12 @@ class Result:
         return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
 
     def _repr_html_(self) -> str:
-        return card("Result", self._facts())
+        return card("Result", self._facts()) + picture(self)
+
+    def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
+        """Draw where the measures are, "ranks" or "box", by :mod:`resemblance.plot`; return the
+        axes (extra ``plot``)."""
+        return drawn(self, kind=kind, **options)
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
@@ -149,15 +154,19 @@ class Result:
         """Return everything as JSON can hold it."""
         return {**{name: encode(part) for name, part in vars(self).items()}, "format": FORMAT}
 
+    def text(self) -> str:
+        """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
+        document = self.document()
+        for section in document["sections"]:
+            _as_json(section, f"section {section['name']!r}")
+        return _as_json(document, "the result")
+
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, atomically.
 
         Raises ``ValueError`` for a number that is NaN or infinite.
         """
-        document = self.document()
-        for section in document["sections"]:
-            _as_json(section, f"section {section['name']!r}")
-        write_atomically(Path(path), _as_json(document, "the result"))
+        write_atomically(Path(path), self.text())
 
 
 class Former(NamedTuple):

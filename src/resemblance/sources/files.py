@@ -6,8 +6,8 @@ import importlib.util
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ..extras import check, need
 from ..inputs import explained, open_array
 from ..representation import Representation
 from ..texts import encodable
+from .layouts import from_maps, from_tokens
 
 SUFFIXES = (".npy", ".npz")  # what is read from folders
 READABLE = (*SUFFIXES, ".parquet", ".safetensors")
@@ -35,45 +36,62 @@ ALIASES = {
     ".txt": ".csv",
     ".hdf5": ".h5", ".mat": ".h5",
 }  # fmt: skip
+POOLING: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_maps}  # by axes
 
 
 class StoredArray(NamedTuple):
-    """An array in a file, with a longer name in case of a clash, and its key in an archive."""
+    """An array in a file, with a longer name in case of a clash, its key in an archive, and the ids
+    of its samples."""
 
     name: str
     longer: str
     path: Path
     key: str | None = None
+    ids: tuple[Hashable, ...] | None = None
 
 
-def read_files(paths: Iterable[str | Path]) -> dict[str, Representation]:
+def read_files(paths: Iterable[str | Path], *, pool: str = "") -> dict[str, Representation]:
     """Return the representations in files and folders, by name, in the order given.
 
     A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An
     ``.npz`` archive holds one per array, named "archive/key". A folder stands for all such files
     inside it, in natural order ("conv2" before "conv10"), named by their path inside the folder. A
     ``.parquet`` file is a data frame, whose index names the samples, and a ``.safetensors`` file
-    holds one representation per tensor; both only by their own name. Names leave the suffix out;
+    holds one representation per tensor; both only by their own name. A folder of features (see
+    :func:`open_features`) stands for the layers of its models, named "model/layer", with the ids of
+    their samples. Names leave the suffix out;
     those that would be used twice become the path as it was given. Files with Python objects are
     refused, because reading them would run code.
 
+    ``pool``: how arrays of tokens, (n, tokens, d), or of maps, (n, channels, height, width), become
+    (n, d), as by :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`.
+
     Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features)
     numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
-    size.
+    size. Raises it, too, for a ``pool`` when no array has tokens or maps.
     """
     arrays = [array for path in paths for array in _arrays_at(Path(path))]
     uses = Counter(array.name for array in arrays)
     representations: dict[str, Representation] = {}
+    pooled = 0
     for array in arrays:
         name = encodable(array.name if uses[array.name] == 1 else array.longer)
         if name in representations:
             raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
-        representations[name] = _read(array, name)
+        representations[name], is_pooled = _read(array, name, pool)
+        pooled += is_pooled
+    if pool and not pooled:
+        raise ValueError(
+            f"pool={pool!r} has nothing to pool: all arrays are (n_samples, n_features); leave it "
+            "out"
+        )
     return representations
 
 
 def _arrays_at(path: Path) -> Iterator[StoredArray]:
-    if path.is_dir():
+    if path.is_dir() and (layers := list(_features_in(path))):
+        yield from layers
+    elif path.is_dir():
         inside = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
         if not inside:
             raise ValueError(f"{path} holds no .npy or .npz file")
@@ -86,6 +104,23 @@ def _arrays_at(path: Path) -> Iterator[StoredArray]:
         raise ValueError(f"{path} is neither a .npy nor a .npz file nor a folder: {remedy}")
     else:
         yield from _in_file(path, path.stem)
+
+
+def _features_in(folder: Path) -> Iterator[StoredArray]:
+    """Yield the layers of the models whose features are in a folder; with several poolings, the
+    name of a layer begins with its own."""
+    from .features import feature_folders  # which reads arrays by this module
+    from .folders import read_subject
+
+    for place in feature_folders(folder):
+        subjects = read_subject(place)
+        for subject in subjects:
+            start = f"{subject.traits['pooling']}." if len(subjects) > 1 else ""
+            for layer, r in subject.layers.items():
+                name = f"{subject.name}/{start}{layer}"
+                longer = f"{folder.as_posix()}/{name}"
+                assert r.path is not None  # of a file
+                yield StoredArray(name, longer, r.path, ids=r.ids)
 
 
 def _in_file(path: Path, name: str) -> Iterator[StoredArray]:
@@ -116,20 +151,31 @@ def _archive_keys(path: Path) -> list[str]:
         raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
 
 
-def _read(array: StoredArray, name: str) -> Representation:
+def _read(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
+    """Return the representation of an array, and whether it was pooled."""
+    key, is_archive = array.key, array.path.suffix == ".npz"
+    where = str(array.path) if key is None else f"{array.path}, array {key!r},"
+    with explained(where) if is_archive or array.path.suffix == ".parquet" else nullcontext():
+        data = _content(array)
+        axes = open_array(data).ndim if isinstance(data, Path) else data.ndim
+        if not pool or axes not in POOLING:
+            return Representation(data, name, ids=array.ids), False
+    with explained(where):
+        return POOLING[axes](data, pool=pool, name=name), True
+
+
+def _content(array: StoredArray) -> Any:
+    """Return what is in a file, or the path of a ``.npy`` file, which stays on disk."""
     path, key = array.path, array.key
     if path.suffix == ".parquet":
         check("pyarrow")
-        with explained(str(path)):
-            table = need("pandas").read_parquet(path)
-        return Representation(table, name)
+        return need("pandas").read_parquet(path)
     if key is None:
-        return Representation(readable(path), name)
-    if path.suffix == ".safetensors":
-        with _tensors(path) as file:
-            return Representation(to_numpy(file.get_tensor(key)), name)
-    with explained(f"{path}, array {key!r},"):
-        return Representation(_from_archive(path, key), name)
+        return readable(path)
+    if path.suffix == ".npz":
+        return _from_archive(path, key)
+    with _tensors(path) as file:
+        return to_numpy(file.get_tensor(key))
 
 
 def readable(path: Path) -> Path:

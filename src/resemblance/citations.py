@@ -1,0 +1,130 @@
+"""What to cite: the software, and the papers of measures, statistics and suites, as BibTeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from .catalogue import get_measure, get_statistic, list_measures, list_statistics
+from .suggestions import did_you_mean
+
+SOFTWARE = "resemblance"
+PAPERS_OF: Mapping[str, tuple[str, ...]] = {
+    "resi": ("klabunde2025resi",),
+    "sensitivity": ("ding2021grounding",),
+    "manifolds": ("islam2025manifold",),
+    "stability": ("raju2026geometric",),
+    "drift": ("raju2026geometric",),
+    "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),
+}
+HERE = Path(__file__).parent
+PLACES = (HERE / "references.bib", HERE.parents[1] / "references.bib")  # installed; in a checkout
+ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}", re.MULTILINE | re.DOTALL)
+ACCENTS = {"'": "\u0301", "`": "\u0300", '"': "\u0308", "^": "\u0302", "~": "\u0303", "v": "\u030c"}
+FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},$", re.MULTILINE)
+
+
+def bibtex_of(names: Iterable[str]) -> str:
+    """Return the BibTeX entries to cite for these names, each once, in their order.
+
+    names : names, labels or specifications of measures and statistics, names of suites, keys of
+        the bibliography, or ``"resemblance"`` for the software.
+
+    Raises ``ValueError`` for a name that is none of these, with the closest one.
+    """
+    if isinstance(names, str):
+        raise ValueError(f"bibtex_of expects several names; got {names!r}; write [{names!r}]")
+    keys = dict.fromkeys(key for name in names for key in keys_of(name))
+    return "\n\n".join(entry(key) for key in keys)
+
+
+def keys_of(name: str) -> tuple[str, ...]:
+    """Return the keys of what to cite for one name.
+
+    Raises ``ValueError`` for a name that is none, with the closest one.
+    """
+    if name == SOFTWARE or name in entries():
+        return (name,)
+    if name.lower() in PAPERS_OF:
+        return PAPERS_OF[name.lower()]
+    for get in (get_measure, get_statistic):
+        try:
+            return (get(name).reference,)
+        except ValueError:
+            continue
+    raise ValueError(f"nothing to cite for {name!r}{did_you_mean(name, _names())}")
+
+
+def entry(key: str) -> str:
+    """Return one entry of the bibliography as BibTeX, or that of the software.
+
+    Raises ``ValueError`` for a key that the bibliography does not have.
+    """
+    if key == SOFTWARE:
+        return software()
+    if key not in entries():
+        raise ValueError(f"the bibliography has no {key!r}{did_you_mean(key, entries())}")
+    return entries()[key]
+
+
+def software() -> str:
+    """Return the BibTeX entry of this package in its installed version."""
+    from . import __version__
+
+    return (
+        "@software{resemblance,\n"
+        "  author  = {{The resemblance developers}},\n"
+        "  title   = {resemblance: Comparing Neural-Network Representations},\n"
+        f"  version = {{{__version__}}},\n"
+        "  year    = {2026},\n"
+        "}"
+    )
+
+
+def url_of(key: str) -> str | None:
+    """Return the address of a work of the bibliography; None for one that it does not have."""
+    fields = dict(FIELD.findall(entries().get(key, "")))
+    return f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url")
+
+
+def short(key: str) -> str:
+    """Return authors and year of a work: "Kornblith et al. 2019".
+
+    Raises ``ValueError`` for a key that the bibliography does not have.
+    """
+    fields = dict(FIELD.findall(entry(key) + "\n"))
+    surnames = [name.partition(",")[0] for name in fields["author"].split(" and ")]
+    surnames = [_letters(name) for name in surnames]
+    is_long = len(surnames) > 2 or surnames[-1] == "others"
+    names = f"{surnames[0]} et al." if is_long else " and ".join(surnames)
+    return f"{names} {fields['year']}"
+
+
+def _letters(text: str) -> str:
+    """Return a text of BibTeX with its accents as letters and without braces."""
+    accented = re.sub(r"\{?\\(.)\{?(\w)\}?\}?", lambda m: m[2] + ACCENTS.get(m[1], ""), text)
+    return unicodedata.normalize("NFC", re.sub(r"[{}]", "", accented))
+
+
+def entries() -> Mapping[str, str]:
+    """Return the entries of the bibliography by their keys; none where the file is missing."""
+    place = next((path for path in PLACES if path.exists()), None)
+    return _parsed(place, place.stat().st_mtime_ns) if place else {}
+
+
+@lru_cache(maxsize=1)
+def _parsed(path: Path, changed: int) -> Mapping[str, str]:
+    """Return the entries of a file; ``changed`` is part of what is remembered."""
+    text = path.read_text(encoding="utf-8")
+    return {match[1]: match[0] for match in ENTRY.finditer(text)}
+
+
+def _names() -> list[str]:
+    """Return what can be cited by name."""
+    measures, statistics = list_measures(), list_statistics()
+    names = [*(m.name for m in measures), *(s.name for s in statistics)]
+    labels = [*(m.label for m in measures), *(s.label for s in statistics)]
+    return [SOFTWARE, *PAPERS_OF, *names, *labels]

@@ -1,0 +1,209 @@
+"""What the command line prints for people: colours, headers, pooled inputs, citations, pages, and
+examples; all of it no wider than the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import webbrowser
+
+import numpy as np
+import pytest
+import typer
+from conftest import assert_fits, on_terminal
+
+import resemblance as rs
+from resemblance import citations, cli
+from resemblance.report.references import reference
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with files a.npy, b.npy and c.npy of the same samples."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    g = np.random.default_rng(0)
+    a = g.standard_normal((30, 5))
+    b = a @ g.standard_normal((5, 4)) + 0.5 * g.standard_normal((30, 4))
+    for name, array in {"a": a, "b": b, "c": g.standard_normal((30, 3))}.items():
+        np.save(f"{name}.npy", array)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Run the command line in this process: exit code, standard output, standard error."""
+
+    def run(*words):
+        code = cli.run([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+# --------------------------------------------------------------------- colours, headers and pooling
+
+
+def coloured(words, monkeypatch, **environment):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return on_terminal(lambda: cli.run(words.split()), 120, terminal="xterm-256color")
+
+
+def test_p_values_are_coloured_unless_the_terminal_has_no_colour(folder, monkeypatch):
+    words = "evidence a.npy b.npy -m cka -q"
+    assert "\x1b[32m" in coloured(words, monkeypatch)
+    assert "\x1b[32m" not in coloured(words, monkeypatch, NO_COLOR="1")
+
+
+def test_a_pipe_gets_colours_only_by_force(call, folder, monkeypatch):
+    words = ["evidence", "a.npy", "b.npy", "-m", "cka", "-q"]
+    assert "\x1b" not in call(*words)[1]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[32m" in call(*words)[1]
+
+
+def test_columns_of_a_matrix_have_names_where_they_fit(call, folder):
+    for name in ("first", "second"):
+        np.save(folder / f"{name}{'x' * 40}.npy", np.load("a.npy"))
+    _, out, _ = call("compare", "a.npy", "b.npy", "c.npy", "-m", "cka", "-q")
+    assert ["a", "b", "c"] in [line.split() for line in out.splitlines()]
+    long = [f"{name}{'x' * 40}.npy" for name in ("first", "second")]
+    _, out, _ = call("compare", "a.npy", *long, "-m", "cka", "-q")
+    assert ["1", "2", "3"] in [line.split() for line in out.splitlines()]
+    assert f"2 first{'x' * 40}" in out
+
+
+@pytest.mark.parametrize(
+    ("shape", "pool", "rows"),
+    [
+        ((30, 5, 4), "mean", lambda X: X.mean(axis=1)),
+        ((30, 5, 4), "last", lambda X: X[:, -1]),
+        ((30, 3, 4, 2), "max", lambda X: X.max(axis=(2, 3))),
+        ((30, 3, 4, 2), "flatten", lambda X: X.reshape(30, -1)),
+    ],
+)
+@pytest.mark.parametrize("file", ["deep.npy", "deep.npz"])
+def test_pool_makes_rows_of_tokens_and_maps(call, folder, shape, pool, rows, file):
+    deep = np.random.default_rng(0).standard_normal(shape)
+    np.save("deep.npy", deep) if file == "deep.npy" else np.savez(file, x=deep)
+    code, out, _ = call("compare", "a.npy", file, "--pool", pool, "-m", "cka", "--format", "json")
+    assert code == 0
+    assert json.loads(out)["records"][1]["value"] == pytest.approx(
+        rs.cka(np.load("a.npy"), rows(deep)), rel=1e-12
+    )
+
+
+def test_pool_that_is_missing_wrong_or_idle(call, folder):
+    np.save("tokens.npy", np.ones((30, 5, 4)))
+    code, _, err = call("compare", "a.npy", "tokens.npy", "-m", "cka")
+    assert (code, "--pool mean" in err, "rs." in err) == (2, True, False)
+    code, _, err = call("compare", "a.npy", "tokens.npy", "-m", "cka", "--pool", "positions")
+    assert code == 2
+    assert "tokens.npy" in err
+    assert "pool must be one of 'first'" in err
+    code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--pool", "mean")
+    assert code == 2
+    assert "nothing to pool" in err
+
+
+# ------------------------------------------------------------------------------ citations and pages
+
+
+def test_cite_prints_each_work_once(call):
+    code, out, err = call("cite", "cka", "CKA", "cka[kernel=rbf]", "resi")
+    assert (code, err) == (0, "")
+    assert re.findall(r"^@\w+\{(.+),", out, re.MULTILINE) == [
+        "kornblith2019similarity",
+        "klabunde2025resi",
+    ]
+    assert call("cite")[1] == call("cite", "resemblance")[1]
+    assert call("cite")[1].startswith("@software{resemblance")
+
+
+def test_cite_as_text_and_of_unknown_names(call):
+    _, out, _ = call("cite", "gulp", "--format", "text")
+    assert out.startswith("Boix-Adserà et al. (2022). GULP: a Prediction-Based Metric")
+    assert "https://arxiv.org/abs/2210.06545" in out
+    code, _, err = call("cite", "ckaa")
+    assert (code, "did you mean 'cka'" in err) == (2, True)
+    assert call("cite", "cka", "--format", "apa")[0] == 2
+
+
+def test_every_work_can_be_written_as_text():
+    for key in citations.entries():
+        text = reference(key)
+        assert not set("{}\\") & set(text.partition(" http")[0]), text
+        assert re.search(r"\((19|20)\d\d\)\. ", text)
+
+
+def test_explain_links_to_the_paper(call):
+    _, out, _ = call("explain", "cka")
+    assert "https://proceedings.mlr.press/v97/kornblith19a.html" in out
+    assert "resemblance cite cka" in out
+
+
+@pytest.mark.parametrize("command", ["compare", "evidence", "stream"])
+def test_open_shows_the_page_that_was_written(call, folder, monkeypatch, command):
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: shown.append(url) or len(shown) == 1)
+    words = (command, "a.npy", "b.npy", "-m", "cka", "-q", "--open")
+    code, _, err = call(*words)
+    assert (code, "--html" in err, shown) == (2, True, [])
+    assert call(*words, "--html", "p.html")[2] == ""
+    assert shown == [(folder / "p.html").resolve().as_uri()]
+    assert "no browser" in call(*words, "--html", "p.html")[2]
+
+
+# ------------------------------------------------------------------------------- examples
+
+
+def leaves(command, *words):
+    """Every command that has no commands of its own, with the words that call it."""
+    subcommands = getattr(command, "commands", None)
+    if subcommands is None:
+        yield words, command
+        return
+    for name, child in subcommands.items():
+        yield from leaves(child, *words, name)
+
+
+LEAVES = dict(leaves(typer.main.get_command(cli.commands)))
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_examples_of_every_help_are_calls_that_parse(words):
+    lines = (LEAVES[words].epilog or "").replace(r"\[", "[").split("\n\n")
+    assert lines[0] == "Examples:"
+    assert len(lines) > 1
+    for line in lines[1:]:
+        call = shlex.split(line.partition(" > ")[0])
+        assert call[: 1 + len(words)] == ["resemblance", *words]
+        LEAVES[words].make_context("example", call[1 + len(words) :])
+
+
+# ------------------------------------------------------------------------------- widths
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cite resi cka --format text",
+        "explain cka",
+        "measures --family cca",
+        "compare a.npy b.npy c.npy -m cka,rsa -q",
+        "evidence a.npy b.npy c.npy -m cka,rsa -q --draws 19",
+        "drift a.npy a.npy -q --draws 10",
+        "compare a.npy b.npy c.npy -m cka,rsa --plan -q",
+        "stream a.npy b.npy c.npy -m cka,procrustes -q",
+    ],
+)
+def test_every_command_fits_80_columns(words, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    assert_fits(lambda: cli.run(words.split()), capsys, 80)
