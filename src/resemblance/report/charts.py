@@ -119,7 +119,7 @@ def x_axis(points: Sequence[Point], figure: Chart) -> Axis:
 
 def plane_axes(points: Sequence[Point]) -> tuple[Axis, Axis]:
     """Return two axes on which a unit is equally long, with the points in the middle."""
-    sides = (LEFT / 2, WIDTH - LEFT / 2), (HEIGHT - BOTTOM + 10, TOP + 8)
+    sides = (LEFT / 2, WIDTH - LEFT / 2 - 44), (HEIGHT - BOTTOM + 10, TOP + 8)
     spans = [apart(min(column), max(column)) for column in zip(*points)]
     unit = max((high - low) / abs(b - a) for (low, high), (a, b) in zip(spans, sides))
     unit *= 1.12

@@ -94,6 +94,7 @@ def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attrib
     parts += [*_left(left, cells), *_below(bottom, cells)]
     parts += [*_borders(left, bottom, cells), *_scale(heat, cells, ends)]
     label = f"Heat map: {heat.title}; arrow keys read single values"
+    attributes["style"] = f"--columns:{columns}"  # few cells are not drawn large
     return drawing(WIDTH, height + 8 + bottom.room, parts, label, **attributes)
 
 

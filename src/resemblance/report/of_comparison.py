@@ -20,7 +20,14 @@ from .comparing.first import first_section
 from .comparing.maps import family_sections
 from .comparing.models import models_facts, models_section
 from .comparing.shown import Shown, named, shown_of
-from .comparing.tables import failures_table, inputs_table, measures_table, pair_table
+from .comparing.tables import (
+    CHANCE_NOTE,
+    OVER_PAIRS,
+    failures_table,
+    inputs_table,
+    measures_table,
+    pair_table,
+)
 from .data import agreement, is_square, off_diagonal, pair_of
 from .numbers import count, counted, minus
 
@@ -78,21 +85,19 @@ def _facts(comparison: Comparison) -> dict[str, str]:
 
 def sections(shown: Shown) -> Iterator[Section]:
     """Yield what a page shows of a comparison: of a single pair tables, of more also maps."""
-    comparison, pair = shown.comparison, pair_of(shown.comparison)
+    comparison, pair, about = shown.comparison, pair_of(shown.comparison), _about(shown.comparison)
     notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables and maps show
     if pair is None:
         yield first_section(shown)
         yield from evidence_sections(shown)
-        yield Section(
-            "measures", "Measures", _about(comparison), (measures_table(comparison),), terms=notes
-        )
+        table, about = measures_table(comparison), f"{about} {OVER_PAIRS}"
+        yield Section("measures", "Measures", about, (table,), terms=notes)
         yield from family_sections(shown)
     elif shown.evidence is not None:
         yield from evidence_sections(shown)
     else:
-        yield Section(
-            "measures", "The pair", _about(comparison), (pair_table(comparison, pair),), terms=notes
-        )
+        table, about = pair_table(comparison, pair), f"{about} {CHANCE_NOTE}"
+        yield Section("measures", "The pair", about, (table,), terms=notes)
     together = agreement(comparison)
     if together is not None:
         yield agreement_section(together)

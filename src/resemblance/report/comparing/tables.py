@@ -32,7 +32,7 @@ def measures_table(comparison: Comparison) -> Table:
     signs = tuple(Sign(i, COLUMNS.index("failed"), f"of {rows[i].pairs}") for i in failed)
     chances = [chance_words(comparison, info) for info in comparison.measures]
     entries = tuple(map(_measure_row, rows, chances))
-    return Table("all", "", COLUMNS, entries, OVER_PAIRS, signs=signs, figures=4)
+    return Table("all", "", COLUMNS, entries, signs=signs, figures=4)
 
 
 def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
@@ -59,7 +59,7 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
         both = [(i, j), *([(j, i)] if is_two_way else [])]
         scores = [None if math.isnan(values[at]) else float(values[at]) for at in both]
         rows.append((*_measure_row(row, "")[:5], *scores, chance, round(row.seconds, 2)))
-    return Table("all", f"{x} and {y}", tuple(columns), tuple(rows), CHANCE_NOTE, figures=4)
+    return Table("all", f"{x} and {y}", tuple(columns), tuple(rows), figures=4)
 
 
 def _measure_row(row: MeasureRow, chance: str) -> tuple[Entry, ...]:
