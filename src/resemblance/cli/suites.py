@@ -39,7 +39,16 @@ from .options import (
     warn_of_trial,
     with_own_measures,
 )
-from .parameters import COMMON, GPU, OPEN, option, parameters_of, study_argument, with_parameters
+from .parameters import (
+    COMMON,
+    CONTEXT,
+    GPU,
+    OPEN,
+    option,
+    parameters_of,
+    study_argument,
+    with_parameters,
+)
 from .progress import bars
 from .typed import typed_command
 
@@ -143,7 +152,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
             help = f"{what} (repeatable): {', '.join(names)}."
             parameters += [option(name, list[str] | None, help)]
     parameters += [p for p in options if p.default is not Parameter.empty]
-    return [*parameters, OPEN, *COMMON, *(GPU if suite.trains else ())]
+    return [CONTEXT, *parameters, OPEN, *COMMON, *(GPU if suite.trains else ())]
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:

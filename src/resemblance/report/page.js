@@ -245,6 +245,13 @@
     });
     figure.addEventListener("pointerleave", () => { readout.textContent = ""; });
   }
+  const chapters = [...document.querySelectorAll("section[id]")], link = section => document.querySelector(`.contents a[href="#${CSS.escape(section.id)}"]`);
+  const here = () => {  // the contents say where the reader is
+    const at = chapters.findLast(section => section.getBoundingClientRect().top < innerHeight / 3);
+    for (const section of chapters) link(section)?.[section === at ? "setAttribute" : "removeAttribute"]("aria-current", "true");
+  };
+  addEventListener("scroll", here, { passive: true });
+  here();
   const unfold = () => {  // a link into something closed opens it
     const asked = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const folded = asked && asked.closest("details:not([open])");

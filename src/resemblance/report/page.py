@@ -159,15 +159,12 @@ def strip_of(result: Result, facts: Mapping[str, str]) -> Any:
 
 
 def verdict(result: Result) -> str:
-    """Say in one line how many claims hold, and which do not."""
+    """Say in one line how many claims hold, and how many do not."""
     total = len(result.claims)
     if not total:
         return "This run puts no claim to the test."
-    parts = []
-    for name in SIGNS:
-        numbers = [claim.number for claim in result.claims if claim.verdict == name]
-        which = "" if name == REPRODUCED else f" ({', '.join(numbers)})"
-        parts += [f"{len(numbers)} {name}{which}"] if numbers else []
+    count = Counter(claim.verdict for claim in result.claims)
+    parts = [f"{count[name]} {name}" for name in SIGNS if count[name]]
     return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(parts)}."
 
 

@@ -68,6 +68,7 @@ class Bars(NamedTuple):
     ``threshold`` draws a vertical line. ``span``: the ends of the axis, such as the first and the
     last rank; by default as the values need; what lies beyond is drawn at the end. ``log_x``: the
     axis is logarithmic. ``is_limit``: bars begin at the threshold, and those above it stand out.
+    ``is_dotted``: marks without bars, as for ranks, among which there is no 0.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Bars(NamedTuple):
     span: tuple[float, float] | None = None
     log_x: bool = False
     is_limit: bool = False
+    is_dotted: bool = False
 
 
 class HeatMap(NamedTuple):
@@ -111,11 +113,16 @@ class HeatMap(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A sample of values, drawn as quartiles, whiskers and points; ``points`` names each value."""
+    """A sample of values, drawn as quartiles, whiskers and points.
+
+    ``points`` names each value. ``group``: boxes of one group, such as the measures of a family,
+    have one colour, which a legend explains.
+    """
 
     name: str
     values: tuple[float, ...]
     points: tuple[str, ...] = ()
+    group: str = ""
 
 
 class Boxes(NamedTuple):
