@@ -1,4 +1,4 @@
-"""Executes the tutorials whose weights or data are not part of the project, and stores their outputs.
+"""Executes the tutorials that need weights or data from elsewhere, and stores their outputs.
 
     python docs/execute.py graphs --data FOLDER
     python docs/execute.py language-models --data FOLDER --weights FOLDER

@@ -69,9 +69,11 @@ def axes(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
             )
         yield ax
         return
+    pyplot = need("matplotlib.pyplot")  # whose figures notebooks show
+    # Outside the style, which would undo that the first figure of a notebook makes it interactive.
+    size = {"figsize": (width, height), "dpi": STYLE["figure.dpi"]}
+    figure = pyplot.figure(**size, layout="constrained")
     with style():
-        pyplot = need("matplotlib.pyplot")  # whose figures notebooks show
-        figure = pyplot.figure(figsize=(width, height))
         try:
             yield figure.add_subplot()
         except BaseException:
