@@ -4,6 +4,8 @@ alone."""
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -14,7 +16,7 @@ from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import to_rgb
 
 import resemblance as rs
-from resemblance import plot
+from resemblance import arrangements, plot
 from resemblance.inference.words import ALPHA
 from resemblance.plot.names import model_runs, side_names
 from resemblance.plot.style import COLOURS, DASHES, MARKS, colour_map, look
@@ -150,8 +152,15 @@ def test_a_new_figure_each_time_and_none_after_an_error(layered):
     assert len(plt.get_fignums()) == count
 
 
-def test_importing_the_package_gives_the_module_without_matplotlib():
-    assert rs.plot is plot  # that matplotlib is not imported is tested for the whole package
+def test_the_package_imports_its_figures_when_they_are_asked_for():
+    assert rs.plot is plot
+    code = (
+        "import sys, resemblance as rs; assert 'resemblance.plot' not in sys.modules;"
+        "assert rs.plot.heatmap and 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="module 'resemblance' has no attribute 'plots'"):
+        _ = rs.plots
 
 
 # --------------------------------------------------------------------------------------------- maps
@@ -297,7 +306,7 @@ def test_a_plane_has_a_path_per_model_with_numbered_layers(layered):
     ax = plot.mds(layered, "procrustes")
     assert [len(line.get_xdata()) for line in ax.lines] == [3, 3, 3]
     assert [text.get_text() for text in ax.texts] == ["1", "2", "3"] * 3
-    share = rs.arrangements.plane(layered, "procrustes").share
+    share = arrangements.plane(layered, "procrustes").share
     assert f"{100 * share:.0f} %" in ax.get_title(loc="left")
     single = plot.mds(compared(arrays(["a", "b", "c"])), "cka")
     assert [text.get_text() for text in single.texts] == ["a", "b", "c"]
@@ -312,7 +321,7 @@ def test_a_plane_says_what_it_leaves_out():
 def test_a_tree_has_a_bracket_per_merge_at_its_height(layered):
     ax = plot.tree(layered, "procrustes")
     (brackets,) = ax.collections
-    merges = rs.arrangements.tree(layered, "procrustes").merges
+    merges = arrangements.tree(layered, "procrustes").merges
     heights = sorted(segment[1, 0] for segment in brackets.get_segments())
     np.testing.assert_allclose(heights, sorted(merges[:, 2]))
     assert sorted(names(ax.yaxis, "major")) == sorted(LAYERS)

@@ -371,10 +371,8 @@ def test_everything_is_on_the_page(tmp_path):
     assert len([a for a in page.all("svg") if a.get("class") == "chart"]) == 4
     assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
     assert ("3", "claims put to the test") in zip(page.words, page.words[1:])
-    assert (
-        "4 claims: 1 reproduced; 1 in part (S2); 1 not reproduced (S3); 1 no data (S4)."
-        in page.words
-    )
+    verdicts = "4 claims: 1 reproduced; 1 in part; 1 not reproduced; 1 no data."
+    assert verdicts in page.words
 
 
 def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
@@ -471,10 +469,18 @@ def test_pages_of_odd_findings(found, tmp_path):
     assert "nan" not in re.sub(r"(?s)<style.*?</style>|<script.*?</script>", "", text)
 
 
-def test_verdicts_are_counted_and_those_that_fail_named():
+def test_verdicts_are_counted():
     assert verdict(NOTHING) == "This run puts no claim to the test."
     one = Result("toy", "s", (Section("a", "A", "", claims=CLAIMS[:1]),))
     assert verdict(one) == "1 claim: 1 reproduced."
+
+
+def test_claims_are_listed_in_words_with_links(tmp_path):
+    text = written(FINDINGS, tmp_path)
+    start = text.partition('<details class="holds"')[2].partition("</details>")[0]
+    claims = re.findall(r'href="#(section-[^"]*)">([^<]*)</a> <span class="dim">(\w+)<', start)
+    assert {number for _, _, number in claims} == {c.number for c in FINDINGS.claims}
+    assert all(f'<section id="{place}"' in text for place, _, _ in claims)
 
 
 def test_a_line_keeps_its_colour_and_few_of_many_are_shown():
@@ -846,6 +852,10 @@ def test_labels_are_spelled_out(tmp_path):
 
 def test_ranks_begin_at_1(tmp_path):
     ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
+    dots = rows.bars(ranked._replace(is_dotted=True))
+    assert dots.count('class="dot"') == 2
+    assert 'class="stem"' not in dots  # a rank is no length
+    assert re.findall(r'class="mid">([^<]*)</text>', dots)[0] == "1"
     svg = rows.bars(ranked)
     ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
     assert ticks == [1, 2, 4, 6, 8, 10]
@@ -1262,7 +1272,7 @@ def test_a_run_says_first_what_it_is_of_and_who_leads(tmp_path):
     assert (
         page.index("12: resnet")
         < page.index(said)
-        < page.index("2 claims: 1 reproduced; 1 not reproduced (S1).")
+        < page.index("2 claims: 1 reproduced; 1 not reproduced.")
     )
     assert "default: small models on data that comes with the package; not the paper" in page
     assert said in told_by(found)

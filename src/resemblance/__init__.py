@@ -1,6 +1,10 @@
 """Compare neural-network representations by measures with proven claims, all pairs at once."""
 
-from . import plot, stability
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from . import stability
 from .assembly import load
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
 from .caveat import UninformativeWarning
@@ -28,6 +32,9 @@ from .statistic import Statistic, statistic
 from .stream import Stream, stream_from_model
 from .subject import Subject
 from .views.recall import neighbour_recall
+
+if _TYPE_CHECKING:
+    from . import plot
 
 __version__ = "0.1.0"
 
@@ -81,3 +88,10 @@ __all__ = [
     "when",
     *_measures,
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """Import ``plot`` when it is asked for: it imports all results there are."""
+    if name == "plot":
+        return _import_module(".plot", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

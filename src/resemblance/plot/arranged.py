@@ -59,8 +59,7 @@ def mds(
 def _shown(info: MeasureInfo, plane: Plane, left_out: int) -> str:
     """Say how much of the differences the plane shows, and of how many representations none."""
     more = f"\n({left_out} without some value left out)" if left_out else ""
-    share = f"the plane shows {100 * plane.share:.0f} % of the differences"
-    return f"{plain(info.label)}: {share}{more}"
+    return f"{plain(info.label)}: {100 * plane.share:.0f} % of the differences shown{more}"
 
 
 def _path(ax: Axes, plane: Plane, i: int, at: list[int]) -> Any:

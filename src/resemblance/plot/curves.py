@@ -14,9 +14,9 @@ from ..measure import Measure
 from ..report.svg import shortened
 from ..suggestions import did_you_mean
 from .asked import chance_level, compared, direction, measure_of, taken
-from .style import GREY, WIDTH, Axes, axes, legend, letter_size, look, plain
+from .style import GREY, POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, text_width
 
-MOST_NAMED = 24  # points whose partners are named
+MOST_MARKED = 24  # points of a line that are marked
 MOST_LEGEND = 12  # lines with a legend
 MOST_TICKS = 13  # layers named along the axis
 Name = tuple[str, str]  # of a model, and of its layer
@@ -51,8 +51,8 @@ def layers(
     against : the name of a model: draw it with each other model, by its own layers; by default
         every two models.
     match : "depth" compares layers of equal depth, of models with equally many; "best" each layer
-        of the first model with the most similar layer of the other, which is named where there
-        are few points on at most two lines.
+        of the first model with the most similar layer of the other, which is named on one or two
+        lines where there is room.
     evidence : the evidence on the comparison, if that is what is drawn.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
@@ -136,17 +136,23 @@ def _depths(ax: Axes, curves: Sequence[Curve]) -> list[np.ndarray]:
     if all(curve.layers == first for curve in curves):
         step = -(-count // MOST_TICKS)
         names = [plain(name, 16) for name in first[::step]]
-        turned = 90 if max(map(len, names)) * len(names) > 40 else 0
+        turned = 0 if _fit(ax, names, letter_size("xtick.labelsize")) else 90
         ax.set_xticks(range(1, count + 1, step), names, rotation=turned)
     else:
         ax.xaxis.get_major_locator().set_params(integer=True)
     return [np.arange(1, count + 1)] * len(curves)
 
 
+def _fit(ax: Axes, names: Sequence[str], size: float) -> bool:
+    """Say whether names of equal distance fit along the axis."""
+    room = ax.get_window_extent().width * POINTS / ax.figure.dpi
+    return max(text_width(name, size) for name in names) * len(names) <= 0.9 * room
+
+
 def _curve(ax: Axes, curve: Curve, x: np.ndarray, i: int, limits: Limits) -> Any:
     colour, mark, dash = look(i)
     style = {"color": colour, "marker": mark, "linestyle": dash}
-    if len(x) > MOST_NAMED:
+    if len(x) > MOST_MARKED:
         style["markevery"] = -(-len(x) // 8)
     (line,) = ax.plot(x, curve.values, zorder=3, **style)
     if np.isfinite(limits.chance).any():
@@ -158,12 +164,14 @@ def _curve(ax: Axes, curve: Curve, x: np.ndarray, i: int, limits: Limits) -> Any
 
 
 def _name_partners(ax: Axes, curves: Sequence[Curve], xs: Sequence[np.ndarray]) -> None:
-    """Write the matched layer at each point of one or two lines, if there are few."""
-    if len(curves) > 2 or sum(len(curve.layers) for curve in curves) > MOST_NAMED:
+    """Write the matched layer at each point of one or two lines, where there is room."""
+    if len(curves) > 2:
         return
     highest = max(curves, key=lambda curve: np.nansum(curve.values))
     size = 0.85 * letter_size("legend.fontsize")
     for i, (curve, x) in enumerate(zip(curves, xs)):
+        if not _fit(ax, [plain(partner, 12) for partner in curve.partners], size):
+            continue
         is_above = curve is highest
         for at, value, partner in zip(x, curve.values, curve.partners):
             offset = {"xytext": (0, 4.5 if is_above else -4.5), "textcoords": "offset points"}

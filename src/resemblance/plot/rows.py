@@ -22,7 +22,7 @@ from .style import COLOURS, GREY, POINTS, WIDTH, Axes, axes, legend, plain, sett
 
 ROW, AROUND = 0.17, 0.62  # inches of a row, and of what is above and below all
 MOST_PAIRS = 120  # in one figure
-LINE = 56  # characters below an axis
+LINE = 40  # characters below an axis
 BLUE, RED = COLOURS[0], COLOURS[3]
 
 
