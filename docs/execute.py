@@ -23,7 +23,10 @@ from nbclient import NotebookClient
 TUTORIALS = Path(__file__).parent / "tutorials"
 SOURCES = TUTORIALS / "sources"
 TIMEOUT = 1200  # seconds for a cell
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+KERNEL = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    "language_info": {"name": "python"},
+}
 
 
 def read(source: Path) -> nbformat.NotebookNode:

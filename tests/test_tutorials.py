@@ -86,7 +86,7 @@ def test_a_stored_notebook_is_complete_small_and_without_traces(source: Path) ->
     assert printed(document)
     assert path.stat().st_size < LARGEST
     assert not PRIVATE.search(path.read_text("utf-8"))
-    assert set(document["metadata"]) == {"kernelspec"}
+    assert set(document["metadata"]) == {"kernelspec", "language_info"}
 
 
 @pytest.mark.skipif(
