@@ -1,4 +1,4 @@
-"""The command that says how sure similarities are: intervals, chance and p-values."""
+"""The command that measures how sure similarities are: intervals, chance and p-values."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ Against = Annotated[
     list[str] | None,
     typer.Option(
         "--against",
-        help="Compare the inputs with these, not with each other: the columns of a map "
-        "(repeatable).",
+        help="Compare the inputs with these instead of with each other; they are the columns of a "
+        "map (repeatable).",
     ),
 ]
 Within = Annotated[
     Path | None,
     typer.Option(
-        help="A label per sample (.npy, .npz, .csv, .txt): samples change places only inside "
-        "groups of equal labels, so what the groups share counts as chance."
+        help="A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
+        "groups of equal labels, so what a group shares counts as chance."
     ),
 ]
 Blocks = Annotated[
@@ -67,11 +67,13 @@ Blocks = Annotated[
     ),
 ]
 Series = Annotated[
-    bool, typer.Option("--series", help="The samples are in the order of time: shift them.")
+    bool, typer.Option("--series", help="The samples are a time series: shift them in time.")
 ]
-Draws = Annotated[int, typer.Option(min=1, help="Orders of the samples, where any are drawn.")]
-Level = Annotated[float, typer.Option(help="Level of the intervals.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+Draws = Annotated[
+    int, typer.Option(min=1, help="Number of permutations, for measures that need them.")
+]
+Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
 def evidence_command(
@@ -95,11 +97,11 @@ def evidence_command(
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> int:
-    """Say how sure similarities are: intervals, chance levels and p-values of many measures.
+    """Compute intervals, chance levels and p-values of similarities, by many measures.
 
-    The null hypothesis is that the samples of two representations are unrelated; say by --within,
-    --blocks or --series which samples do not change places freely. The results go to standard
-    output, the progress to standard error.
+    The null hypothesis is that the samples of two representations are unrelated. Use --within,
+    --blocks or --series for samples that are not exchangeable: they share classes, depend on each
+    other, or form a time series. Results go to standard output, progress to standard error.
     """
     check_opened(opened, html)
     kind, columns = choose_format(format, output), list(against or ())
