@@ -73,6 +73,7 @@ LAYERS = [
     {"suites"},
     {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
+    {"plot"},
     {"cli"},
     {"__main__"},
 ]
@@ -145,6 +146,11 @@ def test_imports_go_one_way(path):
     )
     allowed -= NEVER.get(mine, set())
     assert imports <= allowed, f"{mine} may not import {sorted(imports - allowed)}"
+
+
+def test_results_are_drawn_through_one_module():
+    """What draws imports the results, so they find it by its name when asked: in one place."""
+    assert {p.name for p in FILES if '".plot"' in p.read_text()} == {"notebook.py"}
 
 
 SUITES = {p.name for p in (ROOT / "suites").iterdir() if (p / "suite.py").exists()}

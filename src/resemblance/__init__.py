@@ -1,6 +1,6 @@
 """Compare neural-network representations by measures with proven claims, all pairs at once."""
 
-from . import stability
+from . import plot, stability
 from .assembly import load
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
 from .caveat import UninformativeWarning
@@ -69,6 +69,7 @@ __all__ = [
     "pair_view",
     "open_features",
     "plan",
+    "plot",
     "preset",
     "read_subjects",
     "samples_for",

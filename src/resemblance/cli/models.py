@@ -55,7 +55,7 @@ Layers = Annotated[
     list[str] | None,
     typer.Option(
         help='Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
-        "(repeatable). Default: the blocks."
+        "(several with commas). Default: the blocks."
     ),
 ]
 Pooling = Annotated[
@@ -102,17 +102,17 @@ def models_command(
         raise ValueError("two models are needed for a comparison; name another one")
     if quiet:
         warnings.simplefilter("ignore", UserWarning)
-    options: dict[str, Any] = {"layers": layers or "blocks", "pool": pool}
+    options: dict[str, Any] = {"layers": _patterns(layers), "pool": pool}
     options |= {"batch_size": batch_size, "device": device}
     options["progress"] = not quiet and sys.stderr.isatty()
     try:
         samples = load_samples(_resolved(data), column=column, limit=limit)
-        comparison, _ = _compared(models, samples, chosen, save, options)
+        comparison, sure = _compared(models, samples, chosen, save, options)
     except KeyboardInterrupt:
         return _interrupted(save)
     emit(comparison, kind, output)
     if html:
-        write_page(comparison, html)
+        write_page(comparison, html, evidence=sure)
     finish((output, html, save), html if opened else None, quiet)
     return verdict(comparison, quiet)
 
@@ -132,6 +132,10 @@ def _compared(
         comparison = compare(subjects, measures=measures, save=scores, **shown)
         sure = evidence(subjects, measures=[measures[0]], **shown)
         return with_models(comparison, subjects, scores), sure
+
+
+def _patterns(texts: Sequence[str] | None) -> Sequence[str]:
+    return [part.strip() for text in texts or ["blocks"] for part in text.split(",")]
 
 
 def _model(text: str) -> Any:

@@ -28,7 +28,7 @@ from .features import (
 )
 from .growing import GrowingArrays
 from .models import LoadedModel, Samples, load_model, load_samples
-from .pooling import check_pool
+from .pooling import as_numpy, as_tensor, check_pool
 from .running import evaluating, rows_of_batch, titled
 from .watched import check_called, watched_modules
 
@@ -169,7 +169,7 @@ def _run(
                 if k < done:
                     _check_batch(k, digest, arrays.batches[k].digest)
                     continue
-                arrays.append(_rows(loaded, batch, todo), digest)
+                arrays.append(_rows(loaded, batch, todo, device), digest)
                 count(1)
         if not arrays.batches:
             raise ValueError(f"{samples.name} has no samples")
@@ -197,13 +197,15 @@ def _numbered(
         yield k, part if loaded.prepare is None else loaded.prepare(part)
 
 
-def _rows(loaded: LoadedModel, batch: Batch, todo: Pass) -> dict[str, np.ndarray]:
+def _rows(loaded: LoadedModel, batch: Batch, todo: Pass, device: Any) -> dict[str, np.ndarray]:
     """Return the rows of a batch by the name of their file: pooling and layer, or outputs."""
     pools = {pooling: pooling for pooling in todo.poolings}
-    outputs = todo.with_outputs
-    result = rows_of_batch(loaded.module, batch, todo.modules, pools, outputs=outputs)
+    convert = None if device.type == "cpu" else as_tensor  # pooled before it is copied
+    result = rows_of_batch(
+        loaded.module, batch, todo.modules, pools, outputs=todo.with_outputs, convert=convert
+    )
     rows = {
-        f"{pooling}.{layer}": part
+        f"{pooling}.{layer}": part if convert is None else as_numpy(part)
         for pooling, of_calls in result.rows.items()
         for layer, part in titled(of_calls).items()
     }
