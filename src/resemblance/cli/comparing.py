@@ -33,6 +33,7 @@ from .options import (
     chosen_measures,
     examples,
 )
+from .typed import run_provenance
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 LONG = 60  # seconds of work that are announced
@@ -115,6 +116,7 @@ Quiet = Annotated[
 
 
 def compare_command(
+    context: typer.Context,
     inputs: Inputs,
     measures: Measures = None,
     pool: Pool = "",
@@ -138,7 +140,7 @@ def compare_command(
     if streamed:
         refused = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
         refused["--pool"] = pool
-        return _stream(inputs, measures, refused, (format, output, html, opened, quiet))
+        return _stream(context, inputs, measures, refused, (format, output, html, opened, quiet))
     kind = choose_format(format, output)
     check_targets(kind, inputs, output, html, save)
     parse_bytes(memory)
@@ -153,7 +155,9 @@ def compare_command(
                 emit_forecast(plan(representations, **work), kind, output)
                 return 0
             comparison = _compared(representations, work, not quiet and sys.stderr.isatty())
-        _write(comparison, kind, output, html)
+        emit(comparison, kind, output)
+        if html:
+            write_page(comparison, html, provenance=run_provenance(context))
     except KeyboardInterrupt:
         return interrupted(save)
     finish((output, html, save), html if opened else None, quiet)
@@ -170,6 +174,7 @@ def _compared(
 
 
 def _stream(
+    context: typer.Context,
     inputs: list[str],
     measures: list[str] | None,
     refused: dict[str, Any],
@@ -185,7 +190,7 @@ def _stream(
         )
     kind, output, html, opened, quiet = shown
     return stream_command(
-        inputs, measures, format=kind, output=output, html=html, opened=opened, quiet=quiet
+        context, inputs, measures, format=kind, output=output, html=html, opened=opened, quiet=quiet
     )
 
 
@@ -244,12 +249,6 @@ def read_inputs(inputs: list[str], pool: str) -> dict[str, Any]:
         if text == str(error):
             raise
         raise ValueError(text) from error
-
-
-def _write(comparison: Comparison, kind: str, output: Path | None, html: Path | None) -> None:
-    emit(comparison, kind, output)
-    if html:
-        write_page(comparison, html)
 
 
 def verdict(comparison: Comparison, quiet: bool) -> int:

@@ -35,6 +35,7 @@ from .executors import executors
 from .labels import check_count, read_labels
 from .opening import Opened, check_opened, finish
 from .options import check_inputs, check_targets, choose_format, chosen_measures
+from .typed import run_provenance
 
 EVIDENCE = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -77,6 +78,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
 def evidence_command(
+    context: typer.Context,
     inputs: Inputs,
     measures: Measures = None,
     against: Against = None,
@@ -118,10 +120,11 @@ def evidence_command(
         check_count(labels, n, path, f"--{option}")
     options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
     target = (kind, output, html, html if opened else None)
-    return _carry_out(sides, options, (jobs, scheduler), target, quiet)
+    return _carry_out(context, sides, options, (jobs, scheduler), target, quiet)
 
 
 def _carry_out(
+    context: typer.Context,
     sides: list[Any],
     options: dict[str, Any],
     where: tuple[int | None, str | None],
@@ -137,7 +140,7 @@ def _carry_out(
             result = _computed(sides, options | {"executor": executor})
         emit(result, kind, output)
         if html:
-            write_page(result, html)
+            write_page(result, html, provenance=run_provenance(context))
     except KeyboardInterrupt:
         return interrupted(save, "values, and what was drawn so far,")
     finish((output, html, save), page, quiet)

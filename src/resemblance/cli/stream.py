@@ -20,6 +20,7 @@ from ..stream import Stream
 from .comparing import Format, Measures, Output, Page, Quiet, verdict
 from .opening import Opened, check_opened, finish
 from .options import check_choice, check_targets, choose_format, chosen_measures, own_function
+from .typed import run_provenance
 
 STREAM = (
     "stream layers/ -m cka,procrustes",
@@ -53,6 +54,7 @@ States = Annotated[
 
 
 def stream_command(
+    context: typer.Context,
     inputs: Batches = None,
     measures: Measures = None,
     method: Kind = "gram",
@@ -91,7 +93,7 @@ def stream_command(
     comparison = stream.compare(chosen, progress=progress)
     emit(comparison, kind, output)
     if html:
-        write_page(comparison, html)
+        write_page(comparison, html, provenance=run_provenance(context))
     finish((output, html, state), html if opened else None, quiet)
     return verdict(comparison, quiet)
 
