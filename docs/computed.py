@@ -1,5 +1,4 @@
-"""Compute the numbers that stand on the pages: simple cases, presets against recorded values,
-chance."""
+"""Compute the numbers of the tables: presets against recorded values, and chance."""
 
 from __future__ import annotations
 
@@ -18,48 +17,6 @@ GOLDEN_CASES = {
     "pub02_rot_noise": "Related: the second is the first rotated, scaled, shifted, plus noise, n "
     "= 200, d = 32",
 }
-
-# ------------------------------------------------------------------------------------- simple cases
-
-
-class Cases(NamedTuple):
-    """Values of every measure between one representation and simple changes of it."""
-
-    description: str
-    names: tuple[str, ...]
-    values: dict[str, np.ndarray]
-
-    def of(self, m: rs.Measure) -> list[tuple[str, float]]:
-        return list(zip(self.names, self.values[m.name], strict=True))
-
-
-@cache
-def simple_cases() -> Cases:
-    rng = np.random.default_rng(2025)
-    n, d = 200, 16
-    mixing = rng.standard_normal((d, d)) * np.logspace(0, -1, d)
-    X = rng.standard_normal((n, d)) @ mixing + 0.5
-    scale = np.linalg.norm(X - X.mean(axis=0)) / np.sqrt(n * d)
-    rotation = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    others = {
-        "X itself": X,
-        "X with permuted columns": X[:, rng.permutation(d)],
-        "X rotated": X @ rotation,
-        "2 X": 2 * X,
-        "X plus a constant row": X + 2 * scale * rng.standard_normal(d),
-        "X times an invertible matrix": X @ rng.standard_normal((d, d)),
-        "X plus noise of half its size": X + 0.5 * scale * rng.standard_normal((n, d)),
-        "independent of X": rng.standard_normal((n, d)) @ mixing[:, ::-1] + 0.5,
-    }
-    labels = tuple((X + scale * rng.standard_normal((n, d))).argmax(axis=1).tolist())
-    measures = [
-        m.where(labels=labels) if m.name == "accuracy_difference" else m for m in rs.list_measures()
-    ]
-    found = rs.compare({"X": X}, others, measures=measures, progress=False)
-    values = {m.name: found[m][0] for m in measures}
-    description = f"X is a correlated Gaussian representation with an offset, n = {n}, d = {d}."
-    return Cases(description, tuple(others), values)
-
 
 # ------------------------------------------------------------------------------------ the ReSi code
 

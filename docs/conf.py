@@ -1,6 +1,7 @@
 """Sphinx configuration: everything is built without a network, and every number on a page is
 computed here."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
+import example_pages  # noqa: E402
 import generate  # noqa: E402
 
 import resemblance  # noqa: E402
@@ -26,8 +28,20 @@ extensions = [
     "sphinx-mathjax-offline",
     "sphinxcontrib.bibtex",
 ]
-exclude_patterns = ["_build", "measures/_*", "_generated"]
+exclude_patterns = ["_build", "_generated"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+
+# Tutorials run when the pages are built, but for those whose weights or data are not here.
+exclude_patterns += ["tutorials/sources"]
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the kernels
+nb_execution_mode = "auto"
+nb_execution_excludepatterns = ["tutorials/*.ipynb"]
+nb_execution_in_temp = True
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+nb_output_stderr = "remove"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -44,27 +58,40 @@ html_theme = "pydata_sphinx_theme"
 html_title = "resemblance"
 html_static_path = ["_static"]
 html_css_files = ["page.css"]
+html_js_files = ["measures.js"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"*": [], "measures/*": ["sidebar-nav-bs"]}
+html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "start": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "show_prev_next": False,
+    "show_prev_next": True,
+    "show_nav_level": 1,
+    "navigation_depth": 3,
+    "collapse_navigation": True,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "measures/index": []},
+    "use_edit_page_button": False,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "measures": []},
     "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "tango",
 }
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+suppress_warnings = ["toc.empty_glob"]
 
 
 def setup(app):
     """Generate the pages that follow from the code before Sphinx reads any, and read the sections
     of docstrings."""
     app.connect("builder-inited", lambda app: generate.main(DOCS / "measures"))
+    app.connect("builder-inited", lambda app: example_pages.main(DOCS / "_static" / "pages"))
+    app.connect(
+        "source-read", lambda app, page, source: source.append(generate.linked(source.pop()))
+    )
     app.connect(
         "autodoc-process-docstring", lambda app, what, name, obj, options, lines: sections(lines)
     )

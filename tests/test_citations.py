@@ -60,3 +60,13 @@ def test_a_doi_is_an_address_and_an_unknown_work_has_none():
 def test_the_wheel_contains_the_bibliography():
     settings = (ROOT / "pyproject.toml").read_text()
     assert '"references.bib" = "resemblance/references.bib"' in settings
+
+
+def test_works_are_named_by_authors_and_year():
+    assert citations.short("kornblith2019similarity") == "Kornblith et al. 2019"
+    assert citations.short("boixadsera2022gulp") == "Boix-Adserà et al. 2022"
+    assert citations.short("velickovic2018graph") == "Veličković et al. 2018"
+    assert citations.short("allal2025smollm2") == "Ben Allal et al. 2025"
+    assert citations.short("wang2020understanding") == "Wang and Isola 2020"
+    assert citations.short("raju2026geometric").endswith(" 2026")
+    assert not [key for key in citations.entries() if set("\\\\{}") & set(citations.short(key))]

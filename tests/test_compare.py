@@ -27,7 +27,7 @@ from resemblance.recording import columns_of
 from resemblance.store import Store
 from resemblance.workers import LostWorkerError
 
-ENGINE = sys.modules["resemblance.compare"]
+ENGINE = sys.modules["resemblance.outline"]
 FAST = [m for m in rs.preset("default") if m.name != "rtd"]
 
 

@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -176,6 +177,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sys.path.insert(0, str(DOCS))
     try:
         import generate
+        import write_tables  # noqa: F401
 
         generate.main(folder)
     finally:
@@ -183,13 +185,71 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_measure_has_a_page(generated: Path) -> None:
-    index = (generated / "index.rst").read_text()
+def test_every_measure_has_a_page_that_its_table_names(generated: Path) -> None:
+    index = (DOCS / "measures.md").read_text()
     for m in MEASURES:
         page = (generated / f"{m.name}.rst").read_text()
         assert ".. math::" in page
         assert f":cite:t:`{m.reference}`" in page
-        assert f"<measure-{m.name}>" in index
+        assert f"<measures/{m.name}>" in index
+        assert f"\n| `{m.name}` |" in index
+
+
+def test_examples_of_measures_print_what_they_say(generated: Path) -> None:
+    for m in MEASURES:
+        page = (generated / f"{m.name}.rst").read_text()
+        code = textwrap.dedent(page.split(".. code-block:: pycon\n")[1].split("\n\nClaims\n")[0])
+        run_session(Fence("pycon", code + "\n", 0), {}, DOCS / f"{m.name}.rst")
+
+
+def test_every_measure_has_advice_and_a_chart(generated: Path) -> None:
+    import profiles
+    from advice import ADVICE
+
+    assert list(ADVICE) == [m.name for m in MEASURES]
+    for m in MEASURES:
+        assert all(text.endswith(".") for text in ADVICE[m.name])
+        assert profiles.chart(m).count("<tr>") == len(profiles.ROWS) + 3
+        assert len(profiles.chart(m)) < 15_000
+
+
+def test_charts_show_what_measures_claim_to_ignore_at_the_left_end(generated: Path) -> None:
+    import numpy as np
+    import profiles
+
+    for name, profile in profiles.profiles().items():
+        places = np.abs(profile.positions()[np.array(profile.claimed)])
+        assert (places[np.isfinite(places)] < 1e-5).all(), name
+
+
+def test_tables_in_pages_are_up_to_date(generated: Path) -> None:
+    """If not: python docs/write_tables.py"""
+    import write_tables
+
+    assert write_tables.outdated() == []
+    marked = [
+        name for page in PAGES for _, name, *_ in write_tables.MARKED.findall(page.read_text())
+    ]
+    assert sorted(marked) == sorted(write_tables.TABLES)
+
+
+def test_built_pages_link_measures_in_tables_and_citations(generated: Path) -> None:
+    import generate
+
+    text = (
+        "| `cka` | 1 |\n<!-- table: x -->\n| `cka` | 1 |\n<!-- end -->\n"
+        "([A 2019](references.md#a2019)) [B (2020)](references.md#b2020)"
+    )
+    assert generate.linked(text) == (
+        "| `cka` | 1 |\n<!-- table: x -->\n| [`cka`](measures/cka) | 1 |\n<!-- end -->\n"
+        "{cite:p}`a2019` {cite:t}`b2020`"
+    )
+
+
+def test_citations_in_pages_are_in_the_bibliography() -> None:
+    for page in PAGES:
+        for key in re.findall(r"\]\(references\.md#(\w+)\)", page.read_text()):
+            assert key in bibliography(), f"{name_of(page)}: {key}"
 
 
 def test_the_preset_reproduces_the_recorded_values(generated: Path) -> None:
@@ -208,13 +268,13 @@ def test_the_preset_reproduces_the_recorded_values(generated: Path) -> None:
 
 
 def test_the_table_of_the_readme_has_every_family_and_measures_that_exist(generated: Path) -> None:
-    import generate
+    from pieces import FAMILY_TITLES
 
     text = (ROOT / "README.md").read_text().split("## What is in it")[1].split("## How fast")[0]
     rows = re.findall(r"^\| ([A-Z][\w ]+) \|.*\|(.*)\|$", text, flags=re.MULTILINE)
     families = {family: re.findall(r"`(\w+)`", names) for family, names in rows}
-    assert list(families) == list(generate.FAMILY_TITLES.values())
-    titles = {m.name: generate.FAMILY_TITLES[m.family] for m in MEASURES}
+    assert list(families) == list(FAMILY_TITLES.values())
+    titles = {m.name: FAMILY_TITLES[m.family] for m in MEASURES}
     for family, names in families.items():
         assert names
         assert {titles[name] for name in names} == {family}
@@ -225,7 +285,7 @@ def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
     the fields."""
     from resemblance.views.spectra import Decomposition
 
-    page, reference = (DOCS / "own-measure.md").read_text(), (DOCS / "api.md").read_text()
+    page, reference = (DOCS / "own-measure.md").read_text(), (DOCS / "api" / "views.md").read_text()
     rows = re.findall(
         r"^\| `(\w+)` \| (.*`.*) \|$", page[: page.index("A view of your own")], flags=re.MULTILINE
     )
@@ -242,7 +302,7 @@ def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
 
 
 def test_links_between_pages_exist() -> None:
-    generated = {f"measures/{name}" for name in ("index", *(m.name for m in MEASURES))}
+    generated = {f"measures/{m.name}" for m in MEASURES}
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text()):
             found = (page.parent / target).exists() or (page.parent == DOCS and target in generated)

@@ -19,7 +19,7 @@ from resemblance.cli import comparing
 from resemblance.costs import MEASURED, CostGrid, Share, cost_table, yardstick
 from resemblance.forecast import duration
 
-ENGINE = importlib.import_module("resemblance.compare")
+ENGINE = importlib.import_module("resemblance.outline")
 FORECAST = importlib.import_module("resemblance.forecast")
 RAISING = '''
 import resemblance as rs

@@ -371,10 +371,8 @@ def test_everything_is_on_the_page(tmp_path):
     assert len([a for a in page.all("svg") if a.get("class") == "chart"]) == 4
     assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
     assert ("3", "claims put to the test") in zip(page.words, page.words[1:])
-    assert (
-        "4 claims: 1 reproduced; 1 in part (S2); 1 not reproduced (S3); 1 no data (S4)."
-        in page.words
-    )
+    verdicts = "4 claims: 1 reproduced; 1 in part; 1 not reproduced; 1 no data."
+    assert verdicts in page.words
 
 
 def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
@@ -398,14 +396,18 @@ def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
 
 def test_the_page_loads_nothing_and_links_to_itself(tmp_path):
     text = written(FINDINGS, tmp_path)
-    assert not re.search(r"https?:|//cdn|@import|url\(", text)
+    own, _, rest = text.partition('<pre id="bibtex"')
+    own += rest.partition("</pre>")[2]
+    own = re.sub(r'<a href="https://[^"]+" rel="noreferrer">', "", own)  # for a reader to follow
+    assert not re.search(r"https?:|//cdn|@import|url\(", own)
     page = Tags(text)
     for tag, attributes in page.tags:
         assert tag not in ("link", "iframe", "object", "embed", "img", "base")
         assert "src" not in attributes
     names = [a["id"] for _, a in page.tags if "id" in a]
     assert len(names) == len(set(names))
-    assert {a["href"][1:] for a in page.all("a")} <= set(names)
+    inside = {a["href"][1:] for a in page.all("a") if not a["href"].startswith("https://")}
+    assert inside <= set(names)
 
 
 def test_equal_findings_are_equal_pages_and_nothing_else_is_left(tmp_path):
@@ -433,7 +435,9 @@ def test_names_are_text_and_never_markup(tmp_path):
     )
     findings = Result(bad, bad, (section,), {bad: bad}, {bad: 1.0}, {bad: bad})
     text = written(findings, tmp_path, title=bad, introduction=bad)
-    assert text.count("<script") == text.count("</script") == 1  # the program of the page
+    assert (
+        text.count("<script") == text.count("</script") == 2
+    )  # the program of the page, and the document
     assert text.count("</title>") == sum(tag == "title" for tag, _ in Tags(text).tags)
     assert {tag for tag, _ in Tags(text).tags} == {
         tag for tag, _ in Tags(written(FINDINGS, tmp_path)).tags
@@ -465,10 +469,18 @@ def test_pages_of_odd_findings(found, tmp_path):
     assert "nan" not in re.sub(r"(?s)<style.*?</style>|<script.*?</script>", "", text)
 
 
-def test_verdicts_are_counted_and_those_that_fail_named():
+def test_verdicts_are_counted():
     assert verdict(NOTHING) == "This run puts no claim to the test."
     one = Result("toy", "s", (Section("a", "A", "", claims=CLAIMS[:1]),))
     assert verdict(one) == "1 claim: 1 reproduced."
+
+
+def test_claims_are_listed_in_words_with_links(tmp_path):
+    text = written(FINDINGS, tmp_path)
+    start = text.partition('<details class="holds"')[2].partition("</details>")[0]
+    claims = re.findall(r'href="#(section-[^"]*)">([^<]*)</a> <span class="dim">(\w+)<', start)
+    assert {number for _, _, number in claims} == {c.number for c in FINDINGS.claims}
+    assert all(f'<section id="{place}"' in text for place, _, _ in claims)
 
 
 def test_a_line_keeps_its_colour_and_few_of_many_are_shown():
@@ -831,13 +843,19 @@ def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_
 
 def test_labels_are_spelled_out(tmp_path):
     text = written(FINDINGS, tmp_path)
-    assert f"<dt>RSA</dt><dd>{rs.get_measure('rsa').summary}</dd>" in text
+    meaning = f"RSA</dt><dd>{rs.get_measure('rsa').summary} <a "
+    assert meaning + 'href="https://doi.org/10.3389/neuro.06.004.2008"' in text
+    assert 'href="#label-RSA">RSA</a>' in text
     own = replace(FINDINGS, labels={"no_such_measure": "Mine"})
     assert 'id="labels"' not in written(own, tmp_path)
 
 
 def test_ranks_begin_at_1(tmp_path):
     ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
+    dots = rows.bars(ranked._replace(is_dotted=True))
+    assert dots.count('class="dot"') == 2
+    assert 'class="stem"' not in dots  # a rank is no length
+    assert re.findall(r'class="mid">([^<]*)</text>', dots)[0] == "1"
     svg = rows.bars(ranked)
     ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
     assert ticks == [1, 2, 4, 6, 8, 10]
@@ -1254,7 +1272,7 @@ def test_a_run_says_first_what_it_is_of_and_who_leads(tmp_path):
     assert (
         page.index("12: resnet")
         < page.index(said)
-        < page.index("2 claims: 1 reproduced; 1 not reproduced (S1).")
+        < page.index("2 claims: 1 reproduced; 1 not reproduced.")
     )
     assert "default: small models on data that comes with the package; not the paper" in page
     assert said in told_by(found)

@@ -302,10 +302,9 @@ def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
     p_values = next(t for t in findings["finetuning"].tables if t.name.endswith(": p-values"))
     assert "(3 of 4 pairs)" in p_values.rows[0][3]
     assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}
-    table = next(
-        t for t in findings["summary"].tables if t.name == "table 1 spearman made/known/line"
-    )
+    table = next(t for t in findings["summary"].tables if t.name == "table 1 made/known/line")
     assert [r[1] for r in table.rows] == [None, None]
+    assert {c[0] for c in table.choices[1:]} == {"Spearman", "Kendall"}
 
 
 def test_one_shift_without_differences_is_left_out_for_all(tmp_path):

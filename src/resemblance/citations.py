@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ PAPERS_OF: Mapping[str, tuple[str, ...]] = {
 HERE = Path(__file__).parent
 PLACES = (HERE / "references.bib", HERE.parents[1] / "references.bib")  # installed; in a checkout
 ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}", re.MULTILINE | re.DOTALL)
+ACCENTS = {"'": "\u0301", "`": "\u0300", '"': "\u0308", "^": "\u0302", "~": "\u0303", "v": "\u030c"}
 FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},$", re.MULTILINE)
 
 
@@ -86,6 +88,25 @@ def url_of(key: str) -> str | None:
     """Return the address of a work of the bibliography; None for one that it does not have."""
     fields = dict(FIELD.findall(entries().get(key, "")))
     return f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url")
+
+
+def short(key: str) -> str:
+    """Return authors and year of a work: "Kornblith et al. 2019".
+
+    Raises ``ValueError`` for a key that the bibliography does not have.
+    """
+    fields = dict(FIELD.findall(entry(key) + "\n"))
+    surnames = [name.partition(",")[0] for name in fields["author"].split(" and ")]
+    surnames = [_letters(name) for name in surnames]
+    is_long = len(surnames) > 2 or surnames[-1] == "others"
+    names = f"{surnames[0]} et al." if is_long else " and ".join(surnames)
+    return f"{names} {fields['year']}"
+
+
+def _letters(text: str) -> str:
+    """Return a text of BibTeX with its accents as letters and without braces."""
+    accented = re.sub(r"\{?\\(.)\{?(\w)\}?\}?", lambda m: m[2] + ACCENTS.get(m[1], ""), text)
+    return unicodedata.normalize("NFC", re.sub(r"[{}]", "", accented))
 
 
 def entries() -> Mapping[str, str]:

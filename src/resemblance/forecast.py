@@ -14,13 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .columns import LARGE
-from .compare import Outline, Request, RunPlan, Settings, _budget, _outline, _plan, _read
 from .costs import cost_table, slowness
 from .extras import need
 from .lending import lending
 from .machine import available_memory
 from .measure import Measure
 from .notebook import card
+from .outline import (
+    Outline,
+    Request,
+    RunPlan,
+    Settings,
+    checked_budget,
+    outline_of,
+    plan_of,
+    read_scores,
+)
 from .store import Store
 from .tallies import Finds, Tally, tallies_of
 from .tiles import budget_of, in_units, pair_bytes
@@ -189,15 +198,15 @@ def plan(
 
 def _planned(request: Request, settings: Settings) -> tuple[Outline, RunPlan, Finds]:
     """Return what ``compare`` would begin with, and the views that a task will find."""
-    outline = _outline(request)
+    outline = outline_of(request)
     if settings.save is not None and Path(settings.save).exists():
         with Store(settings.save, read_only=True) as store:
-            _read(store, [outline])
-    executor, budget = settings.executor, _budget(settings)
+            read_scores(store, [outline])
+    executor, budget = settings.executor, checked_budget(settings)
     with warnings.catch_warnings(), lending(executor, settings.spill, budget) as lender:
         warnings.simplefilter("ignore")  # of memory, which the forecast says itself
         is_lent = lender is not None and lender.has_room(outline.work.all, tuple(_chosen(outline)))
-        run = _plan([outline], settings, budget, lender, None)
+        run = plan_of([outline], settings, budget, lender, None)
     return outline, run, "previous" if executor is None else "all" if is_lent else "none"
 
 

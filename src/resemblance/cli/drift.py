@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -22,6 +20,7 @@ from ..representation import Representation
 from ..texts import encodable
 from .opening import Opened, check_opened, finish
 from .options import check_choice, check_targets, choose_format
+from .typed import run_provenance
 
 DRIFT = (
     "drift old.npy new.npy",
@@ -87,9 +86,9 @@ Quiet = Annotated[
 
 
 def drift_command(
-    context: typer.Context,
     reference: Reference,
     current: Current,
+    context: typer.Context,
     purpose: For = "index",
     threshold: Threshold = "calibrated",
     tolerance: Tolerance = 0.05,
@@ -135,22 +134,10 @@ def drift_command(
     return int(report.drifted)
 
 
-def _command(context: typer.Context) -> str:
-    """Return the command line without options that have their defaults."""
-    words = context.command_path.split()
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if parameter.param_type_name == "argument":
-            words.append(str(value))
-        elif value != parameter.get_default(context):
-            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
-    return encodable(shlex.join(words))
-
-
 def _provenance(
     report: DriftReport, reference: Path, current: Path, context: typer.Context
 ) -> dict[str, Any]:
-    """Return the provenance with the command, the date and the files as passed.
+    """Return the provenance with the command, the date, the machine and the files as passed.
 
     Arrays from archives have no path of their own.
     """
@@ -159,8 +146,7 @@ def _provenance(
         side: report.provenance[side] | {"file": encodable(str(file))}
         for side, file in files.items()
     }
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return report.provenance | sides | {"command": _command(context), "date": date}
+    return report.provenance | sides | run_provenance(context)
 
 
 def _read(path: Path) -> Representation:

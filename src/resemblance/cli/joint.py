@@ -14,6 +14,7 @@ from ..report.result_tables import headline_lines, leading_tables
 from ..suites.joint import joint
 from .opening import Opened, show_page
 from .options import check_targets, choose_format, warn_of_trial
+from .typed import run_provenance
 
 JOINT = (
     "joint resi sensitivity manifolds stability",
@@ -23,6 +24,7 @@ JOINT = (
 
 
 def joint_command(
+    context: typer.Context,
     studies: Annotated[
         list[Path], typer.Argument(help="Folders of studies, each of another suite.")
     ],
@@ -47,7 +49,7 @@ def joint_command(
     check_targets(kind, (), output, html, None)
     check("jinja2")
     ranking = joint(studies)
-    write_page(ranking, html)
+    write_page(ranking, html, provenance=run_provenance(context))
     warn_of_trial(ranking.is_trial, kind)
     if kind == "table" and output is None:
         show([*headline_lines(ranking), *leading_tables(ranking)])

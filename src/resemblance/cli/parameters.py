@@ -41,6 +41,7 @@ def with_parameters(command: Callable[..., Any], *parameters: Parameter) -> Call
 
 
 OPEN = option("opened", bool, "Open the page in the browser.", "--open", default=False)
+CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 COMMON = (  # of the command ``run``, for all suites
     option(
         "measure",

@@ -21,6 +21,7 @@ from ..results.result import Result
 from ..sources.published import Portion
 from ..subject import Recipe
 from ..suites import load_result
+from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
@@ -38,8 +39,18 @@ from .options import (
     warn_of_trial,
     with_own_measures,
 )
-from .parameters import COMMON, GPU, OPEN, option, parameters_of, study_argument, with_parameters
+from .parameters import (
+    COMMON,
+    CONTEXT,
+    GPU,
+    OPEN,
+    option,
+    parameters_of,
+    study_argument,
+    with_parameters,
+)
 from .progress import bars
+from .typed import typed_command
 
 
 def _no_options() -> dict[str, object]:
@@ -140,7 +151,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
             help = f"{what} (repeatable): {', '.join(names)}."
             parameters += [option(name, list[str] | None, help)]
     parameters += [p for p in options if p.default is not Parameter.empty]
-    return [*parameters, OPEN, *COMMON, *(GPU if suite.trains else ())]
+    return [CONTEXT, *parameters, OPEN, *COMMON, *(GPU if suite.trains else ())]
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
@@ -190,7 +201,8 @@ def _carry_out(
         with where as (executor, trainer), bars(quiet) as progress:
             more = {"trainer": trainer} if trainer else {}
             result = suite.run(study, executor=executor, progress=progress, **more, **options)
-        page = write_page(result, study / "index.html")
+        record_run(study, typed_command(words["context"]))
+        page = write_page(result, study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: what is done is kept in {study}; the same command continues from there",

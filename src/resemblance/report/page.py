@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..catalogue import get_measure
 from ..comparison import Comparison
 from ..documents import write_atomically
 from ..extras import need
 from ..inference.result import Evidence
+from ..measure import Measure
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap
 from ..results.headlines import size_words
 from ..results.result import Result
 from .chapters import chapters, common_legend
+from .citing import citing_of, meanings_of
 from .colours import style_sheet
 from .numbers import duration, minus
 from .of_comparison import result_of
@@ -50,7 +54,10 @@ def write_page(
     title: str = "",
     introduction: str = "",
     facts: Mapping[str, str] | None = None,
+    evidence: Evidence | None = None,
+    measure: str | Measure | None = None,
     stretch: bool = False,
+    provenance: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a result, a comparison or an evidence to one HTML file and return its path.
 
@@ -68,15 +75,22 @@ def write_page(
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
     facts : names and values to show at the top, such as accuracies.
+    evidence : what is known of chance, p-values and intervals of a comparison, from
+        ``resemblance.evidence`` on the same representations.
+    measure : the measure of a comparison that leads the page; by default debiased CKA, then CKA,
+        then the first.
     stretch : let the colours of every map of a comparison span its values instead of the range of
         its measure; the maps say so.
+    provenance : names and values to add to how it was made, such as the command and the date.
 
-    Needs the extra ``report``.
+    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
+    evidence of other representations. Needs the extra ``report``.
     """
     if isinstance(result, Comparison):
-        result = result_of(result, stretch=stretch)
+        result = result_of(result, evidence=evidence, measure=measure, stretch=stretch)
     elif isinstance(result, Evidence):
-        result = result_of_evidence(result, stretch=stretch)
+        result = result_of_evidence(result, measure=measure, stretch=stretch)
+    result = replace(result, provenance={**result.provenance, **(provenance or {})})
     heading = title or result.title or f"The {result.suite} suite"
     content = _content(result, facts or {})
     html = _template().render(title=heading, introduction=introduction, **content)
@@ -100,13 +114,30 @@ def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
         "numbers": sorted({key.number for key in keys}),
         "seconds": [(name, duration(seconds)) for name, seconds in result.seconds.items()],
         "total": duration(sum(result.seconds.values())),
-        "meanings": _meanings(result),
+        "meanings": meanings_of(result),
+        "citing": citing_of(result),
         "links": {f.name: place for place, f in figures if isinstance(f, HeatMap)},
         "has_maps": bool(data.document),
         "data": data.document,
         "frames": data.frames,
-        "command": COMMANDS.get(result.suite, f"resemblance {result.suite} run"),
+        "document": packed(result),
+        "command": result.provenance.get("command") or made_by(result.suite),
     }
+
+
+def packed(result: Result) -> str:
+    """Return the document of a result, compressed, as a page holds it for its reader to save;
+    nothing for a result with numbers that no document can hold."""
+    try:
+        document = result.text()
+    except ValueError:
+        return ""
+    return base64.b64encode(zlib.compress(document.encode(), 9)).decode()
+
+
+def made_by(suite: str) -> str:
+    """Return the command that makes a result of this suite."""
+    return COMMANDS.get(suite, f"resemblance {suite} run")
 
 
 def _verdicts(result: Result) -> dict[str, Any]:
@@ -128,27 +159,13 @@ def strip_of(result: Result, facts: Mapping[str, str]) -> Any:
 
 
 def verdict(result: Result) -> str:
-    """Say in one line how many claims hold, and which do not."""
+    """Say in one line how many claims hold, and how many do not."""
     total = len(result.claims)
     if not total:
         return "This run puts no claim to the test."
-    parts = []
-    for name in SIGNS:
-        numbers = [claim.number for claim in result.claims if claim.verdict == name]
-        which = "" if name == REPRODUCED else f" ({', '.join(numbers)})"
-        parts += [f"{len(numbers)} {name}{which}"] if numbers else []
+    count = Counter(claim.verdict for claim in result.claims)
+    parts = [f"{count[name]} {name}" for name in SIGNS if count[name]]
     return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(parts)}."
-
-
-def _meanings(result: Result) -> dict[str, str]:
-    """Return the sentence that defines a measure, by its label; of those in the catalogue."""
-    meanings = {}
-    for spec, label in result.labels.items():
-        try:
-            meanings[label] = get_measure(spec).summary.replace("``", "")
-        except ValueError:
-            continue
-    return meanings
 
 
 def _standing(result: Result) -> tuple[Bars, str] | None:
@@ -162,11 +179,16 @@ def _template() -> Any:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    source, css, js = (
+    source, css, *scripts = (
         (here / name).read_text(encoding="utf-8")
-        for name in ("page.html.j2", "page.css", "page.js")
+        for name in ("page.html.j2", "page.css", "page.js", "save.js")
     )
-    environment.globals |= {"css": css, "js": js, "ramps": style_sheet(), "many": MANY_MAPS}
+    environment.globals |= {
+        "css": css,
+        "js": "".join(scripts),
+        "ramps": style_sheet(),
+        "many": MANY_MAPS,
+    }
     environment.globals |= {"written": written, "signs": SIGNS, "kinds": KINDS}
     environment.filters["minus"] = minus
     environment.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))

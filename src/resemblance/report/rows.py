@@ -27,6 +27,7 @@ from .svg import (
 
 WIDTH = 480.0
 ROW, BOX, STRIP = 21.0, 24.0, 24.0  # heights of a row
+COLOURS, ACROSS = 10, 3  # colours of groups, and their names side by side
 NAMES, NUMBERS = 184.0, 46.0  # room at the left and at the right
 
 
@@ -39,7 +40,7 @@ def bars(figure: Bars) -> str:
     if not shown:
         return NOTHING
     x = _bar_axis(figure, shown)
-    base = _base(figure, x)
+    base = math.inf if figure.is_dotted else _base(figure, x)
     tall = ROW * len(figure.bars)
     parts = _columns(x, tall, figure.x, base)
     if figure.threshold is not None:
@@ -88,10 +89,15 @@ def _kind(bar: Bar, figure: Bars) -> str:
 
 
 def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
-    """Draw the lines of the axis, with one where bars begin, and the numbers below."""
+    """Draw the lines of the axis, with one where bars begin, and the numbers below.
+
+    Without bars, as for ranks, where ``base`` is infinite, both ends of the axis have one.
+    """
     width = (x.high - x.low) / 8
     at = axis_ticks(x)
-    if base and not x.is_log:
+    if math.isinf(base):
+        at = [x.low, *(t for t in at if x.low + width / 2 < t < x.high - width / 2), x.high]
+    elif base and not x.is_log:
         at = [base, *(t for t in at if t > base + width / 2)]
     parts = [
         tag("path", d=f"M{x(t):.1f} 0V{tall:g}", class_="grid zero" if t == base else "grid")
@@ -134,11 +140,26 @@ def boxes(figure: Boxes) -> str:
     x = Axis(*ends, room((b.name for b in figure.boxes), NAMES), WIDTH - 16)
     tall = BOX * len(figure.boxes)
     parts = _columns(x, tall, figure.x, figure.span[0] if figure.span else 0.0)
-    parts += [_box(box, x, BOX * (i + 0.5), figure.x) for i, box in enumerate(figure.boxes)]
+    groups = sorted({box.group for box in figure.boxes} - {""})
+    for i, box in enumerate(figure.boxes):
+        kind = f"box c{groups.index(box.group) % COLOURS}" if box.group else "box"
+        parts.append(_box(box, x, BOX * (i + 0.5), figure.x, kind))
+    parts += _groups(groups, tall + 56)
+    tall += 16 * math.ceil(len(groups) / ACROSS)
     return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.boxes)}")
 
 
-def _box(box: Box, x: Axis, y: float, unit: str) -> str:
+def _groups(groups: Sequence[str], top: float) -> list[str]:
+    """Draw the colours of groups with their names, side by side."""
+    parts = []
+    for i, name in enumerate(groups):
+        place, y = WIDTH / ACROSS * (i % ACROSS), top + 16 * (i // ACROSS)
+        mark = tag("rect", x=place, y=y - 9, width=12, height=9, class_=f"box c{i % COLOURS}")
+        parts += [mark, text(name, round(place + 18, 1), y, class_="name")]
+    return parts
+
+
+def _box(box: Box, x: Axis, y: float, unit: str, kind: str) -> str:
     name = text(shortened(box.name), round(x.start - 12, 1), y + 3.5, class_="end name")
     if not box.values:
         return tag("g", title(f"{box.name}: no value"), name)
@@ -154,7 +175,7 @@ def _box(box: Box, x: Axis, y: float, unit: str) -> str:
         title(f"{box.name}: {summary}"),
         name,
         tag("path", d=whisker, class_="whisker"),
-        tag("rect", x=round(x(lower), 1), y=y - 7, **size, class_="box"),
+        tag("rect", x=round(x(lower), 1), y=y - 7, **size, class_=kind),
         tag("path", d=f"M{x(median):.1f} {y - 7:g}v14", class_="median"),
     ]
     return tag("g", *parts, *_box_points(box, x, y, unit))

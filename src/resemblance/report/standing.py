@@ -30,7 +30,7 @@ def standing(result: Result) -> Bars | None:
     )
     note = f"{note} {RESAMPLING}" if is_sure else note
     axis, span = "mean rank, 1 is the best", (1.0, float(len(bars)))
-    return Bars("standing", "Mean ranks", axis, tuple(bars), note, span=span)
+    return Bars("standing", "Mean ranks", axis, tuple(bars), note, span=span, is_dotted=True)
 
 
 def _bar(place: Place, label: str, is_sure: bool) -> Bar:

@@ -29,7 +29,8 @@ class Chart(NamedTuple):
     ``threshold`` draws a horizontal line that ``note`` explains; ``joined``: points of a line are
     connected. ``span_x`` and ``span_y``: the ends of the axes; by default as the points need.
     ``is_labelled``: the title of a point is written at it where there is room.
-    ``has_diagonal`` draws the line y = x.
+    ``has_diagonal`` draws the line y = x. ``is_plane``: a unit is as long on both axes, which have
+    no numbers, as in a map of distances.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Chart(NamedTuple):
     span_y: tuple[float, float] | None = None
     is_labelled: bool = False
     has_diagonal: bool = False
+    is_plane: bool = False
 
 
 class Bar(NamedTuple):
@@ -66,6 +68,7 @@ class Bars(NamedTuple):
     ``threshold`` draws a vertical line. ``span``: the ends of the axis, such as the first and the
     last rank; by default as the values need; what lies beyond is drawn at the end. ``log_x``: the
     axis is logarithmic. ``is_limit``: bars begin at the threshold, and those above it stand out.
+    ``is_dotted``: marks without bars, as for ranks, among which there is no 0.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Bars(NamedTuple):
     span: tuple[float, float] | None = None
     log_x: bool = False
     is_limit: bool = False
+    is_dotted: bool = False
 
 
 class HeatMap(NamedTuple):
@@ -109,11 +113,16 @@ class HeatMap(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A sample of values, drawn as quartiles, whiskers and points; ``points`` names each value."""
+    """A sample of values, drawn as quartiles, whiskers and points.
+
+    ``points`` names each value. ``group``: boxes of one group, such as the measures of a family,
+    have one colour, which a legend explains.
+    """
 
     name: str
     values: tuple[float, ...]
     points: tuple[str, ...] = ()
+    group: str = ""
 
 
 class Boxes(NamedTuple):
@@ -185,7 +194,8 @@ class Choice(NamedTuple):
     ``maps``: every matrix once, however many options show it. A selector offers what the options
     have that agree with the selectors before it. Without a program, and in print, the options of
     ``static`` are shown, by default the first. ``is_linked``: a reader who selects something here
-    selects it in all such choices of the section; they are as small as single maps.
+    selects it in all such choices and views of the section. ``groups``: a heading above the options
+    of the first selector, one an option, such as the family of a measure.
     """
 
     name: str
@@ -196,9 +206,54 @@ class Choice(NamedTuple):
     note: str = ""
     static: tuple[int, ...] = (0,)
     is_linked: bool = False
+    groups: tuple[str, ...] = ()
 
 
-Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice
+class Merge(NamedTuple):
+    """Two branches of a tree that become one at a height.
+
+    ``left`` and ``right``: the number of a leaf or, from the number of leaves on, of an earlier
+    merge.
+    """
+
+    left: int
+    right: int
+    height: float
+
+
+class Dendrogram(NamedTuple):
+    """Names joined step by step, the nearest first.
+
+    ``merges``: one fewer than leaves, later ones no lower. ``order``: the leaves from top to
+    bottom. ``x``: what the height is.
+    """
+
+    name: str
+    title: str
+    x: str
+    leaves: tuple[str, ...]
+    merges: tuple[Merge, ...]
+    order: tuple[int, ...]
+    note: str = ""
+
+
+class Switch(NamedTuple):
+    """The same kind of figure of several things, such as measures, of which one is shown.
+
+    ``choices``: the name of each figure. A reader selects it by the selector of this name in a
+    :class:`Choice` of the same section. The first is shown without a program and in print.
+    """
+
+    name: str
+    title: str
+    selector: str
+    choices: tuple[str, ...]
+    figures: tuple[Chart | Dendrogram, ...]
+    note: str = ""
+
+
+Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice | Dendrogram | Switch
 KINDS: dict[str, type[Figure]] = {
-    kind.__name__: kind for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice)
+    kind.__name__: kind
+    for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice, Dendrogram, Switch)
 }

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_finite, check_types, read_document, write_atomically
-from ..notebook import card
+from ..notebook import card, drawn, picture
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
-from .figures import Chart, Choice, Figure, HeatMap, Line
+from .figures import Chart, Choice, Dendrogram, Figure, HeatMap, Line, Switch
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
@@ -70,7 +70,12 @@ class Result:
         return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
 
     def _repr_html_(self) -> str:
-        return card("Result", self._facts())
+        return card("Result", self._facts()) + picture(self)
+
+    def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
+        """Draw where the measures are, "ranks" or "box", by :mod:`resemblance.plot`; return the
+        axes (extra ``plot``)."""
+        return drawn(self, kind=kind, **options)
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
@@ -149,15 +154,19 @@ class Result:
         """Return everything as JSON can hold it."""
         return {**{name: encode(part) for name, part in vars(self).items()}, "format": FORMAT}
 
+    def text(self) -> str:
+        """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
+        document = self.document()
+        for section in document["sections"]:
+            _as_json(section, f"section {section['name']!r}")
+        return _as_json(document, "the result")
+
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, atomically.
 
         Raises ``ValueError`` for a number that is NaN or infinite.
         """
-        document = self.document()
-        for section in document["sections"]:
-            _as_json(section, f"section {section['name']!r}")
-        write_atomically(Path(path), _as_json(document, "the result"))
+        write_atomically(Path(path), self.text())
 
 
 class Former(NamedTuple):
@@ -248,6 +257,24 @@ def _check_figure(where: str, figure: Figure) -> None:
                 )
             if not all(0 <= i < len(figure.maps) for i in option.maps):
                 raise ValueError(f"{where}: an option has no map of {len(figure.maps)}")
+    elif isinstance(figure, Dendrogram):
+        _check_tree(where, figure)
+    elif isinstance(figure, Switch):
+        if len(figure.choices) != len(figure.figures):
+            raise ValueError(
+                f"{where}: {len(figure.choices)} choices for {len(figure.figures)} figures"
+            )
+        for part in figure.figures:
+            _check_figure(where, part)
+
+
+def _check_tree(where: str, tree: Dendrogram) -> None:
+    count = len(tree.leaves)
+    if sorted(tree.order) != list(range(count)):
+        raise ValueError(f"{where}: the order is not that of {count} leaves")
+    used = sorted(i for merge in tree.merges for i in merge[:2])
+    if len(tree.merges) != max(count - 1, 0) or used != list(range(2 * count - 2)):
+        raise ValueError(f"{where}: {len(tree.merges)} merges do not join {count} leaves")
 
 
 def _check_line(where: str, line: Line) -> None:

@@ -102,6 +102,7 @@ def _standing(ranks: JointRanks) -> Section:
         "The line is the mean rank of a measure that guesses.",
         (len(bars) + 1) / 2,
         (1.0, float(len(bars))),
+        is_dotted=True,
     )
     about = f"{_about(ranks)} {RESAMPLING} In a suite of few cells they are too narrow as well."
     table = Table(

@@ -10,6 +10,7 @@ be continued.
       parts/<experiment>/<hash>.json   a finished part of an experiment: its inputs and its value
       comparisons.db                   every comparison, by measure, version and data
       result.json                      the result of the last run
+      record.json                      when, where and by which commands it was run
       log.txt                          when what was done
 """
 
@@ -48,7 +49,7 @@ UNFINISHED = (
         "",
         ".*",
         re.compile(
-            r"\.(study\.json|facts\.json|result\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
+            r"\.(study\.json|facts\.json|result\.json|record\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
             r"|\.rows-\d+"
         ),
     ),

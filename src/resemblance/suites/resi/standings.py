@@ -124,6 +124,7 @@ def ranking_section(standings: Standings) -> Section:
         "mean rank, 1 is the best",
         bars,
         span=(1.0, standings.worst),
+        is_dotted=True,
     )
     about = "Mean rank over all cells. A cell is one test on one architecture by one quality."
     if standings.is_sure:
@@ -213,11 +214,20 @@ def _boxes(standings: Standings, domain: str) -> Boxes | None:
     boxes = []
     for spec in order:
         ranks = {cell_text(cell): ranks[spec] for cell, ranks in cells.items() if spec in ranks}
-        boxes.append(Box(standings.names[spec], tuple(ranks.values()), tuple(ranks)))
+        name, group = standings.names[spec], _family(spec)
+        boxes.append(Box(name, tuple(ranks.values()), tuple(ranks), group))
     if not boxes:
         return None
     span = (1.0, standings.worst)
     return Boxes(domain, domain, "rank, 1 is the best", tuple(boxes), span=span)
+
+
+def _family(spec: str) -> str:
+    """Return the family of a measure in words; nothing for one that is not in the catalogue."""
+    try:
+        return get_measure(spec).family.replace("_", " ")
+    except ValueError:
+        return ""
 
 
 def before_section(standings: Standings) -> Section | None:

@@ -149,7 +149,7 @@ def summary_section(facts: SuiteFacts, claims: tuple[Claim, ...]) -> Section:
     columns = {(name, f.family.title): f for name, families in facts.items() for f in families}
     titles = list(dict.fromkeys(title for _, title in columns))
     tables = [_overall(columns, titles)] if len(titles) > 1 else []
-    tables += [_table_1(columns, title, quality) for quality in QUALITIES for title in titles]
+    tables += [_table_1(columns, title) for title in titles]
     averages = _averages(columns, "spearman").items()
     bars = tuple(Bar(name, v, low, high) for name, (v, low, high) in averages if v is not None)
     note = (
@@ -196,26 +196,43 @@ def _value(estimate: Estimate | None) -> float | None:
     return estimate.value if estimate else None
 
 
-def _table_1(columns: Columns, title: str, quality: Quality) -> Table:
-    """Table 1 for one family of models: measures by benchmarks."""
+def _table_1(columns: Columns, title: str) -> Table:
+    """Table 1 for one family of models: measures by benchmarks, for the correlation that a reader
+    chooses."""
     family = _of_family(columns, title)
-    by_name = [
-        {facts.name(spec): s.estimate(quality) for spec, s in facts.grades.means[ALL].items()}
-        for facts in family.values()
-    ]
-    averages = _averages(family, quality)
+    by_quality = {quality: _means(family, quality) for quality in QUALITIES}
+    order = list(_averages(family, "spearman"))
     rows: list[tuple[Entry, ...]] = [
-        (name, mean.value, *(_with_interval(estimates.get(name)) for estimates in by_name))
-        for name, mean in averages.items()
+        (name, *(entry for means in by_quality.values() for entry in means[name])) for name in order
     ]
-    heads = [f"{NUMBERS[name]} {name}" for name, _ in family]
+    heads = ("mean", *(f"{NUMBERS[name]} {name}" for name, _ in family))
+    words = tuple(quality.capitalize() for quality in QUALITIES for _ in heads)
     note = (
         "Mean correlations over layers and functionalities with their 95 % bootstrap intervals. "
         f"{UNKNOWN}"
     )
-    head = f"Table 1, {quality.capitalize()}: {title}"
-    name = f"table 1 {quality} {title}"
-    return Table(name, head, ("measure", "mean", *heads), tuple(rows), note)
+    return Table(
+        f"table 1 {title}",
+        f"Table 1: {title}",
+        ("measure", *heads * len(QUALITIES)),
+        tuple(rows),
+        note,
+        ("", *words),
+        selectors=("correlation",),
+        choices=(("",), *((word,) for word in words)),
+    )
+
+
+def _means(family: Columns, quality: Quality) -> dict[str, tuple[Entry, ...]]:
+    """Return by name the mean of every measure over benchmarks, and its mean in each."""
+    by_name = [
+        {facts.name(spec): s.estimate(quality) for spec, s in facts.grades.means[ALL].items()}
+        for facts in family.values()
+    ]
+    return {
+        name: (mean.value, *(_with_interval(estimates.get(name)) for estimates in by_name))
+        for name, mean in _averages(family, quality).items()
+    }
 
 
 def _with_interval(estimate: Estimate | None) -> str | None:

@@ -13,7 +13,7 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.figures import Chart, Line
 from ...results.sections import Section, Table
-from ...results.values import known
+from ...results.values import distinct, known
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 
 SEED = 420
@@ -143,7 +143,7 @@ def conclude(curves: Curves, labels: Mapping[str, str]) -> Section:
         (_chart(curves, labels),),
         (),
         {"order": {spec: _order(curves[spec]) for spec in labels}},
-        {spec: why for spec, curve in curves.items() if (why := _reason(curve))},
+        {labels.get(s, s): why for s, curve in curves.items() if (why := _reason(curve))},
     )
 
 
@@ -172,10 +172,10 @@ def _shares(curve: DeletionCurve) -> dict[int, float]:
 
 def _chart(curves: Curves, labels: Mapping[str, str]) -> Chart:
     points = {
-        spec: tuple((float(k), share) for k, share in _shares(curves[spec]).items())
-        for spec in labels
+        label: tuple((float(k), share) for k, share in _shares(curves[spec]).items())
+        for spec, label in labels.items()
     }
-    lines = tuple(Line(spec, curve) for spec, curve in points.items() if curve)
+    lines = tuple(Line(label, curve) for label, curve in points.items() if curve)
     return Chart(
         "measures",
         "How soon measures see a deletion",
@@ -190,12 +190,12 @@ def _chart(curves: Curves, labels: Mapping[str, str]) -> Chart:
 
 def _sensitivities(curves: Curves, labels: Mapping[str, str]) -> Table:
     rows = []
-    for spec in labels:
+    for spec, label in labels.items():
         shares = _shares(curves[spec])
         values = dict(zip(curves[spec].removed, curves[spec].values))
         half = next((float(k) for k, s in shares.items() if s >= HALF), None)
         rows.append(
-            (spec, *(known(values.get(k)) for k in SHOWN), half, known(_order(curves[spec])))
+            (label, *(known(values.get(k)) for k in SHOWN), half, known(_order(curves[spec])))
         )
     return Table(
         "sensitivity",
@@ -220,7 +220,7 @@ def _order(curve: DeletionCurve) -> float | None:
 
 def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
     curves = curves_of(done)
-    section = conclude(curves, {m.spec: m.label for m in config.measures})
+    section = conclude(curves, distinct({m.spec: m.label for m in config.measures}))
     return section._replace(claims=claims_of(config, section.name, curves))
 
 

@@ -1,0 +1,234 @@
+"""The page of a measure: text, behaviour, advice, claims, parameters, place, cost, example, code.
+
+The text is the measure's docstring, the table its claims, the code its source; the numbers are
+computed when the pages are built. Only the advice is written by hand, in :mod:`advice`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import typing
+from pathlib import Path
+
+import numpy as np
+import profiles
+from advice import ADVICE
+from pieces import FAMILY_TITLES, interval, invariances, section, table
+from places import cost_of, place_of
+
+import resemblance as rs
+from resemblance.declared import INVARIANCES, implied
+from resemblance.streamed import STREAMS, needs_of
+
+NEAR = (
+    "(*Fixed*: the shapes alone decide the value. *Near*: unrelated representations come close to "
+    "the value of equal ones.)"
+)
+
+
+def measure_page(m: rs.Measure) -> str:
+    """Return the whole page of a measure."""
+    title = f"{m.label}: {m.name}"
+    cost = cost_of(m)
+    parts = [
+        f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}",
+        ".. py:currentmodule:: resemblance",
+        f".. py:function:: {m.name}{signature(m)}\n\n"
+        + textwrap.indent(broken(inspect.getdoc(m.function) or ""), "   "),
+        section("When to use it", advice(m)),
+        section("What it sees and what it ignores", behaviour(m)),
+        section("Example", example(m)),
+        section("Claims", claims_table(m)),
+        section("Parameters", parameter_table(m)) if m.defaults else "",
+        section("Claims that change with a parameter", change_table(m)) if m.changes else "",
+        section("In the benchmarks", place_of(m)),
+        section("Cost", cost) if cost else "",
+        section("The code", source(m)),
+        section("See also", see_also(m)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def advice(m: rs.Measure) -> str:
+    """Return when to use a measure, and what to beware of."""
+    use, beware = (text.replace("`", "``") for text in ADVICE[m.name])
+    when = m.uninformative_when
+    little = f"\n\n**When a value says little.** {when} {NEAR}" if when else ""
+    return f"**Use it when** {use}\n\n**Beware.** {beware}{little}"
+
+
+def behaviour(m: rs.Measure) -> str:
+    """Return the strip chart with what it shows."""
+    intro = (
+        f"The same changes of one representation X ({profiles.SAMPLES} samples in "
+        f"{profiles.CLASSES} classes, {profiles.FEATURES} features, decaying spectrum) for every "
+        f"measure. A mark at the left end: the change is ignored. At the right end: Y is as far "
+        f"from X as an unrelated representation, on average over {profiles.DRAWS} draws; an arrow: "
+        f"farther. A hollow mark: the measure claims to ignore the change."
+    )
+    return f"{intro}\n\n.. raw:: html\n\n{textwrap.indent(profiles.chart(m), '   ')}"
+
+
+def example(m: rs.Measure) -> str:
+    """Return a session of a few lines with the value that it prints."""
+    labels = "labels=tuple(X.argmax(axis=1).tolist())"
+    extra = f", {labels}" if m.name == "accuracy_difference" else ""
+    X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))
+    chosen = m.where(labels=tuple(X.argmax(axis=1).tolist())) if extra else m
+    value = f"{float(chosen(X, X + 0.5 * noise)):.4g}"
+    lines = [
+        ">>> import numpy as np",
+        ">>> import resemblance as rs",
+        ">>> X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))",
+        f'>>> print(f"{{rs.{m.name}(X, X + 0.5 * noise{extra}):.4g}}")',
+        value,
+    ]
+    return ".. code-block:: pycon\n\n" + textwrap.indent("\n".join(lines), "   ")
+
+
+def see_also(m: rs.Measure) -> str:
+    """Return the measures of the family, and those that react most alike to the changes."""
+    family = [other.name for other in rs.list_measures(family=m.family) if other.name != m.name]
+    alike = profiles.alike(m.name)
+    lines = ["- :doc:`The measures <../measures>`, side by side, and :doc:`../choosing`."]
+    lines += [f"- In this family: {', '.join(map(link, family))}."] if family else []
+    lines += [f"- Most alike in the changes above: {', '.join(map(link, alike))}."] if alike else []
+    return "\n".join([*lines, "- Where published codes differ: :doc:`../disagreements`."])
+
+
+def link(name: str) -> str:
+    return f":ref:`{name} <measure-{name}>`"
+
+
+FORMULA = re.compile(r"(?m)^\.\. math:: ((?:.*\n)(?:    .*\n)*)")
+
+BREAK = re.compile(r"\\qquad|(?<=,)\s*\\quad")
+
+
+def broken(text: str) -> str:
+    """Return a docstring with a line for each part of a formula, so that it fits on a page."""
+
+    def gathered(found: re.Match[str]) -> str:
+        parts = [" ".join(part.split()) for part in BREAK.split(found[1])]
+        if len(parts) == 1:
+            return found[0]
+        lines = " \\\\[0.6em]\n    ".join(parts)
+        return f".. math::\n\n    \\begin{{gathered}}\n    {lines}\n    \\end{{gathered}}\n"
+
+    return FORMULA.sub(gathered, text)
+
+
+def signature(m: rs.Measure) -> str:
+    parameters = [f"{name}={value!r}" for name, value in m.defaults.items()]
+    return f"({', '.join(['X', 'Y', *(['*'] if parameters else []), *parameters])})"
+
+
+def claims_table(m: rs.Measure) -> str:
+    kind = (
+        "similarity: larger is more similar"
+        if m.larger_is_more_similar
+        else "difference: smaller is more similar"
+    )
+    rows = [
+        ("direction", kind),
+        ("range", interval(m.range)),
+        ("symmetric", "yes" if m.symmetric else "no: m(X, Y) and m(Y, X) differ"),
+        ("metric", "yes: the triangle inequality holds" if m.metric else "no"),
+        (
+            "X with itself",
+            "the most similar value" if m.identity else "not always the most similar value",
+        ),
+        (
+            "unchanged by",
+            ", ".join(invariances(m.invariant_to)) or "none of the transformations below",
+        ),
+        ("changed by", ", ".join(invariances(set(INVARIANCES) - m.invariant_to)) or "none of them"),
+        ("of a stream", STREAMS[needs_of(m)]),
+        ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
+        ("deterministic", "yes" if m.deterministic else "no"),
+        ("samples", f"at least {m.min_samples}"),
+        ("family", FAMILY_TITLES[m.family].lower()),
+        ("version", str(m.version)),
+        ("needs", f"the extra ``{m.extra}``" if m.extra else "nothing optional"),
+        ("reference", f":cite:t:`{m.reference}`"),
+    ]
+    text = (
+        "The transformations are of either argument alone, but rotation of the samples is of both "
+        "together. The test suite checks these claims in both directions."
+    )
+    return f"{text}\n\n{table(None, rows)}"
+
+
+def parameter_table(m: rs.Measure) -> str:
+    hints = typing.get_type_hints(m.function)
+    rows = []
+    for name, default in m.defaults.items():
+        choices = (
+            typing.get_args(hints[name]) if typing.get_origin(hints[name]) is typing.Literal else ()
+        )
+        kind = (
+            ", ".join(f"``{c!r}``" for c in choices)
+            or f"``{getattr(hints[name], '__name__', hints[name])}``"
+        )
+        rows.append((f"``{name}``", kind, f"``{default!r}``"))
+    return table(("parameter", "values", "default"), rows)
+
+
+def change_table(m: rs.Measure) -> str:
+    rows = []
+    for change in m.changes:
+        conditions = ", ".join(
+            condition(name, wanted) for name, wanted in change.parameters.items()
+        )
+        rows.append(
+            (
+                f"``{conditions}``",
+                "; ".join(claim(name, value) for name, value in change.claims.items()),
+            )
+        )
+    return table(("with", "claim"), rows)
+
+
+def condition(name: str, wanted: object) -> str:
+    """Return ``name=value``, or the expression of a condition that is a function of the value."""
+    if not callable(wanted):
+        return f"{name}={wanted!r}"
+    found = re.search(rf"lambda {name}: ([^}},]+)", inspect.getsource(wanted))
+    return found[1] if found else f"some {name}"
+
+
+def claim(name: str, value: object) -> str:
+    titles = {
+        "invariant_to": "unchanged by", "min_samples": "samples, at least",
+        "differentiable": "gradients",
+        "identity": "X with itself is always most similar",
+        "extra": "needs the extra",
+    }  # fmt: skip
+    if name == "invariant_to":
+        text = ", ".join(invariances(implied(value))) or "nothing"
+    elif name == "range":
+        text = interval(value)
+    else:
+        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return f"{titles.get(name, name)}: {text}"
+
+
+def source(m: rs.Measure) -> str:
+    """Return the function without decorator and docstring, as it is in the package."""
+    text = Path(inspect.getsourcefile(m.function)).read_text()
+    node = next(
+        n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == m.name
+    )
+    docstring, *body = node.body
+    lines = text.splitlines()
+    code = "\n".join(
+        lines[node.lineno - 1 : docstring.lineno - 1] + lines[body[0].lineno - 1 : node.end_lineno]
+    )
+    file = "/".join(m.function.__module__.split("."))
+    return (
+        f"From ``src/{file}.py``, without the docstring:\n\n.. code-block:: "
+        f"python\n\n{textwrap.indent(code, '   ')}"
+    )

@@ -1,0 +1,149 @@
+"""Write the tables of numbers into the committed pages, between ``<!-- table: NAME -->`` and
+``<!-- end -->``, so that the pages are complete wherever they are read.
+
+    python docs/write_tables.py          # write what has changed
+    python docs/write_tables.py --check  # only name the pages whose tables are not up to date
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import computed
+import conventions
+import inference_tables
+import stream_tables
+from measure_tables import all_measures
+from pieces import decimal, markdown, number
+
+import resemblance as rs
+
+DOCS = Path(__file__).parent
+MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n)(.*?)(<!-- end -->)", flags=re.DOTALL)
+NUMBER = re.compile(r"−?\d+\.\d+(?:e[+−-]?\d+)?")
+TOLERANCE = 2e-3  # of the last digits, which depend on the machine
+
+
+def resi() -> str:
+    """Return, for both golden cases, the default, the ReSi preset and the recorded value of the
+    ReSi code."""
+    head = (
+        "measure", "default", '`preset("resi")`', "ReSi code, recorded", "preset − default",
+        "in the preset",
+    )  # fmt: skip
+    parts = []
+    for case, title in computed.GOLDEN_CASES.items():
+        rows = [
+            (
+                f"`{r.name}`",
+                number(r.default),
+                number(r.resi),
+                number(r.recorded),
+                number(r.resi - r.default) if r.spec != r.name else "",
+                r.spec.removeprefix(r.name).strip("[]"),
+            )
+            for r in computed.resi_rows(case)
+        ]
+        parts.append(f"**{title}**\n\n{markdown(head, rows)}")
+    return "\n\n".join(parts)
+
+
+def same_name() -> str:
+    """Return what goes by one name in different codes."""
+    head = ("name", "convention", "independent", "related", "here", "used by")
+    rows = [
+        (
+            row.measure,
+            row.convention.replace("``", "`"),
+            number(row.independent),
+            number(row.related),
+            row.here.replace("``", "`"),
+            row.used_by.replace("``", "`"),
+        )
+        for row in conventions.conventions()
+    ]
+    return markdown(head, rows)
+
+
+def chance() -> str:
+    """Return the mean of each measure over independent Gaussian representations."""
+    sizes, rows = computed.chance_levels()
+    head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
+    return markdown(head, [(spelled(m), *map(decimal, values)) for m, values in rows])
+
+
+def streams() -> str:
+    """Return the measures that stream."""
+    rows = [
+        (spelled(m), needs.replace("``", "`"), whitens)
+        for m, needs, whitens in stream_tables.stream_rows()
+    ]
+    return markdown(("measure", "needs", "whitens"), rows)
+
+
+def inference() -> str:
+    """Return how chance, p-values and intervals of each measure come about."""
+    rows = [(f"`{row.measure}`", *row[1:]) for row in inference_tables.inference_rows()]
+    return markdown(("measure", "p-values", "intervals", "chance", "views"), rows)
+
+
+def spelled(m: rs.Measure) -> str:
+    parameters = f" `{m.spec.removeprefix(m.name)}`" if m.spec != m.name else ""
+    return f"`{m.name}`{parameters}"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "measures": all_measures,
+    "chance": chance,
+    "resi": resi,
+    "same-name": same_name,
+    "streams": streams,
+    "inference": inference,
+}
+
+
+def rewritten(text: str) -> str:
+    """Return a page with its tables computed anew; one that differs by rounding is kept."""
+
+    def filled(found: re.Match[str]) -> str:
+        table = f"\n{TABLES[found[2]]()}\n\n"
+        return found[1] + (found[3] if same(found[3], table) else table) + found[4]
+
+    return MARKED.sub(filled, text)
+
+
+def same(old: str, new: str) -> bool:
+    """Say whether two tables agree in words, and in numbers up to what machines differ by."""
+    if NUMBER.sub("", old) != NUMBER.sub("", new):
+        return False
+    pairs = zip(*(map(_value, NUMBER.findall(text)) for text in (old, new)), strict=True)
+    return all(abs(a - b) <= TOLERANCE * max(abs(a), abs(b), 1e-2) for a, b in pairs)
+
+
+def _value(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def outdated(write: bool = False) -> list[str]:
+    """Return the names of pages whose tables are not up to date, after writing them if told to."""
+    names = []
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text("utf-8")
+        current = rewritten(text)
+        if current != text:
+            names.append(page.name)
+            if write:
+                page.write_text(current, "utf-8")
+    return names
+
+
+if __name__ == "__main__":
+    check = "--check" in sys.argv[1:]
+    pages = outdated(write=not check)
+    print(*pages, sep="\n")
+    sys.exit(check and bool(pages))

@@ -1,0 +1,43 @@
+"""The machine and the versions of libraries behind a run."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+LIBRARIES = (
+    "numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba",
+)  # fmt: skip
+
+
+def machine_words() -> str:
+    """Return the processor, the number of its cores, and the system: "AMD EPYC 7B13, 2 cores, Linux
+    6.1 x86_64"."""
+    cores = os.cpu_count() or 1
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return f"{processor()}, {cores} core{'' if cores == 1 else 's'}, {system}"
+
+
+def processor(info: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the name of the processor, or its architecture where the system has no name for it."""
+    try:
+        lines = info.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(filter(None, [*names, platform.processor()]), platform.machine())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that runs use, of those that are installed."""
+    from . import __version__
+
+    of = {"resemblance": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            of[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return of

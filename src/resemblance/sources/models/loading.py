@@ -1,0 +1,138 @@
+"""A model by one word, ready to run on samples, with what is recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...extras import need
+from ..blocks import block_names
+from . import hub, other_hubs, scripts
+from .facts import facts_of
+from .preparing import preparation
+from .python_files import call_function, is_function
+from .samples import Samples
+
+FORMS = (
+    "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
+    "of torch.export, file.py:function, a torch.nn.Module, or a pair (module, processor)"
+)
+Prepare = Callable[[Any], Any]
+
+
+class LoadedModel(NamedTuple):
+    """A model that is ready to run.
+
+    ``module`` is in evaluation mode, unless it was passed as an object: that one is not changed.
+    ``prepare`` makes a batch for it of samples, None where batches are ready. ``blocks``: its
+    default layers. ``facts``: where it comes from and how samples are prepared, for JSON.
+    """
+
+    name: str
+    module: Any
+    prepare: Prepare | None
+    blocks: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+
+class Parts(NamedTuple):
+    """A model before it is ready: its name, module, processor of samples, and facts."""
+
+    name: str
+    module: Any
+    processor: Any
+    facts: dict[str, Any]
+
+
+def load_model(
+    model: Any, *, name: str = "", device: Any = None, samples: Samples | None = None
+) -> LoadedModel:
+    """Return a model by its folder, name or file, or as it is, ready to run on samples.
+
+    Nothing that is loaded can run code, except Python files, which do. Models from names and files
+    run on the GPU if there is one; a module that is passed stays where it is.
+
+    Parameters
+    ----------
+    model : a folder with ``config.json``, or ``hf:NAME``: a model of ``transformers``, with its
+        tokenizer, or its processor of images or sound, as the samples need; of an encoder and a
+        decoder the encoder, of a model of texts and images the part for the samples. ``timm:NAME``
+        or ``torchvision:NAME``: pretrained, with the transforms of its weights. A ``.pt2`` file of
+        ``torch.export``. ``file.py:function``: the function returns a module, a pair (module,
+        prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair of a module and the
+        tokenizer or processor of its inputs, or a function that makes a batch of a list of samples.
+    name : by default the last part of the path or name, or the name of the function.
+    device : where it runs, such as ``"cpu"`` or ``"cuda:1"``.
+    samples : what it will see; they choose the tokenizer or processor, and a mismatch is an error
+        here.
+
+    Raises ``ValueError``, with the remedy, for a model of another form, one that cannot be read or
+    lacks weights, and samples that it cannot prepare.
+    """
+    if isinstance(model, LoadedModel):
+        return model._replace(name=name or model.name)
+    torch = need("torch")
+    kind = None if samples is None else samples.kind
+    parts = _parts(model, kind)
+    if isinstance(parts, LoadedModel):
+        return parts._replace(name=name or parts.name)
+    module = parts.module
+    if not isinstance(module, torch.nn.Module):
+        raise ValueError(
+            f"load_model: {parts.name} is a {type(module).__name__}, not a torch.nn.Module; model "
+            f"may be {FORMS}"
+        )
+    scripts.check_hooks(torch, module, parts.name)
+    if device is not None or isinstance(model, str | Path):
+        default = "cuda" if torch.cuda.is_available() else "cpu"
+        module = module.to(torch.device(device or default))
+    prepare, facts = preparation(module, parts.processor, kind, name or parts.name)
+    about = {**parts.facts, **facts_of(module), **facts}
+    return LoadedModel(name or parts.name, module, prepare, block_names(module), about)
+
+
+def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
+    """Return the parts of a model of any form."""
+    if isinstance(model, str | Path):
+        return _of_word(str(model), kind)
+    if isinstance(model, tuple | list):
+        if len(model) != 2:
+            raise ValueError(
+                f"load_model: {len(model)} objects are no model; pass a pair (module, processor)"
+            )
+        return Parts(type(model[0]).__name__, model[0], model[1], {"source": "an object"})
+    return Parts(type(model).__name__, model, None, {"source": "an object"})
+
+
+def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
+    if is_function(spec):
+        model, function = call_function(spec, "load_model")
+        if isinstance(model, LoadedModel):
+            return model
+        if isinstance(model, str | Path):
+            raise ValueError(f"load_model: {spec} returns {model!r}; name that as the model")
+        parts = _parts(model, kind)
+        assert isinstance(parts, Parts)
+        if hasattr(parts.module, "eval"):
+            parts.module.eval()
+        return parts._replace(name=function, facts={"source": spec})
+    readers: dict[str, Callable[..., Any]] = {
+        "hf": hub.read_model,
+        "timm": other_hubs.timm,
+        "torchvision": other_hubs.torchvision,
+    }
+    prefix, _, rest = spec.partition(":")
+    path = Path(spec)
+    if prefix in readers and rest:
+        read = readers[prefix]
+    elif (path / "config.json").is_file():
+        read, rest = readers["hf"], str(path)
+    elif path.suffix in scripts.SUFFIXES and path.is_file():
+        read, rest = scripts.read_exported, str(path)
+    else:
+        raise ValueError(f"load_model: {spec!r} is no model; model may be {FORMS}")
+    module, processor, facts = read(rest, kind)
+    title = path.resolve().name if rest == spec and path.is_dir() else rest.rpartition("/")[2]
+    title = path.stem if path.is_file() else title
+    return Parts(title, module.eval(), processor, {"source": spec, **facts})

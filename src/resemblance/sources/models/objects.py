@@ -1,0 +1,212 @@
+"""Objects of Python as samples: lists, arrays, tensors, data sets, loaders, tables and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...extras import need
+from ..batches import is_graph
+from .columns import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
+from .contents import digest_of_arrays, digest_of_images
+from .image_files import IMAGE_SUFFIXES, of_image_files
+from .samples import FORMS, Samples, checked_texts, first_of, of_texts
+
+
+def samples_of(data: Any, column: str | None) -> Samples:
+    """Return the samples in an object; see :func:`resemblance.sources.models.load_samples`."""
+    if isinstance(data, Samples):
+        return data
+    if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
+        return _of_dataset(data, column)
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return _of_frame(data, column)
+    if column is not None:
+        raise ValueError(
+            f"load_samples: a {type(data).__name__} has no columns; leave column={column!r} out"
+        )
+    if is_graph(data):
+        return of_graph(data, "graph")
+    if hasattr(data, "to_list") and hasattr(data, "dtype"):  # a column of pandas or polars
+        return of_texts(checked_texts(data.to_list(), "the column"), str(data.name or "texts"))
+    if hasattr(data, "shape") and hasattr(data, "dtype"):
+        return of_array(data, "array")
+    if isinstance(data, list | tuple):
+        return _of_list(data)
+    if hasattr(data, "batch_size") or not hasattr(data, "__getitem__"):
+        return _of_batches(data)
+    if isinstance(data, Mapping) or not hasattr(data, "__len__"):
+        raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
+    return _of_items(data)
+
+
+def is_image(value: Any) -> bool:
+    """Return whether this is an image of Pillow."""
+    return all(hasattr(value, part) for part in ("convert", "mode", "size", "tobytes"))
+
+
+def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
+    """Return an array or tensor with a row per sample as samples; texts as texts."""
+    shape = tuple(array.shape)
+    kind = getattr(array.dtype, "kind", "f")
+    if kind in "UT" or (kind == "O" and len(shape) == 1):
+        texts = checked_texts(array.tolist(), "the array")
+        return of_texts(texts, name, facts=dict(facts or {}))
+    if not shape or shape[0] == 0 or kind not in "biuf":
+        raise ValueError(
+            f"load_samples: {name} must be an array of numbers with a row per sample; got shape "
+            f"{shape} of {array.dtype}"
+        )
+
+    def read(start: int, stop: int) -> Any:
+        return array[start:stop]
+
+    def digest(count: int) -> str:
+        return digest_of_arrays([("", array[:count])])
+
+    about = {"shape": list(shape), "dtype": str(array.dtype)} | dict(facts or {})
+    return Samples("arrays", name, None, None, shape[0], about, read, digest=digest)
+
+
+def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
+    """Return a graph of PyTorch Geometric, whose samples are its nodes."""
+    keys = sorted(graph.keys())
+    tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
+    nodes = int(graph.num_nodes)
+    labels = _classes(graph["y"], nodes) if "y" in keys else None
+    about = {"nodes": nodes} | dict(facts or {})
+    stream, digest = (lambda: [graph]), (lambda count: digest_of_arrays(tensors))
+    return Samples("graph", name, None, labels, nodes, about, stream=stream, digest=digest)
+
+
+def _classes(y: Any, nodes: int) -> np.ndarray | None:
+    """Return the classes of the nodes of a graph, if it has one for each."""
+    has_classes = hasattr(y, "detach") and y.shape == (nodes,) and not y.is_floating_point()
+    return np.asarray(y.cpu().numpy()) if has_classes else None
+
+
+def _of_list(data: list[Any] | tuple[Any, ...]) -> Samples:
+    if not data:
+        raise ValueError(f"load_samples: the list is empty; data may be {FORMS}")
+    if isinstance(data[0], str) and all(_is_image_file(entry) for entry in data):
+        data = [Path(entry) for entry in data]
+    if all(isinstance(entry, Path) for entry in data):
+        return of_image_files(list(data), None, {})
+    if isinstance(data[0], str):
+        return of_texts(checked_texts(data, "the list"), "texts")
+    if all(is_image(entry) for entry in data):
+        return _of_images(data)
+    return _of_batches(data)
+
+
+def _is_image_file(value: Any) -> bool:
+    suffix = value[-5:].lower().rpartition(".")[2] if isinstance(value, str) else ""
+    return f".{suffix}" in IMAGE_SUFFIXES and "\n" not in value and Path(value).is_file()
+
+
+def _of_images(images: Any) -> Samples:
+    def read(start: int, stop: int) -> list[Any]:
+        return [image.convert("RGB") for image in images[start:stop]]
+
+    def digest(count: int) -> str:
+        return digest_of_images(images[:count])
+
+    return Samples("images", "images", count=len(images), read=read, digest=digest)
+
+
+def _of_batches(data: Any) -> Samples:
+    """Return a loader, or an iterable of batches, as samples."""
+    if isinstance(data, Mapping) or not isinstance(data, Iterable):
+        raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
+    source: Any = getattr(data, "dataset", None)
+    is_whole = hasattr(source, "__len__") and not getattr(data, "drop_last", False)
+    count = len(source) if is_whole and getattr(data, "batch_sampler", None) else None
+    return Samples("batches", "batches", count=count, stream=lambda: data)
+
+
+def _of_items(data: Any) -> Samples:
+    """Return a data set with a length as samples, which are read one by one."""
+    count = len(data)
+    first = _input(data[0]) if count else None
+    if is_graph(first):
+        if count == 1:
+            return of_graph(first, type(data).__name__)
+        raise ValueError(
+            f"load_samples: a data set of {count} graphs needs batches; pass "
+            "torch_geometric.loader.DataLoader(data)"
+        )
+    kinds = {"texts": isinstance(first, str), "images": is_image(first)}
+    kinds["arrays"] = hasattr(first, "shape") and hasattr(first, "dtype")
+    kind = next((kind for kind, is_so in kinds.items() if is_so), None)
+    if kind is None:
+        raise ValueError(
+            "load_samples: a data set must hold texts, images or tensors, or tuples that begin "
+            f"with one; got {type(first).__name__}: pass a DataLoader(data, batch_size=32)"
+        )
+
+    def read(start: int, stop: int) -> Any:
+        entries = [_input(data[i]) for i in range(start, stop)]
+        if kind == "images":
+            return [image.convert("RGB") for image in entries]
+        return entries if kind == "texts" else stacked(entries)
+
+    labels = as_labels(getattr(data, "targets", ()))
+    labels = labels if labels is not None and len(labels) == count else None
+    return Samples(kind, type(data).__name__, labels=labels, count=count, read=read)  # type: ignore[arg-type]
+
+
+def stacked(entries: list[Any]) -> Any:
+    """Return arrays or tensors of samples as one, with a row per sample."""
+    if hasattr(entries[0], "detach"):
+        return need("torch").stack(entries)
+    return np.stack(entries)
+
+
+def _input(entry: Any) -> Any:
+    return entry[0] if isinstance(entry, tuple | list) and entry else entry
+
+
+def _of_dataset(data: Any, column: str | None) -> Samples:
+    """Return a column of a data set of Hugging Face."""
+    if isinstance(data, Mapping):
+        listed = ", ".join(map(repr, data))
+        raise ValueError(f"load_samples: the data set has the splits {listed}; pass one, data[...]")
+    where, count = "the data set", len(data)
+    if not count:
+        raise ValueError("load_samples: the data set is empty")
+    names = tuple(data.column_names)
+    first = {name: data[0][name] for name in names}
+    chosen = column_of(first, column, where, (*TEXTS, *IMAGES))
+    labels = labels_in({name: list(data[name]) for name in LABELS if name in names})
+    about = {"column": chosen}
+    if isinstance(first[chosen], str):
+        texts = checked_texts(data[chosen], where)
+        return of_texts(texts, chosen, labels=labels, facts=about)
+
+    def read(start: int, stop: int) -> Any:
+        entries = list(data[start:stop][chosen])
+        if is_image(first[chosen]):
+            return [image.convert("RGB") for image in entries]
+        return stacked([np.asarray(entry) for entry in entries])
+
+    kind: Any = "images" if is_image(first[chosen]) else "arrays"
+    version = getattr(data, "_fingerprint", None)
+    about |= {} if version is None else {"fingerprint of the data set": version}
+    return Samples(kind, chosen, None, labels, count, about, read)
+
+
+def _of_frame(data: Any, column: str | None) -> Samples:
+    """Return a column of texts of a data frame of pandas or polars."""
+    if not len(data):
+        raise ValueError("load_samples: the data frame has no rows")
+    names = [str(name) for name in data.columns]
+    first = {name: first_of(data[name].to_list()) for name in names}
+    chosen = column_of(first, column, "the data frame")
+    texts = checked_texts(data[chosen].to_list(), "the data frame", "row")
+    labels = labels_in({name: data[name].to_list() for name in LABELS if name in names})
+    named = replace(of_texts(texts, chosen), labels=labels)
+    return replace(named, facts={"column": chosen})

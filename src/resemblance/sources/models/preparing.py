@@ -1,0 +1,145 @@
+"""How samples become batches of a model: by a tokenizer, a processor, or as tensors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...extras import need
+from ..batches import inputs_of
+
+Prepared = tuple[Callable[[Any], Any] | None, dict[str, Any]]
+UNLIMITED = 10**6  # tokens; tokenizers without a limit have a larger one
+OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xlm-roberta-xl")
+PARTS = {"texts": "tokenizer", "images": "image_processor", "arrays": "feature_extractor"}
+PAIRS = {"texts": "(model, tokenizer)", "images": "(model, image_processor)"}
+
+
+def preparation(module: Any, processor: Any, kind: str | None, name: str) -> Prepared:
+    """Return the function that makes a batch of samples, and what is recorded of it.
+
+    ``kind``: of the samples. Raises ``ValueError`` for samples that the processor does not take.
+    """
+    if kind in ("batches", "graph"):
+        return None, {}
+    processor = getattr(processor, PARTS.get(kind or "", ""), processor)
+    if is_tokenizer(processor):
+        _check(kind in (None, "texts"), name, "a tokenizer", kind)
+        return _of_tokenizer(module, processor)
+    if is_processor(processor):
+        _check(kind in (None, "images", "arrays"), name, "a processor", kind)
+        arrays = _of_arrays(module) if kind == "arrays" and _sees(processor) else None
+        return (arrays, {}) if arrays else _of_processor(module, processor)
+    if callable(processor):
+        return processor, {
+            "processor": getattr(processor, "__qualname__", type(processor).__name__)
+        }
+    if processor is not None:
+        raise ValueError(
+            f"load_model: the processor of {name} must be a tokenizer, a processor of images, or a "
+            f"function of a list of samples; got {type(processor).__name__}"
+        )
+    if kind in PAIRS:
+        raise ValueError(
+            f"load_model: {name} does not know how to read {kind}; pass {PAIRS[kind]}, or (model, "
+            "prepare) with a function that makes a batch of a list of samples"
+        )
+    return _of_arrays(module), {}
+
+
+def is_tokenizer(value: Any) -> bool:
+    """Return whether this is a tokenizer of transformers."""
+    return (
+        callable(value) and hasattr(value, "pad_token") and hasattr(value, "convert_ids_to_tokens")
+    )
+
+
+def is_processor(value: Any) -> bool:
+    """Return whether this is a processor of images, or of sound, of transformers."""
+    return callable(value) and hasattr(value, "model_input_names") and hasattr(value, "to_dict")
+
+
+def _sees(processor: Any) -> bool:
+    return "pixel_values" in processor.model_input_names
+
+
+def _check(fits: bool, name: str, what: str, kind: str | None) -> None:
+    if not fits:
+        raise ValueError(
+            f"load_model: {name} comes with {what}, which cannot read {kind}; choose other data, "
+            "or pass (model, prepare) with a function that makes a batch of a list of samples"
+        )
+
+
+def _of_tokenizer(module: Any, tokenizer: Any) -> Prepared:
+    """Return the function that makes a batch of texts, padded on the right to the longest."""
+    facts: dict[str, Any] = {}
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise ValueError(
+                "load_model: the tokenizer has no token to pad with; set tokenizer.pad_token"
+            )
+        tokenizer = copy.deepcopy(tokenizer)
+        tokenizer.pad_token = tokenizer.eos_token
+        facts["padded with"] = tokenizer.eos_token
+    longest = _longest(module, tokenizer)
+    names = set(inputs_of(module).names)
+    options = {"padding": True, "padding_side": "right", "truncation": longest is not None}
+    options |= {"max_length": longest, "return_attention_mask": True}
+
+    def prepare(texts: list[str]) -> dict[str, Any]:
+        return _accepted(tokenizer(list(texts), return_tensors="pt", **options), names)
+
+    facts |= {"processor": type(tokenizer).__name__, **options}
+    return prepare, facts
+
+
+def _longest(module: Any, tokenizer: Any) -> int | None:
+    """Return how many tokens a model can take at most, if it has a limit."""
+    config = getattr(module, "config", None)
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions is not None and getattr(config, "model_type", "") in OFFSET:
+        positions -= (getattr(config, "pad_token_id", None) or 0) + 1
+    limits = [tokenizer.model_max_length, positions]
+    usable = [limit for limit in limits if isinstance(limit, int) and 0 < limit < UNLIMITED]
+    return min(usable, default=None)
+
+
+def _of_processor(module: Any, processor: Any) -> Prepared:
+    """Return the function that makes a batch of images, or of sounds at the rate of the model."""
+    names = set(inputs_of(module).names)
+    rate = getattr(processor, "sampling_rate", None)
+    sound = {} if rate is None else {"sampling_rate": rate, "padding": True}
+
+    def prepare(values: Any) -> dict[str, Any]:
+        return _accepted(processor(list(values), return_tensors="pt", **sound), names)
+
+    return prepare, {"processor": type(processor).__name__, **sound}
+
+
+def _accepted(batch: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return the entries of a batch that the model takes."""
+    entries = dict(batch)
+    return {k: v for k, v in entries.items() if k in names} if names & set(entries) else entries
+
+
+def _of_arrays(module: Any) -> Callable[[Any], Any]:
+    """Return the function that makes tensors of arrays, in the precision of the model."""
+    torch = need("torch")
+    floating = (p.dtype for p in module.parameters() if p.is_floating_point())
+    dtype = next(floating, torch.get_default_dtype())
+
+    def prepare(array: Any) -> Any:
+        tensor = array if isinstance(array, torch.Tensor) else torch.from_numpy(_native(array))
+        return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+    return prepare
+
+
+def _native(array: Any) -> np.ndarray:
+    """Return a copy of an array in memory, in the order of bytes of the machine."""
+    copied = np.array(array)
+    return copied.astype(copied.dtype.newbyteorder("="))
