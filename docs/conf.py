@@ -1,6 +1,7 @@
 """Sphinx configuration: everything is built without a network, and every number on a page is
 computed here."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
+import example_pages  # noqa: E402
 import generate  # noqa: E402
 
 import resemblance  # noqa: E402
@@ -28,6 +30,18 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_generated"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+
+# Tutorials run when the pages are built, but for those whose weights or data are not here.
+exclude_patterns += ["tutorials/sources"]
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the kernels
+nb_execution_mode = "auto"
+nb_execution_excludepatterns = ["tutorials/*.ipynb"]
+nb_execution_in_temp = True
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+nb_output_stderr = "remove"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -74,6 +88,7 @@ def setup(app):
     """Generate the pages that follow from the code before Sphinx reads any, and read the sections
     of docstrings."""
     app.connect("builder-inited", lambda app: generate.main(DOCS / "measures"))
+    app.connect("builder-inited", lambda app: example_pages.main(DOCS / "_static" / "pages"))
     app.connect(
         "source-read", lambda app, page, source: source.append(generate.linked(source.pop()))
     )

@@ -37,7 +37,7 @@ def measure_page(m: rs.Measure) -> str:
         f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}",
         ".. py:currentmodule:: resemblance",
         f".. py:function:: {m.name}{signature(m)}\n\n"
-        + textwrap.indent(inspect.getdoc(m.function) or "", "   "),
+        + textwrap.indent(broken(inspect.getdoc(m.function) or ""), "   "),
         section("When to use it", advice(m)),
         section("What it sees and what it ignores", behaviour(m)),
         section("Example", example(m)),
@@ -56,7 +56,7 @@ def advice(m: rs.Measure) -> str:
     """Return when to use a measure, and what to beware of."""
     use, beware = (text.replace("`", "``") for text in ADVICE[m.name])
     when = m.uninformative_when
-    little = f"\n\n**When a value says little.** {when} {NEAR}" if when else ""
+    little = f"\n\n**Uninformative values.** {when} {NEAR}" if when else ""
     return f"**Use it when** {use}\n\n**Beware.** {beware}{little}"
 
 
@@ -101,6 +101,24 @@ def see_also(m: rs.Measure) -> str:
 
 def link(name: str) -> str:
     return f":ref:`{name} <measure-{name}>`"
+
+
+FORMULA = re.compile(r"(?m)^\.\. math:: ((?:.*\n)(?:    .*\n)*)")
+
+BREAK = re.compile(r"\\qquad|(?<=,)\s*\\quad")
+
+
+def broken(text: str) -> str:
+    """Return a docstring with a line for each part of a formula, so that it fits on a page."""
+
+    def gathered(found: re.Match[str]) -> str:
+        parts = [" ".join(part.split()) for part in BREAK.split(found[1])]
+        if len(parts) == 1:
+            return found[0]
+        lines = " \\\\[0.6em]\n    ".join(parts)
+        return f".. math::\n\n    \\begin{{gathered}}\n    {lines}\n    \\end{{gathered}}\n"
+
+    return FORMULA.sub(gathered, text)
 
 
 def signature(m: rs.Measure) -> str:

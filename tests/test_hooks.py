@@ -21,7 +21,10 @@ from transformers import (
 )
 
 import resemblance as rs
+from resemblance.sources.batches import batch_of, inputs_of
 from resemblance.sources.hooks import subject_from_model
+from resemblance.sources.running import evaluating, rows_of_batch, titled
+from resemblance.sources.watched import watched_modules
 
 IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
 WORDS = torch.arange(30).reshape(5, 6) % 19
@@ -135,6 +138,49 @@ def test_patterns_and_names_come_in_the_order_of_execution(images):
         "head",
     ]
     assert list(subject_from_model(images, [IMAGES], "head").layers) == ["head"]
+
+
+def test_a_star_stays_between_dots_and_two_do_not(config):
+    model = BertModel(config)
+    layers = ["encoder.layer.0", "encoder.layer.1"]
+    assert list(watched_modules(model, ["encoder.layer.*"])) == layers
+    assert list(watched_modules(model, ["encoder.layer.[1-9]"])) == layers[1:]
+    assert list(watched_modules(model, ["encoder.layer.[!0]"])) == layers[1:]
+    assert list(watched_modules(model, ["*.layer.?"])) == layers
+    assert list(watched_modules(model, ["e*"])) == ["embeddings", "encoder"]
+    below = [name for name, _ in model.named_modules() if name.startswith("encoder.")]
+    assert list(watched_modules(model, ["encoder.**"])) == below
+    dense = [*(name for name in below if name.endswith(".dense")), "pooler.dense"]
+    assert list(watched_modules(model, ["**.dense"])) == dense
+    with pytest.raises(ValueError, match=r"'\[9-0\]' is no pattern: bad character range"):
+        watched_modules(model, ["[9-0]"])
+
+
+def test_the_blocks_of_a_model(config):
+    model = BertModel(config)
+    subject = subject_from_model(model, BATCHES, "blocks")
+    names = ["embeddings", "encoder.layer.0", "encoder.layer.1"]
+    assert list(subject.layers) == names
+    both = subject_from_model(model, BATCHES, ["pooler", "blocks"])
+    assert list(both.layers) == [*names, "pooler"]
+    np.testing.assert_array_equal(numbers(both, names[1]), numbers(subject, names[1]))
+
+
+def test_several_poolings_of_one_run(config):
+    model, runs = BertModel(config), []
+    model.register_forward_hook(lambda *call: runs.append(1))
+    pools = {"mean": "mean", "cls": "cls", "mixed": {"embeddings": "max"}}
+    modules = watched_modules(model, ["embeddings", "encoder.layer.1"])
+    batch = batch_of(torch, BATCHES[0], torch.device("cpu"), inputs_of(model), None)
+    with evaluating(torch, model):
+        rows, logits = rows_of_batch(model, batch, modules, pools)
+    assert len(runs) == 1
+    assert logits is None
+    assert list(rows) == list(pools)
+    for name, pool in pools.items():
+        once = subject_from_model(model, BATCHES[:1], list(modules), pool=pool)
+        for layer, array in titled(rows[name]).items():
+            np.testing.assert_array_equal(array, numbers(once, layer))
 
 
 def test_a_model_without_parts():

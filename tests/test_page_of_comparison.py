@@ -17,8 +17,9 @@ import resemblance as rs
 from resemblance.comparison import Comparison, Failure, info_of
 from resemblance.report import colours, explain, maps, output, terminal, write_page
 from resemblance.report import data as report_data
+from resemblance.report.comparing.maps import heat_map
 from resemblance.report.numbers import number
-from resemblance.report.of_comparison import heat_map, result_of
+from resemblance.report.of_comparison import result_of
 from resemblance.results.figures import HeatMap
 
 MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
@@ -324,12 +325,15 @@ def test_names_depend_on_the_room():
     roomy, tight = (maps.axis_names(names, pitch, turn=False) for pitch in (16, 5.1))
     assert len(roomy.names) == 70
     assert {t.name for t in roomy.names} >= {"layer 5", "model 9"}
-    assert {t.name for t in tight.names} == {f"model {i}" for i in range(10)}
+    assert {t.name for t in tight.names} == {
+        *(f"model {i}" for i in range(10)),
+        *("layer 0", "layer 2", "layer 4"),  # thinned, never gone
+    }
     assert roomy.borders == tight.borders == tuple(range(6, 60, 6))
     flat = maps.axis_names([n.replace("/", " ") for n in names], 5.1, turn=True)
-    assert len(flat.names) == 60
+    assert len(flat.names) == 30
     crowded = maps.axis_names([str(i) for i in range(400)], 0.8, turn=True)
-    assert 40 < len(crowded.names) < 100
+    assert 20 < len(crowded.names) < 100
 
 
 def test_one_layer_per_model_is_written_in_full():
@@ -431,7 +435,7 @@ def test_values_on_the_page_are_those_of_the_comparison(comparison, tmp_path):
         known = data["maps"][f"section-maps-{info.spec}"]
         assert data["names"][known["rows"]] == list(comparison.rows)
         assert np.allclose(
-            unpacked(known["values"], 5), comparison[info.spec], rtol=1e-5, atol=1e-9
+            unpacked(known["values"], 5), comparison[info.spec], rtol=5e-4, atol=1e-9
         )
         assert info.label in text
     cells = [
@@ -618,15 +622,23 @@ def test_no_formula_keeps_a_command_of_latex():
 # ------------------------------------------------------------------------------------------ browser
 
 
-def test_what_the_pointer_reads(failing, tmp_path, look):
-    more = rs.compare(
-        similar_arrays(["a", "b", "c", "d", "e"]), measures=["cka", "gulp", "rsa"], progress=False
-    )
+def test_what_the_pointer_reads(tmp_path, look):
+    names = ["a/1", "a/2", "a/3", "b/1", "b/2", "b/3"]
+    more = rs.compare(similar_arrays(names), measures=["cka", "gulp", "rsa"], progress=False)
     path = write_page(more, tmp_path / "page.html")
-    marks = [f"#section-{name} .cells" for name in ("maps-gulp", "agreement-agreement")]
+    marks = [
+        "#section-similarity-map .maps .cells",
+        "#section-similarity-depths .view .m0 .marks",
+        "#section-similarity-plane .view .marks",
+        "#section-similarity-tree .view .branch path",
+        "#section-agreement-agreement .cells",
+    ]
     seen = look(path, tmp_path, marks)
-    assert seen.said[0] == f"c  and  c:  {more['gulp'][2, 2]:.4g}"  # the middle
-    assert seen.said[1] == "GULP  and  GULP:  1"
+    assert re.match(r"[ab]/\d  and  [ab]/\d:  [\d.]+", seen.said[0])
+    assert re.match(r"a/1 and b/1: 0\.\d+, chance 0\.\d+$", seen.said[1])
+    assert re.match(r"\d: [ab]/\d$", seen.said[2])
+    assert re.match(r"[ab]/\d  with  [ab]/\d: 1 − CKA 0\.\d+$", seen.said[3])
+    assert "  and  " in seen.said[4]
     assert seen.hidden == []
 
 

@@ -152,7 +152,7 @@ def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
     assert evidence.how("mmd") == FIXED
     (sentence,) = spoken(evidence)
     assert "beyond chance by CKA" in sentence
-    rows = result_of_evidence(evidence)["measures"].tables[0].rows
+    rows = result_of_evidence(evidence)["beyond"].tables[0].rows
     assert [row[2] == "not tested" for row in rows] == [False, True]
     assert "not tested" in repr(evidence)
 
@@ -219,11 +219,16 @@ def test_a_notebook_escapes_names():
 
 
 def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
-    choices = result_of_evidence(square)["maps"].figures
-    assert [c.title for c in choices] == [m.label for m in square.measures]
-    for choice, info in zip(choices, square.measures):
-        assert [option.choices for option in choice.options] == [("value",), ("above chance",)]
-        value, above = choice.maps
+    choice, *rest = result_of_evidence(square)["similarity"].figures
+    assert choice.selectors == ("measure", "show")
+    assert [figure.choices for figure in rest] == [("CKA", "OrthProc", "MutualKNN")] * 2
+    for i, info in enumerate(square.measures):
+        options = choice.options[2 * i : 2 * i + 2]
+        assert [option.choices for option in options] == [
+            (info.label, "value"),
+            (info.label, "above chance"),
+        ]
+        value, above = choice.maps[2 * i : 2 * i + 2]
         assert np.allclose(np.array(value.values, float), square[info.spec], rtol=0, atol=1e-12)
         shares = np.round(square.above_chance(info.spec), 3)
         assert np.array_equal(np.array(above.values, float), shares, equal_nan=True)
@@ -235,7 +240,8 @@ def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
 
 def test_the_head_has_the_design_and_the_first_sentence(square):
     result = result_of_evidence(square)
-    assert result.facts == design_facts(square)
+    sizes = {"representations": "6", "samples": "40", "measures": "3"}
+    assert result.facts == sizes | design_facts(square)
     assert result.headline().splitlines()[0] == spoken(square)[0]
     assert result.about == null_words(square)
 
@@ -251,7 +257,7 @@ def test_all_values_are_in_a_table(square):
 
 
 def test_too_many_values_are_left_to_files(square, monkeypatch):
-    monkeypatch.setattr("resemblance.report.of_evidence.MOST_ROWS", 44)
+    monkeypatch.setattr("resemblance.report.comparing.evidence.MOST_ROWS", 44)
     section = result_of_evidence(square)["values"]
     assert not section.tables
     assert section.about.startswith("45 values are too many for a page")
@@ -282,14 +288,15 @@ def test_a_measure_without_a_most_similar_value_has_only_values(square):
     changed = replace(square.comparison, measures=(info, *square.measures[1:]))
     evidence = replace(square, comparison=changed)
     assert "above chance" not in words_of(readings(evidence)[0].cells[0][1])
-    first, second, _ = result_of_evidence(evidence)["maps"].figures
-    assert [len(choice.options) for choice in (first, second)] == [1, 2]
+    choice = result_of_evidence(evidence)["similarity"].figures[0]
+    names = [option.choices[0] for option in choice.options]
+    assert [names.count(info.label) for info in evidence.measures] == [1, 2, 2]
     assert evidence.records()[1]["above_chance"] is None
 
 
 def test_missing_values_have_their_reasons_on_the_page(failing):
     result = result_of_evidence(failing)
-    value, _ = result["maps"].figures[0].maps
+    value, _ = result["similarity"].figures[0].maps
     assert value.values[0][3] is None
     assert "constant" in value.titles[0][3]
     assert not any(3 in place for place in value.hatched)
@@ -318,38 +325,46 @@ def test_a_page_is_the_same_for_equal_evidence_and_escapes_names(tmp_path):
 def test_equal_titles_are_stored_once(square, tmp_path):
     text = write_page(square, tmp_path / "page.html").read_text(encoding="utf-8")
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
-    first, second = data["maps"]["section-maps-map-1-0"], data["maps"]["section-maps-map-1-1"]
-    assert isinstance(first["titles"], dict)
-    assert second["titles"] == "section-maps-map-1-0"
+    first, second = (data["maps"][f"section-similarity-map-{i}"] for i in (0, 1))
+    plate = data["maps"]["section-maps-cka"]
+    assert isinstance(plate["titles"], dict)
+    assert first["titles"] == second["titles"] == "section-maps-cka"
+    assert first["like"] == "section-maps-cka"
+    assert "values" not in first
 
 
 # ------------------------------------------------------------------------------------------ browser
 
 SWITCH = """<script>addEventListener("load", () => {
-  const [first, second] = document.querySelectorAll("figure.linked");
-  const select = first.querySelector("select"), svg = () => second.querySelector(".maps svg");
-  const press = key => svg().dispatchEvent(new KeyboardEvent("keydown", { key }));
-  const told = {};
-  told.before = svg().dataset.map;
-  select.value = [...select.options].find(option => option.text === "above chance").value;
-  select.dispatchEvent(new Event("change"));
-  told.after = svg().dataset.map;
+  const figure = document.querySelector("figure.linked");
+  const svg = () => figure.querySelector(".maps svg");
+  const [measure, show] = figure.querySelectorAll("select");
+  const take = (select, text) => {
+    select.value = [...select.options].find(option => option.text === text).value;
+    select.dispatchEvent(new Event("change"));
+  };
+  const shown = () => [...document.querySelectorAll(".view:not([hidden])")];
+  const views = () => shown().map(view => view.dataset.view);
+  const told = { before: views() };
+  take(measure, "OrthProc");
+  take(show, "above chance");
+  told.after = views();
   told.hatched = svg().querySelectorAll(".unsure").length;
-  press("ArrowRight");
-  told.read = second.querySelector(".readout").textContent;
+  svg().dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+  told.read = figure.querySelector(".readout").textContent;
   document.body.dataset.told = JSON.stringify(told);
 });</script></body>"""
 
 
-def test_one_switch_changes_all_maps_and_keys_read_cells(square, tmp_path, open_page):
+def test_one_selector_changes_all_figures_and_keys_read_cells(square, tmp_path, open_page):
     page = write_page(square, tmp_path / "page.html")
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text("utf-8"))
     page.write_text(text.replace("</body>", SWITCH), encoding="utf-8")
     shown = open_page(page)
     assert "data-errors" not in shown
     told = json.loads(re.search(r"data-told='?\"?(\{.*?\})['\"]", _plain(shown))[1])
-    assert told["before"] == "section-maps-map-2-0"
-    assert told["after"] == "section-maps-map-2-1"
+    assert told["before"] == ["CKA"] * 2
+    assert told["after"] == ["OrthProc"] * 2
     assert told["hatched"] > 0
     assert told["read"] == f"A  and  B:  {words_of(readings(square)[1].cells[0][1])}"
 

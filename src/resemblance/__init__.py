@@ -1,5 +1,9 @@
 """Compare neural-network representations by measures with proven claims, all pairs at once."""
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from . import stability
 from .assembly import load
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
@@ -16,7 +20,10 @@ from .joining import join_samples
 from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
+from .models import compare_models
 from .representation import Representation, Undefined, as_representation, pair_view, view
+from .sources.extraction import extract_features
+from .sources.features import open_features
 from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
@@ -25,6 +32,9 @@ from .statistic import Statistic, statistic
 from .stream import Stream, stream_from_model
 from .subject import Subject
 from .views.recall import neighbour_recall
+
+if _TYPE_CHECKING:
+    from . import plot
 
 __version__ = "0.1.0"
 
@@ -46,8 +56,10 @@ __all__ = [
     "UninformativeWarning",
     "as_representation",
     "compare",
+    "compare_models",
     "drift",
     "evidence",
+    "extract_features",
     "from_conditions",
     "from_maps",
     "from_tokens",
@@ -62,7 +74,9 @@ __all__ = [
     "measure",
     "neighbour_recall",
     "pair_view",
+    "open_features",
     "plan",
+    "plot",
     "preset",
     "read_subjects",
     "samples_for",
@@ -74,3 +88,10 @@ __all__ = [
     "when",
     *_measures,
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """Import ``plot`` when it is asked for: it imports all results there are."""
+    if name == "plot":
+        return _import_module(".plot", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

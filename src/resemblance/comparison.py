@@ -22,6 +22,7 @@ from .columns import CAVEAT, CHANCE
 from .extras import need
 from .measure import Measure
 from .moved import renamed
+from .notebook import drawn, picture
 from .representation import Representation, fingerprint
 from .store import Store
 from .suggestions import did_you_mean
@@ -201,7 +202,16 @@ class Comparison:
         header = "".join(f"<th>{name}</th>" for name in SummaryRow._fields)
         body = "".join(f"<tr>{_html_cells(row)}</tr>" for row in self._summary())
         size = f"{len(self.rows)} x {len(self.columns)} representations"
-        return f"<table><caption>Comparison of {size}</caption><tr>{header}</tr>{body}</table>"
+        table = f"<table><caption>Comparison of {size}</caption><tr>{header}</tr>{body}</table>"
+        return table + picture(self)
+
+    def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
+        """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
+        ``plot``).
+
+        ``kind``: "heatmap", "layers", "mds" or "tree"; ``options``: those of that function.
+        """
+        return drawn(self, measure, kind=kind, **options)
 
     def _summary(self) -> Iterator[SummaryRow]:
         notes = diagnostic_notes(self)

@@ -63,6 +63,10 @@ class Declared(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def family(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+    @property
     def spec(self) -> str: ...
     @property
     def parameters(self) -> tuple[tuple[str, Any], ...]: ...
@@ -132,7 +136,9 @@ def in_brief(declared: Declared) -> str:
 
 def as_card(declared: Declared) -> str:
     """Return the definition and the claims as HTML: what a notebook shows."""
-    lines = {"definition": summary(declared), **declared._claims()}
+    lines: dict[str, object] = {"definition": summary(declared), **declared._claims()}
+    lines |= {"family": declared.family.replace("_", " "), "reference": declared.reference}
+    lines |= dict(declared.parameters)
     return card(f"{_kind(declared)} {declared.spec}", lines)
 
 

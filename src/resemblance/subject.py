@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .notebook import card
+from .notebook import card, table
 from .representation import Representation
 
 MapShape = tuple[int, int, int]  # channels, height, width
-FEW, MOST_CHARACTERS = 8, 40  # parts of a list, and characters of one, that a notebook shows
+FEW, MOST_CHARACTERS = 8, 40  # parts of a list, and characters of one, that are shown
+MOST_LAYERS = 60  # in the table of a notebook
+LAYER_COLUMNS = ("layer", "features", "computed in")
 DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal",
     "strength": 0.0,
@@ -162,7 +164,13 @@ class Subject:
         return f"Subject({self.name!r}, {facts})"
 
     def _repr_html_(self) -> str:
-        return card(f"Subject {self.name}", self._facts())
+        facts = {name: fact for name, fact in self._facts().items() if "layers" not in name}
+        layers = list(self.layers.items())
+        rows = [(name, r.shape[1], r.precision) for name, r in layers[:MOST_LAYERS]]
+        title = f"{len(layers)} layers" + (
+            f", the first {len(rows)}" if layers[len(rows) :] else ""
+        )
+        return card(f"Subject {self.name}", facts) + table(title, LAYER_COLUMNS, rows)
 
     def _facts(self) -> dict[str, str]:
         n = self.last.shape[0]

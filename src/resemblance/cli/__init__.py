@@ -17,6 +17,7 @@ from .drift import DRIFT, drift_command
 from .errors import end_with, plain_warnings
 from .evidence import EVIDENCE, evidence_command
 from .joint import JOINT, joint_command
+from .models import MODELS, models_command
 from .options import examples, flowing
 from .stream import STREAM, stream_command
 
@@ -71,6 +72,7 @@ def _prepare_streams() -> None:
 
 comparing.add_commands(commands)
 entries.add_commands(commands)
+commands.command("models", epilog=examples(*MODELS))(models_command)
 commands.command("stream", epilog=examples(*STREAM))(stream_command)
 commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command("drift", epilog=examples(*DRIFT))(drift_command)

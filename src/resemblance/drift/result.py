@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
+from ..notebook import drawn, picture
 from .changes import Moved, MovedClass, Reordered
 from .kinds import Finding, brief
 from .table import Drift
@@ -78,5 +79,10 @@ class DriftReport:
         )
         all_sides = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
         return (
-            f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{kinds}</ul><table>{rows}</table>"
+            f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{kinds}</ul>{picture(self)}"
+            f"<table>{rows}</table>"
         )
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the drifts by :func:`resemblance.plot.drift`; return the axes (extra ``plot``)."""
+        return drawn(self, **options)

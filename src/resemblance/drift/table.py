@@ -20,6 +20,7 @@ from ..measures import (
     sliced_wasserstein,
     subspace_overlap,
 )
+from ..notebook import card
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
 from ..significance.parts import halves_of, interval_around
@@ -56,6 +57,11 @@ class Drift:
     is_share: bool
     reason: str = ""
     level: float = 0.95  # of the interval
+
+    def _repr_html_(self) -> str:
+        facts = {name.replace("_", " "): fact for name, fact in vars(self).items()}
+        known = {name: fact for name, fact in facts.items() if fact is not None}
+        return card(f"Drift: {self.label}", known)
 
 
 def _relative(

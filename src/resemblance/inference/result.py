@@ -12,6 +12,7 @@ import numpy as np
 from ..comparison import Comparison, Failure, MeasureInfo
 from ..extras import need
 from ..measure import Measure
+from ..notebook import drawn
 from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
 from ..significance.orders import Design
 from ..significance.parts import half_width, standard_error
@@ -92,6 +93,15 @@ class Evidence:
         from .shown import html_of
 
         return html_of(self)
+
+    def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
+        """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
+        ``plot``).
+
+        ``kind``: "heatmap", "layers", "mds", "tree" or "intervals"; ``options``: those of that
+        function.
+        """
+        return drawn(self, measure, kind=kind, **options)
 
     def chance(self, measure: str | Measure) -> np.ndarray:
         """Return the mean of the value over the orders that the design allows."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from ..notebook import picture
 from .result import Evidence
 from .words import (
     ALPHA,
@@ -96,7 +97,10 @@ def _cells(row: Sequence[str]) -> str:
 def _maps(evidence: Evidence, known: Sequence[Readings]) -> Iterator[str]:
     """Yield the maps of the first measures, shaded by what is above chance, if they can be read."""
     largest = max(len(evidence.rows), len(evidence.columns))
-    if largest > LARGEST_MAP or all(len(of.pairs) <= 1 for of in known):
+    if all(len(of.pairs) <= 1 for of in known):
+        return
+    if largest > LARGEST_MAP:
+        yield picture(evidence)
         return
     yield (
         "<p>Values; the bluer, the further above chance. Hatched: not beyond chance (adjusted p "

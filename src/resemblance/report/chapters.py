@@ -6,7 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..results.figures import Bars, Boxes, Chart, Choice, Clouds, Figure, HeatMap, Strips
+from ..results.figures import (
+    Bars,
+    Boxes,
+    Chart,
+    Choice,
+    Clouds,
+    Dendrogram,
+    Figure,
+    HeatMap,
+    Strips,
+    Switch,
+)
 from ..results.result import Result
 from ..results.sections import Section
 from .cells import Grid, grid
@@ -14,6 +25,8 @@ from .charts import Key, chart, clouds
 from .colours import limits
 from .maps import heat_map
 from .rows import bars, boxes, strips
+from .svg import note
+from .trees import dendrogram
 
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
 
@@ -90,7 +103,8 @@ def _slug(name: str) -> str:
 
 def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, Key]:
     """Return how the lines of a section are drawn, and note the numbers of names that are new."""
-    charts = [figure for figure in section.figures if isinstance(figure, Chart)]
+    inside = [part for f in section.figures if isinstance(f, Switch) for part in f.figures]
+    charts = [figure for figure in (*section.figures, *inside) if isinstance(figure, Chart)]
     lines = {line.name: line for figure in reversed(charts) for line in reversed(figure.lines)}
     names = list(dict.fromkeys(line.name for figure in charts for line in figure.lines))
     taken: dict[str, int] = {}
@@ -126,6 +140,12 @@ def draw(figure: Figure, place: str, keys: Mapping[str, Key]) -> Drawing:
         case Clouds():
             names = (cloud.name for cloud in figure.clouds)
             return Drawing(figure, place, "clouds", tuple(zip(names, clouds(figure))))
+        case Dendrogram():
+            return Drawing(figure, place, "tree", (("", dendrogram(figure)),))
+        case Switch():
+            parts = (draw(part, place, keys) for part in figure.figures)
+            shown = (note(part.figure.note) + part.parts[0][1] for part in parts)
+            return Drawing(figure, place, "switch", tuple(zip(figure.choices, shown)))
         case Choice():
             kind = "choice linked" if figure.is_linked else "choice"
             return Drawing(figure, place, kind, _static(figure, place))

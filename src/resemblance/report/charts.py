@@ -81,10 +81,12 @@ def chart(figure: Chart, keys: Mapping[str, Key]) -> str:
     points = [p for line in lines for p in line.points]
     if not points:
         return NOTHING
-    frame = Frame(
-        figure, x_axis(points, figure), _y_axis(lines, figure), len(points) <= MOST_TITLES
+    axes = (
+        plane_axes(points) if figure.is_plane else (x_axis(points, figure), _y_axis(lines, figure))
     )
-    parts = [*_grid(frame.y), *_below(frame, points), *_guides(frame)]
+    frame = Frame(figure, *axes, len(points) <= MOST_TITLES)
+    around = _box(figure) if figure.is_plane else [*_grid(frame.y), *_below(frame, points)]
+    parts = [*around, *_guides(frame)]
     parts += [_line(line, keys[line.name], frame) for line in reversed(lines)]
     parts += _labels(lines, frame) if figure.is_labelled else []
     count = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'}"
@@ -113,6 +115,26 @@ def x_axis(points: Sequence[Point], figure: Chart) -> Axis:
     if figure.log_x:
         return log_axis(xs, start, end, figure.name)
     return Axis(*apart(min(xs), max(xs)), start, end)
+
+
+def plane_axes(points: Sequence[Point]) -> tuple[Axis, Axis]:
+    """Return two axes on which a unit is equally long, with the points in the middle."""
+    sides = (LEFT / 2, WIDTH - LEFT / 2 - 44), (HEIGHT - BOTTOM + 10, TOP + 8)
+    spans = [apart(min(column), max(column)) for column in zip(*points)]
+    unit = max((high - low) / abs(b - a) for (low, high), (a, b) in zip(spans, sides))
+    unit *= 1.12
+    x, y = (
+        Axis((low + high - unit * abs(b - a)) / 2, (low + high + unit * abs(b - a)) / 2, a, b)
+        for (low, high), (a, b) in zip(spans, sides)
+    )
+    return x, y
+
+
+def _box(figure: Chart) -> list[str]:
+    """Draw what is around a plane, whose axes have no numbers."""
+    width, height = WIDTH - LEFT, HEIGHT - BOTTOM + 12
+    outline = tag("rect", x=LEFT / 2, y=4, width=width, height=height, rx=6, class_="plane")
+    return [outline, text(figure.x, WIDTH / 2, HEIGHT - 4, class_="mid axis")]
 
 
 def _y_axis(lines: Sequence[Line], figure: Chart) -> Axis:

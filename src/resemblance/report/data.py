@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..significance import average_ranks
 from .numbers import number
 
 FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly chance
+MOST, FAR = 0.9, 4.0  # a largest value so many times the quantile of most values is far beyond
 
 
 class ColourScale(NamedTuple):
@@ -80,9 +82,29 @@ def agreement(comparison: Comparison) -> MeasureAgreement | None:
         return None
     names = tuple(m.spec for m in comparison.measures)
     labels = tuple(m.label for m in comparison.measures)
-    differences = [comparison.difference(name)[pairs] for name in names]
-    values = np.array([[_spearman(a, b) for b in differences] for a in differences])
+    values = _correlations([comparison.difference(name)[pairs] for name in names])
     return MeasureAgreement(labels if len(set(labels)) == len(labels) else names, values)
+
+
+def _correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the rank correlation of every two vectors; they are ranked once if all are finite."""
+    if not all(np.isfinite(d).all() and not _is_constant(d) for d in differences):
+        return np.array([[spearman(a, b) for b in differences] for a in differences])
+    return np.asarray(np.corrcoef([average_ranks(d) for d in differences]))
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    """Whether all values are the same but for rounding."""
+    return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
+
+
+def spearman(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the rank correlation of two vectors where both are finite; NaN if few or constant."""
+    both = np.isfinite(a) & np.isfinite(b)
+    a, b = a[both], b[both]
+    if len(a) < FEW_PAIRS or _is_constant(a) or _is_constant(b):
+        return np.nan
+    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
 
 
 def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
@@ -117,6 +139,13 @@ def is_square(comparison: Comparison) -> bool:
     return same_names and comparison.provenance["rows"] == comparison.provenance["columns"]
 
 
+def pair_of(comparison: Comparison) -> tuple[int, int] | None:
+    """Return the row and column of the only pair of different representations; else None."""
+    places = np.argwhere(off_diagonal(comparison)).tolist()
+    is_one = len(places) == (2 if is_square(comparison) else 1)
+    return (places[0][0], places[0][1]) if is_one else None
+
+
 def off_diagonal(comparison: Comparison) -> np.ndarray:
     """Return True for the pairs of different representations: all but the diagonal of a square."""
     shape = len(comparison.rows), len(comparison.columns)
@@ -131,7 +160,8 @@ def colour_scale(
     A colour means the same in every map.
 
     An end that is infinite or far away (IMD reaches 18316) is that of the values, or 0; ``stretch``
-    makes both ends those of the values. Then the scale has a note.
+    makes both ends those of the values. Where a few values are far larger than the rest, the scale
+    ends before them, so that the rest can be told apart. Then the scale has a note.
     """
     finite = values[np.isfinite(values)]
     least, most = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
@@ -139,10 +169,21 @@ def colour_scale(
         return ColourScale((least, most), "colours span the values only")
     has_low, has_high = (bool(np.isfinite(end)) and abs(end) < ORDINARY for end in bounds)
     low = bounds[0] if has_low else min(least, 0.0)
-    high = bounds[1] if has_high else max(most, 0.0)
+    high = bounds[1] if has_high else max(_usual(finite), 0.0)
     note = "scale ends at the largest value" if has_low else "scale ends at the values"
     note = "" if has_low and has_high else note
+    if high < most:
+        beyond = int((finite > high).sum())
+        note = f"scale ends at {number(high)}, {beyond} of {finite.size} values lie beyond"
     return ColourScale((float(low), float(high) if high > low else float(low) + 1.0), note)
+
+
+def _usual(values: np.ndarray) -> float:
+    """Return the largest value or, where it is far beyond most values, the largest of these."""
+    if not values.size:
+        return 1.0
+    most, usual = float(values.max()), float(np.quantile(values, MOST, method="lower"))
+    return most if usual <= 0 or most <= FAR * usual else usual
 
 
 def definition(info: MeasureInfo) -> str:
@@ -188,13 +229,3 @@ def _measure_row(comparison: Comparison, info: MeasureInfo) -> MeasureRow:
         values.size - known.size,
         values.size,
     )
-
-
-def _spearman(a: np.ndarray, b: np.ndarray) -> float:
-    both = np.isfinite(a) & np.isfinite(b)
-    a, b = a[both], b[both]
-    if len(a) < FEW_PAIRS or any(
-        np.ptp(v) <= 1e-12 * np.abs(v).max() for v in (a, b)
-    ):  # but for rounding, constant
-        return np.nan
-    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 from ..results.figures import HeatMap
 from .colours import css_class, is_dark, level, limits
 from .numbers import number
+from .pixels import picture
 from .svg import drawing, shortened, tag, text
 
 WIDTH = 480.0
 SCALE = 62.0  # room for the colour scale at the right
-FONT, SMALLEST_FONT = 11.0, 6.0
+FONT, SMALLEST_FONT = 11.0, 9.0
+SMALLEST_NUMBER = 8.5  # font of numbers in cells
+MOST_SQUARES = 40  # along a side; the cells of larger maps are a picture
 CHARACTER = 0.56  # of the font size: mean width of a character
 LONGEST = 24  # characters of a name along an axis
 TALLEST = 2.5  # of the width of the cells
@@ -91,18 +94,31 @@ def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attrib
     parts += [*_left(left, cells), *_below(bottom, cells)]
     parts += [*_borders(left, bottom, cells), *_scale(heat, cells, ends)]
     label = f"Heat map: {heat.title}; arrow keys read single values"
+    attributes["style"] = f"--columns:{columns}"  # few cells are not drawn large
     return drawing(WIDTH, height + 8 + bottom.room, parts, label, **attributes)
 
 
 def _squares(heat: HeatMap) -> list[str]:
     """Return the cells in units of cells, a path for every colour; equal neighbours are one."""
     ends, paths = limits(heat), dict[str, list[str]]()
-    for i, row in enumerate(heat.values):
-        kinds = [css_class(level(heat, value, ends)) for value in row]
+    levels = [[level(heat, value, ends) for value in row] for row in heat.values]
+    is_large = max(len(levels), *map(len, levels), 0) > MOST_SQUARES
+    for i, row in enumerate(levels):
+        kinds = [css_class(step) for step in row]
         for start, stop in _runs(kinds):
+            if is_large and row[start] is not None:
+                continue
             width = stop - start
             paths.setdefault(kinds[start], []).append(f"M{start} {i}h{width}v1h-{width}z")
-    return [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
+    squares = [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
+    return [_picture(levels), *squares] if is_large else squares
+
+
+def _picture(levels: Sequence[Sequence[int | None]]) -> str:
+    """Return the cells as a picture without smooth edges."""
+    size = {"width": len(levels[0]), "height": len(levels)}
+    more = {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
+    return tag("image", href=picture(levels), **size, **more)
 
 
 def _hatching(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
@@ -126,10 +142,12 @@ def _runs(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
 def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
     """Write the numbers into the cells if all have room."""
     tiny = TINY * abs(ends[1] - ends[0])
+    if 0.5 * cells.pitch_y < SMALLEST_NUMBER:
+        return []
     words = [[cell_text(value, tiny) for value in row] for row in heat.values]
     longest = max((len(word) for row in words for word in row), default=0)
     font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / (CHARACTER * max(longest, 1)))
-    if font < 7.5:
+    if font < SMALLEST_NUMBER:
         return []
     parts = []
     for i, row in enumerate(heat.values):
@@ -150,7 +168,9 @@ def cell_text(value: float | None, tiny: float) -> str:
         return "0"
     if value == int(value) and abs(value) >= 2:
         return number(value)
-    return f"{value:.2f}".replace("-", "−") if 0.01 <= abs(value) < 10 else number(value)
+    if abs(value) < 0.01:
+        return number(value, 1)
+    return f"{value:.2f}".replace("-", "−") if abs(value) < 10 else number(value)
 
 
 # -------------------------------------------------------------------------------------------- names
@@ -159,7 +179,7 @@ def cell_text(value: float | None, tiny: float) -> str:
 def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     """Choose what fits along an axis with ``pitch`` per name.
 
-    Layers and models, models, or names in small.
+    All names, or some of them; with those of models where the names have any.
 
     With ``turn`` the axis is horizontal, so names of cells are upright, and those of models where
     they do not fit.
@@ -168,8 +188,7 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     if all(group.stop - group.start == 1 for group in groups):
         groups = ()
     font = max(SMALLEST_FONT, min(FONT, 0.92 * pitch))
-    step = 1 if font <= 1.3 * pitch else math.ceil(1.1 * font / pitch)
-    places = range(0) if groups and font < 7.5 else range(0, len(names), step)
+    places = _places(groups or (ModelSpan("", 0, len(names)),), pitch, font)
     cells = [
         shortened(names[i].rpartition("/")[2] if groups else names[i], LONGEST) for i in places
     ]
@@ -178,11 +197,23 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     titles = []
     for group in groups:
         name, length = shortened(group.name, LONGEST), (group.stop - group.start) * pitch
-        is_upright = turn and text_width(name, FONT) > length
+        is_upright = turn and text_width(name, FONT) + 6 > length
         titles.append(Name((group.start + group.stop - 1) / 2, name, depth + 6, FONT, is_upright))
     across = [text_width(t.name, FONT) if t.is_upright or not turn else FONT for t in titles]
     room = depth + (6 + max(across) if across else 0) + 4
     return Names((*written, *titles), tuple(g.start for g in groups[1:]), room)
+
+
+def _places(groups: Sequence[ModelSpan], pitch: float, font: float) -> list[int]:
+    """Return which names are written: all, or so many that they do not touch, the first of each
+    model among them."""
+    step = 1 if font <= 1.3 * pitch else math.ceil(1.1 * font / pitch)
+    places = list[int]()
+    for group in groups:
+        for i in range(group.start, group.stop, step):
+            if not places or (i - places[-1]) * pitch >= font / 1.3:
+                places.append(i)
+    return places
 
 
 def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:

@@ -1,84 +1,116 @@
-"""A comparison as a result for a page: measures, heat maps, agreement, failures and inputs."""
+"""A comparison as a result for a page: the finding, the first figures, and everything behind it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from ..arrangements import models_of
 from ..columns import CHANCE
-from ..comparison import Comparison, MeasureInfo, chance_of, diagnostic_notes, without_rounding
-from ..results.figures import HeatMap
+from ..comparison import Comparison, diagnostic_notes
+from ..inference.result import Evidence
+from ..inference.words import design_facts, null_words
+from ..measure import Measure
 from ..results.result import Result
-from ..results.sections import Entry, Section, Sign, Table
-from .data import (
-    MeasureAgreement,
-    MeasureRow,
-    agreement,
-    chance_words,
-    colour_scale,
-    definition,
-    failure_groups,
-    is_square,
-    off_diagonal,
-    summary,
+from ..results.sections import Section
+from .comparing.agreement import agreement_section
+from .comparing.evidence import evidence_sections
+from .comparing.finding import finding
+from .comparing.first import first_section
+from .comparing.maps import family_sections
+from .comparing.models import models_facts, models_section
+from .comparing.shown import Shown, named, shown_of
+from .comparing.tables import (
+    CHANCE_NOTE,
+    OVER_PAIRS,
+    failures_table,
+    inputs_table,
+    measures_table,
+    pair_table,
 )
-from .numbers import counted, span
+from .data import agreement, is_square, off_diagonal, pair_of
+from .numbers import count, counted, minus
 
-COLUMNS = (
-    "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",
-    "chance", "seconds", "failed",
-)  # fmt: skip
-OVER_PAIRS = (
-    "Smallest, median and largest are over pairs of different representations. Seconds are summed "
-    "over all pairs; what several measures share is counted for the first that needed it. Chance "
-    "is the mean of the value over all orders of the samples of one side, where it has a closed "
-    "form."
-)
-MAPS = (
-    "Dark blue is similar whatever the direction of a measure; the scale of each map gives its "
-    "numbers and is the range of the measure unless the map says otherwise. Brown is below 0. The "
-    "row is the first argument of the measure, the column the second. Point at a cell to read it; "
-    "click a map to enlarge it."
-)
-AGREEMENT = (
-    "Spearman correlation, over all pairs, between the differences that two measures find. Dark "
-    "blue: they rank the pairs alike; brown: the other way round."
-)
-CONSTANT = "one of the two has the same value for all pairs"
-FEW_INPUTS = 24  # more of them are listed only when a reader asks
+BEHIND = {"rows", "columns", "models", "data"}  # which have tables of their own
 
 
-def result_of(comparison: Comparison, *, stretch: bool = False) -> Result:
+def result_of(
+    comparison: Comparison,
+    *,
+    evidence: Evidence | None = None,
+    measure: str | Measure | None = None,
+    stretch: bool = False,
+) -> Result:
     """Return a comparison as a result for a page.
 
-    With ``stretch`` the colours of every map span its values instead of the range of its measure;
-    the maps say so.
+    ``evidence``: what is known of its chance, p-values and intervals. ``measure``: which one leads;
+    by default debiased CKA, then CKA, then the first. With ``stretch`` the colours of every map
+    span its values instead of the range of its measure; the maps say so.
+
+    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
+    evidence of something else.
     """
+    shown = shown_of(comparison, measure=measure, evidence=evidence, stretch=stretch)
+    design = {} if evidence is None else design_facts(evidence)
     return Result(
         "compare",
         "",
-        (*sections(comparison, stretch=stretch),),
+        (*sections(shown),),
         provenance=settings_of(comparison),
-        title="Comparison of representations",
-        about=_about(comparison),
+        facts=_facts(comparison) | {name: minus(fact) for name, fact in design.items()},
+        lead=finding(shown),
+        title=_title(comparison),
+        about=null_words(evidence) if evidence else "",
     )
 
 
-def sections(comparison: Comparison, *, stretch: bool = False) -> Iterator[Section]:
-    """Yield what a page shows of a comparison."""
+def _title(comparison: Comparison) -> str:
+    """Return a title with the names of the models, if there are two with such names."""
+    models = list(dict.fromkeys([*models_of(comparison.rows), *models_of(comparison.columns)]))
+    if len(models) != 2 or "" in models:
+        return "Comparison of representations"
+    return f"Comparison of {named(models[0])} and {named(models[1])}"
+
+
+def _facts(comparison: Comparison) -> dict[str, str]:
+    """Return the line under the title: models and data where they are known, and how many."""
+    rows, columns = len(comparison.rows), len(comparison.columns)
+    sizes = {
+        "representations": count(rows) if is_square(comparison) else f"{rows} x {columns}",
+        "samples": count(comparison.provenance["n_samples"]),
+        "measures": count(len(comparison.measures)),
+    }
+    return models_facts(comparison.provenance) | sizes
+
+
+def sections(shown: Shown) -> Iterator[Section]:
+    """Yield what a page shows of a comparison: of a single pair tables, of more also maps."""
+    comparison, pair, about = shown.comparison, pair_of(shown.comparison), _about(shown.comparison)
     notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables and maps show
-    yield Section("measures", "Measures", OVER_PAIRS, (_measures(comparison),), terms=notes)
-    maps = tuple(heat_map(comparison, m, stretch=stretch) for m in comparison.measures)
-    yield Section("maps", "Heat maps", MAPS, figures=maps)
+    if pair is None:
+        yield first_section(shown)
+        yield from evidence_sections(shown)
+        table, about = measures_table(comparison), f"{about} {OVER_PAIRS}"
+        yield Section("measures", "Measures", about, (table,), terms=notes)
+        yield from family_sections(shown)
+    elif shown.evidence is not None:
+        yield from evidence_sections(shown)
+    else:
+        table, about = pair_table(comparison, pair), f"{about} {CHANCE_NOTE}"
+        yield Section("measures", "The pair", about, (table,), terms=notes)
     together = agreement(comparison)
     if together is not None:
-        yield _agreement(together)
+        yield agreement_section(together)
     if comparison.failures:
         yield Section("failures", "Failures", "", (failures_table(comparison),))
-    yield Section("inputs", "Representations", "", (inputs_table(comparison),))
+    yield from models_section(comparison.provenance)
+    yield inputs_section(comparison)
+
+
+def inputs_section(comparison: Comparison) -> Section:
+    """Return the representations, closed: their fingerprints are for who repeats the run."""
+    table = inputs_table(comparison)
+    return Section("inputs", "Representations", "", (table,), is_closed=True)
 
 
 def settings_of(comparison: Comparison) -> dict[str, Any]:
@@ -86,7 +118,7 @@ def settings_of(comparison: Comparison) -> dict[str, Any]:
     return {
         name.removeprefix("n_").replace("_", " "): value
         for name, value in comparison.provenance.items()
-        if name not in ("rows", "columns")
+        if name not in BEHIND
     }
 
 
@@ -103,117 +135,3 @@ def _about(comparison: Comparison) -> str:
         f"{counted(len(comparison.measures), 'measure')}: {counted(pairs, 'pair')} each. "
         f"{outcome if failed else 'Every value could be computed.'}"
     )
-
-
-def _measures(comparison: Comparison) -> Table:
-    rows = summary(comparison)
-    failed = [i for i, row in enumerate(rows) if row.failed]
-    signs = tuple(Sign(i, COLUMNS.index("failed"), f"of {rows[i].pairs}") for i in failed)
-    chances = [chance_words(comparison, info) for info in comparison.measures]
-    entries = tuple(map(_measure_row, rows, chances))
-    return Table("all", "", COLUMNS, entries, signs=signs, figures=4)
-
-
-def _measure_row(row: MeasureRow, chance: str) -> tuple[Entry, ...]:
-    return (
-        row.name,
-        row.label,
-        row.family.replace("_", " "),
-        "larger" if row.larger_is_more_similar else "smaller",
-        span(*row.range, 4),
-        *row[5:8],
-        chance or None,
-        round(row.seconds, 2),
-        row.failed or None,
-    )
-
-
-def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False) -> HeatMap:
-    """Return the matrix of a measure with its colour scale and the reasons of missing values."""
-    values = without_rounding(comparison.values[info.spec], info)
-    ends, scale_note = colour_scale(values, info.range, stretch=stretch)
-    direction = "Larger" if info.larger_is_more_similar else "Smaller"
-    chance = chance_words(comparison, info)
-    facts = (f"{direction} is more similar", scale_note, chance and f"chance is {chance}")
-    reading = "; ".join(filter(None, facts))
-    reasons = {(f.x, f.y): f.reason for f in comparison.failures if f.measure == info.spec}
-    return HeatMap(
-        info.spec,
-        info.label,
-        comparison.rows,
-        comparison.columns,
-        map_entries(values),
-        " ".join(filter(None, (definition(info), f"{reading}."))),
-        ends,
-        is_diverging=ends[0] < 0 < ends[1],
-        is_reversed=not info.larger_is_more_similar,
-        titles=_titles(comparison.rows, comparison.columns, reasons),
-        subtitle=info.spec if info.spec != info.label else "",
-        ends=("different", "similar"),
-        chance=map_entries(chance_of(comparison, info.spec)) if chance else (),
-    )
-
-
-def _titles(
-    rows: Sequence[str], columns: Sequence[str], reasons: Mapping[tuple[str, str], str]
-) -> tuple[tuple[str, ...], ...]:
-    if not reasons:
-        return ()
-    return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
-
-
-def map_entries(values: np.ndarray) -> tuple[tuple[float | None, ...], ...]:
-    """Return the values of a map, None for those that are not finite."""
-    return tuple(
-        tuple(value if math.isfinite(value) else None for value in row) for row in values.tolist()
-    )
-
-
-def _agreement(together: MeasureAgreement) -> Section:
-    """Return how far the measures agree: of two a sentence, of more a map."""
-    labels, values = together
-    title = "Do the measures agree?"
-    if len(labels) == 2:
-        value = float(values[0, 1])
-        words = f"no correlation, for {CONSTANT}" if math.isnan(value) else f"{value:.2f}"
-        sentence = (
-            "Spearman correlation, over all pairs, between the differences that the two measures "
-            f"find: {labels[0]} and {labels[1]}: {words.replace('-', '−')}."
-        )
-        return Section("agreement", title, sentence)
-    missing = {(labels[i], labels[j]): CONSTANT for i, j in np.argwhere(np.isnan(values))}
-    figure = HeatMap(
-        "agreement",
-        "Agreement",
-        labels,
-        labels,
-        map_entries(values),
-        span=(-1.0, 1.0),
-        is_diverging=True,
-        titles=_titles(labels, labels, missing),
-    )
-    return Section("agreement", title, AGREEMENT, figures=(figure,))
-
-
-def failures_table(comparison: Comparison) -> Table:
-    """Return the reasons of missing values."""
-    rows = tuple(
-        (group.reason, ", ".join(group.measures), group.values, " and ".join(group.example))
-        for group in failure_groups(comparison)
-    )
-    return Table("reasons", "", ("reason", "measures", "values", "first pair"), rows)
-
-
-def inputs_table(comparison: Comparison) -> Table:
-    """Return the representations."""
-    sides = ("rows",) if is_square(comparison) else ("rows", "columns")
-    rows: list[tuple[Entry, ...]] = [
-        (name, side, e["n_features"], e["dtype"], e["computed_in"], e["fingerprint"])
-        for side in sides
-        for name, e in comparison.provenance[side].items()
-    ]
-    columns: tuple[str, ...] = ("name", "side", "features", "dtype", "computed in", "fingerprint")
-    if len(sides) == 1:  # that it is the rows says nothing
-        columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
-    title = counted(len(rows), "representation")
-    return Table("all", title, columns, tuple(rows), is_closed=len(rows) > FEW_INPUTS)

@@ -20,7 +20,9 @@
     list.addEventListener("change", change);
     const fill = options => {  // the choice stays where it can
       const before = list.value;
-      list.replaceChildren(...options.map(([value, text]) => make("option", { value }, text)));
+      const groups = new Map();  // options with the same third entry have a heading
+      for (const [value, text, group = ""] of options) groups.set(group, [...groups.get(group) ?? [], make("option", { value }, text)]);
+      list.replaceChildren(...[...groups].flatMap(([label, some]) => label ? [make("optgroup", { label }, ...some)] : some));
       if (options.some(([value]) => String(value) === before)) list.value = before;
       element.hidden = options.length < 2;
     };
@@ -121,7 +123,7 @@
   const data = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
   const digits = value => value === null ? "no value" : String(Number(value.toPrecision(4))).replace("-", "−");
   const open = name => {  // a map with its names and with its values by row and column
-    const map = data.maps[name], rows = data.names[map.rows], columns = data.names[map.columns], n = rows.length;
+    const map = { ...data.maps[data.maps[name].like], ...data.maps[name] }, rows = data.names[map.rows], columns = data.names[map.columns], n = rows.length;
     const of = (values, i, j) => values.length === n * columns.length ? values[i * columns.length + j]
       : i > j ? of(values, j, i) : values[i * n - i * (i - 1) / 2 + j - i];
     const at = (i, j) => of(map.values, i, j);
@@ -192,13 +194,14 @@
   };
   const linked = [];  // selects that are changed together
   for (const figure of document.querySelectorAll("[data-choice]")) {
-    const { selectors, words, options } = data.choices[figure.id], form = figure.querySelector(".controls"), place = figure.querySelector(".maps");
+    const { selectors, words, options, groups = [] } = data.choices[figure.id], form = figure.querySelector(".controls"), place = figure.querySelector(".maps");
     const heading = figure.querySelector("h3").firstChild.textContent.trim(), section = figure.closest("section");
     const drawn = i => figure.querySelector(`.static [data-map="${CSS.escape(`${figure.id}-${i}`)}"]`)?.cloneNode(true);
     const show = () => {
       let left = options;
       selects.forEach((control, k) => {
-        control.fill(unique(left.map(([choices]) => choices[k])).map(word => [word, words[word]]));
+        const group = word => k ? "" : groups[options.findIndex(([choices]) => choices[0] === word)];
+        control.fill(unique(left.map(([choices]) => choices[k])).map(word => [word, words[word], group(word)]));
         left = left.filter(([choices]) => String(choices[k]) === control.value);
       });
       const [, numbers, rest] = left[0], maps = numbers.map(i => open(`${figure.id}-${i}`)), svgs = maps.map((map, k) => drawn(numbers[k]) ?? draw(map));
@@ -219,6 +222,18 @@
     if (options.length) show();
     form.hidden = selects.every(control => control.element.hidden);
   }
+
+  for (const figure of document.querySelectorAll("figure.switch")) {  // shows what is selected in the choices of its section
+    const views = [...figure.querySelectorAll(".view")];
+    const take = text => { for (const view of views) view.hidden = view.dataset.view !== text; };
+    linked.push({ section: figure.closest("section"), name: figure.dataset.selector, control: { take } });
+  }
+  const reveal = () => {  // a link into a closed section opens it
+    const closed = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (const part of closed ? [closed.closest("details"), closed.querySelector("details.closed")] : []) if (part) part.open = true;
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 
   // ---------------------------------------------------- read what is under the pointer of a figure, also by touching
   for (const figure of document.querySelectorAll("figure:not(.map, .choice)")) {

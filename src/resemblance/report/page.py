@@ -14,6 +14,7 @@ from ..comparison import Comparison
 from ..documents import write_atomically
 from ..extras import need
 from ..inference.result import Evidence
+from ..measure import Measure
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap
 from ..results.headlines import size_words
@@ -53,6 +54,8 @@ def write_page(
     title: str = "",
     introduction: str = "",
     facts: Mapping[str, str] | None = None,
+    evidence: Evidence | None = None,
+    measure: str | Measure | None = None,
     stretch: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -72,16 +75,21 @@ def write_page(
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
     facts : names and values to show at the top, such as accuracies.
+    evidence : what is known of chance, p-values and intervals of a comparison, from
+        ``resemblance.evidence`` on the same representations.
+    measure : the measure of a comparison that leads the page; by default debiased CKA, then CKA,
+        then the first.
     stretch : let the colours of every map of a comparison span its values instead of the range of
         its measure; the maps say so.
     provenance : names and values to add to how it was made, such as the command and the date.
 
-    Needs the extra ``report``.
+    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
+    evidence of other representations. Needs the extra ``report``.
     """
     if isinstance(result, Comparison):
-        result = result_of(result, stretch=stretch)
+        result = result_of(result, evidence=evidence, measure=measure, stretch=stretch)
     elif isinstance(result, Evidence):
-        result = result_of_evidence(result, stretch=stretch)
+        result = result_of_evidence(result, measure=measure, stretch=stretch)
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
     heading = title or result.title or f"The {result.suite} suite"
     content = _content(result, facts or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import Any, NamedTuple
 from ..results.figures import Choice, HeatMap
 from .colours import LEVELS, limits
 from .maps import empty_map
+
+FIGURES = 4  # significant digits of a value, as many as the pointer reads
 
 
 class PageData(NamedTuple):
@@ -28,10 +31,10 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     """
     figures = list(figures)
     choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
-    heats = {place: (figure, 6) for place, figure in figures if isinstance(figure, HeatMap)}
+    heats = {place: figure for place, figure in figures if isinstance(figure, HeatMap)}
     for place, choice in choices.items():
-        heats |= {f"{place}-{i}": (heat, 4) for i, heat in enumerate(choice.maps)}
-    axes = dict.fromkeys(names for heat, _ in heats.values() for names in (heat.rows, heat.columns))
+        heats |= {f"{place}-{i}": heat for i, heat in enumerate(choice.maps)}
+    axes = dict.fromkeys(names for heat in heats.values() for names in (heat.rows, heat.columns))
     numbers = {names: i for i, names in enumerate(axes)}
     if not heats:
         return PageData({}, {})
@@ -39,11 +42,13 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     document = {
         "levels": LEVELS,
         "names": list(axes),
-        "maps": {
-            place: _map_data(heat, numbers, n)
-            | _titles(heat.titles, titles.setdefault(heat.titles, place), place)
-            for place, (heat, n) in heats.items()
-        },
+        "maps": _once(
+            {
+                place: _map_data(heat, numbers)
+                | _titles(heat.titles, titles.setdefault(heat.titles, place), place)
+                for place, heat in heats.items()
+            }
+        ),
         "choices": {place: _choice_data(choice) for place, choice in choices.items()},
     }
     frames = dict[str, str]()
@@ -54,15 +59,25 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     return PageData(document, frames)
 
 
-def _map_data(
-    heat: HeatMap, numbers: Mapping[tuple[str, ...], int], figures: int
-) -> dict[str, Any]:
+def _once(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the data of maps; of those that differ in title only, all but the first name it."""
+    places, data = dict[str, str](), dict[str, dict[str, Any]]()
+    for place, entries in maps.items():
+        rest = {name: entry for name, entry in entries.items() if name not in ("title", "titles")}
+        first = places.setdefault(json.dumps([rest, "titles" in entries]), place)
+        data[place] = entries
+        if first != place:
+            data[place] = {n: e for n, e in entries.items() if n not in rest} | {"like": first}
+    return data
+
+
+def _map_data(heat: HeatMap, numbers: Mapping[tuple[str, ...], int]) -> dict[str, Any]:
     data: dict[str, Any] = {
         "title": heat.title,
         "rows": numbers[heat.rows],
         "columns": numbers[heat.columns],
         "span": [_brief(end, 6) for end in limits(heat)],
-        "values": _packed(heat.values, figures),
+        "values": _packed(heat.values, FIGURES),
     }
     if heat.chance:
         data["chance"] = _packed(heat.chance, 2)
@@ -86,16 +101,19 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
         ([numbers[word] for word in o.choices], o.maps, *((o.note,) if o.note else ()))
         for o in choice.options
     ]
-    return {"selectors": choice.selectors, "words": words, "options": options}
+    data = {"selectors": choice.selectors, "words": words, "options": options}
+    return data | ({"groups": choice.groups} if choice.groups else {})
 
 
 def _packed(values: Sequence[Sequence[float | None]], figures: int) -> list[float | int | None]:
     """Return the values in one row, of a symmetric map those from the diagonal up."""
-    size, rows = len(values), [[_brief(value, figures) for value in row] for row in values]
-    is_same = all(len(row) == size for row in rows) and all(
-        rows[i][j] == rows[j][i] for i in range(size) for j in range(i)
-    )
-    return [v for i, row in enumerate(rows) for v in (row[i:] if is_same and size > 1 else row)]
+    size = len(values)
+    is_square = size > 1 and all(len(row) == size for row in values)
+    if is_square and tuple(map(tuple, values)) == tuple(zip(*values)):
+        return [_brief(value, figures) for i, row in enumerate(values) for value in row[i:]]
+    rows = [[_brief(value, figures) for value in row] for row in values]
+    is_same = is_square and all(rows[i][j] == rows[j][i] for i in range(size) for j in range(i))
+    return [value for i, row in enumerate(rows) for value in (row[i:] if is_same else row)]
 
 
 def _brief(value: float | None, figures: int) -> float | int | None:

@@ -66,6 +66,11 @@ def title(content: str) -> str:
     return tag("title", escape(content))
 
 
+def note(content: str) -> str:
+    """Return a line of text above a figure; nothing for no text."""
+    return f'<p class="part">{escape(content)}</p>' if content else ""
+
+
 def drawing(width: float, height: float, parts: Iterable[str], label: str, **more: object) -> str:
     """Return the SVG element around the parts of a figure; ``label`` is read aloud in its place."""
     attributes: dict[str, object] = {"class_": "chart", "role": "img", "aria_label": label, **more}

@@ -10,11 +10,14 @@ from .figures import (
     Choice,
     Cloud,
     Clouds,
+    Dendrogram,
     HeatMap,
     Line,
+    Merge,
     Option,
     Strip,
     Strips,
+    Switch,
 )
 from .result import Result, load_result
 from .sections import RankRule, Section, Sign, Table
@@ -29,8 +32,10 @@ __all__ = [
     "Claim",
     "Cloud",
     "Clouds",
+    "Dendrogram",
     "HeatMap",
     "Line",
+    "Merge",
     "Option",
     "RankRule",
     "Result",
@@ -38,6 +43,7 @@ __all__ = [
     "Sign",
     "Strip",
     "Strips",
+    "Switch",
     "Table",
     "load_result",
 ]

@@ -29,7 +29,8 @@ class Chart(NamedTuple):
     ``threshold`` draws a horizontal line that ``note`` explains; ``joined``: points of a line are
     connected. ``span_x`` and ``span_y``: the ends of the axes; by default as the points need.
     ``is_labelled``: the title of a point is written at it where there is room.
-    ``has_diagonal`` draws the line y = x.
+    ``has_diagonal`` draws the line y = x. ``is_plane``: a unit is as long on both axes, which have
+    no numbers, as in a map of distances.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Chart(NamedTuple):
     span_y: tuple[float, float] | None = None
     is_labelled: bool = False
     has_diagonal: bool = False
+    is_plane: bool = False
 
 
 class Bar(NamedTuple):
@@ -192,7 +194,8 @@ class Choice(NamedTuple):
     ``maps``: every matrix once, however many options show it. A selector offers what the options
     have that agree with the selectors before it. Without a program, and in print, the options of
     ``static`` are shown, by default the first. ``is_linked``: a reader who selects something here
-    selects it in all such choices of the section; they are as small as single maps.
+    selects it in all such choices and views of the section. ``groups``: a heading above the options
+    of the first selector, one an option, such as the family of a measure.
     """
 
     name: str
@@ -203,9 +206,54 @@ class Choice(NamedTuple):
     note: str = ""
     static: tuple[int, ...] = (0,)
     is_linked: bool = False
+    groups: tuple[str, ...] = ()
 
 
-Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice
+class Merge(NamedTuple):
+    """Two branches of a tree that become one at a height.
+
+    ``left`` and ``right``: the number of a leaf or, from the number of leaves on, of an earlier
+    merge.
+    """
+
+    left: int
+    right: int
+    height: float
+
+
+class Dendrogram(NamedTuple):
+    """Names joined step by step, the nearest first.
+
+    ``merges``: one fewer than leaves, later ones no lower. ``order``: the leaves from top to
+    bottom. ``x``: what the height is.
+    """
+
+    name: str
+    title: str
+    x: str
+    leaves: tuple[str, ...]
+    merges: tuple[Merge, ...]
+    order: tuple[int, ...]
+    note: str = ""
+
+
+class Switch(NamedTuple):
+    """The same kind of figure of several things, such as measures, of which one is shown.
+
+    ``choices``: the name of each figure. A reader selects it by the selector of this name in a
+    :class:`Choice` of the same section. The first is shown without a program and in print.
+    """
+
+    name: str
+    title: str
+    selector: str
+    choices: tuple[str, ...]
+    figures: tuple[Chart | Dendrogram, ...]
+    note: str = ""
+
+
+Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice | Dendrogram | Switch
 KINDS: dict[str, type[Figure]] = {
-    kind.__name__: kind for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice)
+    kind.__name__: kind
+    for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice, Dendrogram, Switch)
 }

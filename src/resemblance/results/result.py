@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_finite, check_types, read_document, write_atomically
-from ..notebook import card
+from ..notebook import card, drawn, picture
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
-from .figures import Chart, Choice, Figure, HeatMap, Line
+from .figures import Chart, Choice, Dendrogram, Figure, HeatMap, Line, Switch
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
@@ -70,7 +70,12 @@ class Result:
         return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
 
     def _repr_html_(self) -> str:
-        return card("Result", self._facts())
+        return card("Result", self._facts()) + picture(self)
+
+    def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
+        """Draw where the measures are, "ranks" or "box", by :mod:`resemblance.plot`; return the
+        axes (extra ``plot``)."""
+        return drawn(self, kind=kind, **options)
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
@@ -179,7 +184,7 @@ def load_result(path: str | Path) -> Result:
         size = f" --size {result.size}" if result.size else ""
         raise ValueError(
             f"{path} was written by an earlier version: `resemblance {result.suite} run "
-            f"{Path(path).parent}{size}` makes it anew from what was computed"
+            f"{Path(path).parent}{size}` recreates it from the stored results"
         )
     return result
 
@@ -208,7 +213,7 @@ def _as_json(value: Any, what: str) -> str:
     try:
         return json.dumps(value, allow_nan=False, ensure_ascii=False, default=dict)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{what} has something that cannot be saved: {error}") from error
+        raise ValueError(f"{what} contains a value that cannot be saved: {error}") from error
 
 
 def _check(section: Section) -> None:
@@ -252,6 +257,24 @@ def _check_figure(where: str, figure: Figure) -> None:
                 )
             if not all(0 <= i < len(figure.maps) for i in option.maps):
                 raise ValueError(f"{where}: an option has no map of {len(figure.maps)}")
+    elif isinstance(figure, Dendrogram):
+        _check_tree(where, figure)
+    elif isinstance(figure, Switch):
+        if len(figure.choices) != len(figure.figures):
+            raise ValueError(
+                f"{where}: {len(figure.choices)} choices for {len(figure.figures)} figures"
+            )
+        for part in figure.figures:
+            _check_figure(where, part)
+
+
+def _check_tree(where: str, tree: Dendrogram) -> None:
+    count = len(tree.leaves)
+    if sorted(tree.order) != list(range(count)):
+        raise ValueError(f"{where}: the order is not that of {count} leaves")
+    used = sorted(i for merge in tree.merges for i in merge[:2])
+    if len(tree.merges) != max(count - 1, 0) or used != list(range(2 * count - 2)):
+        raise ValueError(f"{where}: {len(tree.merges)} merges do not join {count} leaves")
 
 
 def _check_line(where: str, line: Line) -> None:

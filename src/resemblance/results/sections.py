@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from .claims import Claim
-from .figures import Bars, Boxes, Chart, Choice, Clouds, HeatMap, Strips
+from .figures import Figure
 
 Entry: TypeAlias = str | float | None  # of a table; None where there is no value
 Rows: TypeAlias = tuple[tuple[Entry, ...], ...]
@@ -82,19 +82,21 @@ class Section(NamedTuple):
     tested, on what), then by the specification of a measure, how well the measure does; larger is
     better, None where it has no value. ``reasons``: why something has no value, by its name.
     ``terms``: words and what they mean, such as how to read each test. ``rules``: how measures are
-    ranked in a cell; by default by their scores, behind all others without one.
+    ranked in a cell; by default by their scores, behind all others without one. ``is_closed``: a
+    reader opens it.
     """
 
     name: str
     title: str
     about: str
     tables: tuple[Table, ...] = ()
-    figures: tuple[Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice, ...] = ()
+    figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] = ()
     scores: Mapping[str, Mapping[str, float | None]] = {}
     reasons: Mapping[str, str] = {}
     terms: Mapping[str, str] = {}
     rules: Mapping[str, RankRule] = {}
+    is_closed: bool = False
 
     def key(self, cell: str) -> tuple[str, str]:
         """Return the name of a cell among those of all sections: its test, and the cell."""

@@ -6,7 +6,7 @@ import importlib.util
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,12 +40,14 @@ POOLING: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_
 
 
 class StoredArray(NamedTuple):
-    """An array in a file, with a longer name in case of a clash, and its key in an archive."""
+    """An array in a file, with a longer name in case of a clash, its key in an archive, and the ids
+    of its samples."""
 
     name: str
     longer: str
     path: Path
     key: str | None = None
+    ids: tuple[Hashable, ...] | None = None
 
 
 def read_files(paths: Iterable[str | Path], *, pool: str = "") -> dict[str, Representation]:
@@ -55,7 +57,9 @@ def read_files(paths: Iterable[str | Path], *, pool: str = "") -> dict[str, Repr
     ``.npz`` archive holds one per array, named "archive/key". A folder stands for all such files
     inside it, in natural order ("conv2" before "conv10"), named by their path inside the folder. A
     ``.parquet`` file is a data frame, whose index names the samples, and a ``.safetensors`` file
-    holds one representation per tensor; both only by their own name. Names leave the suffix out;
+    holds one representation per tensor; both only by their own name. A folder of features (see
+    :func:`open_features`) stands for the layers of its models, named "model/layer", with the ids of
+    their samples. Names leave the suffix out;
     those that would be used twice become the path as it was given. Files with Python objects are
     refused, because reading them would run code.
 
@@ -85,7 +89,9 @@ def read_files(paths: Iterable[str | Path], *, pool: str = "") -> dict[str, Repr
 
 
 def _arrays_at(path: Path) -> Iterator[StoredArray]:
-    if path.is_dir():
+    if path.is_dir() and (layers := list(_features_in(path))):
+        yield from layers
+    elif path.is_dir():
         inside = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
         if not inside:
             raise ValueError(f"{path} holds no .npy or .npz file")
@@ -98,6 +104,23 @@ def _arrays_at(path: Path) -> Iterator[StoredArray]:
         raise ValueError(f"{path} is neither a .npy nor a .npz file nor a folder: {remedy}")
     else:
         yield from _in_file(path, path.stem)
+
+
+def _features_in(folder: Path) -> Iterator[StoredArray]:
+    """Yield the layers of the models whose features are in a folder; with several poolings, the
+    name of a layer begins with its own."""
+    from .features import feature_folders  # which reads arrays by this module
+    from .folders import read_subject
+
+    for place in feature_folders(folder):
+        subjects = read_subject(place)
+        for subject in subjects:
+            start = f"{subject.traits['pooling']}." if len(subjects) > 1 else ""
+            for layer, r in subject.layers.items():
+                name = f"{subject.name}/{start}{layer}"
+                longer = f"{folder.as_posix()}/{name}"
+                assert r.path is not None  # of a file
+                yield StoredArray(name, longer, r.path, ids=r.ids)
 
 
 def _in_file(path: Path, name: str) -> Iterator[StoredArray]:
@@ -136,7 +159,7 @@ def _read(array: StoredArray, name: str, pool: str) -> tuple[Representation, boo
         data = _content(array)
         axes = open_array(data).ndim if isinstance(data, Path) else data.ndim
         if not pool or axes not in POOLING:
-            return Representation(data, name), False
+            return Representation(data, name, ids=array.ids), False
     with explained(where):
         return POOLING[axes](data, pool=pool, name=name), True
 

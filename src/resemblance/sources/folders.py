@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from ..subject import DEFAULTS, SETTINGS, Extraction, MapShape, Subject, check_m
 from .files import natural, readable
 
 TRAITS = "traits.json"
+IDS = "samples.json"
 Verify = bool | Literal["changed"]
 NOT_LAYERS = ("outputs", "labels")
 
@@ -26,14 +27,15 @@ NOT_LAYERS = ("outputs", "labels")
 def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
     """Return the subjects in a folder: each folder inside it with a ``traits.json`` is one model.
 
-    ``traits.json`` is an object with any of these entries: ``domain``, ``dataset``,
+    ``traits.json`` is an object with any of these entries: ``name``, ``domain``, ``dataset``,
     ``architecture`` (words; models are compared when they agree in all three), ``setting``
     ("normal", "layers", "labels", "shortcut", "augmentation", "pretrained" or "finetuned"),
     ``strength`` (0 to 1), ``seed`` (a number), ``pretrain`` (the seed of the pretrained model that
     a fine-tuned one started from), ``accuracy``, ``accuracies`` (an object: on other inputs, by
     their name), ``layers``: the names of the layers in the order of the network, a list, or an
     object of such lists by pooling, and ``maps``: by the name of a layer whose features are maps,
-    flattened in this order, their channels, height and width. The folder also holds one array
+    flattened in this order, their channels, height and width. A ``samples.json`` with an entry
+    ``ids``, a list, names the samples of the rows. The folder also holds one array
     (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when
     known, ``outputs.npy``
     (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from
@@ -74,10 +76,11 @@ def read_subject(
     _check_outputs(folder, outputs, labels)
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
-    maps, title = traits.pop("maps", {}), name or subject_name(traits)
+    maps, title = traits.pop("maps", {}), traits.pop("name", None)
+    title, ids = name or title or subject_name(traits), _ids(folder)
     by_pooling = {
         pooling: {
-            layer: Representation(_checked(file, verify), f"{title}/{layer}")
+            layer: Representation(_checked(file, verify), f"{title}/{layer}", ids=ids)
             for layer, file in files.items()
         }
         for pooling, files in _layer_files(folder, traits.pop("layers", None)).items()
@@ -139,6 +142,17 @@ def is_complete(folder: Path) -> bool:
     if not all(file.exists() and file.with_suffix(".json").exists() for file in files):
         return False
     return "sha256" in recorded(weights) and is_undamaged(weights, read=False)
+
+
+def _ids(folder: Path) -> tuple[Hashable, ...] | None:
+    """Return the ids of the samples, if the folder has any."""
+    file = folder / IDS
+    if not file.exists():
+        return None
+    entries = read_document(file, lambda entries: entries["ids"], "a list of ids of samples")
+    if not isinstance(entries, list) or not all(isinstance(i, str | int) for i in entries):
+        raise ValueError(f"{file} must hold ids, a list of words or numbers")
+    return tuple(entries)
 
 
 def _is_partial(folder: Path) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +13,11 @@ from ..extras import need
 from ..progress import Progress, counted, reporting
 from ..representation import Representation
 from ..subject import Subject
-from .batches import Batch, batch_of, inputs_of
-from .layouts import from_maps, from_tokens
+from .batches import batch_of, inputs_of
+from .blocks import with_blocks
+from .pooling import Pool, as_tensor, check_pool
+from .running import evaluating, rows_of_batch, titled
 from .watched import check_called, watched_modules
-
-MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
-TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
-Pool = str | Mapping[str, str] | None
-
-
-class BatchResult(NamedTuple):
-    """The rows of a batch by (layer, number of its call), in order of execution, and its logits."""
-
-    rows: dict[tuple[str, int], Any]
-    logits: np.ndarray | None
 
 
 def subject_from_model(
@@ -56,12 +46,14 @@ def subject_from_model(
         tensor; a tuple or list that begins with the input, or with as many tensors as the model
         requires; a mapping of keyword arguments, of which "labels" and "label" are
         dropped; or a graph of PyTorch Geometric.
-    layers : names of ``model.named_modules()``, or patterns such as ``"encoder.layer.*.output"``. A
-        layer may return a tensor, or a tuple or output of ``transformers`` that begins with one. A
-        layer that is called several times for one batch, because its weights are shared or it has
-        none, becomes ``name#1``, ``name#2`` ... Without ``layers``: each module without parts of
-        its own, and each graph convolution, that returns one floating tensor with a row per sample.
-    name : of the subject; by default that of the model's class.
+    layers : names of ``model.named_modules()``, or patterns such as ``"encoder.layer.*"``, in which
+        ``*`` stands for a name without dots and ``**`` for any; or ``"blocks"``: the embeddings and
+        blocks of the model, of :func:`resemblance.sources.models.block_names`, even if it has a
+        module of this name. A layer may return a tensor, or a tuple or output of ``transformers``
+        that begins with one. A layer that is called several times for one batch, because its
+        weights are shared or it has none, becomes ``name#1``, ``name#2`` ... Without ``layers``:
+        each module without parts of its own, and each graph convolution, that returns one floating
+        tensor with a row per sample.
     pool : how rows (n, d) are made of tokens (n, tokens, d): ``"mean"``, ``"max"``, ``"cls"`` or
         ``"first"``, ``"last"``, ``"flatten"``; and of maps (n, channels, height, width):
         ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers (``"cls"`` and ``"last"``
@@ -85,24 +77,24 @@ def subject_from_model(
     next model.
     """
     torch = need("torch")
-    if layers is not None:
-        layers = (layers,) if isinstance(layers, str) else tuple(layers)
-    _check_pool(pool)
+    layers = with_blocks(model, layers)
+    check_pool(pool)
     _check_loader(torch, loader)
     modules = watched_modules(model, layers)
     inputs, total = inputs_of(model), len(loader) if isinstance(loader, Sized) else None
     with (
-        _evaluating(torch, model) as device,
+        evaluating(torch, model) as device,
         reporting(progress, total, "running the model") as count,
     ):
         batches = (batch_of(torch, raw, device, inputs, samples) for raw in counted(loader, count))
-        results = [_run(model, batch, modules, layers is None, pool, outputs) for batch in batches]
+        options: Any = {"lenient": layers is None, "outputs": outputs}
+        results = [rows_of_batch(model, b, modules, {"": pool}, **options) for b in batches]
     if not results:
         raise ValueError(
             "the loader gave no batch; an iterator that was used before is empty: pass a list or "
             "a loader"
         )
-    arrays = _joined_layers([result.rows for result in results], layers is None)
+    arrays = _joined_layers([result.rows[""] for result in results], layers is None)
     check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
     logits = _joined_logits([result.logits for result in results])
     n = len(next(iter(arrays.values())))
@@ -126,39 +118,28 @@ def layers_by_batch(
     with a name is called ``name/layer``.
     """
     torch = need("torch")
-    names = (layers,) if isinstance(layers, str) else layers and tuple(layers)
-    _check_pool(pool)
+    names = {name: with_blocks(model, layers) for name, model in models.items()}
+    check_pool(pool)
     _check_loader(torch, loader)
-    modules = {name: watched_modules(model, names) for name, model in models.items()}
+    modules = {name: watched_modules(model, names[name]) for name, model in models.items()}
     total = len(loader) if isinstance(loader, Sized) else None
     with ExitStack() as stack:
-        devices = {n: stack.enter_context(_evaluating(torch, m)) for n, m in models.items()}
+        devices = {n: stack.enter_context(evaluating(torch, m)) for n, m in models.items()}
         count = stack.enter_context(reporting(progress, total, "running the model"))
         for raw in counted(loader, count):
             rows: dict[str, Any] = {}
             for name, model in models.items():
                 batch = batch_of(torch, raw, devices[name], inputs_of(model), samples)
-                result = _run(model, batch, modules[name], names is None, pool, False, _tensor_of)
-                called = _titled(result.rows)
-                check_called(
-                    names, pool if isinstance(pool, Mapping) else (), modules[name], called
-                )
+                options: Any = {"lenient": layers is None, "outputs": False, "convert": as_tensor}
+                result = rows_of_batch(model, batch, modules[name], {"": pool}, **options)
+                called = titled(result.rows[""])
+                words = pool if isinstance(pool, Mapping) else ()
+                check_called(names[name], words, modules[name], called)
                 rows |= {f"{name}/{title}" if name else title: r for title, r in called.items()}
             yield rows
 
 
-def _titled(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
-    several = {layer for layer, call in rows if call > 1}
-    return {f"{k}#{call}" if k in several else k: array for (k, call), array in rows.items()}
-
-
 # ----------------------------------------------------------------------------------------- checking
-
-
-def _check_pool(pool: Pool) -> None:
-    for word in pool.values() if isinstance(pool, Mapping) else [pool or "mean"]:
-        if word not in TOKEN_POOLS:
-            raise ValueError(f"pool must be one of {', '.join(TOKEN_POOLS)}; got {word!r}")
 
 
 def _check_loader(torch: Any, loader: Any) -> None:
@@ -188,142 +169,6 @@ def _row_numbers(rows: Any, n: int) -> np.ndarray:
             f"{numbers.shape}"
         )
     return numbers
-
-
-# ------------------------------------------------------------------------------------------ running
-
-
-@contextmanager
-def _evaluating(torch: Any, model: Any) -> Iterator[Any]:
-    """Yield the device of a model that evaluates without gradients; its modes are restored."""
-    training = [module for module in model.modules() if module.training]
-    weights = next(model.parameters(), None)
-    try:
-        # A loader draws a seed for its workers even when it does not shuffle, so the random state
-        # is restored.
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            model.eval()
-            yield torch.device("cpu") if weights is None else weights.device
-    finally:
-        for module in training:
-            module.training = True
-
-
-def _run(
-    model: Any,
-    batch: Batch,
-    modules: Mapping[str, Any],
-    lenient: bool,
-    pool: Pool,
-    outputs: bool,
-    convert: Callable[[Any], Any] | None = None,
-) -> BatchResult:
-    """Call the model once and return the rows of the watched modules.
-
-    ``lenient``: leave out a result that is not one tensor with a row per sample. ``convert``: how a
-    tensor becomes an array, by default one of NumPy.
-    """
-    calls: Counter[str] = Counter()
-    rows: dict[tuple[str, int], Any] = {}
-
-    def watch(layer: str) -> Callable[..., None]:
-        def hook(module: Any, arguments: Any, result: Any) -> None:
-            if lenient and not _is_plain(result, batch.samples):
-                return
-            calls[layer] += 1
-            word = _word(pool, layer, calls[layer])
-            # Pooled, or copied, at once: the next module may work in place
-            rows[layer, calls[layer]] = _rows(_tensor(result), layer, word, batch, convert)
-
-        return hook
-
-    handles = [module.register_forward_hook(watch(layer)) for layer, module in modules.items()]
-    try:
-        result = model(*batch.arguments, **batch.keywords)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return BatchResult(rows, _logits(result, batch.samples) if outputs else None)
-
-
-def _is_plain(result: Any, samples: int) -> bool:
-    """Return whether a result is one floating tensor that can become one row per sample."""
-    floating = hasattr(result, "is_floating_point") and result.is_floating_point()
-    return bool(floating and 1 <= result.ndim <= 4 and len(result) == samples and result.numel())
-
-
-def _tensor(result: Any) -> Any:
-    """Return the tensor that a result is or begins with."""
-    first = next(iter(result.values()), None) if isinstance(result, Mapping) else result
-    return first[0] if isinstance(first, tuple | list) and first else first
-
-
-# --------------------------------------------------------------------------------------------- rows
-
-
-def _rows(
-    tensor: Any, layer: str, word: str, batch: Batch, convert: Callable[[Any], Any] | None
-) -> Any:
-    """Return the tensor of a layer as one row per sample, (n, d)."""
-    if not (hasattr(tensor, "is_floating_point") and tensor.is_floating_point() and tensor.ndim):
-        raise ValueError(
-            f"layer {layer!r} returns {type(tensor).__name__}, not a floating tensor; leave it out"
-        )
-    if len(tensor) != batch.samples:
-        shape = tuple(tensor.shape)
-        counts = 'leave it out, or say by samples="y" which entry of a batch has one row per sample'
-        raise ValueError(
-            f"layer {layer!r} returns {shape}, not one row for each of {batch.samples}; {counts}"
-        )
-    array = (convert or _numpy)(tensor)
-    try:
-        pooled = _pooled(array, word, batch.mask)
-        return pooled.astype(array.dtype) if isinstance(array, np.ndarray) else pooled.clone()
-    except ValueError as error:
-        raise ValueError(f"layer {layer!r}: {error}") from error
-
-
-def _word(pool: Pool, layer: str, call: int) -> str:
-    if not isinstance(pool, Mapping):
-        return pool or "mean"
-    return pool.get(f"{layer}#{call}", pool.get(layer, "mean"))
-
-
-def _pooled(array: Any, word: str, mask: np.ndarray | None) -> Any:
-    pool: Any = (TOKEN_POOLS if array.ndim == 3 else MAP_POOLS).get(word, "mean")
-    if array.ndim == 3:
-        return from_tokens(array, pool=pool, mask=mask).source
-    if array.ndim == 4:
-        return from_maps(array, pool=pool).source
-    if array.ndim > 4 and word != "flatten":
-        raise ValueError(
-            f'shape {tuple(array.shape)} is neither tokens nor maps; pool it with "flatten", or '
-            "leave it out"
-        )
-    return array.reshape(len(array), -1)
-
-
-def _numpy(tensor: Any) -> np.ndarray:
-    """Return the values on the CPU; half precisions, some unknown to NumPy, become float32."""
-    tensor = tensor.detach().cpu()
-    return np.asarray((tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy())
-
-
-def _tensor_of(tensor: Any) -> Any:
-    """Return the values where they are, those of half precisions as float32."""
-    tensor = tensor.detach()
-    return tensor if tensor.dtype.itemsize >= 4 else tensor.float()
-
-
-def _logits(result: Any, samples: int) -> np.ndarray | None:
-    """Return the logits (n, classes) among the results of a model, if there are any."""
-    logits = getattr(result, "logits", None)
-    if logits is None and isinstance(result, Mapping):
-        logits = result.get("logits")
-    elif logits is None:
-        logits = result[0] if isinstance(result, tuple | list) and result else result
-    shape = tuple(getattr(logits, "shape", ()))
-    return _numpy(logits).copy() if len(shape) == 2 and shape[0] == samples else None
 
 
 def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
 WHOLE = "model"  # the name of a model without parts, which its own list of modules calls ""
@@ -31,7 +31,9 @@ def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:
         raise ValueError(
             "layers is empty; name at least one, or leave it out for all modules without parts"
         )
-    first = {id(modules[name]): name for name in reversed(names)}
+    first: dict[int, str] = {}
+    for name in names:
+        first.setdefault(id(modules[name]), name)
     return {name: modules[name] for name in first.values()}
 
 
@@ -71,7 +73,29 @@ def _passes_messages(module: Any) -> bool:
 
 
 def _matching(pattern: str, names: Iterable[str]) -> list[str]:
-    return [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+    names = list(names)
+    if pattern in names:
+        return [pattern]
+    expression = _expression(pattern)
+    return [name for name in names if expression.fullmatch(name)]
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a pattern: ``*`` and ``?`` stay between dots, ``**`` does
+    not, and ``[12]`` is one of these letters."""
+    parts = re.split(r"(\*\*|\*|\?|\[[^\[\]]+\])", pattern)
+    wild = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
+    pieces = (wild.get(p) or (_letters(p) if p[:1] == "[" else re.escape(p)) for p in parts)
+    try:
+        return re.compile("".join(pieces))
+    except re.error as error:
+        raise ValueError(f"layers: {pattern!r} is no pattern: {error}") from None
+
+
+def _letters(part: str) -> str:
+    """Return the expression of a choice of letters such as ``[0-3]`` or ``[!0]``."""
+    inside = part[1:-1].replace("\\", "\\\\")
+    return f"[^{inside[1:]}]" if inside[0] == "!" and len(inside) > 1 else f"[{inside}]"
 
 
 def _no_layer(pattern: str, layers: Iterable[str]) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 from typing import Any
 
@@ -14,7 +13,7 @@ def facts_of(module: Any) -> dict[str, Any]:
     weights = [(k, v) for k, v in module.state_dict().items() if hasattr(v, "detach")]
     parameters = list(module.parameters())
     versions = {
-        package: importlib.metadata.version(package)
+        package: str(getattr(sys.modules[package], "__version__", "unknown"))
         for package in ("torch", "transformers", "timm", "torchvision", "torch_geometric")
         if package in sys.modules
     }

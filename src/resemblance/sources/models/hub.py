@@ -16,6 +16,9 @@ PROCESSORS = {
     "arrays": "AutoFeatureExtractor",
 }
 FILES = {"texts": "tokenizer_config.json", "images": "preprocessor_config.json"}
+SOUNDS = ("input_values", "input_features")  # what models of sound call their input
+DOWNLOAD = "download it where there is a network, and name its folder"
+LONGEST = 300  # letters of a reason that are shown
 TOWERS = {"texts": "text_model", "images": "vision_model"}
 
 
@@ -26,28 +29,26 @@ def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     as code is run. Raises ``ValueError`` when the files cannot be read, or lack weights.
     """
     transformers = need("transformers")
-    model, report = _read(transformers.AutoModel, name, output_loading_info=True)
+    remedy = "check its files" if Path(name).is_dir() else DOWNLOAD
+    model, report = _read(transformers.AutoModel, name, remedy, output_loading_info=True)
     fresh = _drawn(name, model, report)
     commit = getattr(model.config, "_commit_hash", None)
     facts: dict[str, Any] = {"revision": commit} if commit else {}
     facts |= {"weights drawn at random": fresh} if fresh else {}
+    processor = _processor(transformers, name, kind, model)
     model, part = _part_for(model, kind)
     facts |= {"part": part} if part else {}
-    return model, _processor(transformers, name, kind), facts
+    return model, processor, facts
 
 
-def _read(kind: Any, name: str, **keywords: Any) -> Any:
+def _read(kind: Any, name: str, remedy: str, **keywords: Any) -> Any:
     """Return what a class of transformers reads; ``ValueError`` for whatever goes wrong."""
     try:
         with silent():
             return kind.from_pretrained(name, trust_remote_code=False, **keywords)
     except Exception as error:  # a damaged file, an unknown name, no network
         reason = " ".join(str(error).split()) or type(error).__name__
-        remedy = (
-            "check its files"
-            if Path(name).is_dir()
-            else "download it where there is a network, and name its folder"
-        )
+        reason = reason if len(reason) < LONGEST else f"{reason[:LONGEST]} ..."
         raise ValueError(
             f"load_model: {name} cannot be read by transformers.{kind.__name__} ({reason}); "
             f"{remedy}"
@@ -83,14 +84,11 @@ def _part_for(model: Any, kind: str | None) -> tuple[Any, str | None]:
     return model, None
 
 
-def _processor(transformers: Any, name: str, kind: str | None) -> Any:
+def _processor(transformers: Any, name: str, kind: str | None, model: Any) -> Any:
     """Return the processor for samples; where these are not known, the one that the folder has."""
     if kind is None:
         kind = next((k for k, file in FILES.items() if (Path(name) / file).is_file()), None)
-    if kind not in PROCESSORS or (kind == "arrays" and not _has_sound(name)):
+    if kind not in PROCESSORS or (kind == "arrays" and model.main_input_name not in SOUNDS):
         return None
-    return _read(getattr(transformers, PROCESSORS[kind]), name)
-
-
-def _has_sound(name: str) -> bool:
-    return (Path(name) / FILES["images"]).is_file()
+    remedy = f"it may not be a model of {kind}; choose other data, or pass (model, processor)"
+    return _read(getattr(transformers, PROCESSORS[kind]), name, remedy)

@@ -44,16 +44,19 @@ def of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, 
     def read(start: int, stop: int) -> list[Any]:
         return [open_image(file) for file in files[start:stop]]
 
+    def digest(count: int) -> str:
+        return digest_of_files(dict(list(by_name.items())[:count]))
+
     labels, classes = _labels(files, folder)
     return Samples(
         "images",
         folder.name if folder is not None else "images",
         tuple(by_name),
-        digest_of_files(by_name),
         labels,
         len(files),
         facts | ({"classes": classes} if classes else {}),
         read,
+        digest=digest,
     )
 
 

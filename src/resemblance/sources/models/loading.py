@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...extras import need
+from ..blocks import block_names
 from . import hub, other_hubs, scripts
-from .blocks import block_names
 from .facts import facts_of
 from .preparing import preparation
 from .python_files import call_function, is_function

@@ -39,6 +39,8 @@ def samples_of(data: Any, column: str | None) -> Samples:
         return _of_list(data)
     if hasattr(data, "batch_size") or not hasattr(data, "__getitem__"):
         return _of_batches(data)
+    if isinstance(data, Mapping) or not hasattr(data, "__len__"):
+        raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
     return _of_items(data)
 
 
@@ -63,9 +65,11 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     def read(start: int, stop: int) -> Any:
         return array[start:stop]
 
-    digest = digest_of_arrays([("", array)])
+    def digest(count: int) -> str:
+        return digest_of_arrays([("", array[:count])])
+
     about = {"shape": list(shape), "dtype": str(array.dtype)} | dict(facts or {})
-    return Samples("arrays", name, None, digest, None, shape[0], about, read)
+    return Samples("arrays", name, None, None, shape[0], about, read, digest=digest)
 
 
 def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
@@ -75,8 +79,8 @@ def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     nodes = int(graph.num_nodes)
     labels = _classes(graph["y"], nodes) if "y" in keys else None
     about = {"nodes": nodes} | dict(facts or {})
-    digest = digest_of_arrays(tensors)
-    return Samples("graph", name, None, digest, labels, nodes, about, stream=lambda: [graph])
+    stream, digest = (lambda: [graph]), (lambda count: digest_of_arrays(tensors))
+    return Samples("graph", name, None, labels, nodes, about, stream=stream, digest=digest)
 
 
 def _classes(y: Any, nodes: int) -> np.ndarray | None:
@@ -108,8 +112,10 @@ def _of_images(images: Any) -> Samples:
     def read(start: int, stop: int) -> list[Any]:
         return [image.convert("RGB") for image in images[start:stop]]
 
-    digest = digest_of_images(images)
-    return Samples("images", "images", fingerprint=digest, count=len(images), read=read)
+    def digest(count: int) -> str:
+        return digest_of_images(images[:count])
+
+    return Samples("images", "images", count=len(images), read=read, digest=digest)
 
 
 def _of_batches(data: Any) -> Samples:
@@ -188,9 +194,9 @@ def _of_dataset(data: Any, column: str | None) -> Samples:
         return stacked([np.asarray(entry) for entry in entries])
 
     kind: Any = "images" if is_image(first[chosen]) else "arrays"
-    digest = getattr(data, "_fingerprint", None)
-    about |= {} if digest is None else {"fingerprint of the data set": digest}
-    return Samples(kind, chosen, None, None, labels, count, about, read)
+    version = getattr(data, "_fingerprint", None)
+    about |= {} if version is None else {"fingerprint of the data set": version}
+    return Samples(kind, chosen, None, labels, count, about, read)
 
 
 def _of_frame(data: Any, column: str | None) -> Samples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -28,22 +29,26 @@ class Samples:
 
     ``kind``: ``"texts"``, ``"images"`` and ``"arrays"`` are read by ``batch``, a piece at a time;
     ``"batches"`` and ``"graph"`` are ready for the model and come from ``batches``. ``ids``: the
-    name of each sample, if it has one. ``fingerprint``: the SHA-256 of the content, None for what
-    can only be read by running it, such as a loader. ``labels``: the class of each sample, as a
-    whole number. ``count``: None where it is not known before all batches are read. ``facts``: what
-    is recorded of the source, for JSON. ``read`` and ``stream`` are behind ``batch`` and
-    ``batches``.
+    name of each sample, if it has one. ``labels``: the class of each sample, as a whole number.
+    ``count``: None where it is not known before all batches are read. ``facts``: what is recorded
+    of the source, for JSON. ``read``, ``stream`` and ``digest`` are behind ``batch``, ``batches``
+    and ``fingerprint``.
     """
 
     kind: Kind
     name: str
     ids: tuple[str, ...] | None = None
-    fingerprint: str | None = None
     labels: np.ndarray | None = None
     count: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     read: Any = None
     stream: Any = None
+    digest: Any = None
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """The SHA-256 of the content of these samples; None where it cannot be read twice."""
+        return None if self.digest is None else str(self.digest(self.count))
 
     def __len__(self) -> int:
         """Return the number of samples; ``TypeError`` where it is not known."""
@@ -108,7 +113,7 @@ def load_samples(
 
 
 def limited(samples: Samples, limit: int | None) -> Samples:
-    """Return the first samples, with a fingerprint that depends on how many they are."""
+    """Return the first samples."""
     if limit is None or (samples.count is not None and samples.count <= limit):
         return samples
     if samples.read is None:
@@ -116,12 +121,10 @@ def limited(samples: Samples, limit: int | None) -> Samples:
         raise ValueError(
             f"load_samples: limit={limit} cannot cut {samples.kind} of {samples.name}; {remedy}"
         )
-    ids, labels, digest = samples.ids, samples.labels, samples.fingerprint
     return replace(
         samples,
-        ids=None if ids is None else ids[:limit],
-        labels=None if labels is None else labels[:limit],
-        fingerprint=None if digest is None else f"{digest}[:{limit}]",
+        ids=None if samples.ids is None else samples.ids[:limit],
+        labels=None if samples.labels is None else samples.labels[:limit],
         count=limit,
         facts={**samples.facts, "limit": limit},
     )
@@ -155,8 +158,10 @@ def of_texts(texts: list[str], name: str, **parts: Any) -> Samples:
     def read(start: int, stop: int) -> list[str]:
         return texts[start:stop]
 
-    digest = digest_of_texts(texts)
-    return Samples("texts", name, fingerprint=digest, count=len(texts), read=read, **parts)
+    def digest(count: int) -> str:
+        return digest_of_texts(texts[:count])
+
+    return Samples("texts", name, count=len(texts), read=read, digest=digest, **parts)
 
 
 def first_of(values: Iterable[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,15 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
         raise ValueError(f"load_model: {path} {_problem(path)}; {BY_CODE}")
     torch = need("torch")
     try:
-        program = torch.export.load(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of PyTorch about its inner parts
+            # The flat module of a program has no layers that can be watched
+            return torch.export.unflatten(torch.export.load(path)), None, {"file": path.name}
     except Exception as error:  # whatever a damaged file causes
         raise ValueError(
             f"load_model: {path} cannot be read by torch.export.load ({error}); save it by "
             "torch.export.save, with the same version of PyTorch"
         ) from error
-    # The flat module of a program has no layers that can be watched
-    return torch.export.unflatten(program), None, {"file": path.name}
 
 
 def check_hooks(torch: Any, module: Any, name: str) -> None:

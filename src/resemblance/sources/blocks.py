@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..watched import watched_modules
+from .watched import watched_modules
 
 LISTS = ("ModuleList", "Sequential", "ModuleDict")
+EXPORTED = "InterpreterModule"  # any module of an exported program
 SHARE = 0.5  # of all modules that are inside the blocks, at least
 EMBEDDINGS = (  # what returns the first hidden state of a model of transformers; the first that is
     "embedding_hidden_mapping_in", "embeddings_project", "pre_layrnorm", "layernorm_embedding",
@@ -63,11 +64,16 @@ def _listed(modules: Mapping[str, Any]) -> list[str]:
 def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
     """Return whether a module stands in a list, has parts, and is no list of larger parts."""
     around = modules[name.rpartition(".")[0]]
-    if type(around).__name__ not in LISTS or not any(module.children()):
+    if not _is_list(around) or not any(module.children()):
         return False
-    return type(module).__name__ not in LISTS or not any(
-        any(part.children()) for part in module.children()
-    )
+    return not _is_list(module) or not any(any(part.children()) for part in module.children())
+
+
+def _is_list(module: Any) -> bool:
+    """Return whether a module only lists others, as an exported program does by their numbers."""
+    if type(module).__name__ != EXPORTED:
+        return type(module).__name__ in LISTS
+    return all(name.isdecimal() for name, _ in module.named_children())
 
 
 def _embeddings(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> Iterator[str]:

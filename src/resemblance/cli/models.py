@@ -1,0 +1,162 @@
+"""The command that runs models over samples and compares all their layers."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..compare import compare
+from ..comparison import Comparison
+from ..inference.evidence import evidence
+from ..inference.result import Evidence
+from ..measure import Measure
+from ..models import MEASURES, SCORES, extract_models, features, with_models
+from ..report import write_page
+from ..report.output import emit
+from .comparing import Format, Output, Page, Quiet, interrupted, verdict
+from .comparing import Measures as MeasureNames
+from .opening import Opened, check_opened, finish
+from .options import check_targets, choose_format, chosen_measures, own_function
+from .typed import run_provenance
+
+MODELS = (
+    "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
+    "models resnet=torchvision:resnet18 vit=timm:vit_small_patch16_224 --data photos/ --save run",
+    'models mine.py:small mine.py:large --data inputs.npy --layers "**.conv*" -m cka,procrustes',
+)
+NAMED = re.compile(r"([\w.+-]+)=(.+)")
+FUNCTION = re.compile(r".+\.py:\w+")
+
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[NAME=]MODEL...",
+        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 or "
+        "TorchScript file, or file.py:function (runs it).",
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="Text file, .csv, .tsv, .jsonl, .parquet, .npy, .npz, folder of images or of a graph "
+        "data set, or file.py:function (runs it)."
+    ),
+]
+Column = Annotated[
+    str | None, typer.Option(help="Column of a table, or array of an archive, with the samples.")
+]
+Limit = Annotated[int | None, typer.Option(min=2, help="Use only so many samples, from the first.")]
+Layers = Annotated[
+    list[str] | None,
+    typer.Option(
+        help='Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
+        "(several with commas). Default: the blocks."
+    ),
+]
+Pooling = Annotated[
+    str, typer.Option(help="How tokens and maps become rows: mean, cls, last, max or flatten.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Samples in a batch.")]
+Device = Annotated[str | None, typer.Option(help="Where the models run, such as cuda.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option(help="Folder that keeps features and scores; the same command resumes."),
+]
+
+
+def models_command(
+    context: typer.Context,
+    models: Models,
+    data: Data,
+    column: Column = None,
+    limit: Limit = None,
+    layers: Layers = None,
+    pool: Pooling = "mean",
+    measures: MeasureNames = None,
+    batch_size: BatchSize = 32,
+    device: Device = None,
+    save: Folder = None,
+    html: Page = None,
+    opened: Opened = False,
+    format: Format = None,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> int:
+    """Run two or more models over the same samples and compare all their layers.
+
+    Default measures: debiased CKA, Procrustes, RSA and mutual nearest neighbours. The first one
+    also gets chance levels, p-values and intervals. Results go to standard output, progress to
+    standard error.
+    """
+    from ..sources.models import load_samples
+
+    check_opened(opened, html)
+    kind = choose_format(format, output)
+    check_targets(kind, [], output, html, None)
+    chosen: Sequence[str | Measure] = chosen_measures(measures) or MEASURES
+    if len(models) < 2:
+        raise ValueError("two models are needed for a comparison; name another one")
+    if quiet:
+        warnings.simplefilter("ignore", UserWarning)
+    options: dict[str, Any] = {"layers": _patterns(layers), "pool": pool}
+    options |= {"batch_size": batch_size, "device": device}
+    options["progress"] = not quiet and sys.stderr.isatty()
+    try:
+        samples = load_samples(_resolved(data), column=column, limit=limit)
+        comparison, sure = _compared(models, samples, chosen, save, options)
+    except KeyboardInterrupt:
+        return _interrupted(save)
+    emit(comparison, kind, output)
+    if html:
+        write_page(comparison, html, evidence=sure, provenance=run_provenance(context))
+    finish((output, html, save), html if opened else None, quiet)
+    return verdict(comparison, quiet)
+
+
+def _compared(
+    models: Sequence[str],
+    samples: Any,
+    measures: Sequence[str | Measure],
+    save: Path | None,
+    options: Mapping[str, Any],
+) -> tuple[Comparison, Evidence]:
+    """Return the scores of all measures, and the evidence of the first."""
+    shown = {"progress": options["progress"]}
+    with features(save) as folder:
+        subjects = extract_models(map(_model, models), samples, folder, **options)
+        scores = folder / SCORES if save else None
+        comparison = compare(subjects, measures=measures, save=scores, **shown)
+        sure = evidence(subjects, measures=[measures[0]], **shown)
+        return with_models(comparison, subjects, scores), sure
+
+
+def _patterns(texts: Sequence[str] | None) -> Sequence[str]:
+    return [part.strip() for text in texts or ["blocks"] for part in text.split(",")]
+
+
+def _model(text: str) -> Any:
+    """Return a model as the library takes it: ("name", model), or as it is."""
+    match = None if Path(text).exists() else NAMED.fullmatch(text)
+    name, spec = match.groups() if match else ("", text)
+    model = _resolved(spec)
+    if model is not spec:  # named after the function
+        name = name or spec.rpartition(":")[2]
+    return (name, model) if name else model
+
+
+def _resolved(text: str) -> Any:
+    """Return what a user's function returns, for FILE.py:NAME; any other text as it is."""
+    return own_function(text)() if FUNCTION.fullmatch(text) else text
+
+
+def _interrupted(save: Path | None) -> int:
+    if save is None:
+        return interrupted(None)
+    print(f"interrupted; the same command continues from {save}", file=sys.stderr)
+    return 130

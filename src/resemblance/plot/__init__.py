@@ -1,0 +1,28 @@
+"""Figures for papers and notebooks, drawn by matplotlib, which is imported only by a call.
+
+Each function returns the axes, so that ``ax.figure.savefig("figure.pdf")`` writes the figure. It
+draws into ``ax``, in the style of those axes, or into a new figure as wide as a column of a paper.
+Colours differ in lightness, so that figures can be printed in grey, and dark means similar whatever
+the direction of a measure.
+"""
+
+from .arranged import mds, tree
+from .curves import layers
+from .drawing import draw
+from .maps import heatmap
+from .rows import drift, intervals
+from .standings import box, ranks
+from .style import style
+
+__all__ = [
+    "box",
+    "draw",
+    "drift",
+    "heatmap",
+    "intervals",
+    "layers",
+    "mds",
+    "ranks",
+    "style",
+    "tree",
+]

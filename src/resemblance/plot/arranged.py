@@ -1,0 +1,147 @@
+"""Representations in a plane, and as a tree, by how they differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arrangements
+from ..arrangements import Plane, models_of
+from ..comparison import Comparison, MeasureInfo
+from ..extras import need
+from ..inference.result import Evidence
+from ..measure import Measure
+from ..report.numbers import number
+from .asked import compared, measure_of
+from .style import POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, setting, text_width
+
+MOST_NAMED = 60  # points that are named
+ROW = 0.135  # inches of a leaf
+
+
+def mds(
+    comparison: Comparison | Evidence,
+    measure: str | Measure | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw all representations as points whose distances show how they differ; return the axes.
+
+    By classical multidimensional scaling. The layers of a model are joined and numbered in order.
+    The title gives how much of all differences the plane shows.
+
+    Parameters
+    ----------
+    comparison : a comparison or an evidence of all pairs of one list.
+    measure : which of its measures; may be left out where there is one.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
+    comparison, for one list against another, and for fewer than three representations.
+    """
+    data, _ = compared("mds", comparison)
+    info = measure_of("mds", data, measure)
+    plane = arrangements.plane(data, info.spec)
+    models = models_of(plane.names)
+    with axes(ax, WIDTH, WIDTH) as chosen:
+        handles = [_path(chosen, plane, i, at) for i, at in enumerate(models.values())]
+        if len(models) > 1:
+            legend(chosen, handles, [name or "other" for name in models])
+        chosen.set_title(_shown(info, plane, len(data.rows) - len(plane.names)))
+        chosen.set_aspect("equal", adjustable="datalim")
+        chosen.set(xticks=[], yticks=[])
+        chosen.margins(0.08)
+        chosen.spines[:].set_visible(False)
+    return chosen
+
+
+def _shown(info: MeasureInfo, plane: Plane, left_out: int) -> str:
+    """Say how much of the differences the plane shows, and of how many representations none."""
+    more = f"\n({left_out} without some value left out)" if left_out else ""
+    return f"{plain(info.label)}: {100 * plane.share:.0f} % of the differences shown{more}"
+
+
+def _path(ax: Axes, plane: Plane, i: int, at: list[int]) -> Any:
+    """Draw the layers of a model in their order, or single representations."""
+    points, names = plane.points[at], [plane.names[k] for k in at]
+    is_model = "/" in names[0]
+    colour, mark, dash = look(i)
+    style = {"color": colour, "marker": mark, "linestyle": dash if is_model else "none"}
+    edge = {"markeredgecolor": setting("axes.facecolor"), "markeredgewidth": 0.5}
+    (line,) = ax.plot(*points.T, linewidth=0.9, markersize=5, **style, **edge)
+    if len(plane.names) > MOST_NAMED:
+        return line
+    size = 0.85 * letter_size("legend.fontsize")
+    offset = {"xytext": (3.5, 2.5), "textcoords": "offset points", "fontsize": size}
+    for k, (name, point) in enumerate(zip(names, points)):
+        text = str(k + 1) if is_model else plain(name, 20)
+        ax.annotate(text, point, color=colour, **offset)
+    return line
+
+
+def tree(
+    comparison: Comparison | Evidence,
+    measure: str | Measure | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw all representations as the leaves of a tree that joins the most similar first; return
+    the axes.
+
+    By average linkage: two branches meet at the mean difference between their leaves.
+
+    Parameters
+    ----------
+    comparison : a comparison or an evidence of all pairs of one list.
+    measure : which of its measures; may be left out where there is one.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises as :func:`mds` does.
+    """
+    data, _ = compared("tree", comparison)
+    info = measure_of("tree", data, measure)
+    branches = arrangements.tree(data, info.spec)
+    names = [branches.names[i] for i in branches.order]
+    room = text_width("m" * min(max(map(len, names)), 32), 7) / POINTS
+    with axes(ax, max(WIDTH, room + 1.9), 0.45 + ROW * len(names)) as chosen:
+        _branches(chosen, branches.merges, branches.order)
+        _leaves(chosen, names, list(models_of(branches.names)))
+        chosen.set_xlabel(_difference(info))
+        chosen.spines[["left", "right", "top"]].set_visible(False)
+    return chosen
+
+
+def _branches(ax: Axes, merges: np.ndarray, order: tuple[int, ...]) -> None:
+    """Draw a bracket for each merge, between the places of its two branches."""
+    places = {leaf: (float(row), 0.0) for row, leaf in enumerate(order)}
+    lines = []
+    for k, (one, other, height, _) in enumerate(merges):
+        (y, x), (other_y, other_x) = places[int(one)], places[int(other)]
+        lines.append([(x, y), (height, y), (height, other_y), (other_x, other_y)])
+        places[len(order) + k] = (y + other_y) / 2, float(height)
+    collection = need("matplotlib.collections").LineCollection
+    ax.add_collection(collection(lines, colors=setting("text.color"), linewidths=0.9))
+    highest = float(merges[:, 2].max()) or 1.0
+    ax.set(xlim=(1.03 * highest, 0.0), ylim=(len(order) - 0.5, -0.5))
+
+
+def _leaves(ax: Axes, names: list[str], models: list[str]) -> None:
+    """Name the leaves at the right, those of a model in its colour and with its mark."""
+    size = min(letter_size("ytick.labelsize"), 8.5)
+    ax.set_yticks(range(len(names)), [plain(name) for name in names], fontsize=size)
+    ax.yaxis.tick_right()
+    ax.tick_params("y", length=0, pad=7)
+    for row, (label, name) in enumerate(zip(ax.get_yticklabels(), names)):
+        model = name.rpartition("/")[0]
+        if len(models) > 1:
+            colour, mark, _ = look(models.index(model))
+            label.set_color(colour)
+            ax.plot([0], [row], marker=mark, color=colour, markersize=3.5, clip_on=False)
+
+
+def _difference(info: MeasureInfo) -> str:
+    if not info.larger_is_more_similar:
+        return f"difference: {info.label}"
+    most = info.range[1]
+    return f"difference: {number(most)} − {info.label}" if np.isfinite(most) else "difference"

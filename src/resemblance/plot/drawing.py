@@ -1,0 +1,47 @@
+"""What ``.plot()`` of a result draws: by its type, the kinds of figures there are of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..comparison import Comparison
+from ..drift import DriftReport
+from ..inference.result import Evidence
+from ..results.result import Result
+from ..suggestions import did_you_mean
+from .arranged import mds, tree
+from .curves import layers
+from .maps import heatmap
+from .rows import drift, intervals
+from .standings import box, ranks
+from .style import Axes
+
+PAIRS: Mapping[str, Callable[..., Axes]] = {
+    "heatmap": heatmap, "layers": layers, "mds": mds, "tree": tree,
+}  # fmt: skip
+KINDS: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
+    Comparison: PAIRS,
+    Evidence: {**PAIRS, "intervals": intervals},
+    Result: {"ranks": ranks, "box": box},
+    DriftReport: {"drift": drift},
+}
+
+
+def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) -> Axes:
+    """Draw a result as one of the kinds of figures there are of it; return the axes.
+
+    ``kind`` is the name of a function of this module, such as "heatmap"; by default the first for
+    the result. The other arguments are those of that function.
+
+    Raises ``ValueError`` for what cannot be drawn, and for an unknown kind.
+    """
+    kinds = next((of for type_, of in KINDS.items() if isinstance(result, type_)), None)
+    if kinds is None:
+        names = ", ".join(type_.__name__ for type_ in KINDS)
+        raise ValueError(f"plot.draw draws {names}; got {type(result).__name__}")
+    chosen = next(iter(kinds)) if kind is None else kind
+    if chosen not in kinds:
+        name = type(result).__name__
+        raise ValueError(f"no kind of figure {chosen!r} of a {name}{did_you_mean(chosen, kinds)}")
+    return kinds[chosen](result, *arguments, **options)

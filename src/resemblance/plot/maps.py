@@ -1,0 +1,218 @@
+"""Heat maps of one measure over all pairs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .. import arrangements
+from ..comparison import Comparison, MeasureInfo, without_rounding
+from ..extras import need
+from ..inference.result import Evidence
+from ..inference.words import ALPHA
+from ..measure import Measure
+from ..report.data import colour_scale
+from ..report.numbers import number
+from .asked import compared, direction, measure_of
+from .names import SideNames, side_names, write_names
+from .style import (
+    GREY,
+    PALE,
+    POINTS,
+    Axes,
+    axes,
+    colour_map,
+    letter_size,
+    plain,
+    setting,
+    text_width,
+)
+
+FEW = 12  # representations along a side whose values are written into the cells
+SIDE = (1.9, 4.6)  # of a map, in inches: least and most
+PITCH, WRITTEN_PITCH = 0.14, 0.31  # inches of a cell, without and with its value
+FLATTEST = 4.0  # cells are squares up to this ratio of the sides
+MANY = 10_000  # cells; more are stored as an image
+# of the lines across a cell that is not beyond chance: where they begin, and how far they go
+ACROSS = ((0.0, 1.0, 1.0),)
+CORNERS = ((0.0, 0.25, 0.25), (0.0, 0.5, 0.5), (0.5, 1.0, 0.5), (0.75, 1.0, 0.25))
+
+
+class MapCells(NamedTuple):
+    """The cells of a map in the order they are drawn, and which of them are not beyond chance."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
+    unsure: np.ndarray
+    info: MeasureInfo
+
+
+def heatmap(
+    comparison: Comparison | Evidence,
+    measure: str | Measure | None = None,
+    *,
+    ax: Axes | None = None,
+    stretch: bool = False,
+    values: bool | None = None,
+    order: Literal["tree"] | None = None,
+    evidence: Evidence | None = None,
+) -> Axes:
+    """Draw the values of one measure over all pairs as a map; return the axes.
+
+    Dark is similar, whatever the direction of the measure. Colours span the range of the measure,
+    so that two maps of it can be compared; an end without a limit is that of the values. Brown is
+    below 0. Layers of names ``model/layer`` are in blocks with the name of each model once. Pairs
+    without a value are hatched. Works for one list against another as well.
+
+    Parameters
+    ----------
+    comparison : a comparison, or an evidence, whose pairs that are not beyond chance (adjusted p
+        above 0.05) have lines across.
+    measure : which of its measures; may be left out where there is one.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+    stretch : let the colours span the values that are there, which the colour bar says.
+    values : write the values into the cells; by default where at most 12 are along a side.
+    order : "tree" puts similar representations next to each other, by average linkage; those
+        without some value come last.
+    evidence : the evidence on the comparison, if that is what is drawn.
+
+    Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
+    comparison, for another order, and for a tree of one list against another.
+    """
+    data, sure = compared("heatmap", comparison, evidence)
+    info = measure_of("heatmap", data, measure)
+    cells = _cells(data, info, sure, order)
+    is_written = max(cells.values.shape) <= FEW if values is None else values
+    pitch = _pitch(cells, ax, is_written)
+    left = side_names(cells.rows, pitch, 7 if ax is None else _size(), is_below=False)
+    bottom = side_names(cells.columns, pitch, 7 if ax is None else _size(), is_below=True)
+    rows, columns = cells.values.shape
+    width = (columns * pitch + left.room) / POINTS + 0.75
+    height = (max(rows * pitch, 24) + bottom.room) / POINTS + 0.1 + 0.2 * cells.unsure.any()
+    with axes(ax, max(width, 2.2), max(height, 1.1)) as chosen:
+        mesh = _mesh(chosen, cells, stretch)
+        _lines(chosen, cells, mesh, left, bottom, is_written)
+        write_names(chosen, left, is_below=False)
+        write_names(chosen, bottom, is_below=True)
+        if is_written:
+            _write_values(chosen, cells, mesh, pitch)
+    return chosen
+
+
+def _size() -> float:
+    return letter_size("xtick.labelsize")
+
+
+def _cells(
+    data: Comparison, info: MeasureInfo, evidence: Evidence | None, order: str | None
+) -> MapCells:
+    values = without_rounding(data.values[info.spec], info)
+    unsure = np.zeros(values.shape, dtype=bool)
+    if evidence is not None:
+        unsure = ~np.isnan(evidence.p(info.spec)) & ~(evidence.adjusted(info.spec) <= ALPHA)
+    if order is None:
+        return MapCells(data.rows, data.columns, values, unsure, info)
+    if order != "tree":
+        raise ValueError(f"plot.heatmap: order must be 'tree' or None; got {order!r}")
+    branches = arrangements.tree(data, info.spec)
+    names = [branches.names[i] for i in branches.order]
+    names += [name for name in data.rows if name not in branches.names]
+    places = [data.rows.index(name) for name in names]
+    at = np.ix_(places, places)
+    return MapCells(tuple(names), tuple(names), values[at], unsure[at], info)
+
+
+def _pitch(cells: MapCells, ax: Axes | None, is_written: bool) -> float:
+    """Return the size of a cell in points: of given axes as it is, else as is fit to read."""
+    rows, columns = cells.values.shape
+    if ax is not None and hasattr(ax, "get_window_extent"):
+        box, scale = ax.get_window_extent(), POINTS / ax.figure.dpi
+        return float(min(box.width / columns, box.height / rows) * scale)
+    most = max(rows, columns)
+    side = np.clip(most * (WRITTEN_PITCH if is_written else PITCH), *SIDE)
+    return float(side * POINTS / most)
+
+
+def _mesh(ax: Axes, cells: MapCells, stretch: bool) -> Any:
+    """Draw the cells and the colour bar."""
+    info = cells.info
+    (low, high), note = colour_scale(cells.values, info.range, stretch=stretch)
+    is_diverging = low < 0 < high
+    ends = (-max(high, -low), max(high, -low)) if is_diverging else (low, high)
+    colours = colour_map(is_diverging=is_diverging, is_reversed=not info.larger_is_more_similar)
+    rows, columns = cells.values.shape
+    known = np.ma.masked_invalid(cells.values)
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    options = {"cmap": colours, "vmin": ends[0], "vmax": ends[1], "rasterized": known.size > MANY}
+    mesh = ax.pcolormesh(*edges, known, edgecolors="face", linewidth=0.1, **options)
+    if known.mask is not np.ma.nomask and np.any(known.mask):
+        ax.patch.set(facecolor=PALE, hatch="//////", edgecolor=GREY, linewidth=0)
+    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    ax.set_aspect("equal" if max(rows / columns, columns / rows) <= FLATTEST else "auto")
+    ax.spines[:].set_visible(False)
+    _bar(ax, mesh, (low, high), info, note)
+    return mesh
+
+
+def _bar(ax: Axes, mesh: Any, ends: tuple[float, float], info: MeasureInfo, note: str) -> None:
+    """Draw the colours with their numbers, the similar end on top."""
+    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.9, pad=0.03, aspect=18)
+    bar.outline.set_visible(False)
+    bar.ax.set_ylim(*(ends if info.larger_is_more_similar else ends[::-1]))
+    bar.ax.tick_params(length=0)
+    label, size = direction(info), letter_size("axes.labelsize")
+    tall = ax.get_window_extent().height * POINTS / ax.figure.dpi
+    label = label if text_width(label, size) <= tall else info.label
+    bar.set_label(plain(label, 60) + (f"\n{note}" if note else ""))
+    bar.solids.set_edgecolor("face")  # no thin white lines between the colours in PDF viewers
+
+
+def _lines(
+    ax: Axes, cells: MapCells, mesh: Any, left: SideNames, bottom: SideNames, is_written: bool
+) -> None:
+    """Draw borders between models, and lines across cells that are not beyond chance."""
+    for at in left.borders:
+        ax.axhline(at, color="white", linewidth=1.4)
+    for at in bottom.borders:
+        ax.axvline(at, color="white", linewidth=1.4)
+    if not cells.unsure.any():
+        return
+    strokes = CORNERS if is_written else ACROSS
+    ends, colours = [], []
+    for i, j in np.argwhere(cells.unsure):
+        ink = _ink(mesh, float(cells.values[i, j]))
+        for x, y, size in strokes:
+            start = j - 0.5 + x, i - 0.5 + y
+            ends.append([start, (start[0] + size, start[1] - size)])
+            colours.append(ink)
+    collection = need("matplotlib.collections").LineCollection
+    ax.add_collection(collection(ends, colors=colours, linewidths=0.5, alpha=0.8))
+    words = f"Lines across: not beyond chance (adjusted p > {ALPHA:g})"
+    ax.set_xlabel(words, fontsize=_size(), color=setting("axes.labelcolor"))
+
+
+def _ink(mesh: Any, value: float) -> str:
+    """Return black or white, whichever can be read on the colour of a value."""
+    if not np.isfinite(value):
+        return "#1c2530"
+    red, green, blue, _ = mesh.cmap(mesh.norm(value))
+    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "#1c2530"
+
+
+def _write_values(ax: Axes, cells: MapCells, mesh: Any, pitch: float) -> None:
+    texts = {(i, j): _short(v) for (i, j), v in np.ndenumerate(cells.values) if np.isfinite(v)}
+    longest = max(map(len, texts.values()), default=1)
+    size = min(letter_size("ytick.labelsize"), 0.9 * pitch / (0.6 * longest))
+    for (i, j), text in texts.items():
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+        ax.text(j, i, text, color=_ink(mesh, float(cells.values[i, j])), **style)
+
+
+def _short(value: float) -> str:
+    """Write a number into a cell: two decimals, without the 0 before the point."""
+    if abs(value) >= 10 or 0 < abs(value) < 0.005:
+        return number(value, 2)
+    text = f"{value:.2f}".replace("-", "−")
+    return {"0.00": "0", "1.00": "1"}.get(text, text)

@@ -1,0 +1,142 @@
+"""Where measures stand in a run of a suite: their mean ranks, and the ranks of all cells."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..catalogue import get_measure
+from ..report.numbers import counted
+from ..report.standing import standing
+from ..results.headlines import TRIAL
+from ..results.result import Result
+from .rows import BLUE, above, dots, rows
+from .style import COLOURS, GREY, Axes, legend, setting
+
+SHADE = "#dfe5ea"
+OTHER = "other"  # the family of a measure that the catalogue has not
+HALF = 0.31  # of the height of a box, in rows
+
+
+class RankBox(NamedTuple):
+    """The ranks of a measure in all cells, with what papers call it and its family."""
+
+    label: str
+    family: str
+    ranks: np.ndarray
+
+
+def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Draw the mean rank of each measure over the cells of a run, the best first; return the axes.
+
+    With 95 % intervals where there are enough cells for any; measures that cannot be told from the
+    leader are shaded. The dashed line is the mean of all measures, which is where measures would
+    be that do not differ.
+
+    Parameters
+    ----------
+    result : what a suite returns, or :func:`resemblance.results.result.load_result` reads.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises ``ValueError`` for what is no result, and for one in which nothing is ranked.
+    """
+    figure, places = standing(_checked("ranks", result)), result.places()
+    if figure is None:
+        raise ValueError(f"plot.ranks: no measure has a rank in this run of {result.suite}")
+    with rows(ax, [bar.name for bar in figure.bars], 3) as chosen:
+        spans = [
+            (b.value, np.nan if b.low is None else b.low, np.nan if b.high is None else b.high)
+            for b in figure.bars
+        ]
+        marks = [dots(chosen, range(len(spans)), spans, BLUE)]
+        mean = float(np.mean([place.mean for place in places.rows]))
+        dashed = {"color": setting("text.color"), "linewidth": 0.9, "linestyle": (0, (4, 2))}
+        marks.append(chosen.axvline(mean, zorder=1, **dashed))
+        names = ["mean rank", "mean of all measures"]
+        if places.is_settling and not result.is_trial:
+            names[0] += ", 95 % interval"
+            tied = [i for i, place in enumerate(places.rows) if place.is_tied]
+            bands = [chosen.axhspan(i - 0.5, i + 0.5, color=SHADE, lw=0, zorder=-1) for i in tied]
+            marks, names = [*marks, bands[0]], [*names, "not told from the leader"]
+        above(chosen, marks, names)
+        _axis(chosen, len(spans), f"mean rank over {counted(places.cells, 'cell')}; 1 is best")
+        if result.is_trial:
+            chosen.set_title(TRIAL, pad=38)
+    return chosen
+
+
+def box(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Draw the ranks of each measure in all cells of a run as a box; return the axes.
+
+    Boxes are quartiles with the median, whiskers reach the farthest ranks within 1.5 box lengths,
+    and points are those beyond. The best median comes first. Colours are the families of measures.
+
+    Parameters
+    ----------
+    result : what a suite returns, or :func:`resemblance.results.result.load_result` reads.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises ``ValueError`` for what is no result, and for one in which nothing is ranked.
+    """
+    boxes = _boxes(_checked("box", result))
+    if not boxes:
+        raise ValueError(f"plot.box: no measure has a rank in this run of {result.suite}")
+    families = list(dict.fromkeys(sorted(b.family for b in boxes if b.family != OTHER)))
+    colours = {f: COLOURS[i % len(COLOURS)] for i, f in enumerate(families)} | {OTHER: GREY}
+    with rows(ax, [b.label for b in boxes]) as chosen:
+        drawn = {b.family: _box(chosen, b, i, colours[b.family]) for i, b in enumerate(boxes)}
+        names = [family.replace("_", " ") for family in drawn]
+        legend(chosen, list(drawn.values()), names, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        cells = counted(max(len(b.ranks) for b in boxes), "cell")
+        _axis(chosen, len(boxes), f"rank in {cells}; 1 is best")
+        if result.is_trial:
+            chosen.set_title(TRIAL)
+    return chosen
+
+
+def _checked(function: str, result: Any) -> Result:
+    if not isinstance(result, Result):
+        raise ValueError(
+            f"plot.{function} draws the Result of a suite; got {type(result).__name__}"
+        )
+    return result
+
+
+def _axis(ax: Axes, count: int, name: str) -> None:
+    ax.set_xlim(0.5, count + 0.5)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel(name)
+
+
+def _boxes(result: Result) -> list[RankBox]:
+    cells: dict[str, list[float]] = {}
+    for of_cell in result.ranks().values():
+        for measure, rank in of_cell.items():
+            cells.setdefault(measure, []).append(rank)
+    boxes = [
+        RankBox(result.labels.get(m, m), _family(m), np.array(values))
+        for m, values in cells.items()
+    ]
+    return sorted(boxes, key=lambda b: (np.median(b.ranks), b.ranks.mean(), b.label))
+
+
+def _family(measure: str) -> str:
+    try:
+        return get_measure(measure).family
+    except ValueError:
+        return OTHER
+
+
+def _box(ax: Axes, of: RankBox, at: int, colour: str) -> Any:
+    lower, median, upper = np.percentile(of.ranks, [25, 50, 75])
+    reach = 1.5 * (upper - lower)
+    inside = of.ranks[(of.ranks >= lower - reach) & (of.ranks <= upper + reach)]
+    beyond = of.ranks[(of.ranks < lower - reach) | (of.ranks > upper + reach)]
+    ends = [(min(inside.min(), lower), lower), (upper, max(inside.max(), upper))]
+    ax.hlines([at, at], *zip(*ends), color=colour, linewidth=1)
+    style = {"facecolor": colour, "alpha": 0.45, "edgecolor": colour, "linewidth": 0.9}
+    (body,) = ax.barh(at, max(upper - lower, 0.02), 2 * HALF, left=lower, zorder=2, **style)
+    ax.vlines(median, at - HALF, at + HALF, color=setting("text.color"), linewidth=1.5, zorder=3)
+    ax.plot(beyond, np.full(len(beyond), at), ".", color=colour, markersize=2.5)
+    return body

@@ -1,0 +1,148 @@
+"""What the parts of the page of a comparison share: its measures, one that leads, and evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrangements import Curve, by_depth
+from ...comparison import Comparison, MeasureInfo, chance_of, without_rounding
+from ...inference.result import Evidence
+from ...inference.words import Readings, brief, level_words, readings, scores
+from ...measure import Measure
+from ..data import off_diagonal
+from ..numbers import minus
+from ..svg import shortened
+
+LEADING = ("cka[estimator=debiased]", "cka")  # without a choice, the first of them leads
+LONGEST = 60  # characters of a name in a sentence
+
+
+class Shown(NamedTuple):
+    """A comparison, the measure that leads its page, and what is known of chance and intervals.
+
+    ``readings``: what the evidence has of each measure, by specification; none without evidence.
+    """
+
+    comparison: Comparison
+    leading: MeasureInfo
+    evidence: Evidence | None = None
+    readings: Mapping[str, Readings] = MappingProxyType({})
+    stretch: bool = False
+
+    @property
+    def measures(self) -> tuple[MeasureInfo, ...]:
+        """The measures, with the leading one first."""
+        rest = tuple(m for m in self.comparison.measures if m.spec != self.leading.spec)
+        return (self.leading, *rest)
+
+    def label(self, info: MeasureInfo) -> str:
+        """Return what sentences call a measure: its label, if no other measure here has it."""
+        labels = [m.label for m in self.comparison.measures]
+        return info.label if labels.count(info.label) == 1 else info.spec
+
+    def values(self, info: MeasureInfo) -> np.ndarray:
+        """Return the values of a measure for people to read."""
+        return without_rounding(self.comparison.values[info.spec], info)
+
+    def chance(self, info: MeasureInfo) -> np.ndarray:
+        """Return the chance of each pair: of the evidence, or in closed form; NaN if unknown."""
+        if self.evidence is None or info.spec not in self.readings:
+            return chance_of(self.comparison, info.spec)
+        return self.evidence.chance(info.spec)
+
+    def score(self, info: MeasureInfo, i: int, j: int) -> str:
+        """Write the value of a pair, with its interval where the evidence has one."""
+        words = minus(brief(float(self.values(info)[i, j])))
+        if info.spec not in self.readings or self.evidence is None:
+            return words
+        value, interval, *_ = scores(self.readings[info.spec].cells[i][j])
+        level = level_words(self.evidence)
+        return minus(f"{value}, {level} interval {interval}" if interval else value)
+
+
+def shown_of(
+    comparison: Comparison,
+    *,
+    measure: str | Measure | None = None,
+    evidence: Evidence | None = None,
+    stretch: bool = False,
+) -> Shown:
+    """Return what a page shows of a comparison.
+
+    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
+    evidence of other representations, or without the measure that leads.
+    """
+    leading = comparison.info(measure) if measure is not None else _leading(comparison)
+    if evidence is not None:
+        _check(comparison, evidence, leading)
+    known = {} if evidence is None else {r.info.spec: r for r in readings(evidence)}
+    return Shown(comparison, leading, evidence, known, stretch)
+
+
+def _check(comparison: Comparison, evidence: Evidence, leading: MeasureInfo) -> None:
+    sides = (comparison.rows, comparison.columns)
+    if sides != (evidence.rows, evidence.columns):
+        raise ValueError(
+            f"write_page: the evidence is of {len(evidence.rows)} x {len(evidence.columns)} "
+            f"representations, not of the {len(sides[0])} x {len(sides[1])} of the comparison; "
+            "give both of the same representations in the same order"
+        )
+    if leading.spec not in {m.spec for m in evidence.measures}:
+        raise ValueError(
+            f"write_page: {leading.spec} leads the page, and the evidence has nothing of it; "
+            "compute it for that measure, or pass measure= with one that the evidence has"
+        )
+
+
+def _leading(comparison: Comparison) -> MeasureInfo:
+    """Return the first measure of ``LEADING`` that has a value for some pair, or the first here.
+
+    Without any value in the whole comparison, simply the first.
+    """
+    pairs = off_diagonal(comparison)
+    specs = {m.spec: m for m in comparison.measures}
+    order = [*LEADING, *specs]
+    valued = (s for s in order if s in specs and np.isfinite(comparison.values[s][pairs]).any())
+    return specs[next(valued, comparison.measures[0].spec)]
+
+
+def curves_of(shown: Shown, info: MeasureInfo) -> tuple[Curve, ...]:
+    """Return the values of layers of equal depth, for every two models with names."""
+    curves = by_depth(shown.comparison, info.spec)
+    return tuple(curve for curve in curves if curve.model and curve.other)
+
+
+def places_of_curve(shown: Shown, curve: Curve) -> list[tuple[int, int]]:
+    """Return the row and the column of each value of a curve."""
+    rows = {name: i for i, name in enumerate(shown.comparison.rows)}
+    columns = {name: j for j, name in enumerate(shown.comparison.columns)}
+    return [
+        (rows[f"{curve.model}/{layer}"], columns[f"{curve.other}/{partner}"])
+        for layer, partner in zip(curve.layers, curve.partners)
+    ]
+
+
+def named(name: str) -> str:
+    """Return a name for a sentence: in one line, and without the middle of a long one."""
+    return shortened(" ".join(name.split()), LONGEST)
+
+
+def best_value(info: MeasureInfo) -> float:
+    """Return the most similar value that a measure can have, which may be infinite."""
+    return info.range[1] if info.larger_is_more_similar else info.range[0]
+
+
+def has_chance(values: np.ndarray) -> bool:
+    """Whether chance is known for some pair."""
+    return bool(np.isfinite(values).any())
+
+
+def mean_chance(shown: Shown, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
+    """Return the mean chance of some pairs; NaN unless it is known for all of them."""
+    chance = shown.chance(info)
+    return math.fsum(float(chance[i, j]) for i, j in places) / len(places) if places else math.nan

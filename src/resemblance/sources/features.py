@@ -1,0 +1,222 @@
+"""A store of features: the layers of a model for fixed inputs, as files that stay on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..documents import read_document, write_atomically
+from ..locks import locked
+from ..representation import Representation, fingerprint
+from ..sidecars import record
+from ..subject import DEFAULTS, Subject
+from .files import natural
+from .folders import IDS, TRAITS, read_subject
+
+FEATURES = "features.json"
+FORMAT = 1
+IDENTITY = {"model": ("sha256",), "data": ("kind", "n_samples", "fingerprint")}
+PASS = ".pass-"  # the start of the name of a folder with arrays that are not complete
+
+
+@dataclass(frozen=True)
+class StoreFacts:
+    """What a store is about.
+
+    ``model``: where the model comes from, its class, and a hash of its weights. ``data``: name,
+    kind and hash of the samples. ``settings``: what else decides the values, such as the size of
+    batches. ``layers``: by pooling, the layers in the order of the model. ``modules``: by pooling,
+    the modules that were watched, whose outputs are these layers. ``n_batches``: how many batches
+    the model was run on.
+    """
+
+    name: str
+    model: Mapping[str, Any]
+    data: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    modules: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    n_batches: int = 0
+
+
+def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
+    """Return the model whose features are in a folder; its layers stay on disk until needed.
+
+    ``folder``: what :func:`extract_features` or ``compare_models(..., save=)`` wrote: the folder of
+    a model, or one that holds the folder of a single model. ``pool``: which pooling, if there are
+    several. The ``traits`` of the subject hold its provenance: ``"model"`` and ``"data"``.
+
+    Raises ``ValueError`` for a folder without features, and where it is not clear which model or
+    pooling is meant.
+    """
+    place = _model_folder(Path(folder))
+    facts = read_facts(place)
+    if not facts.layers:
+        raise ValueError(
+            f"{place} has no complete layers yet: its extraction was interrupted; the same call of "
+            "extract_features continues it"
+        )
+    if pool is None and len(facts.layers) > 1:
+        raise ValueError(
+            f"{place} has several poolings: pass pool={' or '.join(map(repr, facts.layers))}"
+        )
+    if pool is not None and pool not in facts.layers:
+        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(facts.layers)}")
+    subjects = read_subject(place, name=facts.name)
+    return next(s for s in subjects if pool is None or s.traits["pooling"] == pool)
+
+
+def read_facts(folder: Path) -> StoreFacts:
+    """Return what a store is about; ``ValueError`` if the folder is none."""
+    return read_document(folder / FEATURES, _facts_of, "a store of features")
+
+
+def _facts_of(entries: dict[str, Any]) -> StoreFacts:
+    if entries.pop("format") != FORMAT:
+        raise ValueError("it has another format")
+    return StoreFacts(**entries)
+
+
+def feature_folders(folder: Path) -> list[Path]:
+    """Return the folders of models in a folder, itself included, in natural order."""
+    if (folder / FEATURES).is_file():
+        return [folder]
+    return sorted((file.parent for file in folder.glob(f"*/{FEATURES}")), key=natural)
+
+
+def _model_folder(folder: Path) -> Path:
+    places = feature_folders(folder)
+    if not places:
+        raise ValueError(f"{folder} holds no features: no {FEATURES} in it")
+    if len(places) > 1:
+        names = ", ".join(place.name for place in places)
+        raise ValueError(
+            f"{folder} holds the features of several models: {names}; open one of these folders, "
+            "or all by rs.read_subjects"
+        )
+    return places[0]
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Hold a store for one writer; ``ValueError`` while another process has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / ".lock", wait=False) as is_ours:
+        if not is_ours:
+            raise ValueError(f"another process writes features to {folder}; wait for it")
+        yield
+
+
+def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
+    """Return what is in a store of this model, these samples and settings, made if it is new.
+
+    Raises ``ValueError`` if the folder holds another model, other samples, or features that were
+    extracted by other settings.
+    """
+    if not (folder / FEATURES).exists():
+        write_facts(folder, facts)
+        return facts
+    before = read_facts(folder)
+    _check_same(folder, "model", facts.model, before.model, "choose another name or folder")
+    check_data(folder, facts.data, before.data)
+    for name, value in facts.settings.items():
+        if before.settings.get(name) != value:
+            raise ValueError(
+                f"{folder} was extracted with {name}={before.settings.get(name)!r}; pass the same, "
+                "or choose another folder"
+            )
+    return before
+
+
+def _check_same(
+    folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], remedy: str
+) -> None:
+    """Raise ``ValueError`` if a store is about another model, or about other data."""
+    for name in IDENTITY[what]:
+        if None not in (ours.get(name), theirs.get(name)) and ours[name] != theirs[name]:
+            raise ValueError(
+                f"{folder} holds features of another {what} ({name} {theirs[name]}, not "
+                f"{ours[name]}); {remedy}"
+            )
+
+
+def write_facts(folder: Path, facts: StoreFacts) -> None:
+    """Write what a store is about, and the traits by which its layers are read."""
+    entries = {"format": FORMAT, **vars(facts)}
+    if facts.layers:
+        traits = {**DEFAULTS, "name": facts.name}
+        traits["architecture"] = facts.model.get("class", "model")
+        traits |= {"model": dict(facts.model), "data": dict(facts.data)}
+        traits |= {"layers": {pool: list(names) for pool, names in facts.layers.items()}}
+        write_atomically(folder / TRAITS, json.dumps(traits, indent=1) + "\n")
+    write_atomically(folder / FEATURES, json.dumps(entries, indent=1) + "\n")
+
+
+def check_data(folder: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` if a store is about other data."""
+    _check_same(folder, "data", ours, theirs, "choose another folder")
+
+
+def merged(
+    facts: StoreFacts,
+    data: Mapping[str, Any],
+    layers: Mapping[str, Sequence[str]],
+    modules: Sequence[str],
+    order: Sequence[str],
+    *,
+    n_batches: int,
+) -> StoreFacts:
+    """Return what a store is about after a pass that added layers, by pooling, of some modules.
+
+    ``order``: the names of all modules, in whose order the layers come.
+    """
+    places = {name: i for i, name in enumerate(order)}
+
+    def place(layer: str) -> tuple[int, int]:
+        name, _, call = layer.partition("#")
+        return places.get(name, len(places)), int(call or 0)
+
+    all_layers, all_modules = dict(facts.layers), dict(facts.modules)
+    for pooling, names in layers.items():
+        both = dict.fromkeys([*facts.layers.get(pooling, ()), *names])
+        all_layers[pooling] = sorted(both, key=place)
+        both = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
+        all_modules[pooling] = list(both)
+    return replace(
+        facts,
+        data=dict(data),
+        layers=all_layers,
+        modules=all_modules,
+        n_batches=facts.n_batches + n_batches,
+    )
+
+
+def pass_folder(folder: Path, *parts: Any) -> Path:
+    """Return the folder of a pass over the samples, by what it computes."""
+    text = json.dumps(parts, sort_keys=True)
+    return folder / f"{PASS}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def take_in(folder: Path, files: Mapping[str, Path]) -> None:
+    """Move complete arrays into a store, each with a record of its checksum and fingerprint."""
+    for name, file in files.items():
+        path = folder / f"{name}.npy"
+        os.replace(file, path)
+        facts: dict[str, Any] = {}
+        if name not in ("outputs", "labels"):
+            facts = {"fingerprint": fingerprint(Representation(path))}
+        record(path, facts)
+
+
+def write_ids(folder: Path, ids: Sequence[str]) -> None:
+    """Write the names of the samples of all rows."""
+    write_atomically(folder / IDS, json.dumps({"ids": list(ids)}) + "\n")

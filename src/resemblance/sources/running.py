@@ -1,0 +1,107 @@
+"""One call of a model for a batch: the rows of its watched modules, and its logits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .batches import Batch
+from .pooling import Pool, as_numpy, pooling_of, rows_of, values_of
+
+
+class BatchResult(NamedTuple):
+    """The rows of a batch by pooling, and then by (layer, number of its call) in the order of
+    execution, and its logits."""
+
+    rows: dict[str, dict[tuple[str, int], Any]]
+    logits: np.ndarray | None
+
+
+@contextmanager
+def evaluating(torch: Any, model: Any) -> Iterator[Any]:
+    """Yield the device of a model that evaluates without gradients; its modes are restored."""
+    training = [module for module in model.modules() if module.training]
+    weights = next(model.parameters(), None)
+    try:
+        # A loader draws a seed for its workers even when it does not shuffle, so the random state
+        # is restored.
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            model.eval()
+            yield torch.device("cpu") if weights is None else weights.device
+    finally:
+        for module in training:
+            module.training = True
+
+
+def rows_of_batch(
+    model: Any,
+    batch: Batch,
+    modules: Mapping[str, Any],
+    pools: Mapping[str, Pool],
+    *,
+    lenient: bool = False,
+    outputs: bool = True,
+    convert: Callable[[Any], Any] | None = None,
+) -> BatchResult:
+    """Call the model once and return the rows of the watched modules for each pooling.
+
+    ``pools``: poolings by any name. ``lenient``: leave out a result that is not one tensor with a
+    row per sample. ``convert``: how a tensor becomes an array, by default one of NumPy.
+    """
+    calls: Counter[str] = Counter()
+    rows: dict[str, dict[tuple[str, int], Any]] = {name: {} for name in pools}
+
+    def watch(layer: str) -> Callable[..., None]:
+        def hook(module: Any, arguments: Any, result: Any) -> None:
+            if lenient and not _is_plain(result, batch.samples):
+                return
+            calls[layer] += 1
+            call = calls[layer]
+            values = values_of(_tensor(result), layer, batch, convert)
+            for name, pool in pools.items():
+                # Pooled, or copied, at once: the next module may work in place
+                word = pooling_of(pool, layer, call)
+                rows[name][layer, call] = rows_of(values, layer, word, batch.mask)
+
+        return hook
+
+    handles = [module.register_forward_hook(watch(layer)) for layer, module in modules.items()]
+    try:
+        result = model(*batch.arguments, **batch.keywords)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return BatchResult(rows, _logits(result, batch.samples) if outputs else None)
+
+
+def _is_plain(result: Any, samples: int) -> bool:
+    """Return whether a result is one floating tensor that can become one row per sample."""
+    floating = hasattr(result, "is_floating_point") and result.is_floating_point()
+    return bool(floating and 1 <= result.ndim <= 4 and len(result) == samples and result.numel())
+
+
+def _tensor(result: Any) -> Any:
+    """Return the tensor that a result is or begins with."""
+    first = next(iter(result.values()), None) if isinstance(result, Mapping) else result
+    return first[0] if isinstance(first, tuple | list) and first else first
+
+
+def titled(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
+    """Return rows by layer; the calls of a layer with several are ``name#1``, ``name#2`` ..."""
+    several = {layer for layer, call in rows if call > 1}
+    return {f"{k}#{call}" if k in several else k: array for (k, call), array in rows.items()}
+
+
+def _logits(result: Any, samples: int) -> np.ndarray | None:
+    """Return the logits (n, classes) among the results of a model, if there are any."""
+    logits = getattr(result, "logits", None)
+    if logits is None and isinstance(result, Mapping):
+        logits = result.get("logits")
+    elif logits is None:
+        logits = result[0] if isinstance(result, tuple | list) and result else result
+    shape = tuple(getattr(logits, "shape", ()))
+    return as_numpy(logits).copy() if len(shape) == 2 and shape[0] == samples else None

@@ -1,0 +1,227 @@
+"""Stores of features: what is run, resumed, added and refused, and what every command reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import resemblance as rs
+from resemblance.cli import run
+from resemblance.sources.features import FEATURES
+
+SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
+
+
+class Counting(nn.Module):
+    """A network of three blocks that counts its calls, and may fail at one of them."""
+
+    def __init__(self, seed=0, fail_at=None):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.blocks = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+            self.head = nn.Linear(6, 2)
+        self.calls, self.fail_at = 0, fail_at
+
+    def forward(self, x):
+        if self.calls == self.fail_at:
+            raise KeyboardInterrupt
+        self.calls += 1
+        for block in self.blocks:
+            x = torch.relu(block(x))
+        return self.head(x)
+
+
+def extract(model, folder, data=SAMPLES, **options):
+    return rs.extract_features(model, data, folder, batch_size=5, progress=False, **options)
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in sorted(folder.glob("*.npy"))}
+
+
+def test_features_are_those_of_hooks(tmp_path):
+    model = Counting()
+    subject = extract(model, tmp_path / "store", layers="blocks.*", name="net")
+    loader = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
+    direct = rs.subject_from_model(model, loader, [f"blocks.{i}" for i in range(3)])
+    assert list(subject.layers) == list(direct.layers)
+    for layer, r in direct.layers.items():
+        assert (np.asarray(subject.layers[layer].source) == r.source).all()
+        assert isinstance(subject.layers[layer].source, np.memmap)
+    assert (subject.outputs == direct.outputs).all()
+    again = rs.open_features(tmp_path / "store")
+    assert again.name == "net"
+    assert again.traits["model"]["class"].endswith("Counting")
+    assert again.traits["data"]["n_samples"] == 23
+    assert rs.compare([subject, again], measures="cka")["cka"].shape == (6, 6)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 3, 4])
+@pytest.mark.parametrize("as_loader", [False, True])
+def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(tmp_path, stop, as_loader):
+    data = [torch.from_numpy(SAMPLES[i : i + 5]) for i in range(0, 23, 5)] if as_loader else SAMPLES
+    whole = extract(Counting(), tmp_path / "whole", data)
+    with pytest.raises(KeyboardInterrupt):
+        extract(Counting(fail_at=stop), tmp_path / "store", data)
+    if stop:
+        with pytest.raises(ValueError, match="interrupted"):
+            rs.open_features(tmp_path / "store")
+    model = Counting()
+    subject = extract(model, tmp_path / "store", data)
+    assert model.calls == 5 - stop
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    assert subject.last.ids == whole.last.ids
+    assert not list((tmp_path / "store").glob(".pass-*"))
+
+
+def test_nothing_is_run_twice(tmp_path):
+    model = Counting()
+    extract(model, tmp_path, layers="blocks.0", name="net")
+    before = contents(tmp_path)
+    assert model.calls == 5
+    extract(model, tmp_path, layers="blocks.0", name="net")
+    assert model.calls == 5
+    subject = extract(model, tmp_path, layers="blocks.*", name="net")
+    assert model.calls == 10
+    assert list(subject.layers) == ["blocks.0", "blocks.1", "blocks.2"]
+    assert before.items() <= contents(tmp_path).items()
+
+
+def test_several_poolings_in_one_run(tmp_path):
+    class Tokens(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block, self.calls = nn.Identity(), 0
+
+        def forward(self, x):
+            self.calls += 1
+            return {"tokens": self.block(x.reshape(-1, 3, 2))}
+
+    model = Tokens()
+    extract(model, tmp_path, layers="block", pool=["mean", "last"])
+    assert model.calls == 5
+    mean, last = (rs.open_features(tmp_path, pool=pool) for pool in ("mean", "last"))
+    tokens = SAMPLES.reshape(-1, 3, 2)
+    np.testing.assert_allclose(mean.last.source, tokens.mean(1), atol=1e-7)
+    assert (np.asarray(last.last.source) == tokens[:, -1]).all()
+    with pytest.raises(ValueError, match="several poolings"):
+        rs.open_features(tmp_path)
+
+
+def test_another_model_other_data_and_other_batches_are_refused(tmp_path):
+    extract(Counting(), tmp_path, name="net")
+    with pytest.raises(ValueError, match=r"another model .*choose another name"):
+        extract(Counting(seed=1), tmp_path)
+    with pytest.raises(ValueError, match="another data"):
+        extract(Counting(), tmp_path, SAMPLES[::-1].copy())
+    with pytest.raises(ValueError, match="batch_size=5"):
+        rs.extract_features(Counting(), SAMPLES, tmp_path, batch_size=7, progress=False)
+    with pytest.raises(ValueError, match="at least 1"):
+        rs.extract_features(Counting(), SAMPLES, tmp_path, batch_size=0, progress=False)
+
+
+def test_a_loader_that_gives_other_batches_is_noticed(tmp_path):
+    batches = [torch.from_numpy(SAMPLES[i : i + 5]) for i in range(0, 20, 5)]
+    with pytest.raises(KeyboardInterrupt):
+        extract(Counting(fail_at=2), tmp_path, batches)
+    with pytest.raises(ValueError, match="batch 0 is not the one"):
+        extract(Counting(), tmp_path, batches[::-1])
+
+
+def test_where_there_are_no_features(tmp_path):
+    with pytest.raises(ValueError, match="holds no features"):
+        rs.open_features(tmp_path)
+    (tmp_path / FEATURES).write_text("{}")
+    with pytest.raises(ValueError, match="no entry 'format'"):
+        rs.open_features(tmp_path)
+
+
+def test_models_are_compared_in_one_call(tmp_path):
+    a, b = Counting(), Counting(seed=1)
+    scores = rs.compare_models(
+        ("a", a), ("b", b), SAMPLES, layers="blocks.*", measures=["cka", "procrustes"],
+        batch_size=5, save=tmp_path, progress=False,
+    )  # fmt: skip
+    assert scores.rows == tuple(f"{m}/blocks.{i}" for m in "ab" for i in range(3))
+    assert scores.provenance["models"]["a"]["pooling"] == "mean"
+    assert scores.provenance["data"]["n_samples"] == 23
+    assert rs.load(tmp_path / "scores.comparison").provenance == scores.provenance
+    again = rs.compare_models(
+        ("a", a), ("b", b), SAMPLES, more=[("c", Counting(seed=2))], layers="blocks.*",
+        measures=["cka"], batch_size=5, save=tmp_path, progress=False,
+    )  # fmt: skip
+    assert a.calls == b.calls == 5
+    assert (again["cka"][:6, :6] == scores["cka"]).all()
+    assert len(again.rows) == 9
+    twice = rs.compare_models(a, b, SAMPLES, measures="cka", batch_size=5, progress=False)
+    assert twice.rows[4] == "Counting 2/blocks.0"
+    with pytest.raises(ValueError, match="two models are called 'a'"):
+        rs.compare_models(("a", a), ("a", b), SAMPLES, progress=False)
+
+
+def test_every_command_reads_a_folder_of_features(tmp_path, capsys):
+    for name, seed in (("a", 0), ("b", 1)):
+        extract(Counting(seed), tmp_path / name, layers="blocks.*", name=name)
+    assert run(["compare", str(tmp_path), "-m", "cka", "--format", "json"]) == 0
+    names = json.loads(capsys.readouterr().out)["rows"]
+    assert names == [f"{m}/blocks.{i}" for m in "ab" for i in range(3)]
+    folders = [str(tmp_path / "a"), "--against", str(tmp_path / "b")]
+    assert run(["evidence", *folders, "-m", "cka", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1 + 9
+    assert len(rs.read_subjects(tmp_path)) == 2
+
+
+MODELS = """
+import numpy as np, torch
+from torch import nn
+
+def net(seed):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4))
+
+def one(): return net(0)
+def other(): return net(1)
+"""
+
+
+def test_two_models_one_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MODELS)
+    np.save("inputs.npy", SAMPLES)
+    call = ["models", "mine.py:one", "two=mine.py:other", "--data", "inputs.npy"]
+    assert run([*call, "--save", "run", "--html", "page.html"]) == 0
+    printed = capsys.readouterr()
+    assert "wrote page.html, run" in printed.err
+    page = Path("page.html").read_text()
+    assert "two/0" in page
+    assert rs.open_features("run/one").layers["2"].shape == (23, 4)
+    assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1 + 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mine.py:one", "--data", "inputs.npy"], "two models are needed"),
+        (["mine.py:one", "mine.py:none", "--data", "inputs.npy"], "no function 'none'"),
+        (["mine.py:one", "nowhere", "--data", "inputs.npy"], "nowhere"),
+        (["mine.py:one", "mine.py:other", "--data", "nothing.npy"], "nothing.npy"),
+        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "x*"], "no layer"),
+        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--pool", "best"], "pool must"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, capsys, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MODELS)
+    np.save("inputs.npy", SAMPLES)
+    assert run(["models", *arguments]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert words in lines[0]

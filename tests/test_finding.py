@@ -1,0 +1,336 @@
+"""What the page of a comparison leads with: sentences that the numbers carry, and first figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_evidence import arrays, compared, made_evidence
+
+import resemblance as rs
+from resemblance.comparison import Comparison, Diagnostic, Failure, info_of
+from resemblance.report import write_page
+from resemblance.report.comparing.agreement import measure_order
+from resemblance.report.comparing.finding import finding
+from resemblance.report.comparing.models import models_facts, size_words
+from resemblance.report.comparing.shown import shown_of
+from resemblance.report.data import colour_scale
+from resemblance.report.of_comparison import result_of
+from resemblance.report.trees import label_of
+from resemblance.results.figures import Dendrogram, Merge
+from resemblance.results.result import Result, load_result
+from resemblance.results.sections import Section
+
+NAMES = tuple(f"{model}/{layer}" for model in "AB" for layer in ("one", "two", "three"))
+
+
+def made(values, names=NAMES, measures=("cka",), columns=None):
+    """A comparison with these values by measure, or for all of them."""
+    tables = values if isinstance(values, dict) else dict.fromkeys(measures, values)
+    infos = tuple(info_of(rs.get_measure(m)) for m in tables)
+    tables = {i.spec: np.asarray(v, float) for i, v in zip(infos, tables.values())}
+    columns = tuple(columns or names)
+    entry = {"fingerprint": "0", "n_features": 3, "dtype": "float64", "computed_in": "float64"}
+    sides = {"rows": dict.fromkeys(names, entry), "columns": dict.fromkeys(columns, entry)}
+    failures = tuple(
+        Failure(spec, names[i], columns[j], "a reason")
+        for spec, table in tables.items()
+        for i, j in np.argwhere(np.isnan(table))
+    )
+    provenance = {"resemblance": "1", "n_samples": 9, **sides}
+    seconds = dict.fromkeys(tables, 1.0)
+    return Comparison(tuple(names), columns, infos, tables, seconds, failures, provenance)
+
+
+def mixed(between, within=0.5):
+    """Six layers of A and B: ``between`` is (3, 3) for A by B, other pairs are ``within``."""
+    values = np.full((6, 6), within)
+    values[:3, 3:] = between
+    values[3:, :3] = np.transpose(between)
+    np.fill_diagonal(values, 1.0)
+    return values
+
+
+def lines(comparison, **options):
+    return finding(shown_of(comparison, **options)).splitlines()
+
+
+DEPTHS = mixed([[0.9, 0.2, 0.1], [0.3, 0.6, 0.2], [0.1, 0.2, 0.31]])
+
+
+def test_two_models_lead_with_their_layers_of_equal_depth():
+    first, second = lines(made(DEPTHS))
+    assert first == (
+        "Layers of equal depth of A and B are most similar at one (CKA 0.90) and least similar at "
+        "three (0.31)."
+    )
+    assert second == (
+        "For 3 of 3 layers of A, the most similar layer of B is the one of equal depth."
+    )
+
+
+def test_small_is_similar_for_a_distance():
+    first, second = lines(made({"gulp": 1 - DEPTHS}))
+    assert "most similar at one (GULP 0.10) and least similar at three (0.69)" in first
+    assert second.startswith("For 3 of 3 layers")
+
+
+def test_permuted_layers_match_at_another_depth():
+    permuted = DEPTHS[:, [0, 1, 2, 4, 5, 3]][[0, 1, 2, 4, 5, 3]]
+    assert lines(made(permuted))[1].startswith("For 0 of 3 layers of A")
+
+
+def test_identical_models_are_the_most_similar_there_can_be():
+    first, second = lines(made(mixed(np.ones((3, 3)))))
+    assert first == (
+        "Layers of equal depth of A and B all score CKA 1.00, the most similar value there can be."
+    )
+    assert second.endswith("; 3 more share the first place with another layer.")
+    assert second.startswith("For 0 of 3 layers")
+
+
+def test_chance_is_part_of_the_sentence_where_it_is_known():
+    chance = {"cka": {"chance": np.full((6, 6), 0.04)}}
+    known = replace(made(DEPTHS), numbers=chance)
+    end = "; with the samples in random order these pairs score 0.04 on average."
+    assert lines(known)[0].endswith(end)
+    chance["cka"]["chance"][1, 4] = np.nan
+    assert "random order" not in lines(known)[0]
+
+
+def test_a_dead_layer_is_left_out_and_counted():
+    dead = DEPTHS.copy()
+    dead[0, :] = dead[:, 0] = np.nan
+    first, second, third = lines(made(dead))
+    assert "most similar at two (CKA 0.60) and least similar at three" in first
+    assert second.startswith("For 2 of 2 layers of A")
+    assert third == "5 of 15 pairs have no value by CKA: see Failures."
+
+
+def test_no_value_at_all():
+    assert lines(made(np.full((6, 6), np.nan))) == [
+        "CKA has no value for any pair of different representations."
+    ]
+    assert lines(made([[1.0]], ["x"])) == ["There is no pair of different representations."]
+
+
+def test_more_models_are_summed_up_by_medians():
+    names = [f"{m}/{layer}" for m in "ABC" for layer in (1, 2)]
+    values = np.full((6, 6), 0.2)
+    for (i, j), value in {(0, 2): 0.9, (0, 4): 0.8, (2, 4): 0.4, (1, 3): 0.5, (1, 5): 0.3}.items():
+        values[i, j] = values[j, i] = value
+    np.fill_diagonal(values, 1.0)
+    first, second, third = lines(made(values, names))
+    assert first == (
+        "Over 3 pairs of models, layers of equal depth are most similar at 1 (median CKA 0.80) and "
+        "least similar at 2 (0.30)."
+    )
+    assert second == (
+        "On average over depth, A and B are the most similar models (CKA 0.70), B and C the least "
+        "similar (0.30)."
+    )
+    assert third.startswith("In 5 of 6 cases")
+
+
+def test_without_models_the_extremes_and_clear_groups():
+    values = np.full((5, 5), 0.1)
+    values[:2, :2] = values[2:, 2:] = 0.8
+    values[2, 3] = values[3, 2] = 0.9
+    values[0, 4] = values[4, 0] = 0.05
+    np.fill_diagonal(values, 1.0)
+    first, second = lines(made(values, "abcde"))
+    assert first == "Most similar are c and d (CKA 0.90), least similar a and e (0.05)."
+    assert second == (
+        "There are two groups, a, b and c, d, e: every pair within a group is more similar than "
+        "every pair between them."
+    )
+    values[0, 3] = values[3, 0] = 0.85
+    assert len(lines(made(values, "abcde"))) == 1
+
+
+def test_unrelated_representations_claim_no_groups():
+    g = np.random.default_rng(0)
+    comparison = compared({name: g.standard_normal((40, 5)) for name in "abcdef"}, measures=["cka"])
+    (first,) = lines(comparison)
+    assert first.startswith("Most similar are ")
+
+
+@pytest.mark.parametrize(
+    ("values", "names", "words"),
+    [
+        ([[1, 0.5], [0.5, 1]], "ab", "a and b: CKA 0.50."),
+        (np.where(np.eye(3), 1, 0.5), "abc", "All 3 pairs score CKA 0.50."),
+    ],
+)
+def test_small_comparisons(values, names, words):
+    assert lines(made(values, names)) == [words]
+
+
+def test_a_rectangle_compares_models_of_both_sides():
+    between = [[0.9, 0.2, 0.1], [0.3, 0.6, 0.2], [0.1, 0.2, 0.31]]
+    first, second = lines(made(between, NAMES[:3], columns=NAMES[3:]))
+    assert first.startswith("Layers of equal depth of A and B are most similar at one (CKA 0.90)")
+    assert second.startswith("For 3 of 3")
+    (figures,) = (s.figures for s in result_of(made(between, NAMES[:3], columns=NAMES[3:])).sections
+                  if s.name == "similarity")  # fmt: skip
+    assert [figure.name for figure in figures] == ["map", "depths"]
+
+
+def test_measures_that_order_the_pairs_otherwise_are_named():
+    g = np.random.default_rng(0)
+    other = g.uniform(size=(6, 6))
+    tables = {"cka": DEPTHS, "procrustes": 2 - DEPTHS, "mutual_knn": (other + other.T) / 2}
+    last = lines(made(tables))[-1]
+    assert last.startswith("1 of 2 measures of other families orders the pairs otherwise")
+    assert "below 0.5): MutualKNN " in last
+    assert len(lines(made({"cka": DEPTHS, "procrustes": 2 - DEPTHS}))) == 2
+
+
+def test_which_measure_leads():
+    tables = {"gulp": 1 - DEPTHS, "cka": DEPTHS, "cka[estimator=debiased]": DEPTHS}
+    comparison = made(tables)
+    assert shown_of(comparison).leading.spec == "cka[estimator=debiased]"
+    assert shown_of(comparison, measure="gulp").leading.spec == "gulp"
+    dead = made(tables | {"cka[estimator=debiased]": np.full((6, 6), np.nan)})
+    assert shown_of(dead).leading.spec == "cka"
+    with pytest.raises(KeyError, match="no measure"):
+        shown_of(comparison, measure="rsa")
+
+
+def test_values_that_mean_little_are_counted():
+    caveats = (Diagnostic("cka", "A/one", "B/one", "caveat", "fewer samples than features"),)
+    known = replace(made(DEPTHS), caveats=caveats)
+    assert lines(known)[-1] == "1 value of CKA: fewer samples than features."
+
+
+def test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance():
+    comparison = compared(arrays(["A/1", "A/2", "B/1", "B/2"]), measures=("cka",))
+    evidence = made_evidence(comparison)
+    first, _, third = lines(comparison, evidence=evidence)
+    assert first.count("95 % interval") == 2
+    assert third == "6 of 6 pairs are beyond chance by CKA (adjusted p at most 0.05)."
+    names = [s.name for s in result_of(comparison, evidence=evidence).sections]
+    assert names == ["similarity", "depths", "beyond", "values", "measures", "inputs"]
+    line, chance = (
+        result_of(comparison, evidence=evidence)["similarity"].figures[1].figures[0].lines
+    )
+    assert len(line.intervals) == 2
+    assert chance.is_dashed
+
+
+def test_intervals_that_overlap_are_said_to():
+    comparison = made(mixed(np.diag([0.51, 0.50, 0.52])))
+    evidence = made_evidence(comparison, kind="groups")
+    assert "these intervals overlap" in lines(comparison, evidence=evidence)[0]
+
+
+def test_evidence_of_something_else_is_refused():
+    comparison = compared(arrays("ABC"), measures=("cka",))
+    other = made_evidence(compared(arrays("ABCD"), measures=("cka",)))
+    with pytest.raises(ValueError, match=r"4 x 4 .* not of the 3 x 3"):
+        result_of(comparison, evidence=other)
+    more = compared(arrays("ABC"), measures=("cka", "gulp"))
+    with pytest.raises(ValueError, match="nothing of gulp"):
+        result_of(more, evidence=made_evidence(comparison))
+
+
+# ------------------------------------------------------------------------------- figures, sections
+
+
+def test_the_first_section_moves_with_its_selector():
+    choice, *rest = result_of(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))["similarity"].figures
+    assert [option.choices for option in choice.options] == [("CKA",), ("GULP",)]
+    assert [figure.name for figure in rest] == ["depths", "plane", "tree"]
+    assert all(figure.choices == ("CKA", "GULP") for figure in rest)
+    assert rest[0].figures[0].lines[0].points == ((1.0, 0.9), (2.0, 0.6), (3.0, 0.31))
+
+
+def test_a_measure_without_values_has_empty_figures(tmp_path):
+    comparison = made({"cka": DEPTHS, "gulp": np.full((6, 6), np.nan)})
+    page = write_page(comparison, tmp_path / "page.html").read_text("utf-8")
+    assert "There is nothing to draw" in page
+
+
+def test_models_of_unequal_depth_have_their_best_matches():
+    values = np.full((5, 5), 0.3)
+    values[0, 3] = values[1, 3] = values[2, 4] = 0.7
+    values = np.maximum(values, values.T)
+    np.fill_diagonal(values, 1.0)
+    names = ["A/1", "A/2", "A/3", "B/1", "B/2"]
+    figures = result_of(made(values, names))["similarity"].figures
+    matches = figures[1].figures[0]
+    assert figures[1].name == "matches"
+    assert [y for _, y in matches.lines[0].points] == [0.7] * 3
+    assert matches.lines[0].titles[2] == "A/3 and B/2: 0.7"
+
+
+def test_many_measures_have_their_maps_by_family():
+    specs = ["cka", "rsa", "procrustes", "mutual_knn", "gulp"]
+    closed = [s for s in result_of(made(DEPTHS, measures=specs)).sections if s.name[:4] == "maps"]
+    assert all(section.is_closed for section in closed)
+    assert {f.name for section in closed for f in section.figures} == set(specs)
+    assert len(closed) > 1
+
+
+def test_measures_that_agree_are_next_to_each_other():
+    values = np.array([[1, 0.1, 0.9, 0], [0.1, 1, 0, 0.8], [0.9, 0, 1, 0], [0, 0.8, 0, 1]])
+    order = measure_order(values)
+    assert abs(order.index(0) - order.index(2)) == abs(order.index(1) - order.index(3)) == 1
+    assert sorted(measure_order(np.full((3, 3), np.nan))) == [0, 1, 2]
+
+
+def test_one_large_value_does_not_hide_the_others():
+    values = np.array([*np.linspace(0, 1, 19), 50.0])
+    scale = colour_scale(values, (0.0, np.inf))
+    assert scale.limits[1] < 1.01
+    assert "of 20 values lie beyond" in scale.note
+    assert colour_scale(values, (0.0, np.inf), stretch=True).limits == (0.0, 50.0)
+
+
+def test_models_and_data_are_in_the_line_under_the_title():
+    provenance = {
+        "models": {
+            "A": {"source": "all-MiniLM-L6-v2", "parameters": 22_713_216, "pool": "mean"},
+            "B": {"odd": [1, {"x": None}], "flag": True},
+            "C": "not a mapping",
+        },
+        "data": {"name": "SST-2 validation", "n": 872, "unit": "sentences", "hash": "00ff"},
+    }
+    assert models_facts(provenance) == {
+        "A": "all-MiniLM-L6-v2 (22.7 M parameters)",
+        "data": "SST-2 validation, 872 sentences",
+        "pooling": "mean",
+    }
+    comparison = made(DEPTHS)
+    known = replace(comparison, provenance={**comparison.provenance, **provenance})
+    models, data = result_of(known)["models"].tables
+    assert [row[0] for row in models.rows] == ["A", "B"]
+    assert ("hash", "00ff") in data.rows
+    assert models_facts({"models": 3, "data": None}) == {}
+    assert [size_words(n) for n in (7, 1500, 1.1e9)] == ["7", "1.5 k", "1.1 G"]
+
+
+def test_a_result_with_the_new_figures_can_be_saved(tmp_path):
+    result = result_of(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))
+    result.save(tmp_path / "result.json")
+    assert load_result(tmp_path / "result.json").sections == result.sections
+
+
+def test_trees_say_what_is_joined_last_and_must_be_whole():
+    tree = Dendrogram(
+        "t", "T", "d", ("a", "b", "c"), (Merge(0, 2, 0.1), Merge(3, 1, 0.5)), (0, 2, 1)
+    )
+    assert label_of(tree) == "T: tree of 3; joined last, at 0.5: a, c, and b"
+    Result("s", "", (Section("x", "X", "", figures=(tree,)),))
+    for bad in (tree._replace(order=(0, 1)), tree._replace(merges=tree.merges[:1])):
+        with pytest.raises(ValueError, match="leaves"):
+            Result("s", "", (Section("x", "X", "", figures=(bad,)),))
+
+
+def test_large_pages_stay_small(tmp_path):
+    g = np.random.default_rng(0)
+    names = [f"model {i}/layer {j}" for i in range(8) for j in range(12)]
+    values = g.uniform(size=(96, 96))
+    page = write_page(made((values + values.T) / 2, names), tmp_path / "page.html")
+    assert page.stat().st_size < 3_000_000 / 14  # of 24 measures, which share style and script

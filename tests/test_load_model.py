@@ -1,0 +1,332 @@
+"""Models by their folder, name or file, ready to run on samples."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models, pre_tokenizers
+from torch import nn
+
+import resemblance as rs
+from resemblance.sources.models import LoadedModel, load_model, load_samples
+
+TEXTS = ["a film", "a very good film", "no"]
+SIZES = {
+    "vocab_size": 12,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "max_position_embeddings": 16,
+}
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+def tokenizer(**special):
+    words = ["[UNK]", "[PAD]", "[END]", "a", "very", "good", "film"]
+    backend = Tokenizer(
+        models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]")
+    )
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, unk_token="[UNK]", **special
+    )
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return transformers.BertModel(transformers.BertConfig(**SIZES))
+
+
+@pytest.fixture(scope="module")
+def folder(bert, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "tiny-bert"
+    bert.save_pretrained(path)
+    tokenizer(pad_token="[PAD]").save_pretrained(path)
+    return path
+
+
+def layers_of(loaded, samples):
+    batches = [loaded.prepare(samples.batch(i, i + 2)) for i in range(0, len(samples), 2)]
+    return rs.subject_from_model(loaded.module, batches, loaded.blocks, outputs=False).layers
+
+
+# ------------------------------------------------------------------------------------- transformers
+
+
+def test_a_folder_of_transformers(folder, bert):
+    samples = load_samples(TEXTS)
+    loaded = load_model(folder, samples=samples, device="cpu")
+    assert loaded.name == "tiny-bert"
+    assert loaded.blocks == ("embeddings", "encoder.layer.0", "encoder.layer.1")
+    assert not loaded.module.training
+    batch = loaded.prepare(TEXTS)
+    assert batch["attention_mask"].tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
+    assert batch["input_ids"][1].tolist() == [3, 4, 5, 6]
+    layers = layers_of(loaded, samples)
+    assert [layer.shape for layer in layers.values()] == [(3, 8)] * 3
+    with torch.no_grad():
+        alone = bert.eval()(torch.tensor([[3, 6]])).last_hidden_state.mean(1)
+    row = np.asarray(layers["encoder.layer.1"].source)[0]
+    np.testing.assert_allclose(row, alone[0], rtol=1e-4, atol=1e-5)
+    assert load_model(f"hf:{folder}", samples=samples).blocks == loaded.blocks
+
+
+def test_what_is_recorded(folder, bert):
+    facts = load_model(folder, samples=load_samples(TEXTS), device="cpu").facts
+    json.dumps(facts)
+    assert facts["source"] == str(folder)
+    assert facts["class"].endswith("BertModel")
+    assert facts["parameters"] == sum(p.numel() for p in bert.parameters())
+    assert (facts["dtype"], facts["device"], facts["max_length"]) == ("float32", "cpu", 16)
+    assert facts["versions"]["transformers"] == transformers.__version__
+    assert facts["sha256"] == load_model(bert).facts["sha256"]
+    other = transformers.BertModel(transformers.BertConfig(**SIZES))
+    assert facts["sha256"] != load_model(other).facts["sha256"]
+
+
+def test_a_pair_of_a_model_and_its_tokenizer(folder, bert):
+    samples = load_samples(TEXTS)
+    pair = load_model((bert, tokenizer(pad_token="[PAD]")), samples=samples, name="mine")
+    assert pair.name == "mine"
+    named = layers_of(load_model(folder, samples=samples), samples)
+    for layer, values in layers_of(pair, samples).items():
+        np.testing.assert_allclose(values.source, named[layer].source, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match=r"does not know how to read texts; pass \(model, tok"):
+        load_model(bert, samples=samples)
+    with pytest.raises(ValueError, match=r"comes with a tokenizer, which cannot read images"):
+        load_model((bert, tokenizer()), samples=load_samples([Image.new("RGB", (4, 4))]))
+    with pytest.raises(ValueError, match=r"it may not be a model of images; choose other data"):
+        load_model(folder, samples=load_samples([Image.new("RGB", (4, 4))]))
+    with pytest.raises(ValueError, match=r"3 objects are no model"):
+        load_model((bert, 1, 2))
+    with pytest.raises(ValueError, match=r"must be a tokenizer, a processor .*; got int"):
+        load_model((bert, 1))
+
+
+def test_a_decoder_without_padding_is_padded_by_its_end():
+    sizes = {"vocab_size": 12, "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 3}
+    gpt = transformers.GPT2Model(transformers.GPT2Config(**sizes))
+    words = tokenizer(eos_token="[END]", padding_side="left")
+    loaded = load_model((gpt, words), samples=load_samples(TEXTS))
+    batch = loaded.prepare(TEXTS)
+    assert batch["input_ids"].tolist() == [[3, 6, 2], [3, 4, 5], [0, 2, 2]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1], [1, 0, 0]]
+    assert loaded.facts["padded with"] == "[END]"
+    assert loaded.facts["max_length"] == 3
+    assert words.pad_token is None  # that of the caller is as it was
+    last = rs.subject_from_model(gpt, [batch], "blocks", pool="last", outputs=False).last
+    with torch.no_grad():
+        alone = gpt.eval().h[0](gpt.drop(gpt.wte.weight[None, [3, 6]] + gpt.wpe.weight[None, :2]))
+    alone = alone[0] if isinstance(alone, tuple) else alone
+    np.testing.assert_allclose(np.asarray(last.source)[0], alone[0, -1], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=r"no token to pad with"):
+        load_model((gpt, tokenizer()))
+
+
+def test_a_model_of_images_with_its_processor(tmp_path):
+    sizes = {key: value for key, value in SIZES.items() if key[0] not in "vm"}
+    config = transformers.ViTConfig(**sizes, image_size=8, patch_size=4)
+    transformers.ViTModel(config).save_pretrained(tmp_path)
+    about = {"image_processor_type": "ViTImageProcessor", "size": {"height": 8, "width": 8}}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(about))
+    samples = load_samples([Image.new("RGB", (12, 10), (i, 0, 0)) for i in (0, 90, 250)])
+    loaded = load_model(tmp_path, samples=samples)
+    assert loaded.prepare(samples.batch(0, 3))["pixel_values"].shape == (3, 3, 8, 8)
+    assert [layer.shape for layer in layers_of(loaded, samples).values()] == [(3, 8)] * 3
+    arrays = load_model(tmp_path, samples=load_samples(np.zeros((2, 3, 8, 8))))
+    assert arrays.prepare(np.zeros((2, 3, 8, 8))).dtype == torch.float32
+
+
+def test_folders_that_cannot_be_read(folder, tmp_path):
+    (tmp_path / "config.json").write_text((folder / "config.json").read_text())
+    with pytest.raises(ValueError, match=r"cannot be read by transformers.AutoModel .*; check its"):
+        load_model(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    few = {name: weight for name, weight in weights.items() if "encoder" not in name}
+    save_file(few, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match=r"lacks \d+ weights of a BertModel.*would be random"):
+        load_model(tmp_path)
+
+
+def test_a_head_that_a_checkpoint_lacks_is_recorded(tmp_path):
+    model = transformers.BertForMaskedLM(transformers.BertConfig(**SIZES))
+    model.save_pretrained(tmp_path)
+    facts = load_model(tmp_path).facts
+    assert facts["weights drawn at random"] == ["pooler.dense.bias", "pooler.dense.weight"]
+
+
+def test_of_an_encoder_and_a_decoder_the_encoder(tmp_path):
+    sizes = {"vocab_size": 12, "d_model": 8, "num_layers": 1, "num_heads": 2, "d_kv": 4, "d_ff": 8}
+    transformers.T5Model(transformers.T5Config(**sizes)).save_pretrained(tmp_path)
+    tokenizer(pad_token="[PAD]").save_pretrained(tmp_path)
+    loaded = load_model(tmp_path, samples=load_samples(TEXTS))
+    assert loaded.facts["part"] == "encoder"
+    assert list(layers_of(loaded, load_samples(TEXTS))) == ["embed_tokens", "block.0"]
+
+
+# --------------------------------------------------------------------------------- files and others
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.act = nn.Linear(3, 3), nn.ReLU()
+
+    def forward(self, x):
+        return self.act(self.linear(x))
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(), Block()])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_modules_and_arrays():
+    model, samples = Network().train(), load_samples(np.arange(12.0).reshape(4, 3))
+    loaded = load_model(model, samples=samples)
+    assert (loaded.name, loaded.blocks) == ("Network", ("blocks.0", "blocks.1"))
+    assert model.training  # it is the caller's
+    assert loaded.prepare(samples.batch(0, 2)).dtype == torch.float32
+    assert load_model(model.double()).prepare(np.zeros((1, 3), ">f4")).dtype == torch.float64
+    assert load_model(model).prepare(np.zeros((1, 3), np.uint8)).dtype == torch.uint8
+    assert load_model(model, samples=load_samples([torch.eye(3)])).prepare is None
+    pair = load_model(
+        (model, lambda texts: torch.zeros(len(texts), 3)), samples=load_samples(["a"])
+    )
+    assert pair.prepare(["a", "b"]).shape == (2, 3)
+
+
+def test_an_exported_program(tmp_path):
+    model, x = Network().eval(), torch.randn(4, 3)
+    rows = ({0: torch.export.Dim("rows")},)
+    torch.export.save(torch.export.export(model, (x,), dynamic_shapes=rows), tmp_path / "net.pt2")
+    loaded = load_model(tmp_path / "net.pt2")
+    assert (loaded.name, loaded.blocks) == ("net", ("blocks.0", "blocks.1"))
+    expected = rs.subject_from_model(model, [x], "blocks").layers
+    actual = layers_of(loaded, load_samples(x))
+    for name, layer in actual.items():
+        np.testing.assert_allclose(layer.source, expected[name].source, rtol=1e-5, atol=1e-6)
+    (tmp_path / "bad.pt2").write_bytes(b"x")
+    with pytest.raises(ValueError, match=r"cannot be read by torch.export.load"):
+        load_model(tmp_path / "bad.pt2")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_files_that_cannot_be_watched_or_may_run_code(tmp_path):
+    script = torch.jit.trace(Network().eval(), torch.randn(2, 3))
+    torch.jit.save(script, tmp_path / "net.ts")
+    torch.save(Network().state_dict(), tmp_path / "net.pt")
+    (tmp_path / "net.pkl").write_bytes(pickle.dumps(3))
+    with pytest.raises(ValueError, match=r"is TorchScript, which does not show .* as file.py:fun"):
+        load_model(tmp_path / "net.ts")
+    for name in ("net.pt", "net.pkl"):
+        with pytest.raises(ValueError, match=r"is a pickle, which may run code .*; write a"):
+            load_model(tmp_path / name)
+    with pytest.raises(ValueError, match=r"ScriptModule|cannot be watched: it is TorchScript"):
+        load_model(script)
+
+
+def test_functions_in_files(tmp_path):
+    file = tmp_path / "nets.py"
+    file.write_text(
+        "import torch\n"
+        "def plain():\n    return torch.nn.Linear(3, 2)\n"
+        "def pair():\n    return plain(), lambda texts: torch.ones(len(texts), 3)\n"
+        "def word():\n    return 'x'\n"
+        "def nothing():\n    return None\n"
+    )
+    plain = load_model(f"{file}:plain")
+    assert (plain.name, plain.blocks, plain.module.training) == ("plain", ("model",), False)
+    assert plain.facts["source"] == f"{file}:plain"
+    pair = load_model(f"{file}:pair", samples=load_samples(TEXTS), name="two")
+    assert (pair.name, pair.prepare(TEXTS).shape) == ("two", (3, 3))
+    assert load_model(pair) == pair
+    with pytest.raises(ValueError, match=r"returns 'x'; name that as the model"):
+        load_model(f"{file}:word")
+    with pytest.raises(ValueError, match=r"is a NoneType, not a torch.nn.Module"):
+        load_model(f"{file}:nothing")
+    with pytest.raises(ValueError, match=r"has no function 'other'"):
+        load_model(f"{file}:other")
+
+
+@pytest.mark.parametrize("spec", ["no/such/folder", "bert-base-uncased", "timm:", "model.onnx"])
+def test_words_that_are_no_models(spec):
+    with pytest.raises(ValueError, match=f"{spec!r} is no model; model may be a folder with confi"):
+        load_model(spec)
+
+
+# --------------------------------------------------------------- timm and torchvision, as stand-ins
+
+
+def transform(image):
+    return torch.from_numpy(np.array(image)).float().mean((0, 1))
+
+
+def module(name, **content):
+    created = ModuleType(name)
+    vars(created).update(content, __version__="0")
+    return created
+
+
+def test_timm(monkeypatch):
+    def create_model(model_name, pretrained=False, **kwargs):
+        if model_name != "tiny":
+            raise RuntimeError("Unknown model")
+        assert pretrained
+        return Network()
+
+    def resolve_data_config(args=None, pretrained_cfg=None, model=None):
+        assert model is not None
+        return {"input_size": (3, 4, 4)}
+
+    data = module(
+        "timm.data",
+        resolve_data_config=resolve_data_config,
+        create_transform=lambda input_size, is_training=False: transform,
+    )
+    monkeypatch.setitem(sys.modules, "timm", module("timm", create_model=create_model, data=data))
+    monkeypatch.setitem(sys.modules, "timm.data", data)
+    samples = load_samples([Image.new("RGB", (4, 4), (i, 1, 2)) for i in range(3)])
+    loaded = load_model("timm:tiny", samples=samples)
+    assert (loaded.name, loaded.blocks) == ("tiny", ("blocks.0", "blocks.1"))
+    assert loaded.prepare(samples.batch(0, 3)).tolist() == [[i, 1, 2] for i in range(3)]
+    with pytest.raises(ValueError, match=r"timm cannot load 'huge' .*Unknown model.*; check the"):
+        load_model("timm:huge")
+
+
+def test_torchvision(monkeypatch):
+    def get_model(name, **config):
+        assert config == {"weights": "DEFAULT"}
+        return Network()
+
+    weights = SimpleNamespace(DEFAULT=SimpleNamespace(transforms=lambda: transform))
+    models_ = module("models", get_model=get_model, get_model_weights=lambda name: weights)
+    monkeypatch.setitem(sys.modules, "torchvision", module("torchvision", models=models_))
+    monkeypatch.setitem(sys.modules, "torchvision.models", models_)
+    samples = load_samples([Image.new("RGB", (4, 4), (9, 1, 2))])
+    loaded = load_model("torchvision:resnet18", samples=samples, name="net")
+    assert (loaded.name, loaded.facts["source"]) == ("net", "torchvision:resnet18")
+    assert [layer.shape for layer in layers_of(loaded, samples).values()] == [(1, 3)] * 2
+    assert isinstance(loaded, LoadedModel)
