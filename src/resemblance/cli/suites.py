@@ -321,7 +321,8 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
         check_page(output)
         check_targets("html", (), None, output, None)
         result = result_of(suite, study, **{p.name: words[p.name] for p in parameters})
-        page = write_page(result, output or study / "index.html")
+        runs = provenance_of_runs(study)
+        page = write_page(result, output or study / "index.html", provenance=runs)
         print(f"Open {page.resolve()}")
         show_page(page, words["opened"])
 
