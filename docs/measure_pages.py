@@ -56,7 +56,7 @@ def advice(m: rs.Measure) -> str:
     """Return when to use a measure, and what to beware of."""
     use, beware = (text.replace("`", "``") for text in ADVICE[m.name])
     when = m.uninformative_when
-    little = f"\n\n**When a value says little.** {when} {NEAR}" if when else ""
+    little = f"\n\n**Uninformative values.** {when} {NEAR}" if when else ""
     return f"**Use it when** {use}\n\n**Beware.** {beware}{little}"
 
 

@@ -331,7 +331,7 @@ def write_bomb(path):
     ("words", "message"),
     [
         ("compare", "Missing argument"),
-        ("compare a.npy", "two representations are needed"),
+        ("compare a.npy", "a comparison needs two representations"),
         ("compare missing.npy a.npy", "missing.npy does not exist"),
         ("compare empty a.npy", "empty holds no .npy or .npz file"),
         ("compare text.txt a.npy", "text.txt is neither"),
@@ -353,7 +353,7 @@ def write_bomb(path):
         ("compare a.npy b.npy -m gone.py:x", "gone.py does not exist"),
         (
             "compare a.npy b.npy -m own.py",
-            "own.py is a file: say which of its measures, own.py:NAME",
+            "own.py is a file: name one of its measures, own.py:NAME",
         ),
         (
             "compare a.npy procrustes -m cka",
@@ -670,7 +670,7 @@ def test_results_and_messages_are_separate_streams():
     running = process("compare", "a.npy", "nan.npy", "-m", "cka", "--format", "json")
     out, err = running.communicate(timeout=60)
     assert running.returncode == 1
-    assert json.loads(out)["records"][0]["value"] == 1.0
+    assert json.loads(out)["records"][0]["value"] == pytest.approx(1)
     assert err.startswith("error: 3 of 4")
     assert "Traceback" not in err
 

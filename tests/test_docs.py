@@ -128,7 +128,8 @@ def test_options_in_commands_exist(page: Path) -> None:
     from resemblance.cli import commands
 
     for fence in fences(page):
-        for line in re.findall(r"^(?:\$ )?resemblance (.*)$", fence.text, flags=re.MULTILINE):
+        text = fence.text.replace("\\\n", " ")
+        for line in re.findall(r"^(?:\$ )?resemblance (.*)$", text, flags=re.MULTILINE):
             command: Any = typer.main.get_command(commands)
             words = shlex.split(line, comments=True)
             while words and words[0] in getattr(command, "commands", {}):

@@ -338,6 +338,6 @@ def test_long_work_is_announced_on_a_terminal(folder, capsys, monkeypatch, quiet
     assert "--plan" not in capsys.readouterr().err
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert cli.run([*FILES, "-m", "cka", *quiet]) == 0
-    assert bool(re.search(r"about .* of CPU, .*; --plan says more", capsys.readouterr().err)) == (
+    assert bool(re.search(r"about .* of CPU, .*; --plan shows more", capsys.readouterr().err)) == (
         not quiet
     )

@@ -671,7 +671,7 @@ def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
 
 
 def test_labels_are_spelled_out(page):
-    assert "<dt>OrthProc</dt><dd>Orthogonal Procrustes distance" in page
+    assert '<dt id="label-OrthProc">OrthProc</dt><dd>Orthogonal Procrustes distance' in page
 
 
 def test_what_a_notebook_shows(facts, result):

@@ -331,9 +331,12 @@ def test_a_study_does_not_know_of_data_that_were_not_there(data, study):
 
 
 COMMAND_MISTAKES = [
-    (["--format", "json"], "--format is of --plan; resemblance resi results STUDY --format json"),
+    (
+        ["--format", "json"],
+        "--format belongs to --plan; resemblance resi results STUDY --format json",
+    ),
     (["--plan", "--samples", "-1"], "samples must be a whole number of at least 2; got -1"),
-    (["--plan", "--models", "."], "--models brings models along"),
+    (["--plan", "--models", "."], "--models names existing models"),
 ]
 
 

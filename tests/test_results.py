@@ -850,6 +850,15 @@ def test_labels_are_spelled_out(tmp_path):
     assert 'id="labels"' not in written(own, tmp_path)
 
 
+def test_boxes_of_a_group_have_one_colour_that_is_explained():
+    boxes = [
+        Box(name, (1.0, 2.0), (), group) for name, group in (("a", "x"), ("b", "y"), ("c", "x"))
+    ]
+    svg = rows.boxes(Boxes("b", "B", "rank", (*boxes, Box("d", (1.0,)))))
+    assert re.findall(r'class="box( c\d)?"', svg) == [" c0", " c1", " c0", "", " c0", " c1"]
+    assert re.findall(r'class="name">([xy])<', svg) == ["x", "y"]
+
+
 def test_ranks_begin_at_1(tmp_path):
     ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
     dots = rows.bars(ranked._replace(is_dotted=True))

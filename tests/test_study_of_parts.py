@@ -290,7 +290,7 @@ def test_errors_of_other_kinds_and_in_conclusions_name_the_experiment(tmp_path):
 
 def test_a_section_with_nan_is_an_error_that_names_it(tmp_path):
     table = Table("t", "T", ("x",), ((math.nan,),))
-    with pytest.raises(ValueError, match="section 'sums' has something that cannot be saved"):
+    with pytest.raises(ValueError, match="section 'sums' contains a value that cannot be saved"):
         run(tmp_path, SUMS._replace(conclude=lambda *given: Section("sums", "S", "", (table,))))
 
 

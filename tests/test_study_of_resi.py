@@ -525,4 +525,4 @@ def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, c
     with pytest.raises(ValueError, match="use another folder"):
         run(tmp_path / "study", models="models", measures=["cka"])
     assert cli.run(["resi", "run", "s", "--models", "models", "--suite", "slice"]) == 2
-    assert "models brings models along" in capsys.readouterr().err
+    assert "models names existing models" in capsys.readouterr().err

@@ -111,3 +111,11 @@ def test_the_graphs_give_the_stored_numbers_again(
 
 def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
+
+
+def test_the_pictures_of_the_readme_are_those_of_the_tutorial() -> None:
+    sys.path.insert(0, str(DOCS))
+    import make_two_models
+
+    for name, content in make_two_models.pictures().items():
+        assert (DOCS / "_static" / name).read_bytes() == content

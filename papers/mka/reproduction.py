@@ -20,7 +20,7 @@ PAPER = Paper(
     sizes={"small": "small", "default": "default", "paper": "paper"},
     heading="MKA: manifold approximation and kernel alignment",
     introduction=(
-        "Swiss rolls, rings, clusters and spots, after Islam, Liu and Sarkar 2025 (arXiv "
+        "Swiss rolls, rings, clusters and Gaussian blobs, after Islam, Liu and Sarkar 2025 (arXiv "
         "2510.22953). The paper shows figures without numbers, so its numbers here were computed "
         "with the authors' code on the same shapes."
     ),

@@ -33,6 +33,7 @@ from .options import (
     chosen_measures,
     examples,
 )
+from .typed import run_provenance
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 LONG = 60  # seconds of work that are announced
@@ -76,37 +77,46 @@ Measures = Annotated[
     typer.Option(
         "--measures",
         "-m",
-        help="Names, labels, cka\\[kernel=rbf], presets, or file.py:mine (runs it).",
+        help="Names, labels, cka\\[kernel=rbf], presets, or file.py:name, which is run.",
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")
+    str | None,
+    typer.Option(help="table, json, csv or parquet; default: by the suffix of --output."),
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the results here, not out.")
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Write the results to this file instead of standard output."
+    ),
 ]
 Page = Annotated[Path | None, typer.Option(help="Write a page with heat maps.")]
 Save = Annotated[
-    Path | None, typer.Option(help="Keep every result here at once; a later run continues.")
+    Path | None,
+    typer.Option(
+        help="Save each result to this file as soon as it is computed; an "
+        "interrupted run can resume."
+    ),
 ]
 Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Processes; default: this one.")
+    int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes; default: 1.")
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Computes on the Dask cluster of this address, not here.")
+    str | None,
+    typer.Option(help="Compute on the Dask cluster at this address instead of this machine."),
 ]
-Planned = Annotated[
-    bool, typer.Option("--plan", help="Say how long it will take and how much memory; no more.")
-]
+Planned = Annotated[bool, typer.Option("--plan", help="Estimate time and memory, and stop.")]
 Streamed = Annotated[
-    bool,
-    typer.Option("--stream", help="Read samples in batches and keep sums: resemblance stream."),
+    bool, typer.Option("--stream", help="Read the samples in batches, as resemblance stream does.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
+]
 
 
 def compare_command(
+    context: typer.Context,
     inputs: Inputs,
     measures: Measures = None,
     pool: Pool = "",
@@ -124,13 +134,13 @@ def compare_command(
 ) -> int:
     """Compare representations (samples, features) of the same samples by many measures.
 
-    The results go to standard output, the progress to standard error.
+    Results go to standard output, progress to standard error.
     """
     check_opened(opened, html)
     if streamed:
         refused = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
         refused["--pool"] = pool
-        return _stream(inputs, measures, refused, (format, output, html, opened, quiet))
+        return _stream(context, inputs, measures, refused, (format, output, html, opened, quiet))
     kind = choose_format(format, output)
     check_targets(kind, inputs, output, html, save)
     parse_bytes(memory)
@@ -145,7 +155,9 @@ def compare_command(
                 emit_forecast(plan(representations, **work), kind, output)
                 return 0
             comparison = _compared(representations, work, not quiet and sys.stderr.isatty())
-        _write(comparison, kind, output, html)
+        emit(comparison, kind, output)
+        if html:
+            write_page(comparison, html, provenance=run_provenance(context))
     except KeyboardInterrupt:
         return interrupted(save)
     finish((output, html, save), html if opened else None, quiet)
@@ -162,6 +174,7 @@ def _compared(
 
 
 def _stream(
+    context: typer.Context,
     inputs: list[str],
     measures: list[str] | None,
     refused: dict[str, Any],
@@ -177,18 +190,18 @@ def _stream(
         )
     kind, output, html, opened, quiet = shown
     return stream_command(
-        inputs, measures, format=kind, output=output, html=html, opened=opened, quiet=quiet
+        context, inputs, measures, format=kind, output=output, html=html, opened=opened, quiet=quiet
     )
 
 
 def measures_command(
-    family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
+    family: Annotated[str | None, typer.Option(help="Only measures of this family.")] = None,
     invariant_to: Annotated[
-        list[str] | None, typer.Option(help="Only what is invariant to this (repeatable).")
+        list[str] | None, typer.Option(help="Only measures invariant to this (repeatable).")
     ] = None,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
 ) -> None:
-    """List the measures with what is claimed, and tested, of each."""
+    """List the measures with their claims, all of which are tested."""
     from ..report.terminal import measure_legend, measure_record, measure_table
 
     check_choice("format", format, ("table", "json"))
@@ -221,7 +234,7 @@ def _read(inputs: list[str], pool: str) -> Mapping[str, Any]:
     check_inputs(inputs)
     representations = read_inputs(inputs, pool)
     if len(representations) < 2:
-        raise ValueError(f"two representations are needed for a comparison; {inputs[0]} is one")
+        raise ValueError(f"a comparison needs two representations; {inputs[0]} is one")
     return representations
 
 
@@ -236,12 +249,6 @@ def read_inputs(inputs: list[str], pool: str) -> dict[str, Any]:
         if text == str(error):
             raise
         raise ValueError(text) from error
-
-
-def _write(comparison: Comparison, kind: str, output: Path | None, html: Path | None) -> None:
-    emit(comparison, kind, output)
-    if html:
-        write_page(comparison, html)
 
 
 def verdict(comparison: Comparison, quiet: bool) -> int:
@@ -265,7 +272,7 @@ def verdict(comparison: Comparison, quiet: bool) -> int:
 def announce(forecast: Forecast) -> None:
     """Say on standard error what a long comparison will take."""
     if forecast.seconds > LONG:
-        print(f"{forecast.line}; --plan says more", file=sys.stderr)
+        print(f"{forecast.line}; --plan shows more", file=sys.stderr)
 
 
 def interrupted(save: Path | None, results: str = "results") -> int:

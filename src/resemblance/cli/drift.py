@@ -32,10 +32,10 @@ For = Annotated[
     str,
     typer.Option(
         "--for",
-        help="What counts as drift. index: all that breaks a search among old vectors by new "
-        "ones, the strictest. head: all that breaks a classifier trained on the old version. "
-        "geometry: only what no rotation, translation or rescaling can undo; code 0 then says "
-        "nothing about old vectors or heads.",
+        help="What counts as drift. index (the strictest): whatever breaks a search among old "
+        "vectors by new ones. head: whatever breaks a classifier trained on the old version. "
+        "geometry: only what no rotation, translation or rescaling can undo; exit code 0 then "
+        "does not cover old vectors or heads.",
     ),
 ]
 Threshold = Annotated[
@@ -64,16 +64,25 @@ Reference = Annotated[
     Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
 ]
 Current = Annotated[
-    Path, typer.Argument(help="The version in question, of the same samples in the same order.")
+    Path, typer.Argument(help="The current version, of the same samples in the same order.")
 ]
-Tolerance = Annotated[float, typer.Option(help="Size of that noise, in radii of the reference.")]
-Labels = Annotated[Path | None, typer.Option(help="A .npy file with the class of every sample.")]
+Tolerance = Annotated[
+    float,
+    typer.Option(help="Size of the noise of a calibrated threshold, in radii of the reference."),
+]
+Labels = Annotated[Path | None, typer.Option(help="A .npy file with the class of each sample.")]
 Page = Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")]
-Format = Annotated[str | None, typer.Option(help="table or json; by default as --output says.")]
-Neighbours = Annotated[int, typer.Option("--k", min=1, help="Nearest neighbours of every sample.")]
-Draws = Annotated[int, typer.Option(min=10, help="Random halves for intervals and thresholds.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages but errors.")]
+Format = Annotated[
+    str | None, typer.Option(help="table or json; default: by the suffix of --output.")
+]
+Neighbours = Annotated[int, typer.Option("--k", min=1, help="Number of nearest neighbours.")]
+Draws = Annotated[
+    int, typer.Option(min=10, help="Number of random halves for intervals and thresholds.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
+]
 
 
 def drift_command(
@@ -94,12 +103,12 @@ def drift_command(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> int:
-    """Say whether, how much, and how a representation changed between two versions of a model.
+    """Report whether, how much and how a representation changed between two versions of a model.
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
-    What it covers is the choice of --for: with "geometry", a rotation passes, though old and new
-    vectors cannot be compared. Drifts are averages: a few samples that changed may pass. Rows in
-    another order never do.
+    --for sets what counts: with "geometry" a rotation passes, although old and new vectors cannot
+    be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
+    never pass.
     """
     check_opened(opened, html)
     format = choose_format(format, output, ("table", "json"))

@@ -76,8 +76,7 @@ def _own_models(
 
 RESI = SuiteCommands(
     "resi",
-    "The ReSi benchmark: do measures of similarity find what they should? Six tests on models of "
-    "three domains.",
+    "The ReSi benchmark: six tests of similarity measures on models of three domains.",
     run_resi,
     tuple(resi.SIZES),
     lambda options: [PRESETS[str(options["protocol"])]],
@@ -114,8 +113,7 @@ def evaluate_command() -> Callable[..., int]:
     """Return the command that does the sensitivity benchmark on models of a user's own."""
     command = run_command(SENSITIVITY._replace(domains=(), options=_own_models))
     command.__doc__ = (
-        "Do the benchmarks that models of your own can make, say which they cannot, and write a "
-        "report."
+        "Run the benchmarks that models of your own allow, list the others, and write a report."
     )
     return command
 
@@ -123,10 +121,10 @@ def evaluate_command() -> Callable[..., int]:
 def transformations_command(
     array: Annotated[Path, typer.Argument(help="A .npy file, (samples, features).")],
     seed: Annotated[
-        int, typer.Option(help="Of projections, chosen features, noise and splits.")
+        int, typer.Option(help="Random seed of projections, features, noise and splits.")
     ] = 320,
     splits: Annotated[
-        int, typer.Option("--splits", "-k", min=1, help="Splits of the features.")
+        int, typer.Option("--splits", "-k", min=1, help="Number of splits of the features.")
     ] = 30,
 ) -> None:
     """Transform a representation as the paper does, and print stability and similarity."""

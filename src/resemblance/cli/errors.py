@@ -91,7 +91,7 @@ def _internal(error: Exception) -> int:
     what = " ".join(f"{type(error).__name__}: {error}".split())
     print(
         f"internal error: {what} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})\n"
-        f"This is a defect of resemblance. Please report it, with what the command prints with "
+        f"This is a bug in resemblance. Please report it with the output of the command under "
         f"{DEBUG}=1.",
         file=sys.stderr,
     )

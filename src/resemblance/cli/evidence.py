@@ -1,4 +1,4 @@
-"""The command that says how sure similarities are: intervals, chance and p-values."""
+"""The command that measures how sure similarities are: intervals, chance and p-values."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from .executors import executors
 from .labels import check_count, read_labels
 from .opening import Opened, check_opened, finish
 from .options import check_inputs, check_targets, choose_format, chosen_measures
+from .typed import run_provenance
 
 EVIDENCE = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -48,15 +49,15 @@ Against = Annotated[
     list[str] | None,
     typer.Option(
         "--against",
-        help="Compare the inputs with these, not with each other: the columns of a map "
-        "(repeatable).",
+        help="Compare the inputs with these instead of with each other; they are the columns of a "
+        "map (repeatable).",
     ),
 ]
 Within = Annotated[
     Path | None,
     typer.Option(
-        help="A label per sample (.npy, .npz, .csv, .txt): samples change places only inside "
-        "groups of equal labels, so what the groups share counts as chance."
+        help="A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
+        "groups of equal labels, so what a group shares counts as chance."
     ),
 ]
 Blocks = Annotated[
@@ -67,14 +68,17 @@ Blocks = Annotated[
     ),
 ]
 Series = Annotated[
-    bool, typer.Option("--series", help="The samples are in the order of time: shift them.")
+    bool, typer.Option("--series", help="The samples are a time series: shift them in time.")
 ]
-Draws = Annotated[int, typer.Option(min=1, help="Orders of the samples, where any are drawn.")]
-Level = Annotated[float, typer.Option(help="Level of the intervals.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+Draws = Annotated[
+    int, typer.Option(min=1, help="Number of permutations, for measures that need them.")
+]
+Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
 def evidence_command(
+    context: typer.Context,
     inputs: Inputs,
     measures: Measures = None,
     against: Against = None,
@@ -95,11 +99,11 @@ def evidence_command(
     scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> int:
-    """Say how sure similarities are: intervals, chance levels and p-values of many measures.
+    """Compute intervals, chance levels and p-values of similarities, by many measures.
 
-    The null hypothesis is that the samples of two representations are unrelated; say by --within,
-    --blocks or --series which samples do not change places freely. The results go to standard
-    output, the progress to standard error.
+    The null hypothesis is that the samples of two representations are unrelated. Use --within,
+    --blocks or --series for samples that are not exchangeable: they share classes, depend on each
+    other, or form a time series. Results go to standard output, progress to standard error.
     """
     check_opened(opened, html)
     kind, columns = choose_format(format, output), list(against or ())
@@ -116,10 +120,11 @@ def evidence_command(
         check_count(labels, n, path, f"--{option}")
     options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
     target = (kind, output, html, html if opened else None)
-    return _carry_out(sides, options, (jobs, scheduler), target, quiet)
+    return _carry_out(context, sides, options, (jobs, scheduler), target, quiet)
 
 
 def _carry_out(
+    context: typer.Context,
     sides: list[Any],
     options: dict[str, Any],
     where: tuple[int | None, str | None],
@@ -135,7 +140,7 @@ def _carry_out(
             result = _computed(sides, options | {"executor": executor})
         emit(result, kind, output)
         if html:
-            write_page(result, html)
+            write_page(result, html, provenance=run_provenance(context))
     except KeyboardInterrupt:
         return interrupted(save, "values, and what was drawn so far,")
     finish((output, html, save), page, quiet)

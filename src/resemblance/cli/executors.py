@@ -47,12 +47,12 @@ def executors(
     """
     if scheduler is None:
         if gpu_resource:
-            raise ValueError("--gpu-resource is of the workers of a cluster: give --scheduler, too")
+            raise ValueError("--gpu-resource is for workers of a cluster: give --scheduler, too")
         with processes(jobs or os.cpu_count() or 1) as executor:
             yield Executors(executor)
         return
     if jobs is not None:
-        raise ValueError("--jobs are processes here, --scheduler is a cluster: give one of them")
+        raise ValueError("--jobs sets local processes, --scheduler a cluster: give one of them")
     with _connected(scheduler) as client:
         trainer = None
         if gpu_resource:

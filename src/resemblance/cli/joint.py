@@ -29,12 +29,16 @@ def joint_command(
         list[Path], typer.Argument(help="Folders of studies, each of another suite.")
     ],
     format: Annotated[
-        str | None, typer.Option(help="table, json, csv or parquet; default: as --output says.")
+        str | None,
+        typer.Option(help="table, json, csv or parquet; default: by the suffix of --output."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the ranking here, not out.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the ranking to this file instead of standard output."
+        ),
     ] = None,
-    html: Annotated[Path, typer.Option(help="Write the page here.")] = Path("joint.html"),
+    html: Annotated[Path, typer.Option(help="Write the page to this file.")] = Path("joint.html"),
     opened: Opened = False,
 ) -> None:
     """Rank the measures that several suites share, and judge the conclusions of their papers.

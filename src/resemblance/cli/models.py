@@ -23,6 +23,7 @@ from .comparing import Format, Output, Page, Quiet, interrupted, verdict
 from .comparing import Measures as MeasureNames
 from .opening import Opened, check_opened, finish
 from .options import check_targets, choose_format, chosen_measures, own_function
+from .typed import run_provenance
 
 MODELS = (
     "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
@@ -70,6 +71,7 @@ Folder = Annotated[
 
 
 def models_command(
+    context: typer.Context,
     models: Models,
     data: Data,
     column: Column = None,
@@ -112,7 +114,7 @@ def models_command(
         return _interrupted(save)
     emit(comparison, kind, output)
     if html:
-        write_page(comparison, html, evidence=sure)
+        write_page(comparison, html, evidence=sure, provenance=run_provenance(context))
     finish((output, html, save), html if opened else None, quiet)
     return verdict(comparison, quiet)
 

@@ -55,7 +55,7 @@ def with_own_measures(
 def _own_measure_or_spec(spec: str) -> Measure | str:
     match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
     if match is None and spec.endswith(".py"):
-        raise ValueError(f"{spec} is a file: say which of its measures, {spec}:NAME")
+        raise ValueError(f"{spec} is a file: name one of its measures, {spec}:NAME")
     if match is None:
         return spec
     measure = own_measure(Path(match[1]), match[2])
@@ -160,7 +160,7 @@ def choose_format(format: str | None, output: Path | None, known: Sequence[str] 
     if format is None and suffix not in ("", "txt", *known):
         suffixes = ", ".join(f".{kind}" for kind in ("txt", *known) if kind != "table")
         raise ValueError(
-            f"{output}: nothing is written as .{suffix}; choose one of {suffixes}, or say --format"
+            f"{output}: nothing is written as .{suffix}; choose one of {suffixes}, or set --format"
         )
     kind = format or (suffix if suffix in known else "table")
     check_choice("format", kind, known)

@@ -46,31 +46,45 @@ COMMON = (  # of the command ``run``, for all suites
     option(
         "measure",
         list[str] | None,
-        "Adds a measure to the usual, or to those of --measures; file.py:mine runs it "
-        "(repeatable).",
+        "Add a measure to the usual ones, or to --measures; file.py:name is run (repeatable).",
     ),
     option(
-        "measures", list[str] | None, "Replaces the usual measures by these.", "--measures", "-m"
+        "measures", list[str] | None, "Use these instead of the usual measures.", "--measures", "-m"
     ),
     option(
         "claims",
         str | None,
-        "Judges the claims of a paper: FILE.py:NAME, functions by the name of a section.",
+        "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
     ),
-    option("jobs", int | None, "Processes; default: all processors.", "--jobs", "-j", min=1),
+    option(
+        "jobs",
+        int | None,
+        "Number of processes; default: one per processor.",
+        "--jobs",
+        "-j",
+        min=1,
+    ),
     option(
         "scheduler",
         str | None,
-        "Computes on the Dask cluster with this address or scheduler file, not in processes here.",
+        "Compute on the Dask cluster with this address or scheduler file instead of local "
+        "processes.",
     ),
     option("memory", str, "Memory for intermediate results, per process.", default="half"),
-    option("quiet", bool, "No progress, no messages but errors.", "--quiet", "-q", default=False),
+    option(
+        "quiet",
+        bool,
+        "Show neither progress nor messages, only errors.",
+        "--quiet",
+        "-q",
+        default=False,
+    ),
 )
 GPU = (  # of the command ``run``, for suites that train models elsewhere than they compare
     option(
         "gpu_resource",
         str | None,
-        "Trains only on workers of the cluster that have this resource, such as GPU.",
+        "Train only on workers of the cluster with this resource, such as GPU.",
         "--gpu-resource",
     ),
 )

@@ -41,52 +41,58 @@ CHOICES = {
 OPTIONS = (
     option("models", Path | None, "A folder of models of your own; nothing is trained."),
     option("data", Path | None, f"The folder with the paper's data sets; default: ${DATA}."),
-    option("dataset", list[str] | None, "Of the paper: only this data set (repeatable)."),
-    option("architecture", list[str] | None, "Of the paper: only this architecture (repeatable)."),
-    option("test", list[str] | None, "Of the paper: only this test (repeatable)."),
+    option("dataset", list[str] | None, "At paper sizes: only this data set (repeatable)."),
+    option(
+        "architecture", list[str] | None, "At paper sizes: only this architecture (repeatable)."
+    ),
+    option("test", list[str] | None, "At paper sizes: only this test (repeatable)."),
     option(
         "seeds",
         int | None,
-        "Of the paper: how many normal models; a group has half as many. Default: 10.",
+        "At paper sizes: number of normal models; a group has half as many. Default: 10.",
     ),
     option(
         "hyperparameters",
         str | None,
-        "Of the paper: resi-code (default), those of the authors' code, or paper.",
+        "At paper sizes: resi-code (default), those of the authors' code, or paper.",
     ),
     option(
         "models_from",
         Path | None,
         "The folder of the authors' trained models, read instead of trained.",
     ),
-    option("device", str | None, "Where the paper's models are trained, such as cuda:1."),
-    option("precision", str | None, f"Of their training: {', '.join(PRECISIONS)}."),
+    option("device", str | None, "Device that trains the paper's models, such as cuda:1."),
+    option("precision", str | None, f"Precision of that training: {', '.join(PRECISIONS)}."),
     option(
-        "download", bool, "Lets libraries fetch data sets into --data.", "--download", default=False
+        "download",
+        bool,
+        "Allow libraries to download data sets into --data.",
+        "--download",
+        default=False,
     ),
-    option("samples", int | None, "Compare only so many inputs of every data set, drawn once."),
+    option("samples", int | None, "Compare at most this many inputs of each data set, drawn once."),
     option(
         "plan",
         bool,
-        "Of the paper: print models, hours and space, and stop.",
+        "At paper sizes: print models, hours and disk space, and stop.",
         "--plan",
         default=False,
     ),
-    option("format", str, "Of --plan: table or json.", default="table"),
+    option("format", str, "Format of --plan: table or json.", default="table"),
     option(
         "groups",
         str | None,
-        "published: compare all groups of models; separated: those whose accuracies do not "
-        "overlap. Default: published at the sizes of the paper.",
+        "published: compare all groups of models; separated: only groups whose accuracies do not "
+        "overlap. At paper sizes the default is published.",
     ),
     option(
         "protocol", str, "paper, or resi-code: what the authors' code computes.", default="paper"
     ),
-    option("permute", str | None, "What permutation tests permute: models or pairs."),
+    option("permute", str | None, "Units of permutation tests: models or pairs."),
     option(
         "failures",
         str | None,
-        "A measure that fails in a cell is ranked last, or unranked; default by protocol.",
+        "Rank a measure that fails in a cell last, or leave it unranked; default by protocol.",
     ),
 )
 
@@ -100,7 +106,8 @@ def _checked(**words: Any) -> dict[str, object]:
     form, wanted, download = named.pop("format"), named.pop("plan"), named.pop("download")
     if form != "table" and not wanted:
         raise ValueError(
-            "--format is of --plan; resemblance resi results STUDY --format json writes results"
+            "--format belongs to --plan; resemblance resi results STUDY --format json writes "
+            "results"
         )
     return named | {"plan": form if wanted else None, "download": download or None}
 
@@ -111,7 +118,7 @@ resi_options = with_parameters(_checked, *OPTIONS)
 def _check_models(options: Mapping[str, Any]) -> None:
     if "models" in options and options.keys() & {"size", "domains"}:
         raise ValueError(
-            "--models brings models along; --size and --domain are for models to be trained"
+            "--models names existing models; --size and --domain are for models to be trained"
         )
 
 

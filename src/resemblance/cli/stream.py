@@ -20,6 +20,7 @@ from ..stream import Stream
 from .comparing import Format, Measures, Output, Page, Quiet, verdict
 from .opening import Opened, check_opened, finish
 from .options import check_choice, check_targets, choose_format, chosen_measures, own_function
+from .typed import run_provenance
 
 STREAM = (
     "stream layers/ -m cka,procrustes",
@@ -31,25 +32,29 @@ STREAM = (
 Batches = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Files and folders as for compare, a layer each, or file.py:function (runs it), "
-        "which returns mappings from layers to arrays."
+        help="Files and folders as for compare, one layer each, or file.py:function, which is run "
+        "and returns mappings from layers to arrays."
     ),
 ]
-Kind = Annotated[str, typer.Option(help="gram, or qr: slower, for measures that whiten.")]
+Kind = Annotated[
+    str,
+    typer.Option(help="gram, or qr: slower, for measures that whiten nearly dependent columns."),
+]
 Directions = Annotated[
-    bool, typer.Option("--directions", help="Keep what measures of directions need, too.")
+    bool, typer.Option("--directions", help="Also keep the sums that measures of directions need.")
 ]
 Parts = Annotated[
-    bool, typer.Option("--parts", help="Each input has the same layers, of other samples.")
+    bool, typer.Option("--parts", help="Each input holds the same layers for different samples.")
 ]
 BatchSize = Annotated[int, typer.Option(min=1, help="Samples read from files at a time.")]
-Kept = Annotated[Path | None, typer.Option(help="Keep the state in this .npz file.")]
+Kept = Annotated[Path | None, typer.Option(help="Save the state to this .npz file.")]
 States = Annotated[
-    list[Path] | None, typer.Option("--merge", help="A state of other samples (repeatable).")
+    list[Path] | None, typer.Option("--merge", help="Add the state of other samples (repeatable).")
 ]
 
 
 def stream_command(
+    context: typer.Context,
     inputs: Batches = None,
     measures: Measures = None,
     method: Kind = "gram",
@@ -64,11 +69,11 @@ def stream_command(
     opened: Opened = False,
     quiet: Quiet = False,
 ) -> int:
-    """Compare layers of any number of samples, of which only sums are kept.
+    """Compare layers of any number of samples, which are read in batches.
 
-    Samples are read in batches; states of workers are merged. The values are those of all samples
-    at once. Measures that need the samples have none: resemblance measures --invariant-to
-    sample_rotation lists the others.
+    Only sums are kept, and the sums of several workers can be merged. The values equal those of all
+    samples in memory. Only measures that can be computed from sums have values: resemblance
+    measures --invariant-to sample_rotation lists them.
     """
     check_opened(opened, html)
     kind, named = choose_format(format, output), list(inputs or ())
@@ -88,7 +93,7 @@ def stream_command(
     comparison = stream.compare(chosen, progress=progress)
     emit(comparison, kind, output)
     if html:
-        write_page(comparison, html)
+        write_page(comparison, html, provenance=run_provenance(context))
     finish((output, html, state), html if opened else None, quiet)
     return verdict(comparison, quiet)
 

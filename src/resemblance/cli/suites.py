@@ -121,11 +121,10 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
     """Return the command that runs a suite."""
 
     def command(**words: Any) -> int:
-        """Run the suite in a folder, and write a report.
+        """Run the suite in a folder and write a report.
 
-        Run again with the same folder it continues, and computes only what is new. The report is of
-        the measures and experiments of the last run; what earlier runs computed stays in the
-        folder.
+        Run again in the same folder, it continues and computes only what is missing. The report
+        covers the measures and experiments of the last run; earlier results stay in the folder.
         """
         options = _run_options(suite, words)
         if suite.preview(words["study"], **options):
@@ -142,7 +141,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
     parameters += [
         study_argument(suite.name),
         option("size", str | None, sizes),
-        option("suite", str | None, "What --size was called before.", hidden=True),
+        option("suite", str | None, "The earlier name of --size.", hidden=True),
     ]
     for name, what, names in (
         ("only", "Only this experiment", suite.experiments),
@@ -258,7 +257,7 @@ def _nothing_to_rank(result: Result) -> str:
 
 def _status_command(suite: SuiteCommands) -> Callable[..., None]:
     def command(**words: Any) -> None:
-        """Say how far a study is."""
+        """Show the progress of a study."""
         check_choice("format", words["format"], ("table", "json"))
         study = words["study"]
         _check_suite(suite, study, purpose(study).suite)
@@ -291,17 +290,25 @@ def _words(study: Path, known: StudyStatus) -> str:
 
 def _results_command(suite: SuiteCommands) -> Callable[..., None]:
     def command(**words: Any) -> None:
-        """Print or write the claims and how the measures stand; as CSV or Parquet every score, as
-        JSON everything."""
+        """Print or write the claims and the ranking of the measures.
+
+        CSV and Parquet hold every score, JSON holds everything.
+        """
         kind = choose_format(words["format"], words["output"])
         check_targets(kind, (), words["output"], None, None)
         result = result_of(suite, words["study"])
         warn_of_trial(result.is_trial, kind)
         emit(result, kind, words["output"])
 
-    kinds = "table, csv, json or parquet; default: as --output says."
+    kinds = "table, csv, json or parquet; default: by the suffix of --output."
     format = option("format", str | None, kinds)
-    output = option("output", Path | None, "Write the results here, not out.", "--output", "-o")
+    output = option(
+        "output",
+        Path | None,
+        "Write the results to this file instead of standard output.",
+        "--output",
+        "-o",
+    )
     return with_parameters(command, study_argument(suite.name), format, output)
 
 
@@ -314,7 +321,8 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
         check_page(output)
         check_targets("html", (), None, output, None)
         result = result_of(suite, study, **{p.name: words[p.name] for p in parameters})
-        page = write_page(result, output or study / "index.html")
+        runs = provenance_of_runs(study)
+        page = write_page(result, output or study / "index.html", provenance=runs)
         print(f"Open {page.resolve()}")
         show_page(page, words["opened"])
 

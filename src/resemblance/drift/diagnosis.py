@@ -208,7 +208,7 @@ def _beyond_noise(x: np.ndarray, y: np.ndarray, base: Fit, linear: Fit, seed: in
     return replace(
         gain,
         named=False,
-        said=f"{gain.said}, as noise in the reference would have it: it cannot be undone",
+        said=f"{gain.said}, as noise in the reference would cause: it cannot be undone",
     )
 
 

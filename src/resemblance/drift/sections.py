@@ -105,8 +105,7 @@ def _happened(report: DriftReport) -> Section:
     nothing = (
         ""
         if any(status(f) != "no" for f in assessed)
-        else " Nothing can be named here: no kind of change explains what the drifts below show, "
-        "if they show any."
+        else " No kind of change explains the drifts below, if there are any."
     )
     about = (
         "A kind of change is named when maps that allow it explain clearly more, on samples they "
@@ -316,7 +315,7 @@ def _classes(report: DriftReport) -> list[Section]:
     about = (
         "How far the mean of each class moved, in radii of the current version, and the class "
         "whose mean is nearest, before and after, with its distance in radii of that version. "
-        "Those whose nearest class came closer or went farther most are first"
+        "Classes whose distance to the nearest class changed most come first"
         f"{f': {CLASSES} of {len(report.classes)}' if len(report.classes) > CLASSES else ''}."
     )
     columns = (

@@ -146,7 +146,7 @@ def _depths(ax: Axes, curves: Sequence[Curve]) -> list[np.ndarray]:
 def _fit(ax: Axes, names: Sequence[str], size: float) -> bool:
     """Say whether names of equal distance fit along the axis."""
     room = ax.get_window_extent().width * POINTS / ax.figure.dpi
-    return max(text_width(name, size) for name in names) * len(names) <= 0.9 * room
+    return bool(max(text_width(name, size) for name in names) * len(names) <= 0.97 * room)
 
 
 def _curve(ax: Axes, curve: Curve, x: np.ndarray, i: int, limits: Limits) -> Any:

@@ -134,11 +134,11 @@ def claims_table(measure: Measure) -> Any:
         else "not always the most similar value",
         "unchanged by": _words(invariant),
         "changed by": _words(others),
-        "of a stream": STREAMS[needs_of(measure)],
+        "from a stream": STREAMS[needs_of(measure)],
         "differentiable": _yes(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
         "in closed form": _exact(measure),
-        "says little": measure.uninformative_when,
+        "uninformative": measure.uninformative_when,
         "needs": f"{', '.join(packages_of(measure.extra))} ({install_hint(measure.extra)})"
         if measure.extra
         else "",

@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "compare": "resemblance compare",
     "evidence": "resemblance evidence",
 }
+MOST_TEXT = 3_000_000  # characters of the document that a page holds
 MANY_MAPS = 6  # more of them are smaller
 
 
@@ -127,10 +128,13 @@ def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
 
 def packed(result: Result) -> str:
     """Return the document of a result, compressed, as a page holds it for its reader to save;
-    nothing for a result with numbers that no document can hold."""
+    nothing for a result with numbers that no document can hold, or for one that would make the page
+    slow to load."""
     try:
         document = result.text()
     except ValueError:
+        return ""
+    if len(document) > MOST_TEXT:
         return ""
     return base64.b64encode(zlib.compress(document.encode(), 9)).decode()
 

@@ -95,7 +95,7 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
     leading = [p for p in places.rows if p.mean == first.mean]
     who = listed([names[p.measure] for p in leading])
     if count == 1:
-        return f"{who} is the only measure with a rank, so its rank says nothing."
+        return f"{who} is the only measure with a rank, so its rank means nothing."
     if not places.is_settling:
         cells = "1 cell does" if places.cells == 1 else f"{places.cells} cells do"
         return (

@@ -184,7 +184,7 @@ def load_result(path: str | Path) -> Result:
         size = f" --size {result.size}" if result.size else ""
         raise ValueError(
             f"{path} was written by an earlier version: `resemblance {result.suite} run "
-            f"{Path(path).parent}{size}` makes it anew from what was computed"
+            f"{Path(path).parent}{size}` recreates it from the stored results"
         )
     return result
 
@@ -213,7 +213,7 @@ def _as_json(value: Any, what: str) -> str:
     try:
         return json.dumps(value, allow_nan=False, ensure_ascii=False, default=dict)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{what} has something that cannot be saved: {error}") from error
+        raise ValueError(f"{what} contains a value that cannot be saved: {error}") from error
 
 
 def _check(section: Section) -> None:

@@ -35,7 +35,7 @@ def values_of(
         )
     if len(tensor) != batch.samples:
         shape = tuple(tensor.shape)
-        counts = 'leave it out, or say by samples="y" which entry of a batch has one row per sample'
+        counts = 'leave it out, or set samples="y", the entry of a batch with one row per sample'
         raise ValueError(
             f"layer {layer!r} returns {shape}, not one row for each of {batch.samples}; {counts}"
         )

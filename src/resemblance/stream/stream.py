@@ -227,7 +227,7 @@ class Stream:
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(
-                    f"Stream.merge: {what}={mine!r} here and {theirs!r} there; make both alike"
+                    f"Stream.merge: {what}={mine!r} here and {theirs!r} there; make them equal"
                 )
         widths = [{n: f.width for n, f in s._facts.items()} for s in (self, other)]
         if all(widths) and list(widths[0].items()) != list(widths[1].items()):

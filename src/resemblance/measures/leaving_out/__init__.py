@@ -6,5 +6,5 @@ all of them a = n / (n - 1): centring what is left of centred rows :math:`p_j` o
 :math:`p_i / (n - 1)` to each of them, so sums of products of rows lose :math:`a\\, p_i q_i^\\top`.
 
 Where there is no value without some sample, and where subtraction would leave too few digits of it,
-``Undefined`` is raised: compute the values anew, or leave out groups of samples.
+``Undefined`` is raised: recompute the values, or leave out groups of samples.
 """

@@ -10,7 +10,7 @@ from ...views.points import preshape, size
 
 MOST_SQUARED = 4096  # samples, of which the whole matrix is made, in a tenth of the time
 LEAST = 1e-7  # share of a sum that has to be left, so that it keeps half of its digits
-REMEDY = "compute the values anew or leave out groups of samples"
+REMEDY = "recompute the values, or leave out groups of samples"
 
 
 def as_float64(array: Array) -> np.ndarray:

@@ -32,7 +32,9 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
         facts["models"] = count(len(models))
     if words := _data_words(data):
         facts["data"] = words
-    pools = dict.fromkeys(str(pool) for of in models.values() if (pool := first_of(of, POOLINGS)))
+    pools = dict.fromkeys(
+        str(fact_words(pool)) for of in models.values() if (pool := first_of(of, POOLINGS))
+    )
     pools = pools or dict.fromkeys(filter(None, [str(first_of(data, POOLINGS) or "")]))
     return facts | ({"pooling": ", ".join(pools)} if pools else {})
 
@@ -57,6 +59,8 @@ def _model_words(facts: Mapping[str, Any]) -> str:
     words = f"{size_words(size)} parameters" if isinstance(size, int | float) else ""
     if source is None:
         return words
+    if source == facts.get("class"):
+        source = str(source).rpartition(".")[2]
     return f"{source} ({words})" if words else str(source)
 
 

@@ -44,7 +44,8 @@ def weights_in(path: Path) -> dict[str, Any]:
         weights = dict(content.get("state_dict", content))
     except Exception as error:  # whatever a damaged or hostile file causes
         raise ValueError(
-            f"{path} cannot be read as weights ({reason_of(error)}); get it anew, from {ORIGIN}"
+            f"{path} cannot be read as weights ({reason_of(error)}); download it again from "
+            f"{ORIGIN}"
         ) from error
     names = [name for name, value in weights.items() if isinstance(value, torch.Tensor)]
     if not names or len(names) < len(weights) or not all(isinstance(name, str) for name in names):

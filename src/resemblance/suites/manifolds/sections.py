@@ -28,25 +28,27 @@ ABOUT: Mapping[str, str] = {
     "points that are far apart on the roll meet. A measure of manifolds is largest in the middle. "
     "Figures 1 and 7 of the paper. Dashed lines are distances, drawn as 1 − value / the largest of "
     "the diagram: their order and shape count, not their level.",
-    "rings": "Five rings, of which more and more lie on each other, against five that do not: the "
-    "similarity should fall from left to right, and Kendall's τ with the known order be 1. "
+    "rings": "Five rings that merge step by step against five separate rings: the similarity "
+    "should fall from left to right, and Kendall's τ with the known order should be 1. "
     "Figure 2 of the paper.",
-    "clusters": "One cluster against the same points in more and more clusters: the similarity "
-    "should fall. τ is that of 2, 3, 4, 5, 6, 10 and 12 clusters, as in the original experiment. "
+    "clusters": "One cluster against the same points in a growing number of clusters: the "
+    "similarity should fall. τ is computed over 2, 3, 4, 5, 6, 10 and 12 clusters, as in the "
+    "original experiment. "
     "Figure 6 of the paper.",
-    "perturbed": "A Gaussian spot and the same with noise half as large: as alike with many "
-    "samples or features as with few, so that a curve should be flat. Figures 3 (a–e) and 8 of "
+    "perturbed": "A Gaussian blob and the same blob with noise half as large: equally alike for "
+    "few and many samples or features, so the curve should be flat. Figures 3 (a–e) and 8 of "
     "the paper.",
-    "lost": "Two spots that have nothing to do with each other: a similarity should be 0. What a "
-    "measure finds here it adds everywhere else. Figures 3 (f–i) and 8 of the paper.",
-    "moved": "Two uniform cubes of points, of which one moves away by t, against both at their "
-    "places: no neighbourhood changes as long as it lies inside a cube. A curve should settle. "
+    "lost": "Two unrelated blobs: a similarity should be 0. A value above 0 here is a bias that "
+    "inflates all other results. Figures 3 (f–i) and 8 of the paper.",
+    "moved": "Two uniform cubes of points, one of which moves away by t, against both in place: "
+    "neighbourhoods inside a cube do not change, so the curve should level off. "
     "Figures 3 (j–n) and 9 of the paper.",
 }
 TITLE = "The manifold suite: measures on shapes whose similarity is known"
 INTRODUCTION = (
-    "Swiss rolls, rings, clusters and spots, in two or more dimensions: we know which pairs are "
-    "more alike, or that the value must not change. Each measure sees the same points in the same "
+    "Swiss rolls, rings, clusters and Gaussian blobs (“spots”) in two or more dimensions, for "
+    "which we know which pairs are more alike, or that the value must not change. Each measure "
+    "sees the same points in the same "
     "order in both shapes. The experiments are those of Islam, Liu and Sarkar (“Manifold "
     "Approximation leads to Robust Kernel Alignment”, arXiv 2510.22953), rings and clusters those "
     "of Barannikov et al. (“Representation Topology Divergence”, ICML 2022)."
@@ -250,7 +252,7 @@ def _grade_section(
         "Order: Kendall's τ of the measured differences with the known order, with its sign, and "
         "the share of pairs in order. Stability: coefficient of variation of the value where "
         "nothing should change. Lost: the mean value without correspondence, of a distance as it "
-        "is. Kept: of a similarity, the share that remains when one spot is far away."
+        "is. Kept: of a similarity, the share that remains when one cloud is far away."
     )
     data = Table(
         "grades by measure",

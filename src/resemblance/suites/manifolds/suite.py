@@ -1,4 +1,4 @@
-"""The manifold suite: Swiss rolls, rings, clusters and spots whose similarity is known."""
+"""The manifold suite: Swiss rolls, rings, clusters and Gaussian blobs whose similarity is known."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def load_facts(study: str | Path) -> Evaluation:
         file = Path(study) / RESULT
     if not file.exists():
         raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
-    remedy = f"make it anew from what was computed: resemblance resi run {study}"
+    remedy = f"recreate it from the stored results: resemblance resi run {study}"
     return read_document(file, _evaluation, "a result of the ReSi suite", remedy)
 
 

@@ -9,11 +9,11 @@ from .cases import TESTS
 
 TITLE = "The ReSi benchmark of similarity measures"
 ABOUT = (
-    "A measure of similarity compares what two neural networks, or two of their layers, make of "
-    "the same inputs. Each measure is tested on networks about which something else is known: "
+    "A similarity measure compares the representations that two neural networks, or two of their "
+    "layers, have of the same inputs. Each measure is tested on networks about which we already "
+    "know something: "
     "their accuracy, their outputs, how they were trained, or the order of their layers. The "
-    "closer the differences that a measure finds match what is known, the better its rank; 1 is "
-    "the best."
+    "closer a measure's differences match what we know, the better its rank; 1 is best."
 )
 PAPER = (
     "Klabunde et al., “ReSi: A Comprehensive Benchmark for Representational Similarity Measures”, "

@@ -85,7 +85,7 @@ def _means(facts: FamilyFacts) -> Table:
     note = (
         f"{cells[0].n} representations, {count}. Spearman's ρ and Kendall's τ with 95 % intervals "
         "over bootstrap samples of models, or of the seeds that they share; every sample chooses "
-        "the reference anew. Then ρ averaged over all references, ρ without the pair of the "
+        "the reference again. Then ρ averaged over all references, ρ without the pair of the "
         "reference with itself, and the share of cells with a p-value of at most 0.05. "
         f"{INDEPENDENT} {_sureness(facts.grades)} A measure with failed comparisons has no mean "
         "and is last; the last column gives the mean over its other pairs."
