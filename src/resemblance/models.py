@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from .subject import Subject
 # One of each view of similarity, cheap enough for all layers of large models
 MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
 SCORES = "scores.comparison"
+LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of one that is cut
 
 
 def compare_models(
@@ -103,9 +105,18 @@ def extract_models(
     for model in models:
         loaded = _loaded(model, samples, device, names)
         names.append(loaded.name)
-        place = folder / re.sub(r"[^\w.+-]+", "-", loaded.name)
+        place = folder / folder_of(loaded.name)
         subjects.append(extract(loaded, samples, place, layers, pool, batch_size, progress))
     return subjects
+
+
+def folder_of(name: str) -> str:
+    """Return the name of the folder for a model: its own, or one that can be a folder inside."""
+    plain = re.sub(r"[^\w.+-]+", "-", name)
+    if not plain.startswith(".") and plain != SCORES and 0 < len(plain.encode()) <= LONGEST:
+        return plain
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{plain.strip('.')[:CUT] or 'model'}-{digest}"
 
 
 def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[str]) -> LoadedModel:

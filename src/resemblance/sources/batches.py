@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 NOT_INPUTS = ("labels", "label")  # with them, models of transformers compute a loss as well
+SHUFFLING = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
 NODES = "x"  # the entry of a graph that has one row per node
 
 
@@ -26,6 +27,19 @@ class ModelInputs(NamedTuple):
 
     names: tuple[str, ...]
     required: int
+
+
+def check_order(loader: Any) -> None:
+    """Raise ``ValueError`` for a loader that shuffles."""
+    samplers = [
+        getattr(x, "sampler", None) for x in (loader, getattr(loader, "batch_sampler", None))
+    ]
+    names = {kind.__name__ for sampler in samplers for kind in type(sampler).__mro__}
+    if names & set(SHUFFLING):
+        raise ValueError(
+            "the loader shuffles, so two models would see different rows; make it with "
+            "shuffle=False"
+        )
 
 
 def inputs_of(model: Any) -> ModelInputs:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,22 +15,27 @@ from ..progress import Progress, reporting
 from ..subject import Subject
 from .batches import Batch, batch_of, inputs_of
 from .features import (
+    FINISHED,
     StoreFacts,
     begin,
     check_data,
+    finish_pass,
     merged,
     open_features,
     pass_folder,
+    record_array,
     take_in,
-    write_facts,
+    with_files,
     write_ids,
     writing,
 )
+from .folders import check_file_names
 from .growing import GrowingArrays
 from .models import LoadedModel, Samples, load_model, load_samples
+from .models.contents import digest_after
 from .pooling import as_numpy, as_tensor, check_pool
 from .running import evaluating, rows_of_batch, titled
-from .watched import check_called, watched_modules
+from .watched import check_any_called, watched_modules
 
 OUTPUTS = "outputs"
 
@@ -41,6 +46,7 @@ class Pass(NamedTuple):
     modules: Mapping[str, Any]
     poolings: tuple[str, ...]
     with_outputs: bool
+    asked: Mapping[str, Sequence[str]]  # the modules of each word, one of which must be called
 
 
 def extract_features(
@@ -100,26 +106,40 @@ def extract(
     progress: Progress,
 ) -> Subject:
     """Do what :func:`extract_features` does, for a model and samples that are loaded."""
-    if batch_size < 1:
-        raise ValueError(f"extract_features: batch_size must be at least 1; got {batch_size}")
-    poolings = tuple(dict.fromkeys([pool or "mean"] if isinstance(pool, str | None) else pool))
-    for pooling in poolings:
-        check_pool(pooling)
-    modules = watched_modules(loaded.module, _names(loaded, layers))
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(
+            f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
+        )
+    poolings = _poolings(pool)
+    asked = _asked(loaded, layers)
+    modules = watched_modules(loaded.module, [name for names in asked.values() for name in names])
+    check_file_names(modules)
     settings = {"batch_size": batch_size if samples.read else None}
     facts = StoreFacts(loaded.name, loaded.facts, _about(samples), settings)
     with writing(folder):
-        facts = begin(folder, facts)
-        if todo := _todo(facts, modules, poolings):
+        facts = with_files(folder, begin(folder, facts))
+        if todo := _todo(facts, asked, modules, poolings):
             _run(loaded, samples, folder, facts, todo, batch_size, progress)
-    return open_features(folder, pool=poolings[0])
+        elif samples.fingerprint is None:
+            content = {"fingerprint": _content(samples, batch_size)}
+            check_data(folder, content, facts.data)
+    subject = open_features(folder, pool=poolings[0])
+    chosen = {k: r for k, r in subject.layers.items() if k.partition("#")[0] in modules}
+    return replace(subject, layers=chosen)
 
 
-def _names(loaded: LoadedModel, layers: str | Sequence[str]) -> Sequence[str]:
-    names: list[str] = []
-    for name in [layers] if isinstance(layers, str) else layers:
-        names += loaded.blocks if name == "blocks" else [name]
-    return names
+def _poolings(pool: str | Sequence[str] | None) -> tuple[str, ...]:
+    words = (pool or "mean",) if isinstance(pool, str | None) else tuple(dict.fromkeys(pool))
+    for word in words or ("none",):
+        check_pool(word)
+    return words
+
+
+def _asked(loaded: LoadedModel, layers: str | Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the modules of each name, pattern or "blocks" that was asked for."""
+    words = [layers] if isinstance(layers, str) else layers
+    names = {word: loaded.blocks if word == "blocks" else [word] for word in words}
+    return {word: tuple(watched_modules(loaded.module, names[word])) for word in names}
 
 
 def _about(samples: Samples) -> dict[str, Any]:
@@ -133,14 +153,22 @@ def _about(samples: Samples) -> dict[str, Any]:
     }
 
 
-def _todo(facts: StoreFacts, modules: Mapping[str, Any], poolings: Sequence[str]) -> Pass | None:
+def _todo(
+    facts: StoreFacts,
+    asked: Mapping[str, Sequence[str]],
+    modules: Mapping[str, Any],
+    poolings: Sequence[str],
+) -> Pass | None:
     """Return what a store lacks, as one pass; None if it has everything."""
     lacking = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
-    absent = [name for name in modules if any(name in names for names in lacking.values())]
+    somewhere = set().union(*lacking.values())
+    absent = [name for name in modules if name in somewhere]
     if not absent:
         return None
     pools = tuple(p for p, names in lacking.items() if names)
-    return Pass({name: modules[name] for name in absent}, pools, not facts.modules)
+    # A word is checked by the run that has all of its modules
+    whole = {word: names for word, names in asked.items() if set(names) <= set(absent)}
+    return Pass({name: modules[name] for name in absent}, pools, not facts.modules, whole)
 
 
 def _run(
@@ -153,28 +181,45 @@ def _run(
     progress: Progress,
 ) -> None:
     """Run the model over what is left of the samples, and take the arrays into the store."""
-    torch = need("torch")
     place = pass_folder(folder, sorted(todo.modules), sorted(todo.poolings))
-    inputs = inputs_of(loaded.module)
-    with GrowingArrays(place) as arrays:
-        done = len(arrays.batches)
-        with (
-            evaluating(torch, loaded.module) as device,
-            reporting(progress, _count(samples, batch_size), f"running {loaded.name}") as count,
-        ):
-            count(done)
-            for k, raw in _numbered(loaded, samples, batch_size, done):
-                batch = batch_of(torch, raw, device, inputs, None)
-                digest = _digest(torch, batch)
-                if k < done:
-                    _check_batch(k, digest, arrays.batches[k].digest)
-                    continue
-                arrays.append(_rows(loaded, batch, todo, device), digest)
-                count(1)
-        if not arrays.batches:
-            raise ValueError(f"{samples.name} has no samples")
-        _finish(folder, facts, todo, arrays, samples, loaded.module)
-    shutil.rmtree(place, ignore_errors=True)
+    if not (place / FINISHED).exists():
+        with GrowingArrays(place) as arrays:
+            _fill(arrays, loaded, samples, todo, batch_size, progress)
+            _finish(folder, facts, todo, arrays, samples, loaded.module)
+    take_in(folder, place)
+
+
+def _fill(
+    arrays: GrowingArrays,
+    loaded: LoadedModel,
+    samples: Samples,
+    todo: Pass,
+    batch_size: int,
+    progress: Progress,
+) -> None:
+    """Append the rows of the batches that are left."""
+    torch, inputs, done = need("torch"), inputs_of(loaded.module), len(arrays.batches)
+    first = done if samples.read else 0  # a loader begins with the batches that are done
+    digest = arrays.batches[first - 1].digest if first else ""
+    with (
+        evaluating(torch, loaded.module) as device,
+        reporting(progress, _count(samples, batch_size), f"running {loaded.name}") as count,
+    ):
+        count(done)
+        for k, part in enumerate(_parts(samples, batch_size, first), first):
+            digest = _after(digest, samples, part)
+            if k < done:
+                _check_batch(k, digest, arrays.batches[k].digest)
+                continue
+            raw = loaded.prepare(part) if samples.read and loaded.prepare else part
+            batch = batch_of(torch, raw, device, inputs, None)
+            arrays.append(_rows(loaded, batch, todo, device), digest)
+            count(1)
+    if not arrays.batches:
+        raise ValueError(
+            f"{samples.name} has no samples; an iterator that was used before is empty: pass a "
+            "list or a loader"
+        )
 
 
 def _count(samples: Samples, batch_size: int) -> int | None:
@@ -184,17 +229,25 @@ def _count(samples: Samples, batch_size: int) -> int | None:
     return -(-len(samples) // batch_size) if samples.read else None
 
 
-def _numbered(
-    loaded: LoadedModel, samples: Samples, batch_size: int, done: int
-) -> Iterator[tuple[int, Any]]:
-    """Yield the batches that are left, with their numbers; of a loader also those before, which
-    cannot be left out."""
+def _parts(samples: Samples, batch_size: int, first: int = 0) -> Iterator[Any]:
+    """Yield the samples of each batch from the first that is wanted, or the batches of a loader."""
     if samples.read is None:
-        yield from enumerate(samples.batches())
+        yield from samples.batches()
         return
-    for k in range(done, -(-len(samples) // batch_size)):
-        part = samples.batch(k * batch_size, min((k + 1) * batch_size, len(samples)))
-        yield k, part if loaded.prepare is None else loaded.prepare(part)
+    for start in range(first * batch_size, len(samples), batch_size):
+        yield samples.batch(start, start + batch_size)
+
+
+def _after(digest: str, samples: Samples, part: Any) -> str:
+    """Return the fingerprint of the samples so far, which no size of batches changes."""
+    for value in part if samples.read else (part,):
+        digest = digest_after(digest, value)
+    return digest
+
+
+def _content(samples: Samples, batch_size: int) -> str:
+    """Return the fingerprint of samples that must be read for it."""
+    return reduce(lambda d, part: _after(d, samples, part), _parts(samples, batch_size), "")
 
 
 def _rows(loaded: LoadedModel, batch: Batch, todo: Pass, device: Any) -> dict[str, np.ndarray]:
@@ -209,19 +262,10 @@ def _rows(loaded: LoadedModel, batch: Batch, todo: Pass, device: Any) -> dict[st
         for pooling, of_calls in result.rows.items()
         for layer, part in titled(of_calls).items()
     }
-    check_called(list(todo.modules), (), todo.modules, [name.partition(".")[2] for name in rows])
+    called = {name.partition(".")[2].partition("#")[0] for name in rows}
+    for word, names in todo.asked.items():
+        check_any_called(word, names, called)
     return rows if result.logits is None else rows | {OUTPUTS: result.logits}
-
-
-def _digest(torch: Any, batch: Batch) -> str:
-    """Return a hash of all tensors that the model receives."""
-    digest = hashlib.sha256()
-    for name, value in (*enumerate(batch.arguments), *sorted(batch.keywords.items())):
-        if isinstance(value, torch.Tensor):
-            array = value.detach().cpu().contiguous()
-            digest.update(f"{name}{tuple(array.shape)}{array.dtype}".encode())
-            digest.update(array.flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()[:32]
 
 
 def _check_batch(k: int, digest: str, before: str) -> None:
@@ -236,32 +280,35 @@ def _finish(
     folder: Path, facts: StoreFacts, todo: Pass, arrays: GrowingArrays, samples: Samples, model: Any
 ) -> None:
     """Take the complete arrays of a pass into the store, and write down what it has now."""
-    n, digests = arrays.n_rows, [batch.digest for batch in arrays.batches]
-    fingerprint = samples.fingerprint
-    if fingerprint is None:  # of a loader, whose samples are known by the batches
-        fingerprint = hashlib.sha256("".join(digests).encode()).hexdigest()
+    n = arrays.n_rows
+    # That of a loader is known by its batches
+    fingerprint = samples.fingerprint or arrays.batches[-1].digest
     data = dict(facts.data) | {"n_samples": n, "fingerprint": fingerprint}
     check_data(folder, data, facts.data)
     if samples.ids is not None and len(samples.ids) != n:
         raise ValueError(
             f"{samples.name} has {len(samples.ids)} samples, and the layers have {n} rows"
         )
-    files = arrays.finish()
+    files, n_batches = arrays.finish(), len(arrays.batches)
     write_ids(folder, samples.ids or [f"{fingerprint[:12]}/{i}" for i in range(n)])
-    labels = samples.labels
-    if labels is not None and OUTPUTS in files and _are_classes(files[OUTPUTS], labels):
-        np.save(arrays.folder / "labels.npy", labels)
-        files["labels"] = arrays.folder / "labels.npy"
-    take_in(folder, files)
+    if OUTPUTS in files and not np.isfinite(np.load(files[OUTPUTS], mmap_mode="r")).all():
+        del files[OUTPUTS]
+        reason = "left out: they have NaN or infinite values"
+        facts = replace(facts, model={**facts.model, OUTPUTS: reason})
+    if samples.labels is not None and OUTPUTS in files:
+        _write_labels(folder / "labels.npy", files[OUTPUTS], samples.labels)
     order = [name for name, _ in model.named_modules(remove_duplicate=False)]
     stems = [file.partition(".")[::2] for file in files if "." in file]
-    layers = {p: [layer for pooling, layer in stems if pooling == p] for p in todo.poolings}
-    write_facts(
-        folder, merged(facts, data, layers, list(todo.modules), order, n_batches=len(digests))
-    )
+    layers: dict[str, list[str]] = {pooling: [] for pooling in todo.poolings}
+    for pooling, layer in stems:
+        layers[pooling].append(layer)
+    facts = merged(facts, data, layers, list(todo.modules), order, n_batches=n_batches)
+    finish_pass(arrays.folder, files, facts)
 
 
-def _are_classes(outputs: Path, labels: np.ndarray) -> bool:
-    """Say whether outputs can be the logits of these classes: a column for each of them."""
+def _write_labels(path: Path, outputs: Path, labels: np.ndarray) -> None:
+    """Write the classes of samples if the outputs can be their logits: a column for each."""
     columns = np.load(outputs, mmap_mode="r").shape[1]
-    return int(labels.min()) >= 0 and int(labels.max()) + 1 == columns
+    if int(labels.min()) >= 0 and int(labels.max()) + 1 == columns:
+        np.save(path, labels)
+        record_array(path)

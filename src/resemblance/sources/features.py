@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,12 +18,15 @@ from ..representation import Representation, fingerprint
 from ..sidecars import record
 from ..subject import DEFAULTS, Subject
 from .files import natural
-from .folders import IDS, TRAITS, read_subject
+from .folders import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
 
-FEATURES = "features.json"
 FORMAT = 1
-IDENTITY = {"model": ("sha256",), "data": ("kind", "n_samples", "fingerprint")}
+IDENTITY = {
+    "model": ("sha256", "class", "part", "processor", "max_length"),
+    "data": ("kind", "n_samples", "fingerprint"),
+}
 PASS = ".pass-"  # the start of the name of a folder with arrays that are not complete
+FINISHED = "finished.json"  # in the folder of a pass whose arrays are complete
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,13 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     """
     place = _model_folder(Path(folder))
     facts = read_facts(place)
-    if not facts.layers:
-        raise ValueError(
-            f"{place} has no complete layers yet: its extraction was interrupted; the same call of "
-            "extract_features continues it"
-        )
+    subjects = read_subject(place, name=facts.name)
     if pool is None and len(facts.layers) > 1:
         raise ValueError(
             f"{place} has several poolings: pass pool={' or '.join(map(repr, facts.layers))}"
         )
     if pool is not None and pool not in facts.layers:
         raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(facts.layers)}")
-    subjects = read_subject(place, name=facts.name)
     return next(s for s in subjects if pool is None or s.traits["pooling"] == pool)
 
 
@@ -137,12 +136,26 @@ def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
     return before
 
 
+def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
+    """Return what a store is about without the modules of layers whose files were deleted."""
+    modules = {}
+    for pooling, names in facts.modules.items():
+        layers = facts.layers.get(pooling, ())
+        gone = {x for x in layers if not (folder / f"{pooling}.{x}.npy").is_file()}
+        without = {layer.partition("#")[0] for layer in gone}
+        modules[pooling] = [name for name in names if name not in without]
+    return replace(facts, modules=modules)
+
+
 def _check_same(
     folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], remedy: str
 ) -> None:
     """Raise ``ValueError`` if a store is about another model, or about other data."""
     for name in IDENTITY[what]:
-        if None not in (ours.get(name), theirs.get(name)) and ours[name] != theirs[name]:
+        both = [facts.get(name) for facts in (ours, theirs)]
+        if name == "class":  # without its module, which depends on how the file was imported
+            both = [str(value).rpartition(".")[2] if value else None for value in both]
+        if None not in both and both[0] != both[1]:
             raise ValueError(
                 f"{folder} holds features of another {what} ({name} {theirs[name]}, not "
                 f"{ours[name]}); {remedy}"
@@ -206,15 +219,31 @@ def pass_folder(folder: Path, *parts: Any) -> Path:
     return folder / f"{PASS}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def take_in(folder: Path, files: Mapping[str, Path]) -> None:
-    """Move complete arrays into a store, each with a record of its checksum and fingerprint."""
-    for name, file in files.items():
+def finish_pass(place: Path, files: Mapping[str, Path], facts: StoreFacts) -> None:
+    """Write down that the arrays of a pass are complete, and what the store has with them."""
+    content = {"files": list(files), "facts": {"format": FORMAT, **vars(facts)}}
+    write_atomically(place / FINISHED, json.dumps(content) + "\n")
+
+
+def take_in(folder: Path, place: Path) -> None:
+    """Move the complete arrays of a pass into a store, each with its checksum and fingerprint.
+
+    After a kill, those that were not moved yet follow.
+    """
+    content = read_document(place / FINISHED, dict, "a pass that is complete")
+    for name in content["files"]:
         path = folder / f"{name}.npy"
-        os.replace(file, path)
-        facts: dict[str, Any] = {}
-        if name not in ("outputs", "labels"):
-            facts = {"fingerprint": fingerprint(Representation(path))}
-        record(path, facts)
+        if (place / path.name).exists():
+            os.replace(place / path.name, path)
+        record_array(path)
+    write_facts(folder, _facts_of(content["facts"]))
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def record_array(path: Path) -> None:
+    """Write the checksum of an array, and the fingerprint of a layer, next to it."""
+    is_layer = path.stem not in NOT_LAYERS
+    record(path, {"fingerprint": fingerprint(Representation(path))} if is_layer else {})
 
 
 def write_ids(folder: Path, ids: Sequence[str]) -> None:

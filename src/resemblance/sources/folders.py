@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +20,10 @@ from .files import natural, readable
 
 TRAITS = "traits.json"
 IDS = "samples.json"
+FEATURES = "features.json"  # what a store of features is about
 Verify = bool | Literal["changed"]
 NOT_LAYERS = ("outputs", "labels")
+LONGEST = 200  # bytes of the name of a layer
 
 
 def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
@@ -50,11 +52,12 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
     Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
     """
     root = Path(folder)
-    files = sorted(root.rglob(TRAITS), key=natural)
-    files = [file for file in files if not _is_partial(file.parent.relative_to(root))]
-    if not files:
+    places = {file.parent for name in (TRAITS, FEATURES) for file in root.rglob(name)}
+    places = {place for place in places if not _is_partial(place.relative_to(root))}
+    if not places:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
-    return tuple(s for file in files for s in read_subject(file.parent, verify=verify))
+    ordered = sorted((place / TRAITS for place in places), key=natural)
+    return tuple(s for file in ordered for s in read_subject(file.parent, verify=verify))
 
 
 def folders_left_out(folder: str | Path) -> dict[str, str]:
@@ -161,6 +164,11 @@ def _is_partial(folder: Path) -> bool:
 
 def _traits(folder: Path) -> dict[str, Any]:
     file = folder / TRAITS
+    if not file.exists() and (folder / FEATURES).exists():
+        raise ValueError(
+            f"{folder} has no complete layers yet: its extraction was interrupted; the same call "
+            "of extract_features continues it"
+        )
     content = read_document(file, lambda entries: entries, "an object of traits")
     if not isinstance(content, dict):
         raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
@@ -274,13 +282,27 @@ def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
         )
     fewest = 0 if what == "pooling" else 1  # a model with one pooling need not name it
     for name, count in Counter(names).items():
-        is_safe = name.isprintable() and not {"/", "\\"} & set(name)
-        if count > 1 or not is_safe or not fewest <= len(name) < 200:
+        if count > 1 or not _is_file_name(name, fewest):
             raise ValueError(
                 f"{file}: the {what} {name!r} must be there once, as the name of a file in this "
                 "folder"
             )
     return names
+
+
+def check_file_names(layers: Iterable[str]) -> None:
+    """Raise ``ValueError`` for a layer that cannot be the name of a file."""
+    for layer in layers:
+        if not _is_file_name(layer, 1):
+            raise ValueError(
+                f"the layer {layer!r} cannot be the name of a file: it is longer than {LONGEST} "
+                "bytes, or has a slash or control characters; leave it out"
+            )
+
+
+def _is_file_name(name: str, fewest: int) -> bool:
+    is_safe = name.isprintable() and not {"/", "\\"} & set(name)
+    return is_safe and fewest <= len(name.encode()) < LONGEST
 
 
 def _optional(path: Path, verify: Verify) -> np.ndarray | None:

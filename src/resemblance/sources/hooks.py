@@ -13,7 +13,7 @@ from ..extras import need
 from ..progress import Progress, counted, reporting
 from ..representation import Representation
 from ..subject import Subject
-from .batches import batch_of, inputs_of
+from .batches import batch_of, check_order, inputs_of
 from .blocks import with_blocks
 from .pooling import Pool, as_tensor, check_pool
 from .running import evaluating, rows_of_batch, titled
@@ -145,16 +145,7 @@ def layers_by_batch(
 def _check_loader(torch: Any, loader: Any) -> None:
     if isinstance(loader, torch.Tensor | Mapping):
         raise ValueError("loader must give batches; for a single batch pass [batch]")
-    data = torch.utils.data
-    shuffling = (data.RandomSampler, data.SubsetRandomSampler, data.WeightedRandomSampler)
-    samplers = [
-        getattr(x, "sampler", None) for x in (loader, getattr(loader, "batch_sampler", None))
-    ]
-    if any(isinstance(sampler, shuffling) for sampler in samplers):
-        raise ValueError(
-            "the loader shuffles, so two models would see different rows; make it with "
-            "shuffle=False"
-        )
+    check_order(loader)
 
 
 def _row_numbers(rows: Any, n: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -47,17 +47,19 @@ def check_called(
     """
     names = {name.partition("#")[0] for name in called}
     for pattern in layers or ():
-        matches = _matching(pattern, modules)
-        if matches and not names & set(matches):
-            why = "the model uses its weights without calling it, or does not use it"
-            raise ValueError(
-                f"layer {pattern!r} was never called: {why}; choose a module around it"
-            )
+        check_any_called(pattern, _matching(pattern, modules), names)
     unknown = sorted(set(poolings) - names - set(called))
     if unknown:
         raise ValueError(
             f"pool names {unknown[0]!r}, which is not among the layers {', '.join(called)}"
         )
+
+
+def check_any_called(asked: str, modules: Sequence[str], called: Set[str]) -> None:
+    """Raise ``ValueError`` if there are modules of what was asked for, and none was called."""
+    if modules and not called & set(modules):
+        why = "the model uses its weights without calling it, or does not use it"
+        raise ValueError(f"layer {asked!r} was never called: {why}; choose a module around it")
 
 
 def _is_whole(name: str, module: Any, modules: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,39 @@ def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
         for piece in _pieces(array):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def digest_after(before: str, value: Any) -> str:
+    """Return the fingerprint of what one of ``before`` was of, and then a sample or a batch.
+
+    It does not depend on what a model or its tokenizer does with the samples.
+    """
+    digest = hashlib.sha256(before.encode())
+    for kind, content in _contents(value):
+        _add(digest, kind.encode())
+        _add(digest, content)
+    return digest.hexdigest()
+
+
+def _contents(value: Any) -> Iterator[tuple[str, bytes]]:
+    """Yield what is in a sample or a batch: texts, pixels, arrays, and the names of entries."""
+    if isinstance(value, str):
+        yield "text", value.encode("utf-8", "surrogatepass")
+    elif hasattr(value, "shape") and hasattr(value, "dtype"):
+        yield "array", digest_of_arrays([("", value)]).encode()
+    elif hasattr(value, "tobytes") and hasattr(value, "mode"):
+        yield "image", digest_of_images([value]).encode()
+    elif isinstance(value, Mapping) or hasattr(value, "num_nodes"):
+        for key in sorted(value.keys(), key=str):
+            yield "entry", str(key).encode()
+            yield from _contents(value[key])
+    elif isinstance(value, list | tuple):
+        yield "list", str(len(value)).encode()
+        for entry in value:
+            yield from _contents(entry)
+    else:
+        plain = value is None or isinstance(value, int | float)
+        yield "other", (repr(value) if plain else type(value).__name__).encode()
 
 
 def _add(digest: Any, content: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...extras import need
-from ..batches import is_graph
+from ..batches import check_order, is_graph
 from .columns import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
 from .contents import digest_of_arrays, digest_of_images
 from .image_files import IMAGE_SUFFIXES, of_image_files
@@ -122,6 +122,7 @@ def _of_batches(data: Any) -> Samples:
     """Return a loader, or an iterable of batches, as samples."""
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
+    check_order(data)
     source: Any = getattr(data, "dataset", None)
     is_whole = hasattr(source, "__len__") and not getattr(data, "drop_last", False)
     count = len(source) if is_whole and getattr(data, "batch_sampler", None) else None
@@ -203,10 +204,14 @@ def _of_frame(data: Any, column: str | None) -> Samples:
     """Return a column of texts of a data frame of pandas or polars."""
     if not len(data):
         raise ValueError("load_samples: the data frame has no rows")
-    names = [str(name) for name in data.columns]
-    first = {name: first_of(data[name].to_list()) for name in names}
+    columns = {str(name): data[name] for name in data.columns}
+    first = {name: first_of(values.to_list()) for name, values in columns.items()}
+    if column is None and all(isinstance(value, int | float) for value in first.values()):
+        raise ValueError(
+            "load_samples: the data frame holds numbers; pass data.to_numpy() for a sample per row"
+        )
     chosen = column_of(first, column, "the data frame")
-    texts = checked_texts(data[chosen].to_list(), "the data frame", "row")
-    labels = labels_in({name: data[name].to_list() for name in LABELS if name in names})
+    texts = checked_texts(columns[chosen].to_list(), "the data frame", "row")
+    labels = labels_in({name: columns[name].to_list() for name in LABELS if name in columns})
     named = replace(of_texts(texts, chosen), labels=labels)
     return replace(named, facts={"column": chosen})

@@ -1,0 +1,194 @@
+"""Stores of features that are cut short, moved or damaged, and models and samples that are odd."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import resemblance as rs
+from resemblance.cli import run
+from resemblance.models import SCORES, folder_of
+from resemblance.sources import features
+from resemblance.sources.models import load_samples
+
+SAMPLES = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
+
+
+class Net(nn.Module):
+    """Two blocks in a list, of which one part may be unused, and a head that may fail."""
+
+    def __init__(self, seed=0, spoilt=False):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.blocks = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+            self.head, self.unused = nn.Linear(4, 3), nn.Linear(2, 2)
+        self.spoilt, self.calls = spoilt, 0
+
+    def forward(self, x):
+        self.calls += 1
+        for block in self.blocks:
+            x = torch.relu(block(x))
+        return self.head(x * float("nan") if self.spoilt else x)
+
+
+def extract(model, folder, data=SAMPLES, **options):
+    return rs.extract_features(model, data, folder, progress=False, batch_size=4, **options)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 3])
+def test_a_kill_while_complete_arrays_are_moved(tmp_path, monkeypatch, stop):
+    whole = extract(Net(), tmp_path / "whole")
+    moves = []
+
+    def move(source, target):
+        moves.append(target)
+        if len(moves) > stop:
+            raise KeyboardInterrupt
+        source.replace(target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(features.os, "replace", move)
+        patch.setattr(features, "write_atomically", lambda path, text: path.write_text(text))
+        with suppress(KeyboardInterrupt):
+            extract(Net(), tmp_path / "store")
+    model = Net()
+    subject = extract(model, tmp_path / "store")
+    assert model.calls == 0
+    assert list(subject.layers) == list(whole.layers) == ["blocks.0", "blocks.1", "head"]
+    for layer, r in whole.layers.items():
+        assert (np.asarray(subject.layers[layer].source) == np.asarray(r.source)).all()
+    assert not list((tmp_path / "store").glob(".pass-*"))
+
+
+def test_outputs_that_are_not_numbers_are_left_out_and_layers_fail_with_a_reason(tmp_path):
+    scores = rs.compare_models(
+        ("a", Net(spoilt=True)), ("b", Net(1)), SAMPLES, measures="cka", save=tmp_path,
+        progress=False,
+    )  # fmt: skip
+    assert "NaN" in scores.provenance["models"]["a"]["outputs"]
+    spoilt = scores.rows.index("a/head")
+    assert np.isnan(scores["cka"][spoilt]).all()
+    assert {"a/head"} <= {f.x for f in scores.failures} | {f.y for f in scores.failures}
+    assert rs.open_features(tmp_path / "a").outputs is None
+
+
+class Texts:
+    """A data set without a fingerprint of its own."""
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def __len__(self):
+        return len(self.texts)
+
+    def __getitem__(self, index):
+        return self.texts[index]
+
+
+def letters(width):
+    def prepare(texts):
+        codes = [[ord(letter) for letter in text.ljust(width)[:width]] for text in texts]
+        return torch.tensor(codes, dtype=torch.float32)
+
+    return prepare
+
+
+def test_samples_are_the_same_whatever_a_tokenizer_makes_of_them(tmp_path):
+    texts = Texts([f"text {k}" for k in range(9)])
+    a, b = (nn.Linear(8, 3), letters(8)), (nn.Linear(6, 3), letters(6))
+    one = rs.extract_features(a, texts, tmp_path / "a", batch_size=4, progress=False)
+    two = rs.extract_features(b, texts, tmp_path / "b", batch_size=3, progress=False)
+    assert one.last.ids == two.last.ids
+    assert rs.compare([one, two], measures="cka", progress=False)["cka"].shape == (2, 2)
+    others = Texts([f"word {k}" for k in range(9)])
+    with pytest.raises(ValueError, match="another data"):
+        rs.extract_features(a, others, tmp_path / "a", batch_size=4, progress=False)
+
+
+def test_a_complete_store_refuses_another_loader(tmp_path):
+    batches = list(torch.from_numpy(SAMPLES).split(4))
+    model = Net()
+    extract(model, tmp_path, batches)
+    extract(model, tmp_path, batches)
+    assert model.calls == 3
+    with pytest.raises(ValueError, match="another data"):
+        extract(model, tmp_path, batches[::-1])
+
+
+def test_loaders_that_shuffle_and_iterators_that_end(tmp_path):
+    shuffled = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=4, shuffle=True)
+    with pytest.raises(ValueError, match="shuffle=False"):
+        extract(Net(), tmp_path, shuffled)
+    once = iter(torch.from_numpy(SAMPLES).split(4))
+    with pytest.raises(ValueError, match="pass a list or a loader"):
+        rs.compare_models(Net(), Net(1), once, progress=False)
+
+
+def test_a_pattern_may_match_modules_that_are_never_called(tmp_path):
+    subject = extract(Net(), tmp_path, layers="**")
+    assert list(subject.layers) == ["blocks.0", "blocks.1", "head"]
+    assert list(extract(Net(), tmp_path, layers=["head"]).layers) == ["head"]
+    assert list(extract(Net(), tmp_path, layers="blocks").layers) == list(subject.layers)
+    with pytest.raises(ValueError, match="'unused' was never called"):
+        extract(Net(), tmp_path / "other", layers=["head", "unused"])
+
+
+@pytest.mark.parametrize("key", ["a/b", "a\nb", "a" * 300])
+def test_layers_that_cannot_be_files_are_refused_before_the_run(tmp_path, key):
+    model = nn.Sequential()
+    model.add_module("list", nn.ModuleDict({key: nn.Linear(4, 2)}))
+    with pytest.raises(ValueError, match="cannot be the name of a file"):
+        extract(model, tmp_path, layers="list.*")
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".x", SCORES, "x" * 300, "日" * 120])
+def test_any_name_of_a_model_is_a_folder_inside(tmp_path, name):
+    place = folder_of(name)
+    (tmp_path / "in" / place).mkdir(parents=True)
+    assert (tmp_path / "in" / place).resolve().parent == (tmp_path / "in").resolve()
+    assert place not in (SCORES, folder_of(name + "2"))
+    assert folder_of("bert-base.v1") == "bert-base.v1"
+
+
+def test_models_without_weights_are_known_by_their_class(tmp_path):
+    extract(nn.Tanh(), tmp_path)
+    with pytest.raises(ValueError, match=r"another model \(class"):
+        extract(nn.ReLU(), tmp_path)
+
+
+@pytest.mark.parametrize("options", [{"pool": []}, {"batch_size": "3"}, {"batch_size": 2.5}])
+def test_options_of_another_type_are_refused(tmp_path, options):
+    with pytest.raises(ValueError, match="must be"):
+        rs.extract_features(Net(), SAMPLES, tmp_path, progress=False, **options)
+
+
+def test_a_deleted_layer_is_computed_again(tmp_path):
+    extract(Net(), tmp_path)
+    (tmp_path / "mean.blocks.0.npy").unlink()
+    with pytest.raises(ValueError, match=r"mean\.blocks\.0\.npy is missing"):
+        rs.open_features(tmp_path)
+    assert list(extract(Net(), tmp_path).layers) == ["blocks.0", "blocks.1", "head"]
+
+
+def test_a_model_whose_extraction_was_cut_short_is_not_left_out(tmp_path, capsys):
+    extract(Net(), tmp_path / "a")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / features.FEATURES).write_bytes((tmp_path / "a/features.json").read_bytes())
+    with pytest.raises(ValueError, match=r"b has no complete layers yet"):
+        rs.read_subjects(tmp_path)
+    assert run(["compare", str(tmp_path), "-m", "cka"]) == 2
+    assert "no complete layers yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_data_frames_of_numbers_are_refused(package):
+    frame = importlib.import_module(package).DataFrame(SAMPLES)
+    with pytest.raises(ValueError, match="to_numpy"):
+        load_samples(frame)
