@@ -18,7 +18,8 @@ from ..inference.result import Evidence
 from ..measure import Measure
 from ..models import MEASURES, SCORES, extract_models, features, with_models
 from ..report import write_page
-from ..report.output import emit
+from ..report.of_comparison import result_of
+from ..report.output import emit, show
 from .comparing import Format, Output, Page, Quiet, interrupted, verdict
 from .comparing import Measures as MeasureNames
 from .opening import Opened, check_opened, finish
@@ -37,8 +38,8 @@ Models = Annotated[
     list[str],
     typer.Argument(
         metavar="[NAME=]MODEL...",
-        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 or "
-        "TorchScript file, or file.py:function (runs it).",
+        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 "
+        "file of torch.export, or file.py:function (runs it).",
     ),
 ]
 Data = Annotated[
@@ -112,9 +113,12 @@ def models_command(
         comparison, sure = _compared(models, samples, chosen, save, options)
     except KeyboardInterrupt:
         return _interrupted(save)
+    result = result_of(comparison, evidence=sure)
+    if kind == "table" and output is None:
+        show([*result.lead.splitlines(), ""])
     emit(comparison, kind, output)
     if html:
-        write_page(comparison, html, evidence=sure, provenance=run_provenance(context))
+        write_page(result, html, provenance=run_provenance(context))
     finish((output, html, save), html if opened else None, quiet)
     return verdict(comparison, quiet)
 
