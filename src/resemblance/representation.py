@@ -54,6 +54,9 @@ class StreamOrigin(NamedTuple):
     views: Carry
 
 
+BLOCK = 2**20  # bytes of a file that are read at a time
+
+
 class Undefined(ValueError):
     """A measure has no value for these data, such as a constant representation or one with a NaN.
 
@@ -307,8 +310,21 @@ def fingerprint(x: Representation) -> str:
     # bfloat16 is float32 in NumPy, but its values have other ranks
     kind = source.dtype.str if source.dtype.name == name else name
     digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
-    digest.update(source.data)
+    for block in _blocks(x, source):
+        digest.update(block)
     return digest.hexdigest()[:32]
+
+
+def _blocks(x: Representation, source: np.ndarray) -> Iterator[Any]:
+    """Yield the bytes of the values; those of a file are read, since a map of it would stay in
+    memory as a whole."""
+    if x.path is None or not isinstance(x.source, np.memmap) or not x.source.flags.c_contiguous:
+        yield source.data
+        return
+    with x.path.open("rb") as file:
+        file.seek(x.source.offset)
+        while block := file.read(BLOCK):
+            yield block
 
 
 @view
