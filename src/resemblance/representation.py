@@ -34,6 +34,7 @@ from .sidecars import recorded_fingerprint
 
 P = ParamSpec("P")
 T = TypeVar("T")
+BLOCK = 2**20  # bytes of a file that are read at a time
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
@@ -52,9 +53,6 @@ class StreamOrigin(NamedTuple):
     accumulated: frozenset[str]
     power: int
     views: Carry
-
-
-BLOCK = 2**20  # bytes of a file that are read at a time
 
 
 class Undefined(ValueError):
