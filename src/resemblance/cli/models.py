@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +19,7 @@ from ..models import MEASURES, SCORES, extract_models, features, with_models
 from ..report import write_page
 from ..report.of_comparison import result_of
 from ..report.output import emit, show
-from .comparing import Format, Output, Page, Quiet, interrupted, verdict
+from .comparing import Format, Output, Page, Quiet, interrupted, silence, verdict
 from .comparing import Measures as MeasureNames
 from .opening import Opened, check_opened, finish
 from .options import check_targets, choose_format, chosen_measures, own_function
@@ -103,8 +102,7 @@ def models_command(
     chosen: Sequence[str | Measure] = chosen_measures(measures) or MEASURES
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
-    if quiet:
-        warnings.simplefilter("ignore", UserWarning)
+    silence(quiet)
     options: dict[str, Any] = {"layers": _patterns(layers), "pool": pool}
     options |= {"batch_size": batch_size, "device": device}
     options["progress"] = not quiet and sys.stderr.isatty()
@@ -113,14 +111,25 @@ def models_command(
         comparison, sure = _compared(models, samples, chosen, save, options)
     except KeyboardInterrupt:
         return _interrupted(save)
+    _write(context, comparison, sure, (kind, output, html))
+    finish((output, html, save), html if opened else None, quiet)
+    return verdict(comparison, quiet)
+
+
+def _write(
+    context: typer.Context,
+    comparison: Comparison,
+    sure: Evidence,
+    target: tuple[str, Path | None, Path | None],
+) -> None:
+    """Write the finding, the scores and the page."""
+    kind, output, html = target
     result = result_of(comparison, evidence=sure)
     if kind == "table" and output is None:
         show([*result.lead.splitlines(), ""])
     emit(comparison, kind, output)
     if html:
         write_page(result, html, provenance=run_provenance(context))
-    finish((output, html, save), html if opened else None, quiet)
-    return verdict(comparison, quiet)
 
 
 def _compared(

@@ -136,7 +136,8 @@ def _about(samples: Samples) -> dict[str, Any]:
 def _todo(facts: StoreFacts, modules: Mapping[str, Any], poolings: Sequence[str]) -> Pass | None:
     """Return what a store lacks, as one pass; None if it has everything."""
     lacking = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
-    absent = [name for name in modules if any(name in names for names in lacking.values())]
+    somewhere = set().union(*lacking.values())
+    absent = [name for name in modules if name in somewhere]
     if not absent:
         return None
     pools = tuple(p for p, names in lacking.items() if names)
@@ -254,8 +255,10 @@ def _finish(
         files["labels"] = arrays.folder / "labels.npy"
     take_in(folder, files)
     order = [name for name, _ in model.named_modules(remove_duplicate=False)]
-    stems = [file.partition(".")[::2] for file in files if "." in file]
-    layers = {p: [layer for pooling, layer in stems if pooling == p] for p in todo.poolings}
+    layers: dict[str, list[str]] = {pooling: [] for pooling in todo.poolings}
+    for pooling, dot, layer in (file.partition(".") for file in files):
+        if dot:
+            layers[pooling].append(layer)
     write_facts(
         folder, merged(facts, data, layers, list(todo.modules), order, n_batches=len(digests))
     )
