@@ -55,6 +55,19 @@ def test_curves_by_depth_and_best_matches():
     assert match.values == pytest.approx([3, 3])
 
 
+def test_a_layer_without_a_value_keeps_its_depth_among_best_matches():
+    layers = {name: np.random.default_rng(7).standard_normal((20, 3)) for name in ("a/0", "b/0")}
+    others = {f"b/{i}": np.random.default_rng(i).standard_normal((20, 3)) for i in (1, 2)}
+    last = np.random.default_rng(3).standard_normal((20, 3))
+    c = rs.compare(
+        {**layers, **others, "a/dead": np.zeros((20, 3)), "a/2": last}, measures="procrustes"
+    )
+    (curve,) = best_matches(c, "procrustes")
+    assert curve.layers == ("0", "dead", "2")
+    assert np.isnan(curve.values).tolist() == [False, True, False]
+    assert curve.values[0] == 0  # not the rounding error of equal arrays
+
+
 def test_what_has_no_value_is_left_out_of_a_plane():
     layers = {f"m/{i}": np.random.default_rng(i).standard_normal((20, 4)) for i in range(4)}
     c = rs.compare(layers | {"m/dead": np.zeros((20, 4))}, measures="cka")

@@ -393,7 +393,7 @@ def write_bomb(path):
         ("compare a.npy b.npy -m own.py:plain", "is not a measure: decorate it"),
         (
             "compare a.npy b.npy --format xls",
-            "--format cannot be 'xls'; known: table, json, csv, parquet",
+            "--format cannot be 'xls'; known: table, json, csv, parquet, markdown, latex",
         ),
         ("compare a.npy b.npy --format jsn", "did you mean 'json'?"),
         ("compare a.npy b.npy --format parquet", "needs --output"),

@@ -207,3 +207,29 @@ def test_examples_of_every_help_are_calls_that_parse(words):
 def test_every_command_fits_80_columns(words, capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS")
     assert_fits(lambda: cli.run(words.split()), capsys, 80)
+
+
+# ------------------------------------------------------------------------------- tables for papers
+
+
+def test_tables_for_papers_escape_names_and_keep_all_rows(call, folder):
+    np.save("x_1 & 50%|<b>.npy", np.load("a.npy"))
+    words = ["evidence", "x_1 & 50%|<b>.npy", "b.npy", "-m", "cka,procrustes", "-q", "--format"]
+    _, latex, _ = call(*words, "latex")
+    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 1
+    assert r"x\_1 \& 50\%|\textless{}b\textgreater{}" in latex
+    assert len(re.findall(r" & .* \\\\$", latex, flags=re.MULTILINE)) == 3
+    _, markdown, _ = call(*words, "markdown")
+    rows = [line for line in markdown.splitlines() if line.startswith("| ")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+    assert len(rows) == 4
+    assert r"x\_1 & 50%\|\<b\>" in rows[2]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("tex", "\\begin{tabular}"), ("md", "| ")])
+def test_a_suffix_chooses_the_format(call, folder, suffix, start):
+    code, _, _ = call("compare", "a.npy", "b.npy", "-m", "cka", "-q", "-o", f"t.{suffix}")
+    assert code == 0
+    assert start in (folder / f"t.{suffix}").read_text()
+    call("compare", "a.npy", "b.npy", "--plan", "-o", f"p.{suffix}")
+    assert start in (folder / f"p.{suffix}").read_text()

@@ -225,3 +225,30 @@ def test_mistakes_are_one_line(tmp_path, capsys, monkeypatch, arguments, words):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert words in lines[0]
+
+
+def test_a_model_of_ones_own_is_saved_and_read(tmp_path):
+    g = np.random.default_rng(0)
+    ids = [f"s{i}" for i in range(12)]
+    layers = {f"l{i}": rs.Representation(g.standard_normal((12, 3)), ids=ids) for i in range(2)}
+    labels = np.arange(12) % 2
+    traits = {"seed": 3, "dataset": "mine"}
+    mine = rs.Subject("net one", layers, g.standard_normal((12, 2)), traits, labels)
+    folder = rs.save_subject(mine, tmp_path / "models" / "one")
+    (same,) = rs.read_subjects(tmp_path / "models")
+    assert (same.name, list(same.layers)) == ("net one", ["l0", "l1"])
+    assert (same.traits["seed"], same.traits["dataset"]) == (3, "mine")
+    assert same.last.ids == tuple(ids)
+    for layer, r in layers.items():
+        assert (np.asarray(same.layers[layer].source) == r.source).all()
+    assert (same.outputs == mine.outputs).all()
+    assert (same.labels == labels).all()
+    with pytest.raises(ValueError, match="exists"):
+        rs.save_subject(mine, folder)
+    for other, words in (
+        (rs.Subject("x", {"a/b": layers["l0"]}), "rename it"),
+        (rs.Subject("x", layers, traits={"f": print}), "cannot be written as JSON"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            rs.save_subject(other, tmp_path / "other")
+        assert not list(tmp_path.glob("*other*"))

@@ -133,6 +133,43 @@ def test_more_models_are_summed_up_by_medians():
     assert third.startswith("In 5 of 6 cases")
 
 
+def test_models_are_compared_at_the_depths_that_all_have():
+    names = [f"{m}/{layer}" for m in "ABC" for layer in (1, 2, 3)]
+    values = np.full((9, 9), 0.5)
+    depths = {(0, 3): 0.9, (0, 6): 0.8, (3, 6): 0.8, (1, 4): 0.8, (2, 5): 0.1, (2, 8): 0.2}
+    for (i, j), value in depths.items():
+        values[i, j] = values[j, i] = value
+    values[5, 8] = values[8, 5] = np.nan
+    first, second, *_ = lines(made(values, names))
+    assert first == (
+        "Over 3 pairs of models and the 2 depths at which all have values, layers of equal depth "
+        "are most similar at 1 (median CKA 0.80) and least similar at 2 (0.50)."
+    )
+    assert second.startswith(
+        "On average over depth, A and B are the most similar models (CKA 0.85)"
+    )
+
+
+def test_models_of_another_depth_are_named_or_compared_by_their_layers():
+    names = ["A/1", "A/2", "B/1", "B/2", "C/1", "C/2", "C/3"]
+    values = np.full((7, 7), 0.4)
+    values[4:, 4:] = 0.95
+    values[0, 2] = values[2, 0] = 0.8
+    *_, last = lines(made(values, names))
+    assert last == "Left out, for another number of layers or too few values: C."
+    only = lines(made(values[2:, 2:], names[2:]))
+    assert only[0] == "All 6 pairs of layers of different models score CKA 0.40."
+    values[3, 6] = values[6, 3] = 0.7
+    (first, *_) = lines(made(values[2:, 2:], names[2:]))
+    assert first.startswith("Between models, most similar are B/2 and C/3 (CKA 0.70)")
+
+
+def test_a_pair_has_both_directions_of_a_measure_with_two():
+    table = {"linear_regression": [[1, 0.25], [0.75, 1]]}
+    (line,) = lines(made(table, "ab"))
+    assert line == "a and b: LinReg 0.25 and, the other way round, 0.75."
+
+
 def test_without_models_the_extremes_and_clear_groups():
     values = np.full((5, 5), 0.1)
     values[:2, :2] = values[2:, 2:] = 0.8
@@ -231,8 +268,8 @@ def test_evidence_of_something_else_is_refused():
     with pytest.raises(ValueError, match=r"4 x 4 .* not of the 3 x 3"):
         result_of(comparison, evidence=other)
     more = compared(arrays("ABC"), measures=("cka", "gulp"))
-    with pytest.raises(ValueError, match="nothing of gulp"):
-        result_of(more, evidence=made_evidence(comparison))
+    with pytest.raises(ValueError, match="gulp leads the page"):
+        result_of(more, evidence=made_evidence(comparison), measure="gulp")
 
 
 # ------------------------------------------------------------------------------- figures, sections

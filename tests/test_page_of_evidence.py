@@ -319,7 +319,8 @@ def test_a_page_is_the_same_for_equal_evidence_and_escapes_names(tmp_path):
     assert text == again.read_text(encoding="utf-8")
     assert "<script>alert" not in text
     assert "http://" not in text.replace("http://www.w3.org", "")
-    assert "https://" not in text
+    assert "@import" not in text
+    assert " src=" not in text
 
 
 def test_equal_titles_are_stored_once(square, tmp_path):

@@ -269,6 +269,20 @@ def test_layers_by_depth_against_one_model(layered):
     assert names(ax.xaxis, "major") == ["in", "mid", "out"]
 
 
+def test_the_direction_of_a_measure_is_on_the_axis_in_the_room_there_is(layered):
+    for options in ({}, {"against": "two"}):
+        text = plot.layers(layered, "procrustes", **options).get_ylabel()
+        assert text.split("\n")[-1].endswith("(smaller = more similar)")
+
+
+def test_a_layer_without_a_value_is_a_gap_of_its_line():
+    layers = arrays(["a/0", "a/1", "a/2", "b/0", "b/1"]) | {"a/1": np.zeros((30, 5))}
+    layers = {name: np.resize(array, (30, 5)) for name, array in layers.items()}
+    ax = plot.layers(rs.compare(layers, measures="cka"), match="best")
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3]
+    assert np.isnan(ax.lines[0].get_ydata()).tolist() == [False, True, False]
+
+
 def test_the_best_match_of_each_layer_is_named(layered):
     ax = plot.layers(layered, "procrustes", against="three", match="best")
     values = layered["procrustes"]

@@ -27,6 +27,7 @@ from .sources.features import open_features
 from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
+from .sources.saving import save_subject
 from .sources.trials import from_conditions
 from .statistic import Statistic, statistic
 from .stream import Stream, stream_from_model
@@ -80,6 +81,7 @@ __all__ = [
     "preset",
     "read_subjects",
     "samples_for",
+    "save_subject",
     "stability",
     "statistic",
     "stream_from_model",

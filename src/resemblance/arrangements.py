@@ -9,7 +9,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from .comparison import Comparison
+from .comparison import Comparison, without_rounding
 from .measure import Measure
 
 FEWEST = 3  # representations of which a map or a tree can be made
@@ -43,7 +43,7 @@ class Tree(NamedTuple):
 class Curve(NamedTuple):
     """Values by depth: for each layer of ``model``, the value with a layer of ``other``.
 
-    ``partners``: which layer of the other it is compared with.
+    ``partners``: which layer of the other it is compared with. A value is NaN where there is none.
     """
 
     model: str
@@ -109,7 +109,7 @@ def by_depth(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...
     Models are those of the names ``model/layer``; the second model of each pair comes later, or is
     among the columns of a rectangle.
     """
-    values = comparison[measure]
+    values = _values(comparison, measure)
     curves = []
     for (model, i), (other, j) in _model_pairs(comparison):
         if len(i) == len(j) > 1:
@@ -121,16 +121,23 @@ def by_depth(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...
 def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:
     """Return, for every two models, the most similar layer of the second for each of the first.
 
-    Layers without any value are left out.
+    A layer without any value keeps its place: its value is NaN, its partner the first layer. Two
+    models without any value are left out.
     """
-    values, differences = comparison[measure], comparison.difference(measure)
+    values, differences = _values(comparison, measure), comparison.difference(measure)
     curves = []
     for (model, i), (other, j) in _model_pairs(comparison):
-        known = [a for a in i if not np.isnan(differences[a, j]).all()]
-        if known and len(i) > 1:
-            pairs = [(a, j[int(np.nanargmin(differences[a, j]))]) for a in known]
+        between = differences[np.ix_(i, j)]
+        if len(i) > 1 and not np.isnan(between).all():
+            nearest = np.where(np.isnan(between), np.inf, between).argmin(axis=1)
+            pairs = [(a, j[k]) for a, k in zip(i, nearest)]
             curves.append(_curve(comparison, values, (model, other), pairs))
     return tuple(curves)
+
+
+def _values(comparison: Comparison, measure: str | Measure) -> np.ndarray:
+    info = comparison.info(measure)
+    return without_rounding(comparison.values[info.spec], info)
 
 
 Layers = tuple[str, list[int]]  # a model, and the positions of its layers

@@ -82,7 +82,9 @@ Measures = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option(help="table, json, csv or parquet; default: by the suffix of --output."),
+    typer.Option(
+        help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -146,8 +148,7 @@ def compare_command(
     parse_bytes(memory)
     work: dict[str, Any] = {"measures": chosen_measures(measures), "memory": memory, "save": save}
     representations = _read(inputs, pool)
-    if quiet:
-        warnings.simplefilter("ignore", UserWarning)
+    silence(quiet)
     try:
         with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
             work["executor"] = executor
@@ -155,9 +156,7 @@ def compare_command(
                 emit_forecast(plan(representations, **work), kind, output)
                 return 0
             comparison = _compared(representations, work, not quiet and sys.stderr.isatty())
-        emit(comparison, kind, output)
-        if html:
-            write_page(comparison, html, provenance=run_provenance(context))
+        _write(context, comparison, kind, output, html)
     except KeyboardInterrupt:
         return interrupted(save)
     finish((output, html, save), html if opened else None, quiet)
@@ -249,6 +248,24 @@ def read_inputs(inputs: list[str], pool: str) -> dict[str, Any]:
         if text == str(error):
             raise
         raise ValueError(text) from error
+
+
+def _write(
+    context: typer.Context,
+    comparison: Comparison,
+    kind: str,
+    output: Path | None,
+    html: Path | None,
+) -> None:
+    emit(comparison, kind, output)
+    if html:
+        write_page(comparison, html, provenance=run_provenance(context))
+
+
+def silence(is_quiet: bool) -> None:
+    """Ignore the warnings of a command that is to be quiet."""
+    if is_quiet:
+        warnings.simplefilter("ignore", UserWarning)
 
 
 def verdict(comparison: Comparison, quiet: bool) -> int:

@@ -30,7 +30,9 @@ def joint_command(
     ],
     format: Annotated[
         str | None,
-        typer.Option(help="table, json, csv or parquet; default: by the suffix of --output."),
+        typer.Option(
+            help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
+        ),
     ] = None,
     output: Annotated[
         Path | None,

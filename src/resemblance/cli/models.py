@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,8 +17,9 @@ from ..inference.result import Evidence
 from ..measure import Measure
 from ..models import MEASURES, SCORES, extract_models, features, with_models
 from ..report import write_page
-from ..report.output import emit
-from .comparing import Format, Output, Page, Quiet, interrupted, verdict
+from ..report.of_comparison import result_of
+from ..report.output import emit, show
+from .comparing import Format, Output, Page, Quiet, interrupted, silence, verdict
 from .comparing import Measures as MeasureNames
 from .opening import Opened, check_opened, finish
 from .options import check_targets, choose_format, chosen_measures, own_function
@@ -37,8 +37,8 @@ Models = Annotated[
     list[str],
     typer.Argument(
         metavar="[NAME=]MODEL...",
-        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 or "
-        "TorchScript file, or file.py:function (runs it).",
+        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 "
+        "file of torch.export, or file.py:function (runs it).",
     ),
 ]
 Data = Annotated[
@@ -102,8 +102,7 @@ def models_command(
     chosen: Sequence[str | Measure] = chosen_measures(measures) or MEASURES
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
-    if quiet:
-        warnings.simplefilter("ignore", UserWarning)
+    silence(quiet)
     options: dict[str, Any] = {"layers": _patterns(layers), "pool": pool}
     options |= {"batch_size": batch_size, "device": device}
     options["progress"] = not quiet and sys.stderr.isatty()
@@ -112,11 +111,25 @@ def models_command(
         comparison, sure = _compared(models, samples, chosen, save, options)
     except KeyboardInterrupt:
         return _interrupted(save)
-    emit(comparison, kind, output)
-    if html:
-        write_page(comparison, html, evidence=sure, provenance=run_provenance(context))
+    _write(context, comparison, sure, (kind, output, html))
     finish((output, html, save), html if opened else None, quiet)
     return verdict(comparison, quiet)
+
+
+def _write(
+    context: typer.Context,
+    comparison: Comparison,
+    sure: Evidence,
+    target: tuple[str, Path | None, Path | None],
+) -> None:
+    """Write the finding, the scores and the page."""
+    kind, output, html = target
+    result = result_of(comparison, evidence=sure)
+    if kind == "table" and output is None:
+        show([*result.lead.splitlines(), ""])
+    emit(comparison, kind, output)
+    if html:
+        write_page(result, html, provenance=run_provenance(context))
 
 
 def _compared(

@@ -23,6 +23,8 @@ from ..results.headlines import TRIAL
 from ..suggestions import did_you_mean
 from .errors import OWN_MODULE, OwnFileError
 
+SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
+
 
 def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     """Return the measures named on the command line; ``None`` for the default list."""
@@ -157,6 +159,7 @@ def _line(error: Exception, file: str) -> str:
 def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
     """Return the requested format, by name or by the suffix of the output; text is a table."""
     suffix = output.suffix.removeprefix(".").lower() if output else ""
+    suffix = SUFFIXES.get(suffix, suffix)
     if format is None and suffix not in ("", "txt", *known):
         suffixes = ", ".join(f".{kind}" for kind in ("txt", *known) if kind != "table")
         raise ValueError(

@@ -300,7 +300,7 @@ def _results_command(suite: SuiteCommands) -> Callable[..., None]:
         warn_of_trial(result.is_trial, kind)
         emit(result, kind, words["output"])
 
-    kinds = "table, csv, json or parquet; default: by the suffix of --output."
+    kinds = "table, csv, json, parquet, markdown or latex; default: by the suffix of --output."
     format = option("format", str | None, kinds)
     output = option(
         "output",

@@ -74,8 +74,7 @@ def layers(
         if match == "best":
             _name_partners(chosen, curves, xs)
         _legend(chosen, curves, lines, against, bool(np.isfinite(limits.chance).any()))
-        of = f" with {plain(against)}" if against else ""
-        chosen.set_ylabel(f"{direction(info)}{of}" if not of else f"{info.label}{of}")
+        _name_values(chosen, info, against)
     return chosen
 
 
@@ -174,11 +173,22 @@ def _name_partners(ax: Axes, curves: Sequence[Curve], xs: Sequence[np.ndarray]) 
             continue
         is_above = curve is highest
         for at, value, partner in zip(x, curve.values, curve.partners):
+            if np.isnan(value):
+                continue
             offset = {"xytext": (0, 4.5 if is_above else -4.5), "textcoords": "offset points"}
             va = "bottom" if is_above else "top"
             style = {"ha": "center", "va": va, "fontsize": size, "color": look(i).colour}
             ax.annotate(plain(partner, 12), (at, value), **offset, **style)
     ax.margins(y=0.14)
+
+
+def _name_values(ax: Axes, info: MeasureInfo, against: str | None) -> None:
+    """Name the axis of values and the direction of the measure, on two lines where one is short."""
+    label, _, which = direction(info).partition(" (")
+    label += f" with {shortened(against, 20)}" if against else ""
+    tall = ax.get_window_extent().height * POINTS / ax.figure.dpi
+    fits = text_width(f"{label} ({which}", letter_size("axes.labelsize")) <= tall
+    ax.set_ylabel(f"{plain(label, 60)}{' ' if fits else chr(10)}({which}")
 
 
 def _legend(

@@ -56,6 +56,7 @@ def result_of(
         "compare",
         "",
         (*sections(shown),),
+        {m.spec: m.label for m in comparison.measures},
         provenance=settings_of(comparison),
         facts=_facts(comparison) | {name: minus(fact) for name, fact in design.items()},
         lead=finding(shown),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..forecast import Forecast, duration
 from ..tiles import in_units
-from .output import csv_text, deliver, deliver_tables, write_parquet
+from .output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 
 
@@ -48,6 +48,8 @@ def emit_forecast(forecast: Forecast, kind: str, output: Path | None) -> None:
     """Write a forecast in one of ``FORMATS``, to a file or to standard output."""
     if kind == "table":
         deliver_tables(forecast_tables(forecast), output)
+    elif kind in MARKUP:
+        deliver(MARKUP[kind](forecast_tables(forecast)), output)
     elif kind == "json":
         deliver(json.dumps(forecast.document(), ensure_ascii=False, indent=1) + "\n", output)
     elif kind == "csv":

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,15 @@ from ..inference.result import Evidence
 from ..results.result import Result
 from ..results.sections import Table
 from ..texts import printable
+from .markup import as_latex, as_markdown
 from .tables import USUAL_WIDTH, TextLine, TextTable, fold, measured, render
 
 RESULT_COLUMNS = (
     "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
     "note", "trial",
 )  # fmt: skip
-FORMATS = ("table", "json", "csv", "parquet")
+FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
+MARKUP: Mapping[str, Callable[[Sequence[Any]], str]] = {"markdown": as_markdown, "latex": as_latex}
 TONES = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of verdicts
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
@@ -38,10 +40,10 @@ def emit(
     """Write a comparison, an evidence or a result in one of ``FORMATS``, to a file or to standard
     output.
 
-    JSON has everything. CSV of a result has the shortest table of data and Parquet the longest,
-    those with the same columns being one; without such tables both have a line per claim and per
-    score, of the ``kind`` "claim" or "score". With ``table`` they have the rows of the tables of
-    this name or title.
+    Markdown and LaTeX, for papers, have the tables of a terminal. JSON has everything. CSV of a
+    result has the shortest table of data and Parquet the longest, those with the same columns being
+    one; without such tables both have a line per claim and per score, of the ``kind`` "claim" or
+    "score". With ``table`` they have the rows of the tables of this name or title.
 
     Raises ``ValueError`` for a table that the result does not have.
     """
@@ -49,6 +51,8 @@ def emit(
         deliver_tables(_tables_of(content), output)
     elif kind == "json":
         deliver(as_json(content), output)
+    elif kind in MARKUP:
+        deliver(MARKUP[kind](_tables_of(content)), output)
     else:
         columns, records = _records_of(content, table, kind)
         if kind == "csv":

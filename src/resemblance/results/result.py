@@ -22,6 +22,7 @@ from .sections import Section, Table
 FORMAT = 3
 READABLE = (1, 2, 3)  # 1 had no figures but charts and bars, 2 no titles and no signs
 OPEN = {"drift"}  # suites whose files for programs hold more than a result
+UNGRADED = {"joint", "compare", "evidence"}  # what has measures, but no scores of measures
 FORMER = {"sweeps": "manifolds"}  # an entry that only the former result of a suite has
 
 
@@ -139,7 +140,7 @@ class Result:
         when all do."""
         scored = {m for scores in self.scores().values() for m in scores}
         none = [label for spec, label in self.labels.items() if spec not in scored]
-        if not none or self.suite == "joint":
+        if not none or self.suite in UNGRADED:
             return ""
         if not scored:
             return (

@@ -70,8 +70,8 @@ def extract_features(
     Parameters
     ----------
     model : a folder or ``"hf:NAME"`` of ``transformers``, ``"timm:NAME"``, ``"torchvision:NAME"``,
-        a ``.pt2`` or TorchScript file, ``"file.py:function"``, a ``torch.nn.Module``, or a pair of
-        a module and the tokenizer, processor or function that makes a batch of samples.
+        a ``.pt2`` file of ``torch.export``, ``"file.py:function"``, a ``torch.nn.Module``, or a
+        pair of a module and the tokenizer, processor or function that makes a batch of samples.
     data : a text file, ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, folder of images,
         ``.npy`` or ``.npz`` file, folder of a graph data set, ``"file.py:function"``; or texts,
         images, an array, a graph, or a loader that does not shuffle.
@@ -298,10 +298,10 @@ def _finish(
     if samples.labels is not None and OUTPUTS in files:
         _write_labels(folder / "labels.npy", files[OUTPUTS], samples.labels)
     order = [name for name, _ in model.named_modules(remove_duplicate=False)]
-    stems = [file.partition(".")[::2] for file in files if "." in file]
     layers: dict[str, list[str]] = {pooling: [] for pooling in todo.poolings}
-    for pooling, layer in stems:
-        layers[pooling].append(layer)
+    for pooling, dot, layer in (file.partition(".") for file in files):
+        if dot:
+            layers[pooling].append(layer)
     facts = merged(facts, data, layers, list(todo.modules), order, n_batches=n_batches)
     finish_pass(arrays.folder, files, facts)
 

@@ -110,9 +110,9 @@ def write_subject(
     partial.mkdir(parents=True)
     for pooling, layers in extraction.layers.items():
         for layer, array in layers.items():
-            _write_array(partial / f"{pooling}.{layer}.npy", array)
-    _write_array(partial / "outputs.npy", extraction.outputs)
-    _write_array(partial / "labels.npy", extraction.labels)
+            write_array(partial / f"{pooling}.{layer}.npy", array)
+    write_array(partial / "outputs.npy", extraction.outputs)
+    write_array(partial / "labels.npy", extraction.labels)
     np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
     record(partial / "weights.npz", {})
     measured = {
@@ -130,7 +130,8 @@ def write_subject(
     os.replace(partial, folder)
 
 
-def _write_array(path: Path, array: np.ndarray) -> None:
+def write_array(path: Path, array: np.ndarray) -> None:
+    """Write an array with a record of its checksum, shape and fingerprint."""
     np.save(path, array, allow_pickle=False)
     facts = {"shape": list(array.shape), "dtype": str(array.dtype)}
     if array.ndim == 2:  # that of a representation, which nobody has to read for it

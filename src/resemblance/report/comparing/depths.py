@@ -41,11 +41,12 @@ def _layer(curve: Curve, k: int) -> str:
 
 def many_models(shown: Shown, curves: Sequence[Curve]) -> str:
     """Say at which depth the models are most and least similar: by the median over their pairs."""
-    table = np.array([curve.values for curve in curves])
-    depths = [k for k in range(table.shape[1]) if np.isfinite(table[:, k]).any()]
-    middle = [float(np.nanmedian(_finite(table[:, k]))) for k in depths]
-    label, start = shown.label(shown.leading), f"Over {len(curves)} pairs of models, layers"
-    places = [p for c in curves for p in places_of_curve(shown, c) if _has_value(shown, p)]
+    depths = shared_depths(curves)
+    middle = [float(np.median([curve.values[k] for curve in curves])) for k in depths]
+    some = len(depths) < len(curves[0].values)
+    only = f" and the {len(depths)} depths at which all have values" if some else ""
+    label, start = shown.label(shown.leading), f"Over {len(curves)} pairs of models{only}, layers"
+    places = [places_of_curve(shown, curve)[k] for curve in curves for k in depths]
     chance = chance_words(shown, places)
     if is_same(middle):
         return (
@@ -61,13 +62,10 @@ def many_models(shown: Shown, curves: Sequence[Curve]) -> str:
     )
 
 
-def _has_value(shown: Shown, place: tuple[int, int]) -> bool:
-    return bool(np.isfinite(shown.comparison.values[shown.leading.spec][place]))
-
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    known: np.ndarray = values[np.isfinite(values)]
-    return known
+def shared_depths(curves: Sequence[Curve]) -> list[int]:
+    """Return the depths with a value for all pairs of models: others cannot be set side by side."""
+    table = np.array([curve.values for curve in curves])
+    return [int(k) for k in np.flatnonzero(np.isfinite(table).all(axis=0))]
 
 
 def _depth(curves: Sequence[Curve], k: int) -> str:
@@ -77,8 +75,9 @@ def _depth(curves: Sequence[Curve], k: int) -> str:
 
 
 def nearest_models(shown: Shown, curves: Sequence[Curve]) -> str:
-    """Name the models with the largest and the smallest mean over depths with a value."""
-    means = [float(_finite(np.array(curve.values)).mean()) for curve in curves]
+    """Name the models with the largest and the smallest mean over the depths that all have."""
+    depths = shared_depths(curves)
+    means = [math.fsum(curve.values[k] for k in depths) / len(depths) for curve in curves]
     if is_same(means):
         return ""
     most, least = (curves[k] for k in ends(shown, means))

@@ -6,11 +6,12 @@ The rules, for the measure that leads:
   and least; with their intervals, and that these overlap if they do. Where all values are the same
   in the digits shown, that.
 - More models: the same for the medians over all pairs of models, and the models with the largest
-  and the smallest mean over all depths.
+  and the smallest mean, both over the depths with a value for all pairs of models.
 - For how many layers the most similar layer of the other model is the one of equal depth; layers
   that share the first place are counted apart.
-- Without such models: the most and the least similar pair; and two groups, if every pair within
-  them is more similar than every pair between them.
+- Models that these sentences leave out, for unlike numbers of layers, are named.
+- Without such models: the most and the least similar pair, of layers of different models if there
+  are any; and two groups, if every pair within them is more similar than every pair between them.
 - Chance is the mean over the pairs in the sentence, and only where it is known for all of them.
 - Measures of other families whose order of the pairs has a Spearman correlation below 0.5 with
   that of the leading measure are named; with fewer than six pairs, none is.
@@ -20,18 +21,18 @@ The rules, for the measure that leads:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...arrangements import Curve
+from ...arrangements import Curve, models_of
 from ...inference.words import ALPHA
 from ..data import FEW_PAIRS, is_square, off_diagonal, spearman
 from ..numbers import counted, minus
-from .depths import many_models, match_words, nearest_models, two_models
+from .depths import many_models, match_words, nearest_models, shared_depths, two_models
 from .pairs import extremes_words, group_words
 from .phrases import Places, written
-from .shown import Shown, curves_of
+from .shown import Shown, curves_of, named
 
 LOW = 0.5  # correlation of the orders of pairs: below it, measures disagree
 MOST_NAMED = 3  # measures that disagree, in one sentence
@@ -73,10 +74,12 @@ def _similarity(shown: Shown, known: Places) -> Iterator[str]:
     if len(curves) == 1:
         yield two_models(shown, curves[0])
         yield match_words(shown, curves)
-    elif len(lengths) == 1:
+        yield _left_out(shown, curves)
+    elif len(lengths) == 1 and len(shared_depths(curves)) > 1:
         yield many_models(shown, curves)
         yield nearest_models(shown, curves)
         yield match_words(shown, curves)
+        yield _left_out(shown, curves)
     else:
         yield extremes_words(shown, known)
         yield group_words(shown)
@@ -86,12 +89,26 @@ def _size(curve: Curve) -> int:
     return sum(math.isfinite(value) for value in curve.values)
 
 
+def _left_out(shown: Shown, curves: Sequence[Curve]) -> str:
+    """Name the models that no curve has."""
+    sides = shown.comparison.rows, shown.comparison.columns
+    models = dict.fromkeys(filter(None, (m for side in sides for m in models_of(side))))
+    drawn = {m for curve in curves for m in (curve.model, curve.other)}
+    rest = [m for m in models if m not in drawn]
+    if not rest:
+        return ""
+    more = f" and {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
+    names = ", ".join(map(named, rest[:MOST_NAMED]))
+    return f"Left out, for another number of layers or too few values: {names}{more}."
+
+
 def _beyond(shown: Shown) -> str:
     """Say how many pairs are beyond chance, all pairs taken together."""
     known = shown.readings.get(shown.leading.spec)
     if known is None or not known.tested:
         return ""
-    pairs, verb = len(known.tested), "is" if known.beyond == 1 else "are"
+    pairs = len(known.tested)
+    verb = "is" if 1 in (known.beyond, pairs) else "are"
     return (
         f"{known.beyond} of {counted(pairs, 'pair')} {verb} beyond chance by "
         f"{shown.label(shown.leading)} (adjusted p at most {ALPHA:g})."

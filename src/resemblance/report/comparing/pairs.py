@@ -13,21 +13,37 @@ FEW_NAMES = 6  # members of a group that a sentence lists
 
 
 def extremes_words(shown: Shown, known: Places) -> str:
-    """Name the most and the least similar pair, or say that all are the same."""
-    info, values = shown.leading, shown.values(shown.leading)
+    """Name the most and the least similar pair, or say that all are the same.
+
+    Of layers of several models, neighbours within one are always similar: they are left out.
+    """
+    info, values, between = shown.leading, shown.values(shown.leading), _between(shown, known)
+    start, known = ("Between models, most" if between else "Most"), between or known
     numbers, label = [float(values[place]) for place in known], shown.label(info)
     chance = chance_words(shown, known)
+    if len({frozenset(place) for place in known}) == 1 and is_square(shown.comparison):
+        scores = " and, the other way round, ".join(shown.score(info, *place) for place in known)
+        return f"{_both(shown, known[0])}: {label} {scores}{chance}."
     if len(known) == 1:
         return f"{_both(shown, known[0])}: {label} {shown.score(info, *known[0])}{chance}."
     if is_same(numbers):
-        start = f"All {len(known)} pairs score {label} {written(numbers[0])}"
-        return f"{start}{top_words(info, numbers)}{chance}."
+        pairs = f"{len(known)} pairs{' of layers of different models' if between else ''}"
+        return f"All {pairs} score {label} {written(numbers[0])}{top_words(info, numbers)}{chance}."
     most, least = (known[k] for k in ends(shown, numbers))
     return (
-        f"Most similar are {_both(shown, most)} ({label} {shown.score(info, *most)}), least "
+        f"{start} similar are {_both(shown, most)} ({label} {shown.score(info, *most)}), least "
         f"similar {_both(shown, least)} ({shown.score(info, *least)})"
         f"{overlap_words(shown, most, least)}{chance}."
     )
+
+
+def _between(shown: Shown, known: Places) -> Places:
+    """Return the pairs of different models; none unless all are layers of several models."""
+    rows, columns = shown.comparison.rows, shown.comparison.columns
+    models = {name.rpartition("/")[0] for name in (*rows, *columns)}
+    if len(models) < 2 or "" in models:
+        return []
+    return [(i, j) for i, j in known if rows[i].rpartition("/")[0] != columns[j].rpartition("/")[0]]
 
 
 def _both(shown: Shown, place: tuple[int, int]) -> str:

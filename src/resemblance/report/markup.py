@@ -1,0 +1,77 @@
+"""Tables for papers and notes: Markdown, and LaTeX with booktabs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..texts import printable
+from .tables import TextTable
+
+LATEX: Mapping[str, str] = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$",
+    "<": r"\textless{}", ">": r"\textgreater{}", "≤": r"$\leq$", "≥": r"$\geq$",
+    "·": r"$\cdot$", "→": r"$\rightarrow$", "✓": r"\checkmark{}", "±": r"$\pm$", "–": "--",
+}  # fmt: skip
+MARKDOWN: Mapping[str, str] = {character: f"\\{character}" for character in "\\|*_`<>[]#$~"}
+
+
+def as_markdown(parts: Sequence[Any]) -> str:
+    """Return texts as paragraphs and tables as tables of Markdown."""
+    return _joined(
+        "\n".join(_markdown_table(part)) if isinstance(part, TextTable) else _marked(str(part))
+        for part in parts
+    )
+
+
+def as_latex(parts: Sequence[Any]) -> str:
+    """Return texts as paragraphs and tables as ``tabular`` with the rules of booktabs."""
+    return _joined(
+        "\n".join(_latex_table(part)) if isinstance(part, TextTable) else _escaped(str(part))
+        for part in parts
+    )
+
+
+def _joined(blocks: Iterator[str]) -> str:
+    return "\n\n".join(block.strip("\n") for block in blocks if block.strip()) + "\n"
+
+
+def _markdown_table(table: TextTable) -> Iterator[str]:
+    width = len(table.header)
+    yield _bar([_marked(cell) for cell in table.header])
+    yield _bar(["--:" if column in table.right else "---" for column in range(width)])
+    yield from (_bar([_marked(cell) for cell in row]) for row in table.rows)
+
+
+def _bar(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _latex_table(table: TextTable) -> Iterator[str]:
+    columns = "".join("r" if i in table.right else "l" for i in range(len(table.header)))
+    yield rf"\begin{{tabular}}{{{columns}}}"
+    yield r"\toprule"
+    if table.has_header:
+        yield _row(table.header)
+        yield r"\midrule"
+    yield from map(_row, table.rows)
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"{' & '.join(map(_escaped, cells))} \\\\"
+
+
+def _marked(text: str) -> str:
+    return _translated(text, MARKDOWN)
+
+
+def _escaped(text: str) -> str:
+    return _translated(text, LATEX)
+
+
+def _translated(text: str, characters: Mapping[str, str]) -> str:
+    line = printable(text).replace("\n", " ")
+    return line.translate({ord(character): words for character, words in characters.items()})
