@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -376,3 +377,13 @@ def test_large_pages_stay_small(tmp_path):
     values = g.uniform(size=(96, 96))
     page = write_page(made((values + values.T) / 2, names), tmp_path / "page.html")
     assert page.stat().st_size < 450_000  # with the style, the script, and all numbers to save
+
+
+def test_a_line_has_a_gap_where_there_is_no_value(tmp_path):
+    names = [f"{m}/{layer}" for m in "AB" for layer in range(5)]
+    values = np.full((10, 10), 0.5)
+    values[2, :] = values[:, 2] = np.nan
+    page = write_page(made(values, names), tmp_path / "page.html").read_text("utf-8")
+    depths = page.split("Layers of equal depth: CKA by layer")[1].split("</svg>")[0]
+    (path,) = re.findall(r'<path d="(M[^"]+L[^"]+)"', depths)
+    assert path.count("M") == path.count("L") == 2
