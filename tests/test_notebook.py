@@ -148,6 +148,6 @@ def test_maps_of_one_label_are_named_by_their_specifications():
     arrays = {name: rng.standard_normal((20, 3)) for name in "abc"}
     measures = ["cka", "cka[estimator=debiased]", "rsa"]
     page = rs.compare(arrays, measures=measures)._repr_html_()
-    assert (
-        "<b>cka</b>" in page and "<b>cka[estimator=debiased]</b>" in page and "<b>RSA</b>" in page
-    )
+    assert "<b>cka</b>" in page
+    assert "<b>cka[estimator=debiased]</b>" in page
+    assert "<b>RSA</b>" in page
