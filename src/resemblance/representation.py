@@ -34,6 +34,7 @@ from .sidecars import recorded_fingerprint
 
 P = ParamSpec("P")
 T = TypeVar("T")
+BLOCK = 2**20  # bytes of a file that are read at a time
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
@@ -307,8 +308,21 @@ def fingerprint(x: Representation) -> str:
     # bfloat16 is float32 in NumPy, but its values have other ranks
     kind = source.dtype.str if source.dtype.name == name else name
     digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
-    digest.update(source.data)
+    for block in _blocks(x, source):
+        digest.update(block)
     return digest.hexdigest()[:32]
+
+
+def _blocks(x: Representation, source: np.ndarray) -> Iterator[Any]:
+    """Yield the bytes of the values; those of a file are read, since a map of it would stay in
+    memory as a whole."""
+    if x.path is None or not isinstance(x.source, np.memmap) or not x.source.flags.c_contiguous:
+        yield source.data
+        return
+    with x.path.open("rb") as file:
+        file.seek(x.source.offset)
+        while block := file.read(BLOCK):
+            yield block
 
 
 @view
