@@ -210,6 +210,8 @@ def _runs(points: Sequence[Point]) -> list[slice]:
 
 
 def _band(spans: Sequence[tuple[float, float, float]]) -> str:
+    if len(spans) == 1:
+        return _spans(spans)
     above = [f"{a:.1f} {high:.1f}" for a, _, high in spans]
     below = [f"{a:.1f} {low:.1f}" for a, low, _ in spans[::-1]]
     return tag("path", d=f"M{'L'.join([*above, *below])}Z", class_="band")
