@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +20,7 @@ from resemblance.report.comparing.shown import shown_of
 from resemblance.report.data import colour_scale
 from resemblance.report.of_comparison import result_of
 from resemblance.report.trees import label_of
-from resemblance.results.figures import Dendrogram, Merge
+from resemblance.results.figures import Chart, Dendrogram, Line, Merge
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
 
@@ -376,3 +378,21 @@ def test_large_pages_stay_small(tmp_path):
     values = g.uniform(size=(96, 96))
     page = write_page(made((values + values.T) / 2, names), tmp_path / "page.html")
     assert page.stat().st_size < 450_000  # with the style, the script, and all numbers to save
+
+
+def test_a_line_has_a_gap_where_there_is_no_value(tmp_path):
+    names = [f"{m}/{layer}" for m in "AB" for layer in range(5)]
+    values = np.full((10, 10), 0.5)
+    values[2, :] = values[:, 2] = np.nan
+    page = write_page(made(values, names), tmp_path / "page.html").read_text("utf-8")
+    depths = page.split("Layers of equal depth: CKA by layer")[1].split("</svg>")[0]
+    (path,) = re.findall(r'<path d="(M[^"]+L[^"]+)"', depths)
+    assert path.count("M") == path.count("L") == 2
+
+
+def test_a_value_between_gaps_keeps_its_interval(tmp_path):
+    figure = Chart("f", "F", "x", "y", (Line("l", ((1, 1), (2, math.nan), (3, 2)), ((0, 2),) * 3),))
+    page = write_page(
+        Result("compare", "", (Section("s", "S", "", figures=(figure,)),)), tmp_path / "page.html"
+    )
+    assert page.read_text("utf-8").count('class="span"') == 2

@@ -366,7 +366,8 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
     by_any, by_all = (sum(map(test, verdicts.values())) for test in (any, all))
     best, several = furthest(evidence, tested[0]), f"{len(tested)} measures"
     if by_any == by_all:
-        ways = f"all {several}" if by_all else f"any of {several}"
+        whole = "both measures" if len(tested) == 2 else f"all {several}"
+        ways = whole if by_all else f"any of {several}"
     else:
         ways = f"at least one of {several}, {by_all or 'none'} by all"
     return (

@@ -63,10 +63,12 @@ def _maps(thing: Comparison | Evidence) -> Iterator[str]:
     count = 0 if cells <= 1 else count
     for info in comparison.measures[:count]:
         figure = map_svg(_heat(comparison, info, thing))
-        name = f"<b>{escape(info.label)}</b>"
+        labels = [m.label for m in comparison.measures]
+        name = info.label if labels.count(info.label) == 1 else info.spec
         yield (
             "<div style='display:inline-block;margin:8px 16px 0 0;vertical-align:top'>"
-            f"{name}<br>{figure}<br><small>{escape(_reading(comparison, info))}</small></div>"
+            f"<b>{escape(name)}</b><br>{figure}<br>"
+            f"<small>{escape(_reading(comparison, info))}</small></div>"
         )
     rest = comparison.measures[count:]
     hatched = isinstance(thing, Evidence) and count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from ..results.figures import Chart, Cloud, Clouds, Line
@@ -87,7 +88,7 @@ def chart(figure: Chart, keys: Mapping[str, Key]) -> str:
     frame = Frame(figure, *axes, len(points) <= MOST_TITLES)
     around = _box(figure) if figure.is_plane else [*_grid(frame.y), *_below(frame, points)]
     parts = [*around, *_guides(frame)]
-    parts += [_line(line, keys[line.name], frame) for line in reversed(lines)]
+    parts += [_line(line, keys[line.name], frame) for line in reversed(figure.lines)]
     parts += _labels(lines, frame) if figure.is_labelled else []
     count = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'}"
     return drawing(WIDTH, HEIGHT, parts, f"{figure.title}: {figure.y} by {figure.x}, {count}")
@@ -181,18 +182,36 @@ def _guides(frame: Frame) -> list[str]:
 
 
 def _line(line: Line, key: Key, frame: Frame) -> str:
+    """Draw a line with gaps where there is no value, which nothing should hide."""
     x, y, joined = frame.x, frame.y, frame.chart.joined
+    runs, line = _runs(line.points), known(line)
     places = [(x(a), y(b)) for a, b in line.points]
     spans = [(x(a), y(low), y(high)) for (a, _), (low, high) in zip(line.points, line.intervals)]
-    parts = [title(line.name), *([_band(spans) if joined else _spans(spans)] if spans else [])]
+    parts = [title(line.name)]
+    if spans:
+        parts += [_band(spans[run]) for run in runs] if joined else [_spans(spans)]
     if joined and len(places) > 1:
-        parts.append(tag("path", d="M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places)))
+        paths = ("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places[run]) for run in runs)
+        parts.append(tag("path", d="".join(paths)))
     if not joined or len(places) <= MOST_MARKS:
         parts += _marks(line, key, frame, places)
     return tag("g", *parts, class_=f"{key.classes} joined" if joined else key.classes)
 
 
+def _runs(points: Sequence[Point]) -> list[slice]:
+    """Return where points without a gap between them are, among all with both numbers."""
+    runs, start = [], 0
+    for is_there, members in groupby(map(_is_finite, points)):
+        if is_there:
+            stop = start + len(list(members))
+            runs.append(slice(start, stop))
+            start = stop
+    return runs
+
+
 def _band(spans: Sequence[tuple[float, float, float]]) -> str:
+    if len(spans) == 1:
+        return _spans(spans)
     above = [f"{a:.1f} {high:.1f}" for a, _, high in spans]
     below = [f"{a:.1f} {low:.1f}" for a, low, _ in spans[::-1]]
     return tag("path", d=f"M{'L'.join([*above, *below])}Z", class_="band")
