@@ -426,7 +426,7 @@ def test_names_are_text_and_never_markup(tmp_path):
         bad,
         (Table(bad, bad, (bad, bad), ((bad, 1.0),), bad),),
         (
-            Chart(bad + "c", bad, bad, bad, (line,), bad),
+            Chart(bad + "c", bad, bad, bad, (line, line._replace(name=f"{bad}2")), bad),
             Bars(bad + "b", bad, bad, (Bar(bad, 1.0, 0.5, 2.0),), bad),
         ),
         (Claim(bad, bad, bad, bad, NOT, bad),),

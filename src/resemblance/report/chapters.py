@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from ..results.figures import (
     Switch,
 )
 from ..results.result import Result
-from ..results.sections import Section
+from ..results.sections import Entry, Section, Table
 from .cells import Grid, grid
 from .charts import Key, chart, clouds
 from .colours import limits
@@ -53,7 +54,10 @@ class Colours(NamedTuple):
 
 
 class Chapter(NamedTuple):
-    """What the page shows of a section; ``keys`` say how its lines are drawn."""
+    """What the page shows of a section; ``keys`` say how its lines are drawn.
+
+    ``unshown``: the titles of tables without a value, which are left out.
+    """
 
     section: Section
     place: str
@@ -61,6 +65,7 @@ class Chapter(NamedTuple):
     colours: Colours | None
     drawings: tuple[Drawing, ...]
     grids: tuple[Grid, ...]
+    unshown: tuple[str, ...] = ()
 
 
 def chapters(result: Result) -> tuple[Chapter, ...]:
@@ -79,8 +84,22 @@ def _chapter(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
         draw(figure, f"{place}-{_slug(figure.name) or j}", keys)
         for j, figure in enumerate(section.figures)
     )
-    grids = tuple(grid(table) for table in section.tables if not table.is_data)
-    return Chapter(section, place, tuple(keys.items()), _colours(section), drawings, grids)
+    tables = [table for table in section.tables if not table.is_data]
+    grids = tuple(grid(table) for table in tables if has_values(table))
+    unshown = tuple(table.title for table in tables if not has_values(table))
+    return Chapter(section, place, tuple(keys.items()), _colours(section), drawings, grids, unshown)
+
+
+def has_values(table: Table) -> bool:
+    """Return whether a table has more than names: an entry or a sign behind its first column."""
+    entries = (entry for row in table.rows for entry in (row[1:] or row))
+    return bool(table.signs) or any(_is_value(entry) for entry in entries)
+
+
+def _is_value(entry: Entry) -> bool:
+    if entry is None or isinstance(entry, str):
+        return entry not in (None, "", "–")
+    return math.isfinite(entry)
 
 
 def _colours(section: Section) -> Colours | None:
@@ -160,6 +179,11 @@ def _static(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
             heat = choice.maps[i]
             parts.append((f"{heat.title} ({words})", heat_map(heat, f"{place}-{i}")))
     return tuple(parts)
+
+
+def worth_a_legend(keys: Sequence[tuple[str, Key]]) -> bool:
+    """Return whether a legend is of use: for several lines, or for one that is hidden at first."""
+    return len(keys) > 1 or any(not key.is_shown for _, key in keys)
 
 
 def common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, Key], ...]:

@@ -19,7 +19,7 @@ from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap
 from ..results.headlines import size_words
 from ..results.result import Result
-from .chapters import chapters, common_legend
+from .chapters import chapters, common_legend, worth_a_legend
 from .citing import citing_of, meanings_of
 from .colours import style_sheet
 from .numbers import duration, minus
@@ -194,6 +194,7 @@ def _template() -> Any:
         "many": MANY_MAPS,
     }
     environment.globals |= {"written": written, "signs": SIGNS, "kinds": KINDS}
+    environment.globals["worth"] = worth_a_legend
     environment.filters["minus"] = minus
     environment.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))
     return environment.from_string(source)

@@ -144,8 +144,9 @@ def boxes(figure: Boxes) -> str:
     for i, box in enumerate(figure.boxes):
         kind = f"box c{groups.index(box.group) % COLOURS}" if box.group else "box"
         parts.append(_box(box, x, BOX * (i + 0.5), figure.x, kind))
-    parts += _groups(groups, tall + 56)
-    tall += 16 * math.ceil(len(groups) / ACROSS)
+    if len(groups) > 1:  # a legend of one entry explains nothing
+        parts += _groups(groups, tall + 56)
+        tall += 16 * math.ceil(len(groups) / ACROSS)
     return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.boxes)}")
 
 
@@ -212,7 +213,8 @@ def strips(figure: Strips) -> str:
 def _strip(strip: Strip, x: Axis, y: float, unit: str) -> str:
     more = "" if strip.is_used else ", left out"
     places = [x(v) for v in strip.values]
-    parts = [text(shortened(strip.name), round(x.start - 12, 1), y + 4, class_="end name")]
+    name = text(shortened(strip.name), round(x.start - 12, 1), y + 4, class_="end name")
+    parts = [tag("g", title(strip.name), name) if shortened(strip.name) != strip.name else name]
     if places:
         d = f"M{min(places):.1f} {y:.1f}H{max(places):.1f}"
         parts.append(tag("path", d=d, class_="range"))

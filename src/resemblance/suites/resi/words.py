@@ -13,7 +13,10 @@ ABOUT = (
     "layers, have of the same inputs. Each measure is tested on networks about which we already "
     "know something: "
     "their accuracy, their outputs, how they were trained, or the order of their layers. The "
-    "closer a measure's differences match what we know, the better its rank; 1 is best."
+    "closer a measure's differences match what we know, the better its rank; 1 is best. A quality "
+    "is how that match is scored, such as a correlation, or conformity: the share of pairs of "
+    "differences in the expected order. A cell is one test of one family of models by one quality; "
+    "measures are ranked in each."
 )
 PAPER = (
     "Klabunde et al., “ReSi: A Comprehensive Benchmark for Representational Similarity Measures”, "
