@@ -504,7 +504,7 @@ def test_a_large_page_stays_small(tmp_path):
     names = [f"model {i}/layer {j}" for i in range(10) for j in range(6)]
     g = np.random.default_rng(0)
     large = made_up(g.uniform(size=(60, 60)), names)
-    assert len(written(large, tmp_path)) < 5_000_000 / 24
+    assert len(written(large, tmp_path)) < 6_000_000 / 24  # 24 such maps make 6 MB at most
 
 
 def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch):
