@@ -223,7 +223,7 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     assert code == 0
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
-    assert "GULP" not in page
+    assert ">GULP<" not in page
     facts = load_facts(study).only(["neighbours", "statistic"])
     assert (
         {m.label for m in facts.measures}

@@ -151,7 +151,7 @@ def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(small):
     assert verdicts(section, "S6") == [NO_DATA]
     assert set(verdicts(small[1]["quadrants"], "S7")) == {NO_DATA}
     assert (
-        "same value whatever" in section.reasons["linear_regression"]
+        "same value whatever" in section.reasons["LinReg"]
     )  # 200 samples of 256 features fit anything
     assert section.scores["order"] == {
         "cka[estimator=debiased]": pytest.approx(1),
